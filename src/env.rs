@@ -1,0 +1,95 @@
+//! The only reader of the clock and of the process environment.
+//!
+//! `GIT_DIR`, `GIT_INDEX_FILE` and the like, as git sets them inside hooks, are never followed: the repository of the
+//! current directory is meant. Tests pin the clock with `TW_TEST_NOW` (RFC 3339, debug builds only).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A moment: nanoseconds since the Unix epoch, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub i128);
+
+impl Moment {
+    /// Whole seconds since the epoch.
+    pub fn seconds(self) -> i64 {
+        i64::try_from(self.0.div_euclid(1_000_000_000)).unwrap_or(0)
+    }
+
+    /// The moment so many seconds earlier.
+    #[must_use]
+    pub fn minus_seconds(self, seconds: i64) -> Self {
+        Self(self.0 - i128::from(seconds) * 1_000_000_000)
+    }
+
+    /// `2026-02-28T15:30:12Z`.
+    pub fn rfc3339(self) -> String {
+        self.utc().format("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// As a calendar date and time, UTC.
+    pub fn utc(self) -> chrono::DateTime<chrono::Utc> {
+        chrono::DateTime::from_timestamp(self.seconds(), 0).unwrap_or_default()
+    }
+
+    /// Parses RFC 3339.
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        let time = chrono::DateTime::parse_from_rfc3339(text).ok()?;
+        Some(Self(i128::from(time.timestamp()) * 1_000_000_000))
+    }
+}
+
+/// What the process was given: clock, directory, variables.
+#[derive(Debug, Clone, Default)]
+pub struct Env {
+    vars: std::collections::HashMap<OsString, OsString>,
+}
+
+impl Env {
+    /// The environment of this process.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the one reader of the environment"
+    )]
+    pub fn from_process() -> Self {
+        Self {
+            vars: std::env::vars_os().collect(),
+        }
+    }
+
+    /// A variable, when set and not empty.
+    pub fn var(&self, name: &str) -> Option<&OsString> {
+        self.vars
+            .get(std::ffi::OsStr::new(name))
+            .filter(|value| !value.is_empty())
+    }
+
+    /// A variable as text, when it is UTF-8.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.var(name)?.to_str()
+    }
+
+    /// Every variable: name and value.
+    pub fn vars(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.vars.iter()
+    }
+
+    /// The user's home directory, from `HOME`.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.var("HOME").map(PathBuf::from)
+    }
+
+    /// Now. Never before 1970.
+    #[allow(clippy::disallowed_methods, reason = "the one reader of the clock")]
+    pub fn now(&self) -> Moment {
+        #[cfg(debug_assertions)]
+        if let Some(moment) = self.text("TW_TEST_NOW").and_then(Moment::parse_rfc3339) {
+            return moment;
+        }
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Moment(i128::try_from(now.as_nanos()).unwrap_or(0))
+    }
+}

@@ -1,0 +1,279 @@
+//! The one error type: what went wrong, whose turn it is, and what to do next.
+//!
+//! Owns the stable error codes and their exit codes (DESIGN sections 7 and 11). A layer adds what it was doing with
+//! [`ResultExt::context`]; hints are added in `ops` or `cli`, where the next command is known.
+
+use std::fmt;
+
+/// A result whose error is [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The stable codes that scripts see in `error.code`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(
+    missing_docs,
+    reason = "the names are the documentation; the man page lists them"
+)]
+pub enum Code {
+    NotARepository,
+    UnsupportedRepository,
+    UnsafeRepository,
+    UnsafeWorkspace,
+    SnapshotNotFound,
+    AmbiguousAddress,
+    InvalidAddress,
+    AlreadyInPast,
+    NotInPast,
+    Busy,
+    Interrupted,
+    WouldOverwrite,
+    VerifyFailed,
+    NotApproved,
+    Held,
+    NoSpace,
+    NothingToUndo,
+    NoSessionSnapshot,
+    InvalidIssueId,
+    IssueNotFound,
+    IssueInvalid,
+    InvalidCheckpoint,
+    CheckpointUnavailable,
+    BacktrackPending,
+    TranscriptNotFound,
+    SessionNotFound,
+    PathNotFound,
+    InvalidLabel,
+    InvalidConfig,
+    CorruptRecord,
+    NewerRecord,
+    Usage,
+    Io,
+}
+
+/// Whose turn it is after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The request cannot be understood or names what does not exist.
+    User,
+    /// The request is refused in the present state: away, locked, dirty.
+    State,
+    /// A stored record cannot be read.
+    Data,
+    /// The machine or `tw` itself failed.
+    Internal,
+}
+
+impl Code {
+    /// The code as it stands in JSON: upper snake case.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotARepository => "NOT_A_REPOSITORY",
+            Self::UnsupportedRepository => "UNSUPPORTED_REPOSITORY",
+            Self::UnsafeRepository => "UNSAFE_REPOSITORY",
+            Self::UnsafeWorkspace => "UNSAFE_WORKSPACE",
+            Self::SnapshotNotFound => "SNAPSHOT_NOT_FOUND",
+            Self::AmbiguousAddress => "AMBIGUOUS_ADDRESS",
+            Self::InvalidAddress => "INVALID_ADDRESS",
+            Self::AlreadyInPast => "ALREADY_IN_PAST",
+            Self::NotInPast => "NOT_IN_PAST",
+            Self::Busy => "BUSY",
+            Self::Interrupted => "INTERRUPTED",
+            Self::WouldOverwrite => "WOULD_OVERWRITE",
+            Self::VerifyFailed => "VERIFY_FAILED",
+            Self::NotApproved => "NOT_APPROVED",
+            Self::Held => "HELD",
+            Self::NoSpace => "NO_SPACE",
+            Self::NothingToUndo => "NOTHING_TO_UNDO",
+            Self::NoSessionSnapshot => "NO_SESSION_SNAPSHOT",
+            Self::InvalidIssueId => "INVALID_ISSUE_ID",
+            Self::IssueNotFound => "ISSUE_NOT_FOUND",
+            Self::IssueInvalid => "ISSUE_INVALID",
+            Self::InvalidCheckpoint => "INVALID_CHECKPOINT",
+            Self::CheckpointUnavailable => "CHECKPOINT_UNAVAILABLE",
+            Self::BacktrackPending => "BACKTRACK_PENDING",
+            Self::TranscriptNotFound => "TRANSCRIPT_NOT_FOUND",
+            Self::SessionNotFound => "SESSION_NOT_FOUND",
+            Self::PathNotFound => "PATH_NOT_FOUND",
+            Self::InvalidLabel => "INVALID_LABEL",
+            Self::InvalidConfig => "INVALID_CONFIG",
+            Self::CorruptRecord => "CORRUPT_RECORD",
+            Self::NewerRecord => "NEWER_RECORD",
+            Self::Usage => "USAGE",
+            Self::Io => "IO",
+        }
+    }
+
+    /// The process exit code for this error: 1 failed, 2 usage, 3 not found, 4 wrong state, 5 refused to protect data.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::SnapshotNotFound
+            | Self::IssueNotFound
+            | Self::TranscriptNotFound
+            | Self::SessionNotFound
+            | Self::PathNotFound
+            | Self::InvalidAddress
+            | Self::InvalidIssueId
+            | Self::InvalidCheckpoint
+            | Self::InvalidLabel
+            | Self::InvalidConfig
+            | Self::AmbiguousAddress
+            | Self::CheckpointUnavailable => 3,
+            Self::AlreadyInPast
+            | Self::NotInPast
+            | Self::Busy
+            | Self::Interrupted
+            | Self::NoSessionSnapshot
+            | Self::BacktrackPending
+            | Self::NothingToUndo => 4,
+            Self::WouldOverwrite
+            | Self::VerifyFailed
+            | Self::NotApproved
+            | Self::Held
+            | Self::UnsafeWorkspace => 5,
+            Self::NotARepository
+            | Self::UnsupportedRepository
+            | Self::UnsafeRepository
+            | Self::NoSpace
+            | Self::IssueInvalid
+            | Self::CorruptRecord
+            | Self::NewerRecord
+            | Self::Io => 1,
+        }
+    }
+
+    /// Whose turn it is.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::CorruptRecord | Self::NewerRecord | Self::IssueInvalid => Kind::Data,
+            Self::Io | Self::NoSpace => Kind::Internal,
+            _ => match self.exit_code() {
+                4 | 5 => Kind::State,
+                _ => Kind::User,
+            },
+        }
+    }
+}
+
+/// What went wrong: a code, a message that names the path, ref or id, the cause, and hints with commands to run.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: Code,
+    message: String,
+    hints: Vec<String>,
+    details: Vec<(String, serde_json::Value)>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// Makes an error with a message as git writes them: lower case, names in quotes, no full stop.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            hints: Vec::new(),
+            details: Vec::new(),
+            source: None,
+        }))
+    }
+
+    /// Adds a hint that names the next command.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hints.push(hint.into());
+        self
+    }
+
+    /// Adds a machine-readable detail, shown beside `code` and `message` in JSON.
+    #[must_use]
+    pub fn detail(mut self, name: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.0.details.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Keeps the cause.
+    #[must_use]
+    pub fn caused_by(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Says what was being done when the error arose, before its message.
+    #[must_use]
+    pub fn while_doing(mut self, what: impl fmt::Display) -> Self {
+        self.0.message = format!("{what}: {}", self.0.message);
+        self
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The message, without hints.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The hints, in the order they were added.
+    pub fn hints(&self) -> &[String] {
+        &self.0.hints
+    }
+
+    /// Machine-readable details by name.
+    pub fn details(&self) -> &[(String, serde_json::Value)] {
+        &self.0.details
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        let code = match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Code::NoSpace,
+            _ => Code::Io,
+        };
+        Self::new(code, error.to_string()).caused_by(error)
+    }
+}
+
+impl From<rustix::io::Errno> for Error {
+    fn from(errno: rustix::io::Errno) -> Self {
+        std::io::Error::from(errno).into()
+    }
+}
+
+impl From<git2::Error> for Error {
+    fn from(error: git2::Error) -> Self {
+        Self::new(Code::Io, error.message().to_owned()).caused_by(error)
+    }
+}
+
+/// Adds context to a failing result.
+pub trait ResultExt<T> {
+    /// Says what was being done, lazily.
+    fn context<D: fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> ResultExt<T> for std::result::Result<T, E> {
+    fn context<D: fmt::Display>(self, what: impl FnOnce() -> D) -> Result<T> {
+        self.map_err(|error| error.into().while_doing(what()))
+    }
+}

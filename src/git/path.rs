@@ -1,0 +1,189 @@
+//! Paths inside a repository: bytes, `/`-separated, relative, without empty, `.` or `..` components.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+
+/// A path inside the repository, as git stores it: raw bytes. Orders by bytes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct RepoPath(Vec<u8>);
+
+impl RepoPath {
+    /// Takes the bytes as they are. Use [`is_safe`] on what comes from outside.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The path's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// For people: lossy, control characters escaped.
+    pub fn display(&self) -> String {
+        display(&self.0)
+    }
+}
+
+impl Deref for RepoPath {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Borrow<[u8]> for RepoPath {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl From<&[u8]> for RepoPath {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+}
+
+impl From<&str> for RepoPath {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+/// Bytes for people: lossy UTF-8, control characters escaped.
+pub fn display(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for ch in String::from_utf8_lossy(bytes).chars() {
+        if ch.is_control() {
+            out.extend(ch.escape_default());
+        } else {
+            out.push(ch);
+        }
+    }
+    out
+}
+
+/// The directory part and the last component.
+pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (&[], path),
+    }
+}
+
+/// `dir/name`, or `name` at the root.
+pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(dir.len() + 1 + name.len());
+    if !dir.is_empty() {
+        path.extend_from_slice(dir);
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}
+
+/// True when `path` is `dir` or lies beneath it. The root holds everything.
+pub fn is_within(path: &[u8], dir: &[u8]) -> bool {
+    dir.is_empty()
+        || (path.starts_with(dir) && (path.len() == dir.len() || path[dir.len()] == b'/'))
+}
+
+/// Whether one component may be captured and written: what git's own path check accepts with `core.protectHFS` and
+/// `core.protectNTFS` on, so that a snapshot made here is safe on every machine. The single judge for both directions.
+pub fn is_safe_component(name: &[u8]) -> bool {
+    if name.is_empty() || name == b"." || name == b".." || name.contains(&b'/') || name.contains(&0)
+    {
+        return false;
+    }
+    !(is_ntfs_dot_git(name) || is_hfs_dot_git(name))
+}
+
+/// Whether every component of `path` is safe.
+pub fn is_safe(path: &[u8]) -> bool {
+    !path.is_empty() && path.split(|&byte| byte == b'/').all(is_safe_component)
+}
+
+/// `.git` and `git~1` as NTFS reads them: case-insensitive, trailing dots and spaces dropped, cut at a stream colon or a
+/// backslash (git's `is_ntfs_dotgit`, applied to each backslash-separated part as `verify_path` does).
+fn is_ntfs_dot_git(name: &[u8]) -> bool {
+    name.split(|&byte| byte == b'\\').any(|part| {
+        let head = part.split(|&byte| byte == b':').next().unwrap_or_default();
+        let end = head
+            .iter()
+            .rposition(|&byte| byte != b'.' && byte != b' ')
+            .map_or(0, |at| at + 1);
+        let core = &head[..end];
+        core.eq_ignore_ascii_case(b".git") || core.eq_ignore_ascii_case(b"git~1")
+    })
+}
+
+/// `.git` as HFS+ reads it: case-insensitive, code points ignored that HFS+ ignores (git's `is_hfs_dotgit`).
+fn is_hfs_dot_git(name: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(name) else {
+        return false;
+    };
+    let ignored = |ch: char| matches!(ch, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let mut wanted = ".git".chars();
+    for ch in text.chars().filter(|&ch| !ignored(ch)) {
+        if wanted.next() != Some(ch.to_ascii_lowercase()) {
+            return false;
+        }
+    }
+    wanted.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_dot_git_is_unsafe() {
+        for name in [
+            ".git",
+            ".GIT",
+            ".Git",
+            "git~1",
+            "GIT~1",
+            ".git ",
+            ".git.",
+            ".git . .",
+            ".git::$INDEX_ALLOCATION",
+            "a\\.git",
+            ".g\u{200c}it",
+            "..",
+            ".",
+            "",
+        ] {
+            assert!(!is_safe_component(name.as_bytes()), "{name:?}");
+        }
+        for name in [
+            ".gitignore",
+            ".gitmodules",
+            "git",
+            "git~2",
+            ".gi",
+            ".git-x",
+            "...",
+            "a\\b",
+            "-",
+            "*",
+            "\u{200c}git",
+        ] {
+            assert!(is_safe_component(name.as_bytes()), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_within_its_directories_only() {
+        assert!(is_within(b"a/b", b"a"));
+        assert!(is_within(b"a", b"a"));
+        assert!(is_within(b"a", b""));
+        assert!(!is_within(b"ab", b"a"));
+    }
+}

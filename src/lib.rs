@@ -1,0 +1,6 @@
+//! Time travel for working trees.
+
+pub mod env;
+pub mod error;
+pub mod git;
+pub mod progress;
