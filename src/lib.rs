@@ -3,4 +3,5 @@
 pub mod env;
 pub mod error;
 pub mod git;
+pub mod ops;
 pub mod progress;

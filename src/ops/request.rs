@@ -1,0 +1,193 @@
+//! What the operations are asked: plain data made by `cli` (and later `mcp`) from words.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Whether anything is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DryRun {
+    /// Plan and refuse only.
+    Yes,
+    /// Really.
+    #[default]
+    No,
+}
+
+/// Take a snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Take {
+    /// Title: first line of the commit's message.
+    pub message: Option<String>,
+    /// Label to give it.
+    pub label: Option<String>,
+    /// Globs that bring ignored files in.
+    pub include: Vec<String>,
+    /// Globs to leave out.
+    pub exclude: Vec<String>,
+    /// Answer with the newest snapshot when nothing changed.
+    pub if_changed: bool,
+    /// Who asked: `manual`, `session-start`, …
+    pub trigger: String,
+    /// Go on where the workspace is `/`, `$HOME` or above.
+    pub force: bool,
+    /// The caller's session.
+    pub session: Option<String>,
+    /// The caller's agent.
+    pub agent: Option<String>,
+}
+
+/// Which kinds to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ListKind {
+    /// Snapshots.
+    #[default]
+    Snapshot,
+    /// Backups made by swaps.
+    Backup,
+    /// Experiments left by `return`.
+    Experiment,
+    /// All three.
+    All,
+}
+
+/// List snapshots.
+#[derive(Debug, Clone, Default)]
+pub struct List {
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Which.
+    pub kind: ListKind,
+    /// Those of other worktrees too, and those taken in the past.
+    pub all_worktrees: bool,
+}
+
+/// Compare two addresses.
+#[derive(Debug, Clone, Default)]
+pub struct DiffSides {
+    /// Old side; default `latest`.
+    pub from: Option<String>,
+    /// New side; default `present`.
+    pub to: Option<String>,
+    /// Only these paths (relative to the current directory) and what lies beneath.
+    pub paths: Vec<OsString>,
+    /// Make patches.
+    pub patch: bool,
+}
+
+/// Travel to a snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Travel {
+    /// Where to.
+    pub address: String,
+    /// Plan only.
+    pub dry_run: DryRun,
+    /// Leave HEAD and index alone.
+    pub files_only: bool,
+    /// The caller's session.
+    pub session: Option<String>,
+    /// Go on where the workspace is `/`, `$HOME` or above.
+    pub force: bool,
+}
+
+/// Return to the present.
+#[derive(Debug, Clone, Default)]
+pub struct Return {
+    /// Files to carry over, relative to the current directory.
+    pub keep: Vec<OsString>,
+    /// Take no experiment of large untracked files.
+    pub discard: bool,
+    /// Rename what is in the way and cannot be captured.
+    pub move_aside: bool,
+    /// Plan only.
+    pub dry_run: DryRun,
+}
+
+/// Put files of a snapshot into the working tree.
+#[derive(Debug, Clone, Default)]
+pub struct Restore {
+    /// Whose files.
+    pub address: String,
+    /// Which, relative to the current directory; empty means all.
+    pub paths: Vec<OsString>,
+    /// Plan only.
+    pub dry_run: DryRun,
+}
+
+/// Which way recovery goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// As DESIGN says: back before the commit point, a finished return forward.
+    #[default]
+    Auto,
+    /// Finish the swap.
+    Forward,
+    /// Undo the swap.
+    Back,
+}
+
+/// Finish or undo a swap that died.
+#[derive(Debug, Clone, Default)]
+pub struct Recover {
+    /// Which way.
+    pub direction: Direction,
+    /// Keep the later bytes of paths that neither side explains, without asking.
+    pub yes: bool,
+}
+
+/// Lay a snapshot out in a directory of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Open {
+    /// Which.
+    pub address: String,
+    /// Where; default `../<repo>.tw/<tail>`.
+    pub dir: Option<PathBuf>,
+}
+
+/// Label a snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Label {
+    /// Which; for a removal it may be empty.
+    pub address: Option<String>,
+    /// The label.
+    pub name: String,
+    /// Take it away.
+    pub remove: bool,
+}
+
+/// Forget what retention lets go.
+#[derive(Debug, Clone, Default)]
+pub struct Prune {
+    /// List only.
+    pub dry_run: DryRun,
+    /// Overrides `keep_days`.
+    pub keep_days: Option<u32>,
+    /// Overrides `keep_last`.
+    pub keep_last: Option<usize>,
+}
+
+/// Forget these.
+#[derive(Debug, Clone, Default)]
+pub struct Drop {
+    /// Which.
+    pub addresses: Vec<String>,
+    /// Also what something holds.
+    pub force: bool,
+    /// List only.
+    pub dry_run: DryRun,
+}
+
+/// Take files out of every snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Purge {
+    /// Literal paths, relative to the current directory.
+    pub paths: Vec<OsString>,
+    /// List only.
+    pub dry_run: DryRun,
+}
+
+/// Set the repository up.
+#[derive(Debug, Clone, Default)]
+pub struct Init {
+    /// List only.
+    pub dry_run: DryRun,
+}
