@@ -5,3 +5,5 @@ pub mod error;
 pub mod git;
 pub mod ops;
 pub mod progress;
+pub mod store;
+pub mod worktree;

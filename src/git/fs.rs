@@ -1,0 +1,451 @@
+//! File primitives that never follow a symlink: opening by path beneath a root, stamps, atomic writes, exchange-rename.
+//!
+//! Owns the way `tw` reaches a path in the working tree. Every component is opened no-follow, by `openat2` where the kernel
+//! has it and component by component elsewhere, so that a symlink planted in the way is an error and never a detour.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::error::{Result, ResultExt};
+
+/// What `lstat` says of a path, as far as change detection and restoring need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stamp {
+    /// Modification time, nanoseconds since the epoch.
+    pub mtime: i64,
+    /// Status change time, nanoseconds since the epoch.
+    pub ctime: i64,
+    /// Inode number.
+    pub ino: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Full `st_mode`: type and permission bits.
+    pub mode: u32,
+}
+
+impl Stamp {
+    /// Reads the fields out of a `stat` structure.
+    pub fn of(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            mtime: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
+            ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
+            ino: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: stat.st_mode,
+        }
+    }
+
+    /// A directory.
+    pub fn is_dir(&self) -> bool {
+        self.mode & 0o170_000 == 0o040_000
+    }
+
+    /// A regular file.
+    pub fn is_file(&self) -> bool {
+        self.mode & 0o170_000 == 0o100_000
+    }
+
+    /// A symbolic link.
+    pub fn is_symlink(&self) -> bool {
+        self.mode & 0o170_000 == 0o120_000
+    }
+
+    /// The twelve permission bits.
+    pub fn permissions(&self) -> u32 {
+        self.mode & 0o7777
+    }
+}
+
+fn nanoseconds(seconds: i64, nanos: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// A directory opened as the root of no-follow look-ups.
+#[derive(Debug)]
+pub struct Root {
+    fd: OwnedFd,
+    path: PathBuf,
+    /// `openat2` answered `ENOSYS` or was forbidden by a sandbox: walk component by component.
+    walk: AtomicBool,
+}
+
+impl Root {
+    /// Opens `path` itself (following symlinks in it, as a shell does).
+    pub fn open(path: &Path) -> Result<Self> {
+        let fd = rustix::fs::open(
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .context(|| format!("cannot open '{}'", path.display()))?;
+        Ok(Self {
+            fd,
+            path: path.to_owned(),
+            walk: AtomicBool::new(false),
+        })
+    }
+
+    /// Where the root is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The root's own descriptor.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Opens a directory beneath the root for look-ups in it; `b""` is the root.
+    pub fn open_dir(&self, path: &[u8]) -> rustix::io::Result<OwnedFd> {
+        self.open_beneath(path, OFlags::PATH | OFlags::DIRECTORY)
+    }
+
+    /// Opens a directory beneath the root for reading its names.
+    pub fn open_dir_for_reading(&self, path: &[u8]) -> rustix::io::Result<OwnedFd> {
+        self.open_beneath(path, OFlags::RDONLY | OFlags::DIRECTORY)
+    }
+
+    /// Opens a file beneath the root for reading; never blocks on a pipe.
+    pub fn open_file(&self, path: &[u8]) -> rustix::io::Result<OwnedFd> {
+        self.open_beneath(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
+    }
+
+    fn open_beneath(&self, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let name: &[u8] = if path.is_empty() { b"." } else { path };
+        if path.is_empty() {
+            return rustix::fs::openat(&self.fd, OsStr::from_bytes(name), flags, Mode::empty());
+        }
+        if !self.walk.load(Ordering::Relaxed) {
+            let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+            loop {
+                match rustix::fs::openat2(
+                    &self.fd,
+                    OsStr::from_bytes(name),
+                    flags,
+                    Mode::empty(),
+                    resolve,
+                ) {
+                    // BENEATH look-ups give this when a rename races with them: try again.
+                    Err(Errno::AGAIN) => {}
+                    // Paths of 4096 bytes and more, kernels before 5.6 and sandboxes: by component.
+                    Err(Errno::NAMETOOLONG) => break,
+                    Err(Errno::NOSYS | Errno::PERM) => {
+                        self.walk.store(true, Ordering::Relaxed);
+                        break;
+                    }
+                    other => return other,
+                }
+            }
+        }
+        self.walk_to(path, flags)
+    }
+
+    fn walk_to(&self, path: &[u8], last: OFlags) -> rustix::io::Result<OwnedFd> {
+        let through = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut at: Option<OwnedFd> = None;
+        let mut parts = path.split(|&byte| byte == b'/').peekable();
+        while let Some(part) = parts.next() {
+            let flags = if parts.peek().is_some() {
+                through
+            } else {
+                last
+            };
+            let base = at.as_ref().map_or(self.fd.as_fd(), AsFd::as_fd);
+            at = Some(rustix::fs::openat(
+                base,
+                OsStr::from_bytes(part),
+                flags,
+                Mode::empty(),
+            )?);
+        }
+        at.ok_or(Errno::NOENT)
+    }
+
+    /// `lstat` beneath the root; `None` when there is nothing (also when a parent is no directory).
+    pub fn stamp(&self, path: &[u8]) -> rustix::io::Result<Option<Stamp>> {
+        let (dir, name) = super::path::split(path);
+        match self.open_dir(dir) {
+            Ok(fd) => stamp_at(fd.as_fd(), name),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// `lstat` of a name in a directory; `None` when there is nothing.
+pub fn stamp_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<Stamp>> {
+    match rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(Stamp::of(&stat))),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// `fstat`.
+pub fn stamp_of(fd: BorrowedFd<'_>) -> rustix::io::Result<Stamp> {
+    Ok(Stamp::of(&rustix::fs::fstat(fd)?))
+}
+
+/// The target of a symlink in a directory, as bytes.
+pub fn read_link_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Vec<u8>> {
+    Ok(rustix::fs::readlinkat(dir, OsStr::from_bytes(name), Vec::new())?.into_bytes())
+}
+
+/// How [`exchange`] got its work done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exchanged {
+    /// The two names were swapped: `temp` now names what was at `name`.
+    Swapped,
+    /// Nothing was at `name`.
+    Placed,
+}
+
+/// Puts `temp` at `name` in the same directory. What was there is afterwards named `temp`, whatever type it had.
+/// Where the file system has no exchange, the old file is linked aside first, so that it is never without a name.
+pub fn exchange(dir: BorrowedFd<'_>, temp: &[u8], name: &[u8]) -> rustix::io::Result<Exchanged> {
+    let (temp_name, place) = (OsStr::from_bytes(temp), OsStr::from_bytes(name));
+    loop {
+        match rustix::fs::renameat_with(dir, temp_name, dir, place, RenameFlags::EXCHANGE) {
+            Ok(()) => return Ok(Exchanged::Swapped),
+            Err(Errno::NOENT) => match rename_to_free(dir, temp, name) {
+                Ok(()) => return Ok(Exchanged::Placed),
+                // Something appeared in between: exchange with it.
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            },
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                return exchange_by_link(dir, temp, name);
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+fn exchange_by_link(
+    dir: BorrowedFd<'_>,
+    temp: &[u8],
+    name: &[u8],
+) -> rustix::io::Result<Exchanged> {
+    let mut aside = temp.to_vec();
+    aside.extend_from_slice(b"~");
+    let (temp_name, place, aside_name) = (
+        OsStr::from_bytes(temp),
+        OsStr::from_bytes(name),
+        OsStr::from_bytes(&aside),
+    );
+    match rustix::fs::linkat(dir, place, dir, aside_name, AtFlags::empty()) {
+        Ok(()) => {}
+        Err(Errno::NOENT) => {
+            rename_to_free(dir, temp, name)?;
+            return Ok(Exchanged::Placed);
+        }
+        Err(errno) => return Err(errno),
+    }
+    rustix::fs::renameat(dir, temp_name, dir, place)?;
+    rustix::fs::renameat(dir, aside_name, dir, temp_name)?;
+    Ok(Exchanged::Swapped)
+}
+
+/// Renames within a directory, failing with `EXIST` when the new name is taken.
+pub fn rename_to_free(dir: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> rustix::io::Result<()> {
+    let (from_name, to_name) = (OsStr::from_bytes(from), OsStr::from_bytes(to));
+    match rustix::fs::renameat_with(dir, from_name, dir, to_name, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            // No directory gets here: links to directories are refused, and files are all that is renamed.
+            rustix::fs::linkat(dir, from_name, dir, to_name, AtFlags::empty())?;
+            rustix::fs::unlinkat(dir, from_name, AtFlags::empty())
+        }
+        other => other,
+    }
+}
+
+/// Whether an atomic write is also made durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durable {
+    /// File and directory are synced before the call returns.
+    Yes,
+    /// Left to the operating system.
+    No,
+}
+
+/// Writes a file whole or not at all: a temporary file beside it, then rename. Mode 0600.
+pub fn write_atomic(path: &Path, bytes: &[u8], durable: Durable) -> Result<()> {
+    write_atomic_with_mode(path, bytes, durable, 0o600)
+}
+
+/// As [`write_atomic`], with the permission bits given.
+pub fn write_atomic_with_mode(
+    path: &Path,
+    bytes: &[u8],
+    durable: Durable,
+    mode: u32,
+) -> Result<()> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let what = || format!("cannot write '{}'", path.display());
+    let mut temp = path.as_os_str().to_owned();
+    let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
+    temp.push(format!(".tmp-{}-{unique}", std::process::id()));
+    let temp = PathBuf::from(temp);
+    let result = write_then_rename(&temp, path, bytes, durable, mode);
+    if result.is_err() {
+        // The error of the write is the one to report; the temporary file may not even exist.
+        let _ = std::fs::remove_file(&temp);
+    }
+    result.context(what)
+}
+
+fn write_then_rename(
+    temp: &Path,
+    path: &Path,
+    bytes: &[u8],
+    durable: Durable,
+    mode: u32,
+) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let create = || rustix::fs::open(temp, flags, Mode::from_raw_mode(mode));
+    let fd = match create() {
+        // A leftover of a killed process that had our pid.
+        Err(Errno::EXIST) => {
+            std::fs::remove_file(temp)?;
+            create()?
+        }
+        other => other?,
+    };
+    let mut file = File::from(fd);
+    file.write_all(bytes)?;
+    // The umask may have taken bits away (0777 takes all).
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    if durable == Durable::Yes {
+        file.sync_all()?;
+    }
+    drop(file);
+    std::fs::rename(temp, path)?;
+    if durable == Durable::Yes {
+        sync_parent(path)?;
+    }
+    Ok(())
+}
+
+/// Syncs the directory that holds `path`, so that its name survives a power cut.
+pub fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+/// Makes a private directory (0700) and its missing parents.
+pub fn create_private_dir(path: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .context(|| format!("cannot create '{}'", path.display()))
+}
+
+/// Reads a whole file; `None` when it does not exist.
+pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        Err(error) => Err(error).context(|| format!("cannot read '{}'", path.display())),
+    }
+}
+
+/// Removes a file; a missing one is fine.
+pub fn remove_optional(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).context(|| format!("cannot remove '{}'", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// When a process started, in clock ticks since boot; 0 where the system does not say. With the pid it names a process
+/// for good: a pid alone is used again.
+pub fn process_start(pid: u32) -> Option<u64> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The command name, in parentheses, may hold spaces and parentheses.
+    let after = stat.iter().rposition(|&byte| byte == b')')? + 2;
+    let rest = std::str::from_utf8(stat.get(after..)?).ok()?;
+    rest.split(' ').nth(19)?.parse().ok()
+}
+
+/// Whether the process that a lock names still runs.
+pub fn process_is_alive(pid: u32, start: u64) -> bool {
+    if Path::new("/proc/self/stat").exists() {
+        return process_start(pid).is_some_and(|now| start == 0 || now == start);
+    }
+    let Some(pid) = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    else {
+        return false;
+    };
+    !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symlink_in_the_way_is_never_followed() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        std::fs::create_dir_all(dir.path().join("real/sub")).expect("mkdir");
+        std::fs::write(dir.path().join("real/sub/f"), b"x").expect("write");
+        std::os::unix::fs::symlink("real", dir.path().join("link")).expect("symlink");
+        for walk in [false, true] {
+            let root = Root::open(dir.path()).expect("root");
+            root.walk.store(walk, Ordering::Relaxed);
+            assert!(root.open_file(b"real/sub/f").is_ok());
+            assert!(root.open_file(b"link/sub/f").is_err());
+            assert!(root.open_dir(b"link").is_err());
+            assert!(root.stamp(b"link/sub/f").expect("stamp").is_none());
+        }
+    }
+
+    #[test]
+    fn exchange_swaps_whatever_is_there() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let root = Root::open(dir.path()).expect("root");
+        std::fs::write(dir.path().join("t"), b"new").expect("write");
+        assert_eq!(
+            exchange(root.fd(), b"t", b"n").expect("exchange"),
+            Exchanged::Placed
+        );
+        std::fs::write(dir.path().join("t"), b"newer").expect("write");
+        assert_eq!(
+            exchange(root.fd(), b"t", b"n").expect("exchange"),
+            Exchanged::Swapped
+        );
+        assert_eq!(std::fs::read(dir.path().join("t")).expect("read"), b"new");
+        assert_eq!(std::fs::read(dir.path().join("n")).expect("read"), b"newer");
+        std::fs::write(dir.path().join("u"), b"newest").expect("write");
+        assert_eq!(
+            exchange_by_link(root.fd(), b"u", b"n").expect("exchange"),
+            Exchanged::Swapped
+        );
+        assert_eq!(std::fs::read(dir.path().join("u")).expect("read"), b"newer");
+    }
+
+    #[test]
+    fn this_process_is_alive_and_another_start_is_not() {
+        let pid = std::process::id();
+        let start = process_start(pid).expect("linux");
+        assert!(process_is_alive(pid, start));
+        assert!(!process_is_alive(pid, start + 1));
+    }
+}

@@ -1,0 +1,525 @@
+//! Trees: strict parsing, encoding, and the difference of two, without touching what is equal.
+//!
+//! What is read may be hostile: entries out of order, twice, with unsafe names or odd modes, or nesting without end make the
+//! whole tree refused.
+
+use std::cmp::Ordering;
+
+use super::Oid;
+use super::path;
+use crate::error::{Code, Error, Result};
+
+/// Mode of a directory entry.
+pub const DIR_MODE: u32 = 0o040_000;
+/// Mode of a symlink entry.
+pub const LINK_MODE: u32 = 0o120_000;
+/// Mode of a submodule entry.
+pub const GITLINK_MODE: u32 = 0o160_000;
+/// Longest path, bytes; Linux's `PATH_MAX` is 4096, deeper trees can be made component by component but not by us.
+const LONGEST_PATH: usize = 65_536;
+/// Deepest nesting of directories.
+const DEEPEST: usize = 8_192;
+
+/// A mode and an object: what a path is in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    /// `0o100644`, `0o100755`, `0o120000`, `0o160000`, or `0o040000`.
+    pub mode: u32,
+    /// The object.
+    pub oid: Oid,
+}
+
+impl Node {
+    /// A directory.
+    pub fn is_dir(self) -> bool {
+        self.mode == DIR_MODE
+    }
+}
+
+/// One entry of a tree.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// What it is.
+    pub node: Node,
+}
+
+/// Orders names as git does in trees: a directory as if its name ended in `/`.
+pub fn tree_order(a: (&[u8], bool), b: (&[u8], bool)) -> Ordering {
+    let common = a.0.len().min(b.0.len());
+    a.0[..common].cmp(&b.0[..common]).then_with(|| {
+        let next = |(name, is_dir): (&[u8], bool)| {
+            name.get(common)
+                .copied()
+                .map_or(if is_dir { i16::from(b'/') } else { 0 }, i16::from)
+        };
+        next(a).cmp(&next(b)).then(a.0.len().cmp(&b.0.len()))
+    })
+}
+
+/// Parses a tree.
+///
+/// # Errors
+/// `CORRUPT_RECORD` when it is torn, unsorted, holds a name twice, an unsafe name or a mode that git does not write.
+pub fn parse(bytes: &[u8]) -> Result<Vec<Entry<'_>>> {
+    let mut entries: Vec<Entry<'_>> = Vec::with_capacity(bytes.len() / 32);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (entry, after) = parse_entry(rest)?;
+        rest = after;
+        if let Some(last) = entries.last() {
+            let before = (last.name, last.node.is_dir());
+            if tree_order(before, (entry.name, entry.node.is_dir())).is_ge() {
+                return Err(refused("its entries are not in order", entry.name));
+            }
+        }
+        // The same name as file and as directory sorts apart; git refuses that too.
+        if entry.node.is_dir() && has_file_twin(&entries, entry.name) {
+            return Err(refused("it holds a name twice", entry.name));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+fn has_file_twin(entries: &[Entry<'_>], name: &[u8]) -> bool {
+    // Only names that start with `name` lie between the two places.
+    entries
+        .iter()
+        .rev()
+        .take_while(|entry| entry.name.starts_with(name))
+        .any(|entry| entry.name == name)
+}
+
+fn parse_entry(bytes: &[u8]) -> Result<(Entry<'_>, &[u8])> {
+    let torn = || Error::new(Code::CorruptRecord, "a tree is torn");
+    let space = bytes
+        .iter()
+        .take(8)
+        .position(|&byte| byte == b' ')
+        .ok_or_else(torn)?;
+    let mode = bytes[..space].iter().try_fold(0u32, |mode, &digit| {
+        matches!(digit, b'0'..=b'7').then(|| mode * 8 + u32::from(digit - b'0'))
+    });
+    let rest = &bytes[space + 1..];
+    let end = rest.iter().position(|&byte| byte == 0).ok_or_else(torn)?;
+    let name = &rest[..end];
+    let oid = rest.get(end + 1..end + 21).ok_or_else(torn)?;
+    let mode = match mode {
+        Some(mode @ (0o100_644 | 0o100_755 | LINK_MODE | GITLINK_MODE | DIR_MODE)) => mode,
+        // Old gits wrote group-writable files.
+        Some(0o100_664) => 0o100_644,
+        _ => return Err(refused("it has an entry of an unknown mode", name)),
+    };
+    if !path::is_safe_component(name) {
+        return Err(refused("it has an unsafe name", name));
+    }
+    let oid = Oid::from_bytes(oid)?;
+    let node = Node { mode, oid };
+    Ok((Entry { name, node }, &rest[end + 21..]))
+}
+
+fn refused(why: &str, name: &[u8]) -> Error {
+    Error::new(
+        Code::CorruptRecord,
+        format!("tree refused: {why}: '{}'", path::display(name)),
+    )
+}
+
+/// The bytes of a tree; entries in any order.
+pub fn encode(entries: &mut [Entry<'_>]) -> Vec<u8> {
+    entries.sort_by(|a, b| tree_order((a.name, a.node.is_dir()), (b.name, b.node.is_dir())));
+    let mut out = Vec::with_capacity(entries.len() * 40);
+    for entry in entries.iter() {
+        out.extend_from_slice(format!("{:o} ", entry.node.mode).as_bytes());
+        out.extend_from_slice(entry.name);
+        out.push(0);
+        out.extend_from_slice(entry.node.oid.as_bytes());
+    }
+    out
+}
+
+/// How a path differs between two trees. Directories never stand for themselves, only what is in them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The path.
+    pub path: Vec<u8>,
+    /// In the first tree.
+    pub old: Option<Node>,
+    /// In the second tree.
+    pub new: Option<Node>,
+}
+
+/// Reads a tree's bytes.
+pub type ReadTree<'a> = &'a dyn Fn(Oid) -> Result<Vec<u8>>;
+
+/// The paths that differ between two trees, sorted by bytes. Equal subtrees are not read.
+pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    let mut pending = vec![(Vec::new(), old, new, 0)];
+    while let Some((dir, old, new, depth)) = pending.pop() {
+        if old == new {
+            continue;
+        }
+        check_depth(&dir, depth)?;
+        let old_bytes = old.map(read).transpose()?.unwrap_or_default();
+        let new_bytes = new.map(read).transpose()?.unwrap_or_default();
+        let mut old_entries = by_name(parse(&old_bytes)?).into_iter().peekable();
+        let mut new_entries = by_name(parse(&new_bytes)?).into_iter().peekable();
+        loop {
+            let order = match (old_entries.peek(), new_entries.peek()) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(a), Some(b)) => a.name.cmp(b.name),
+            };
+            let before = if order.is_le() {
+                old_entries.next()
+            } else {
+                None
+            };
+            let after = if order.is_ge() {
+                new_entries.next()
+            } else {
+                None
+            };
+            let Some(name) = before.or(after).map(|entry| entry.name) else {
+                break;
+            };
+            let (before, after) = (
+                before.map(|entry| entry.node),
+                after.map(|entry| entry.node),
+            );
+            if before == after {
+                continue;
+            }
+            let full = path::join(&dir, name);
+            let tree_of =
+                |node: Option<Node>| node.filter(|node| node.is_dir()).map(|node| node.oid);
+            let leaf_of = |node: Option<Node>| node.filter(|node| !node.is_dir());
+            let (old_leaf, new_leaf) = (leaf_of(before), leaf_of(after));
+            if old_leaf != new_leaf {
+                changes.push(Change {
+                    path: full.clone(),
+                    old: old_leaf,
+                    new: new_leaf,
+                });
+            }
+            let (old_tree, new_tree) = (tree_of(before), tree_of(after));
+            if old_tree != new_tree {
+                pending.push((full, old_tree, new_tree, depth + 1));
+            }
+        }
+    }
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(changes)
+}
+
+fn by_name(mut entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
+    entries.sort_by(|a, b| a.name.cmp(b.name));
+    entries
+}
+
+fn check_depth(dir: &[u8], depth: usize) -> Result<()> {
+    if depth > DEEPEST || dir.len() > LONGEST_PATH {
+        let start = &dir[..dir.len().min(60)];
+        return Err(refused("it nests too deep", start));
+    }
+    Ok(())
+}
+
+/// What stands at a path in a tree.
+pub fn find(read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result<Option<Node>> {
+    let mut node = Node {
+        mode: DIR_MODE,
+        oid: root,
+    };
+    if wanted.is_empty() {
+        return Ok(Some(node));
+    }
+    for part in wanted.split(|&byte| byte == b'/') {
+        if !node.is_dir() {
+            return Ok(None);
+        }
+        let bytes = read(node.oid)?;
+        match parse(&bytes)?.iter().find(|entry| entry.name == part) {
+            Some(entry) => node = entry.node,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(node))
+}
+
+/// The bytes-only change of one tree: `edits` maps paths to what they become; answers the new root.
+/// Directories that become empty go. Objects made are handed to `put`.
+pub fn edit(
+    read: ReadTree<'_>,
+    put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
+    root: Option<Oid>,
+    edits: &[(Vec<u8>, Option<Node>)],
+) -> Result<Oid> {
+    let mut sorted: Vec<(&[u8], Option<Node>)> = edits
+        .iter()
+        .map(|(path, node)| (path.as_slice(), *node))
+        .collect();
+    sorted.sort_by(|a, b| a.0.cmp(b.0));
+    match edit_dir(read, put, root, &sorted, 0)? {
+        Some(oid) => Ok(oid),
+        None => put(b""),
+    }
+}
+
+fn edit_dir(
+    read: ReadTree<'_>,
+    put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
+    tree: Option<Oid>,
+    edits: &[(&[u8], Option<Node>)],
+    depth: usize,
+) -> Result<Option<Oid>> {
+    check_depth(b"", depth)?;
+    let bytes = tree.map(read).transpose()?.unwrap_or_default();
+    let mut entries: std::collections::BTreeMap<Vec<u8>, Node> = parse(&bytes)?
+        .into_iter()
+        .map(|entry| (entry.name.to_vec(), entry.node))
+        .collect();
+    // Removals come first: a file may give way to a directory of its name, or the other way round.
+    for (name, node) in edits.iter().filter(|(path, _)| !path.contains(&b'/')) {
+        match node {
+            Some(_) => {}
+            None if entries.get(*name).is_some_and(|node| !node.is_dir()) => {
+                entries.remove(*name);
+            }
+            None => {}
+        }
+    }
+    let mut beneath: std::collections::BTreeMap<&[u8], Vec<(&[u8], Option<Node>)>> =
+        std::collections::BTreeMap::new();
+    for (path, node) in edits {
+        if let Some(at) = path.iter().position(|&byte| byte == b'/') {
+            beneath
+                .entry(&path[..at])
+                .or_default()
+                .push((&path[at + 1..], *node));
+        }
+    }
+    for (name, edits) in beneath {
+        let old = entries
+            .get(name)
+            .filter(|node| node.is_dir())
+            .map(|node| node.oid);
+        let all_removals = edits.iter().all(|(_, node)| node.is_none());
+        if old.is_none() && all_removals {
+            continue;
+        }
+        match edit_dir(read, put, old, &edits, depth + 1)? {
+            Some(oid) => {
+                let node = Node {
+                    mode: DIR_MODE,
+                    oid,
+                };
+                entries.insert(name.to_vec(), node);
+            }
+            None => {
+                entries.remove(name);
+            }
+        }
+    }
+    for (name, node) in edits.iter().filter(|(path, _)| !path.contains(&b'/')) {
+        if let Some(node) = node {
+            entries.insert(name.to_vec(), *node);
+        }
+    }
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    let mut list: Vec<Entry<'_>> = entries
+        .iter()
+        .map(|(name, node)| Entry { name, node: *node })
+        .collect();
+    Ok(Some(put(&encode(&mut list))?))
+}
+
+/// Every file of a tree with its path, sorted by bytes.
+pub fn flatten(read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Node)>> {
+    let changes = diff(read, None, Some(root))?;
+    Ok(changes
+        .into_iter()
+        .filter_map(|change| change.new.map(|node| (change.path, node)))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
+    fn oid(byte: u8) -> Oid {
+        Oid::from_bytes(&[byte; 20]).expect("20 bytes")
+    }
+
+    fn file(byte: u8) -> Node {
+        Node {
+            mode: 0o100_644,
+            oid: oid(byte),
+        }
+    }
+
+    #[derive(Default)]
+    struct Memory(RefCell<HashMap<Oid, Vec<u8>>>);
+
+    impl Memory {
+        fn read(&self, oid: Oid) -> Result<Vec<u8>> {
+            Ok(self.0.borrow().get(&oid).cloned().expect("a known tree"))
+        }
+
+        fn put(&self, bytes: &[u8]) -> Result<Oid> {
+            let mut sum = [0u8; 20];
+            for (at, byte) in bytes.iter().enumerate() {
+                sum[at % 20] = sum[at % 20].wrapping_mul(31).wrapping_add(*byte);
+            }
+            let oid = Oid::from_bytes(&sum)?;
+            self.0.borrow_mut().insert(oid, bytes.to_vec());
+            Ok(oid)
+        }
+
+        fn edit(&self, root: Option<Oid>, edits: &[(&str, Option<Node>)]) -> Oid {
+            let edits: Vec<_> = edits
+                .iter()
+                .map(|(path, node)| (path.as_bytes().to_vec(), *node))
+                .collect();
+            edit(
+                &|oid| self.read(oid),
+                &mut |bytes| self.put(bytes),
+                root,
+                &edits,
+            )
+            .expect("edit")
+        }
+
+        fn paths(&self, root: Oid) -> Vec<String> {
+            flatten(&|oid| self.read(oid), root)
+                .expect("flatten")
+                .into_iter()
+                .map(|(path, _)| String::from_utf8(path).expect("utf-8"))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn edits_make_and_unmake_directories() {
+        let memory = Memory::default();
+        let root = memory.edit(
+            None,
+            &[
+                ("a/b/c", Some(file(1))),
+                ("a.x", Some(file(2))),
+                ("z", Some(file(3))),
+            ],
+        );
+        assert_eq!(memory.paths(root), ["a.x", "a/b/c", "z"]);
+        let swapped = memory.edit(
+            Some(root),
+            &[
+                ("a/b/c", None),
+                ("a", Some(file(4))),
+                ("z", None),
+                ("z/y", Some(file(5))),
+            ],
+        );
+        assert_eq!(memory.paths(swapped), ["a", "a.x", "z/y"]);
+        let back = memory.edit(
+            Some(swapped),
+            &[
+                ("a", None),
+                ("a/b/c", Some(file(1))),
+                ("z/y", None),
+                ("z", Some(file(3))),
+            ],
+        );
+        assert_eq!(back, root);
+    }
+
+    #[test]
+    fn a_diff_names_leaves_only() {
+        let memory = Memory::default();
+        let old = memory.edit(
+            None,
+            &[
+                ("d/x", Some(file(1))),
+                ("f", Some(file(2))),
+                ("same/s", Some(file(3))),
+            ],
+        );
+        let new = memory.edit(
+            Some(old),
+            &[
+                ("d/x", None),
+                ("d", Some(file(4))),
+                ("f", None),
+                ("f/g", Some(file(5))),
+            ],
+        );
+        let changes = diff(&|oid| memory.read(oid), Some(old), Some(new)).expect("diff");
+        let told: Vec<_> = changes
+            .iter()
+            .map(|change| {
+                (
+                    String::from_utf8_lossy(&change.path).into_owned(),
+                    change.old.is_some(),
+                    change.new.is_some(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("d".to_owned(), false, true),
+                ("d/x".to_owned(), true, false),
+                ("f".to_owned(), true, false),
+                ("f/g".to_owned(), false, true)
+            ]
+        );
+    }
+
+    fn raw(entries: &[(&str, &str)]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (mode, name) in entries {
+            out.extend_from_slice(format!("{mode} {name}\0").as_bytes());
+            out.extend_from_slice(&[1; 20]);
+        }
+        out
+    }
+
+    #[test]
+    fn hostile_trees_are_refused() {
+        for entries in [
+            &[("100644", "..")][..],
+            &[("100644", ".git")],
+            &[("40000", ".GIT")],
+            &[("100644", "a/b")],
+            &[("100644", "b"), ("100644", "a")],
+            &[("100644", "a"), ("100644", "a")],
+            &[("100644", "a"), ("100644", "a.b"), ("40000", "a")],
+            &[("100000", "a")],
+            &[("99", "a")],
+            &[("100644", "")],
+        ] {
+            assert!(parse(&raw(entries)).is_err(), "{entries:?}");
+        }
+        let good = raw(&[("100644", "a"), ("100644", "a.b"), ("40000", "a0")]);
+        assert!(parse(&good).is_ok());
+        for at in 1..good.len() {
+            let between_entries = at == 29 || at == 60;
+            assert_eq!(parse(&good[..at]).is_ok(), between_entries, "torn at {at}");
+        }
+    }
+
+    #[test]
+    fn nesting_without_end_is_refused() {
+        let bytes = raw(&[("40000", "d")]);
+        let error = diff(&|_| Ok(bytes.clone()), None, Some(oid(1))).expect_err("a cycle");
+        assert_eq!(error.code(), Code::CorruptRecord);
+    }
+}

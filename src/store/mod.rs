@@ -1,0 +1,4 @@
+//! What `tw` keeps: refs, records, state. The one door to `refs/timewarp/*`.
+
+pub mod lock;
+pub mod state;

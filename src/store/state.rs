@@ -1,0 +1,370 @@
+//! Where a worktree stands: `state.json`, the journal of a swap under way, and the log of swaps that can be undone.
+//!
+//! `state.json` is the commit point of a swap: it carries the swap's id, so a journal of the same id is only waiting to be
+//! cleaned away, and any other one belongs to a swap that died. Unknown fields survive; a newer version is refused by name.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Code, Error, Result};
+use crate::git::fs::{self, Durable};
+
+/// The version of state and journal that this `tw` writes.
+const VERSION: u32 = 1;
+
+/// In which time a working tree stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The user's own.
+    #[default]
+    Present,
+    /// A snapshot's.
+    Past,
+}
+
+impl Mode {
+    /// `present` or `past`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Present => "present",
+            Self::Past => "past",
+        }
+    }
+}
+
+/// `state.json`: fields as in the Timewarp protocol, and ours.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// 1.
+    pub version: u32,
+    /// The working tree's root.
+    pub workspace_root: String,
+    /// The last session started here.
+    pub session_id: Option<String>,
+    /// Its snapshot.
+    pub session_snapshot_id: Option<String>,
+    /// Present or past.
+    pub mode: Mode,
+    /// The snapshot the working tree stands in, when in the past.
+    pub current_snapshot_id: Option<String>,
+    /// The present, saved, when in the past.
+    pub backup_id: Option<String>,
+    /// The backup's ref.
+    pub backup_path: Option<String>,
+    /// When the past was entered, RFC 3339.
+    pub entered_at: Option<String>,
+    /// Token that `return` over MCP needs.
+    pub guard_token: Option<String>,
+    /// The issue whose snapshot this is, when it was entered by `issue start`.
+    pub issue_id: Option<String>,
+    /// The backup's commit.
+    pub backup_commit: Option<String>,
+    /// The last swap that was completed.
+    pub swap_id: Option<String>,
+    /// HEAD and index were left alone by travel.
+    #[serde(default)]
+    pub files_only: bool,
+    /// Fields of a later version.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// One side of a path in a swap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// git mode, octal.
+    pub mode: String,
+    /// The blob.
+    pub oid: String,
+    /// Permission bits, octal.
+    pub perm: String,
+}
+
+/// A path that a swap touches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// The path, in the stored form of [`stored_path`].
+    pub path: String,
+    /// What the backup has there.
+    pub before: Option<Side>,
+    /// What the swap puts there.
+    pub after: Option<Side>,
+}
+
+/// A directory whose permission bits or existence a swap sets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalDir {
+    /// The path, stored form.
+    pub path: String,
+    /// Permission bits before, octal; None when it was not there.
+    pub before: Option<String>,
+    /// Permission bits after, octal; None when it goes.
+    pub after: Option<String>,
+}
+
+/// A swap under way, and afterwards a level of the undo log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Journal {
+    /// 1.
+    pub version: u32,
+    /// Names the swap, its temporary files and its locks.
+    pub swap_id: String,
+    /// `travel`, `return`, `restore`, `undo`, `redo`, `rewind`, `apply`.
+    pub operation: String,
+    /// What an undo or redo reverses: the kind of the original swap.
+    #[serde(default)]
+    pub reverses: Option<String>,
+    /// When it began, RFC 3339.
+    pub started_at: String,
+    /// Our process.
+    pub pid: u32,
+    /// When our process started, clock ticks since boot.
+    pub process_start: u64,
+    /// What was there before.
+    pub backup_id: String,
+    /// Its commit.
+    pub backup_commit: String,
+    /// Whose files are put in place, when it is one snapshot's.
+    pub target_id: Option<String>,
+    /// Its commit.
+    pub target_commit: Option<String>,
+    /// The experiment that a return took.
+    pub experiment_id: Option<String>,
+    /// Every path touched, sorted.
+    pub entries: Vec<JournalEntry>,
+    /// Directories made, removed or changed.
+    #[serde(default)]
+    pub dirs: Vec<JournalDir>,
+    /// The bytes of HEAD before and after; None when HEAD stays.
+    pub head: Option<(String, String)>,
+    /// `index.before` and `index.after` stand beside the journal.
+    pub swaps_index: bool,
+    /// The operation files (merge, rebase, …) are put in place.
+    pub swaps_operation: bool,
+    /// `state.json` before.
+    pub state_before: State,
+    /// `state.json` after: writing it is the commit point.
+    pub state_after: State,
+    /// HEAD as the swap left it: commit id or empty, to see whether it has moved since.
+    #[serde(default)]
+    pub head_left: String,
+    /// Fields of a later version.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// The files of one worktree's `timewarp` directory.
+#[derive(Debug, Clone)]
+pub struct StateDir {
+    dir: PathBuf,
+}
+
+impl StateDir {
+    /// The `timewarp` directory in this worktree's git directory.
+    pub fn new(git_dir: &Path) -> Self {
+        Self {
+            dir: git_dir.join("timewarp"),
+        }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Makes it, private.
+    pub fn create(&self) -> Result<()> {
+        fs::create_private_dir(&self.dir)
+    }
+
+    /// `state.json`; the default when there is none.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` or `NEWER_RECORD`, naming the file.
+    pub fn state(&self) -> Result<State> {
+        Ok(read_json::<State>(&self.file("state.json"))?.unwrap_or_default())
+    }
+
+    /// Writes `state.json`, whole and synced.
+    pub fn write_state(&self, state: &State) -> Result<()> {
+        self.create()?;
+        let state = State {
+            version: VERSION,
+            ..state.clone()
+        };
+        fs::write_atomic(&self.file("state.json"), &to_json(&state), Durable::Yes)
+    }
+
+    /// The journal of a swap under way or one that died.
+    pub fn journal(&self) -> Result<Option<Journal>> {
+        read_json(&self.file("journal.json"))
+    }
+
+    /// Whether there is a journal, without reading it.
+    pub fn has_journal(&self) -> bool {
+        self.file("journal.json").symlink_metadata().is_ok()
+    }
+
+    /// Writes the journal, synced.
+    pub fn write_journal(&self, journal: &Journal) -> Result<()> {
+        fs::write_atomic(&self.file("journal.json"), &to_json(journal), Durable::Yes)
+    }
+
+    /// Takes the journal away.
+    pub fn remove_journal(&self) -> Result<()> {
+        fs::remove_optional(&self.file("journal.json"))
+    }
+}
+
+fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(value).expect("plain data serialises");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Reads a JSON file of ours with a `version`; `None` when it does not exist.
+///
+/// # Errors
+/// `NEWER_RECORD` when its version is not known here, `CORRUPT_RECORD` when it cannot be read.
+pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>> {
+    let Some(bytes) = fs::read_optional(path)? else {
+        return Ok(None);
+    };
+    parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
+}
+
+/// Parses a JSON document of ours with a `version` of at most `known`; `name` is for the message.
+pub fn parse_versioned<T: for<'de> Deserialize<'de>>(
+    bytes: &[u8],
+    known: u32,
+    name: &str,
+) -> Result<T> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u64,
+    }
+    let corrupt = |error: serde_json::Error| {
+        Error::new(
+            Code::CorruptRecord,
+            format!("cannot read '{name}': {error}"),
+        )
+        .hint("run 'tw doctor'")
+    };
+    let version: Version = serde_json::from_slice(bytes).map_err(corrupt)?;
+    if version.version > u64::from(known) {
+        return Err(Error::new(
+            Code::NewerRecord,
+            format!(
+                "'{name}' was written by a newer tw (version {})",
+                version.version
+            ),
+        )
+        .hint("upgrade tw"));
+    }
+    serde_json::from_slice(bytes).map_err(corrupt)
+}
+
+/// A path as it stands in our JSON: as it is when it is UTF-8 and does not start with a double quote, else quoted as git
+/// quotes paths (`"a\377b"`). Exact in both directions.
+pub fn stored_path(path: &[u8]) -> String {
+    match std::str::from_utf8(path) {
+        Ok(text) if !text.starts_with('"') => text.to_owned(),
+        _ => {
+            let mut out = String::from('"');
+            for &byte in path {
+                match byte {
+                    b'"' | b'\\' => {
+                        out.push('\\');
+                        out.push(char::from(byte));
+                    }
+                    0x20..=0x7e => out.push(char::from(byte)),
+                    _ => out.push_str(&format!("\\{byte:03o}")),
+                }
+            }
+            out.push('"');
+            out
+        }
+    }
+}
+
+/// The bytes of a stored path; `None` when it is not well formed.
+pub fn path_from_stored(stored: &str) -> Option<Vec<u8>> {
+    let Some(quoted) = stored.strip_prefix('"') else {
+        return Some(stored.as_bytes().to_vec());
+    };
+    let quoted = quoted.strip_suffix('"')?;
+    let mut out = Vec::with_capacity(quoted.len());
+    let mut bytes = quoted.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        match bytes.next()? {
+            plain @ (b'"' | b'\\') => out.push(plain),
+            high @ b'0'..=b'3' => {
+                let digit = |byte: u8| matches!(byte, b'0'..=b'7').then(|| byte - b'0');
+                let (middle, low) = (digit(bytes.next()?)?, digit(bytes.next()?)?);
+                out.push((high - b'0') * 64 + middle * 8 + low);
+            }
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_paths_are_exact() {
+        for path in [
+            &b"plain"[..],
+            "ünï".as_bytes(),
+            b"\"quoted",
+            b"a\xff\n\\b\"",
+            b"",
+            b"a\nb",
+        ] {
+            let stored = stored_path(path);
+            assert_eq!(path_from_stored(&stored).as_deref(), Some(path), "{stored}");
+        }
+        for bad in ["\"a", "\"\\9\"", "\"\\40", "\"\\x41\""] {
+            assert!(path_from_stored(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_survive_and_newer_versions_are_refused() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let states = StateDir::new(dir.path());
+        assert_eq!(states.state().expect("none").mode, Mode::Present);
+        let mut state = State {
+            mode: Mode::Past,
+            ..State::default()
+        };
+        state.extra.insert("later".into(), Value::Bool(true));
+        states.write_state(&state).expect("write");
+        let read = states.state().expect("read");
+        assert_eq!(read.mode, Mode::Past);
+        assert_eq!(read.extra.get("later"), Some(&Value::Bool(true)));
+        fs::write_atomic(&states.file("state.json"), b"{\"version\": 2}", Durable::No)
+            .expect("write");
+        assert_eq!(states.state().expect_err("newer").code(), Code::NewerRecord);
+        fs::write_atomic(&states.file("state.json"), b"{\"version\": 1,", Durable::No)
+            .expect("write");
+        assert_eq!(
+            states.state().expect_err("torn").code(),
+            Code::CorruptRecord
+        );
+    }
+}

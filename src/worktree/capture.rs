@@ -1,0 +1,322 @@
+//! From a scanned manifest to objects: changed files to blobs, changed directories to trees.
+//!
+//! Bytes are stored raw: no filter, no end-of-line conversion. A file that changes while it is read is read again; after three
+//! tries it is taken as read and flagged `UNSTABLE`. What cannot be read, or vanished, is flagged so and never gets an id.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::io::Errno;
+
+use super::manifest::{DIRTY, FileRec, Kind, Manifest, RACY, TO_HASH, UNSTABLE, no_oid};
+use crate::error::{Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
+use crate::git::objects::{ObjectKind, is_collision, is_size_changed};
+use crate::git::path;
+use crate::git::tree;
+
+/// Files up to this size are read whole; larger ones are streamed.
+const WHOLE: u64 = 4 << 20;
+/// How often a file that changes under our hands is read.
+const TRIES: usize = 3;
+/// Files a worker takes at a time.
+const CHUNK: usize = 16;
+
+/// Where objects go: the repository, or nowhere when only their ids are wanted.
+pub trait Sink: Sync {
+    /// Stores an object.
+    fn put(&self, kind: ObjectKind, data: &[u8]) -> Result<Oid>;
+    /// Stores a blob of exactly `size` bytes.
+    ///
+    /// # Errors
+    /// One for which `is_size_changed` holds when the reader gives fewer or more.
+    fn put_reader(&self, size: u64, reader: &mut dyn Read) -> Result<Oid>;
+}
+
+/// How the hashing is done.
+#[derive(Debug, Clone, Copy)]
+pub struct Hashing {
+    /// Worker threads, at least 1.
+    pub threads: usize,
+    /// When the scan started, nanoseconds since the epoch: what changed since is racy.
+    pub racy_since: i64,
+    /// Whether the owner's x bit decides the mode of regular files.
+    pub modes_from_disk: bool,
+}
+
+/// Gives every file flagged `TO_HASH` its object.
+pub fn hash_files(
+    root: &Root,
+    manifest: &mut Manifest,
+    sink: &dyn Sink,
+    how: Hashing,
+    progress: &dyn crate::progress::Progress,
+) -> Result<()> {
+    let mut wanted: Vec<(usize, Vec<u8>)> = Vec::new();
+    for dir in &manifest.dirs {
+        for at in dir.first as usize..dir.end as usize {
+            let file = &manifest.files[at];
+            if file.flags & TO_HASH != 0 {
+                wanted.push((at, manifest.path_of(dir, file)));
+            }
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    progress.begin("capturing", Some(wanted.len() as u64));
+    let next = AtomicUsize::new(0);
+    let files = &manifest.files;
+    let work = || -> Result<Vec<(usize, FileRec)>> {
+        let mut done = Vec::new();
+        let mut buffer = Vec::new();
+        loop {
+            let start = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if start >= wanted.len() {
+                return Ok(done);
+            }
+            for (at, full) in &wanted[start..(start + CHUNK).min(wanted.len())] {
+                let reader = Reader { root, sink, how };
+                done.push((*at, reader.capture(full, &files[*at], &mut buffer)?));
+                progress.advance(1);
+            }
+        }
+    };
+    let threads = how.threads.clamp(1, wanted.len().div_ceil(CHUNK));
+    let results: Vec<Result<Vec<(usize, FileRec)>>> = if threads == 1 {
+        vec![work()]
+    } else {
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            let mut results = vec![work()];
+            for worker in workers {
+                results.push(worker.join().expect("capture workers do not panic"));
+            }
+            results
+        })
+    };
+    progress.end();
+    for result in results {
+        for (at, rec) in result? {
+            manifest.files[at] = rec;
+        }
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    root: &'a Root,
+    sink: &'a dyn Sink,
+    how: Hashing,
+}
+
+impl Reader<'_> {
+    fn capture(&self, full: &[u8], rec: &FileRec, buffer: &mut Vec<u8>) -> Result<FileRec> {
+        let result = if rec.kind == Kind::Symlink {
+            self.symlink(full, rec)
+        } else {
+            self.file(full, rec, buffer)
+        };
+        result.context(|| format!("cannot capture '{}'", path::display(full)))
+    }
+
+    fn symlink(&self, full: &[u8], rec: &FileRec) -> Result<FileRec> {
+        let (dir, name) = path::split(full);
+        let target = match self.root.open_dir(dir) {
+            Ok(dir) => read_link_at(dir.as_fd(), name),
+            Err(errno) => Err(errno),
+        };
+        match target {
+            Ok(target) => {
+                let oid = self.sink.put(ObjectKind::Blob, &target)?;
+                Ok(FileRec {
+                    oid,
+                    flags: rec.flags & !TO_HASH,
+                    ..*rec
+                })
+            }
+            // Replaced by something else since the scan: the directory's stamp is racy, the next scan sees it.
+            Err(Errno::NOENT | Errno::INVAL | Errno::NOTDIR | Errno::LOOP) => Ok(without(rec, Kind::Gone)),
+            Err(Errno::ACCESS | Errno::PERM) => Ok(without(rec, Kind::Unreadable)),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn file(&self, full: &[u8], rec: &FileRec, buffer: &mut Vec<u8>) -> Result<FileRec> {
+        let fd = match self.root.open_file(full) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
+                return Ok(without(rec, Kind::Gone));
+            }
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(without(rec, Kind::Unreadable)),
+            Err(errno) => return Err(errno.into()),
+        };
+        let mut file = File::from(fd);
+        for attempt in 1.. {
+            let before = stamp_of(file.as_fd())?;
+            if !before.is_file() {
+                return Ok(without(rec, Kind::Gone));
+            }
+            file.rewind()?;
+            let last = attempt >= TRIES;
+            let taken = self.read_once(&mut file, &before, buffer, last);
+            let oid = match taken {
+                Ok(oid) => oid,
+                Err(error) if is_collision(&error) => return Ok(without(rec, Kind::Collision)),
+                Err(error) if is_size_changed(&error) && attempt < TRIES * 10 => continue,
+                Err(error) => return Err(error),
+            };
+            let after = stamp_of(file.as_fd())?;
+            let stable = before == after;
+            if stable || last {
+                return Ok(self.taken(rec, &after, oid, stable));
+            }
+        }
+        unreachable!("the loop above only ends by returning")
+    }
+
+    fn taken(&self, rec: &FileRec, stamp: &Stamp, oid: Oid, stable: bool) -> FileRec {
+        let mut flags = rec.flags & !(TO_HASH | RACY | UNSTABLE);
+        if stamp.ctime.max(stamp.mtime) >= self.how.racy_since {
+            flags |= RACY;
+        }
+        if !stable {
+            flags |= RACY | UNSTABLE;
+        }
+        let git_mode = match (self.how.modes_from_disk, stamp.mode & 0o100) {
+            (false, _) => rec.git_mode,
+            (true, 0) => 0o100_644,
+            (true, _) => 0o100_755,
+        };
+        FileRec {
+            oid,
+            flags,
+            git_mode,
+            stamp: *stamp,
+            ..*rec
+        }
+    }
+
+    fn read_once(
+        &self,
+        file: &mut File,
+        before: &Stamp,
+        buffer: &mut Vec<u8>,
+        last: bool,
+    ) -> Result<Oid> {
+        if before.size <= WHOLE {
+            buffer.clear();
+            // One byte more than expected shows growth; on the last try whatever is there is taken, within reason.
+            let most = if last { WHOLE * 4 } else { before.size + 1 };
+            file.take(most).read_to_end(buffer)?;
+            return self.sink.put(ObjectKind::Blob, buffer);
+        }
+        if last {
+            // A file that only grows is taken up to the size it had.
+            return self.sink.put_reader(before.size, &mut file.take(before.size));
+        }
+        self.sink.put_reader(before.size, file)
+    }
+}
+
+fn without(rec: &FileRec, kind: Kind) -> FileRec {
+    FileRec {
+        kind,
+        flags: 0,
+        git_mode: 0,
+        oid: no_oid(),
+        ..*rec
+    }
+}
+
+/// Drops the names that vanished while being captured.
+pub fn drop_gone(manifest: &mut Manifest) {
+    if !manifest.files.iter().any(|file| file.kind == Kind::Gone) {
+        return;
+    }
+    let mut kept = Vec::with_capacity(manifest.files.len());
+    for dir in &mut manifest.dirs {
+        let first = u32::try_from(kept.len()).expect("fewer than 2^32 names");
+        let range = dir.first as usize..dir.end as usize;
+        kept.extend(manifest.files[range].iter().filter(|file| file.kind != Kind::Gone));
+        dir.first = first;
+        dir.end = u32::try_from(kept.len()).expect("fewer than 2^32 names");
+    }
+    manifest.files = kept;
+}
+
+/// Makes the trees of dirty directories, children first, and answers the root's. Directories without captured files have none.
+pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink) -> Result<Oid> {
+    let mut below: HashMap<u32, Vec<(Vec<u8>, Oid)>> = HashMap::new();
+    let mut root = no_oid();
+    for at in (0..manifest.dirs.len()).rev() {
+        let dir = manifest.dirs[at];
+        let mut made = dir.tree;
+        if dir.flags & DIRTY != 0 {
+            let children = below.remove(&u32::try_from(at).unwrap_or(u32::MAX)).unwrap_or_default();
+            made = tree_of(manifest, at, &children, sink)?;
+            let dir = &mut manifest.dirs[at];
+            dir.tree = made;
+            dir.flags &= !DIRTY;
+        }
+        if at == 0 {
+            root = made;
+        } else if made != no_oid() && manifest.dirs[dir.parent as usize].flags & DIRTY != 0 {
+            let name = path::split(manifest.dir_path(&dir)).1.to_vec();
+            below.entry(dir.parent).or_default().push((name, made));
+        }
+    }
+    if root == no_oid() {
+        root = sink.put(ObjectKind::Tree, b"")?;
+        if let Some(dir) = manifest.dirs.first_mut() {
+            dir.tree = root;
+        }
+    }
+    Ok(root)
+}
+
+fn tree_of(
+    manifest: &Manifest,
+    at: usize,
+    children: &[(Vec<u8>, Oid)],
+    sink: &dyn Sink,
+) -> Result<Oid> {
+    let dir = &manifest.dirs[at];
+    let files = manifest
+        .files_of(dir)
+        .iter()
+        .filter(|file| file.kind.in_tree())
+        .map(|file| tree::Entry {
+            name: manifest.bytes(file.name),
+            node: tree::Node {
+                mode: file.git_mode,
+                oid: file.oid,
+            },
+        });
+    let dirs = children.iter().map(|(name, oid)| tree::Entry {
+        name,
+        node: tree::Node {
+            mode: tree::DIR_MODE,
+            oid: *oid,
+        },
+    });
+    let mut entries: Vec<_> = files.chain(dirs).collect();
+    if entries.is_empty() {
+        return Ok(no_oid());
+    }
+    sink.put(ObjectKind::Tree, &tree::encode(&mut entries))
+}
+
+/// How many files and directories would be written: what decides between loose objects and a pack.
+pub fn amount(manifest: &Manifest) -> (usize, u64) {
+    let files = manifest.files.iter().filter(|file| file.flags & TO_HASH != 0);
+    let (count, largest) = files.fold((0, 0), |(count, largest), file| {
+        (count + 1, file.stamp.size.max(largest))
+    });
+    let dirs = manifest.dirs.iter().filter(|dir| dir.flags & DIRTY != 0).count();
+    (count + dirs, largest)
+}
