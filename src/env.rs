@@ -93,3 +93,32 @@ impl Env {
         Moment(i128::try_from(now.as_nanos()).unwrap_or(0))
     }
 }
+
+/// Dies here, as by SIGKILL, when `TW_FAIL_POINT` names this place (`name`, or `name:n` for the n-th time it is passed).
+/// Debug builds only: crash tests stop a swap at every step.
+#[cfg(debug_assertions)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one reader of the environment"
+)]
+pub fn fail_point(name: &str) {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static PASSED: AtomicUsize = AtomicUsize::new(0);
+    let Ok(wanted) = std::env::var("TW_FAIL_POINT") else {
+        return;
+    };
+    let (wanted, nth) = wanted
+        .split_once(':')
+        .map_or((wanted.as_str(), 1), |(name, nth)| {
+            (name, nth.parse().unwrap_or(1))
+        });
+    if wanted == name && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == nth {
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+}
+
+/// Nothing, in release builds.
+#[cfg(not(debug_assertions))]
+#[inline]
+pub fn fail_point(_name: &str) {}

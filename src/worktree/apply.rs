@@ -1,0 +1,506 @@
+//! A plan carried out, path by path, no-follow, so that a kill at any instant leaves the old or the new bytes of every path.
+//!
+//! A file is written beside its place and exchanged by rename; a removal renames to a temporary name. What was moved out is
+//! then compared with what the backup saw, and when it differs its bytes are secured (see [`Securing`]) before it goes. The
+//! temporary names are `.tw-<tag>-<n>`, `n` being the entry's place in the journal, so that recovery finds them.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
+
+use super::plan::{DirChange, Plan, PlanEntry, Side};
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{
+    Exchanged, Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of,
+};
+use crate::git::objects::{ObjectKind, hash};
+use crate::git::path;
+use crate::git::tree::LINK_MODE;
+use crate::progress::Progress;
+
+/// What the backup saw at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Nothing.
+    Absent,
+    /// This, with this blob.
+    Known {
+        /// As the scan saw it.
+        stamp: Stamp,
+        /// The stamp alone does not vouch for the content.
+        racy: bool,
+        /// Its blob.
+        oid: Oid,
+    },
+}
+
+/// Saves bytes that changed after the backup was taken.
+pub trait Securing {
+    /// The file now named `temp` in `dir` stood at `path` and is not what the backup has there. When this returns, its bytes
+    /// are in the backup.
+    fn secure(&mut self, path: &[u8], dir: BorrowedFd<'_>, temp: &[u8], stamp: &Stamp) -> Result<()>;
+}
+
+/// Writes a blob's bytes.
+pub type CopyBlob<'a> = &'a dyn Fn(Oid, &mut dyn Write) -> Result<u64>;
+
+/// What is needed to carry out a plan.
+pub struct Apply<'a> {
+    /// The working tree.
+    pub root: &'a Root,
+    /// Names the temporary files.
+    pub tag: &'a str,
+    /// Where content comes from.
+    pub copy_blob: CopyBlob<'a>,
+    /// What the backup saw.
+    pub expected: &'a dyn Fn(&[u8]) -> Expected,
+    /// Where late changes go.
+    pub securing: &'a mut dyn Securing,
+    /// Directories that are never removed: the one `tw` was started in and its parents.
+    pub protected: &'a [Vec<u8>],
+    /// Told of each path.
+    pub progress: &'a dyn Progress,
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// The stamp of every path written, as it was right afterwards.
+    pub stamps: Vec<(Vec<u8>, Stamp)>,
+    /// Paths that had changed after the backup; their bytes are in it now.
+    pub late: Vec<Vec<u8>>,
+}
+
+/// The name of the temporary file of a journal entry.
+pub fn temp_name(tag: &str, nth: usize) -> Vec<u8> {
+    format!(".tw-{tag}-{nth}").into_bytes()
+}
+
+impl Apply<'_> {
+    /// Carries the plan out.
+    ///
+    /// # Errors
+    /// The first that stops it; the caller rolls back along the journal.
+    pub fn run(mut self, plan: &Plan) -> Result<Applied> {
+        let mut applied = Applied::default();
+        self.progress.begin("writing", Some(plan.entries.len() as u64));
+        let mut opened = OpenedDirs::default();
+        for (nth, entry) in plan.entries.iter().enumerate().rev() {
+            if entry.after.is_none() {
+                self.remove(nth, entry, plan, &mut opened, &mut applied)
+                    .context(|| format!("cannot remove '{}'", path::display(&entry.path)))?;
+                self.progress.advance(1);
+            }
+        }
+        fail_point("apply-removed");
+        self.remove_dirs(plan)?;
+        for dir in &plan.dirs {
+            if let (None, Some(perm)) = (dir.before, dir.after) {
+                self.make_dir(&dir.path, perm, &mut opened)?;
+            }
+        }
+        fail_point("apply-dirs");
+        for (nth, entry) in plan.entries.iter().enumerate() {
+            if let Some(side) = entry.after {
+                let stamp = self
+                    .put(nth, entry, side, &mut opened, &mut applied)
+                    .context(|| format!("cannot write '{}'", path::display(&entry.path)))?;
+                applied.stamps.push((entry.path.clone(), stamp));
+                self.progress.advance(1);
+            }
+        }
+        opened.close(self.root)?;
+        self.set_dir_modes(plan)?;
+        self.progress.end();
+        Ok(applied)
+    }
+
+    fn remove(
+        &mut self,
+        nth: usize,
+        entry: &PlanEntry,
+        plan: &Plan,
+        opened: &mut OpenedDirs,
+        applied: &mut Applied,
+    ) -> Result<()> {
+        let (dir_path, name) = path::split(&entry.path);
+        let dir = match opened.dir(self.root, dir_path) {
+            Ok(dir) => dir,
+            // Its directory is gone: so is the path.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        };
+        let Some(seen) = stamp_at(dir.as_fd(), name)? else {
+            return Ok(());
+        };
+        let temp = temp_name(self.tag, nth);
+        opened.with_write_access(self.root, dir_path, || {
+            rename_to_free(dir.as_fd(), name, &temp)
+        })?;
+        fail_point("apply-removing");
+        self.let_go(entry, dir.as_fd(), &temp, name, &seen, applied)?;
+        self.remove_emptied(dir_path, plan, opened)
+    }
+
+    /// The file named `temp` stood at the entry's path: it goes, once its bytes are known to be in the backup.
+    fn let_go(
+        &mut self,
+        entry: &PlanEntry,
+        dir: BorrowedFd<'_>,
+        temp: &[u8],
+        name: &[u8],
+        seen: &Stamp,
+        applied: &mut Applied,
+    ) -> Result<()> {
+        let Some(moved) = stamp_at(dir, temp)? else {
+            return Ok(());
+        };
+        if moved.is_dir() {
+            // Somebody put a directory there. It cannot be captured as a file: give it its name back and stop.
+            exchange(dir, temp, name)?;
+            return Err(Error::new(
+                Code::WouldOverwrite,
+                format!("'{}' became a directory meanwhile", path::display(&entry.path)),
+            ));
+        }
+        if !self.is_as_backed_up(&entry.path, dir, temp, seen, &moved)? {
+            self.securing.secure(&entry.path, dir, temp, &moved)?;
+            applied.late.push(entry.path.clone());
+        }
+        rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty())?;
+        Ok(())
+    }
+
+    /// Whether what was moved out is what the backup has: by stamp, and by content when the stamp is racy. A rename changes
+    /// the status change time, so that of just before the rename is compared.
+    fn is_as_backed_up(
+        &self,
+        full: &[u8],
+        dir: BorrowedFd<'_>,
+        temp: &[u8],
+        seen: &Stamp,
+        moved: &Stamp,
+    ) -> Result<bool> {
+        let Expected::Known { stamp, racy, oid } = (self.expected)(full) else {
+            return Ok(false);
+        };
+        let untouched = *seen == stamp
+            && Stamp {
+                ctime: seen.ctime,
+                ..*moved
+            } == *seen;
+        if untouched && !racy {
+            return Ok(true);
+        }
+        if stamp.mode != moved.mode || stamp.size != moved.size {
+            return Ok(false);
+        }
+        Ok(content_oid(dir, temp, moved)? == Some(oid))
+    }
+
+    fn remove_emptied(&self, from: &[u8], plan: &Plan, opened: &mut OpenedDirs) -> Result<()> {
+        let mut at = from;
+        while !at.is_empty() && !self.is_needed(at, plan) {
+            let (parent, name) = path::split(at);
+            let dir = match opened.dir(self.root, parent) {
+                Ok(dir) => dir,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            };
+            let removed = opened.with_write_access(self.root, parent, || {
+                rustix::fs::unlinkat(dir.as_fd(), OsStr::from_bytes(name), AtFlags::REMOVEDIR)
+            });
+            match removed {
+                Ok(()) => opened.forget(at),
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY) => return Ok(()),
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno).context(|| format!("cannot remove '{}'", path::display(at))),
+            }
+            at = parent;
+        }
+        Ok(())
+    }
+
+    /// A directory that stays although it is empty: protected, or the plan puts something in it or keeps it.
+    fn is_needed(&self, dir: &[u8], plan: &Plan) -> bool {
+        if self.protected.iter().any(|kept| kept == dir) {
+            return true;
+        }
+        let planned = plan.dirs.binary_search_by(|change| change.path.as_slice().cmp(dir));
+        planned.is_ok_and(|at| plan.dirs[at].after.is_some())
+    }
+
+    fn remove_dirs(&self, plan: &Plan) -> Result<()> {
+        for DirChange { path: full, after, .. } in plan.dirs.iter().rev() {
+            if after.is_some() || self.protected.contains(full) {
+                continue;
+            }
+            let (parent, name) = path::split(full);
+            let Ok(dir) = self.root.open_dir(parent) else {
+                continue;
+            };
+            match rustix::fs::unlinkat(&dir, OsStr::from_bytes(name), AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => {}
+                Err(errno) => {
+                    return Err(errno).context(|| format!("cannot remove '{}'", path::display(full)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn make_dir(&self, full: &[u8], perm: u32, opened: &mut OpenedDirs) -> Result<()> {
+        let what = || format!("cannot create directory '{}'", path::display(full));
+        let (parent, name) = path::split(full);
+        let dir = opened.dir(self.root, parent).context(what)?;
+        let made = opened.with_write_access(self.root, parent, || {
+            rustix::fs::mkdirat(&dir, OsStr::from_bytes(name), Mode::from_raw_mode(0o700))
+        });
+        match made {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(()),
+            Err(errno) => return Err(errno).context(what),
+        }
+        let new = self.root.open_dir_for_reading(full).context(what)?;
+        if rustix::process::geteuid().is_root() {
+            let owner = rustix::fs::fstat(&dir)?;
+            let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+            rustix::fs::fchown(&new, Some(uid), Some(gid)).context(what)?;
+        }
+        // Until everything is in it we need to get in; its final bits come at the end when they say otherwise.
+        rustix::fs::fchmod(&new, Mode::from_raw_mode(perm | 0o700)).context(what)
+    }
+
+    fn set_dir_modes(&self, plan: &Plan) -> Result<()> {
+        for dir in plan.dirs.iter().rev() {
+            if let Some(perm) = dir.after {
+                let current = self.root.open_dir(&dir.path).and_then(|fd| stamp_of(fd.as_fd()));
+                if matches!(current, Ok(stamp) if stamp.permissions() != perm) {
+                    set_permissions(self.root, &dir.path, perm)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        nth: usize,
+        entry: &PlanEntry,
+        side: Side,
+        opened: &mut OpenedDirs,
+        applied: &mut Applied,
+    ) -> Result<Stamp> {
+        let (dir_path, name) = path::split(&entry.path);
+        let dir = opened.dir(self.root, dir_path)?;
+        if entry.is_chmod() && self.chmod_in_place(entry, side, dir.as_fd(), name)? {
+            return stamp_at(dir.as_fd(), name)?.ok_or_else(|| Errno::NOENT.into());
+        }
+        let seen = stamp_at(dir.as_fd(), name)?;
+        let temp = temp_name(self.tag, nth);
+        opened.with_write_access(self.root, dir_path, || clear_temp(dir.as_fd(), &temp))?;
+        if side.node.mode == LINK_MODE {
+            self.make_link(dir.as_fd(), &temp, side.node.oid)?;
+        } else {
+            self.make_file(dir.as_fd(), &temp, side, seen.is_some().then_some(name))?;
+        }
+        fail_point("apply-written");
+        let exchanged = exchange(dir.as_fd(), &temp, name)?;
+        fail_point("apply-exchanged");
+        if exchanged == Exchanged::Swapped {
+            let seen = seen.unwrap_or_default();
+            self.let_go(entry, dir.as_fd(), &temp, name, &seen, applied)?;
+        }
+        stamp_at(dir.as_fd(), name)?.ok_or_else(|| Errno::NOENT.into())
+    }
+
+    /// Sets permission bits where nothing else differs; false when the file is not the one the backup saw.
+    fn chmod_in_place(
+        &self,
+        entry: &PlanEntry,
+        side: Side,
+        dir: BorrowedFd<'_>,
+        name: &[u8],
+    ) -> Result<bool> {
+        let Some(seen) = stamp_at(dir, name)? else {
+            return Ok(false);
+        };
+        let known = match (self.expected)(&entry.path) {
+            Expected::Known { stamp, racy, .. } => !racy && stamp == seen,
+            Expected::Absent => false,
+        };
+        if known && seen.is_file() {
+            set_permissions(self.root, &entry.path, side.perm)?;
+        }
+        Ok(known && seen.is_file())
+    }
+
+    fn make_link(&self, dir: BorrowedFd<'_>, temp: &[u8], oid: Oid) -> Result<()> {
+        let mut target = Vec::new();
+        (self.copy_blob)(oid, &mut target)?;
+        rustix::fs::symlinkat(OsStr::from_bytes(&target), dir, OsStr::from_bytes(temp))?;
+        if rustix::process::geteuid().is_root() {
+            let owner = rustix::fs::fstat(dir)?;
+            let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+            let name = OsStr::from_bytes(temp);
+            rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        Ok(())
+    }
+
+    fn make_file(
+        &self,
+        dir: BorrowedFd<'_>,
+        temp: &[u8],
+        side: Side,
+        replaces: Option<&[u8]>,
+    ) -> Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(dir, OsStr::from_bytes(temp), flags, Mode::from_raw_mode(0o600))?;
+        let file = File::from(fd);
+        let mut writer = BufWriter::with_capacity(64 * 1024, &file);
+        (self.copy_blob)(side.node.oid, &mut writer)?;
+        writer.flush()?;
+        drop(writer);
+        if rustix::process::geteuid().is_root() {
+            let owner = match replaces {
+                Some(name) => {
+                    rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)
+                        .or_else(|_| rustix::fs::fstat(dir))?
+                }
+                None => rustix::fs::fstat(dir)?,
+            };
+            let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+            rustix::fs::fchown(&file, Some(uid), Some(gid))?;
+        }
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(side.perm))?;
+        Ok(())
+    }
+}
+
+/// A temporary file of this very entry can only be there when an earlier try of the same swap was undone.
+fn clear_temp(dir: BorrowedFd<'_>, temp: &[u8]) -> rustix::io::Result<()> {
+    match rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The blob id of a file's or symlink's present content; `None` when it is neither.
+pub fn content_oid(dir: BorrowedFd<'_>, name: &[u8], stamp: &Stamp) -> Result<Option<Oid>> {
+    use std::io::Read;
+    if stamp.is_symlink() {
+        return hash(ObjectKind::Blob, &read_link_at(dir, name)?).map(Some);
+    }
+    if !stamp.is_file() {
+        return Ok(None);
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let fd = rustix::fs::openat(dir, OsStr::from_bytes(name), flags, Mode::empty())?;
+    let mut file = File::from(fd);
+    let mut hasher = crate::git::objects::Hasher::new(ObjectKind::Blob, stamp.size);
+    let mut buffer = vec![0; 128 * 1024];
+    let mut total = 0;
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        total += count as u64;
+        if total > stamp.size {
+            return Ok(None);
+        }
+        hasher.update(&buffer[..count]);
+    }
+    if total != stamp.size {
+        return Ok(None);
+    }
+    hasher.finish().map(Some)
+}
+
+/// Sets permission bits without following a symlink, also where the bits forbid opening.
+pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<()> {
+    let what = || format!("cannot set the mode of '{}'", path::display(full));
+    let mode = Mode::from_raw_mode(perm);
+    let opened = match root.open_file(full) {
+        Err(Errno::ACCESS | Errno::PERM) => None,
+        other => Some(other.context(what)?),
+    };
+    if let Some(fd) = opened {
+        return rustix::fs::fchmod(&fd, mode).context(what);
+    }
+    let (dir, name) = path::split(full);
+    let dir = root.open_dir(dir).context(what)?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(&dir, OsStr::from_bytes(name), flags, Mode::empty()).context(what)?;
+    if stamp_of(fd.as_fd())?.is_symlink() {
+        return Err(Errno::LOOP).context(what);
+    }
+    let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+    rustix::fs::chmod(link, mode).context(what)
+}
+
+/// Directories opened during one swap: the last one is kept open, and those that were made writable are remembered.
+#[derive(Default)]
+struct OpenedDirs {
+    last: Option<(Vec<u8>, std::rc::Rc<OwnedFd>)>,
+    opened_up: Vec<(Vec<u8>, u32)>,
+}
+
+impl OpenedDirs {
+    fn dir(&mut self, root: &Root, full: &[u8]) -> rustix::io::Result<std::rc::Rc<OwnedFd>> {
+        if let Some((path, fd)) = &self.last
+            && path == full
+        {
+            return Ok(fd.clone());
+        }
+        let fd = std::rc::Rc::new(root.open_dir(full)?);
+        self.last = Some((full.to_vec(), fd.clone()));
+        Ok(fd)
+    }
+
+    fn forget(&mut self, full: &[u8]) {
+        if self.last.as_ref().is_some_and(|(path, _)| path::is_within(path, full)) {
+            self.last = None;
+        }
+        self.opened_up.retain(|(path, _)| path != full);
+    }
+
+    /// Tries, and when the directory is read-only to its owner, makes it writable until [`OpenedDirs::close`].
+    fn with_write_access<T>(
+        &mut self,
+        root: &Root,
+        full: &[u8],
+        mut attempt: impl FnMut() -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<T> {
+        match attempt() {
+            Err(Errno::ACCESS) => {}
+            other => return other,
+        }
+        let stamp = stamp_of(root.open_dir(full)?.as_fd())?;
+        if stamp.mode & 0o300 == 0o300 {
+            return Err(Errno::ACCESS);
+        }
+        if set_permissions(root, full, stamp.permissions() | 0o700).is_err() {
+            return Err(Errno::ACCESS);
+        }
+        self.opened_up.push((full.to_vec(), stamp.permissions()));
+        attempt()
+    }
+
+    fn close(self, root: &Root) -> Result<()> {
+        for (full, perm) in self.opened_up.iter().rev() {
+            if root.open_dir(full).is_ok() {
+                set_permissions(root, full, *perm)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,330 @@
+//! What a swap would do: pure, from two sides to a list of paths.
+//!
+//! A side is a tree with the permission bits, empty directories and sparse paths that a tree cannot say. Only what differs is
+//! in the plan. A path is removed only when the earlier side captured it, the later side lacks it, and the later side's own
+//! rules would not have left it out. Submodules and the desk are never in a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::manifest::{Manifest, VIRTUAL};
+use super::scan::DESK;
+use crate::error::Result;
+use crate::git::path;
+use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
+
+/// What a path is on one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Side {
+    /// git mode and blob.
+    pub node: Node,
+    /// Permission bits; meaningless for symlinks.
+    pub perm: u32,
+}
+
+/// A path that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanEntry {
+    /// The path.
+    pub path: Vec<u8>,
+    /// What the backup has.
+    pub before: Option<Side>,
+    /// What is put there.
+    pub after: Option<Side>,
+}
+
+impl PlanEntry {
+    /// Only permission bits differ.
+    pub fn is_chmod(&self) -> bool {
+        match (self.before, self.after) {
+            (Some(before), Some(after)) => before.node == after.node && before.perm != after.perm,
+            _ => false,
+        }
+    }
+}
+
+/// A directory that is made, removed or gets other permission bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirChange {
+    /// The path.
+    pub path: Vec<u8>,
+    /// Permission bits before; None when it was not there.
+    pub before: Option<u32>,
+    /// Permission bits after; None when it goes (if it is empty).
+    pub after: Option<u32>,
+}
+
+/// Everything a swap does to the working tree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Paths, sorted by bytes.
+    pub entries: Vec<PlanEntry>,
+    /// Directories, sorted by bytes.
+    pub dirs: Vec<DirChange>,
+    /// Paths that the later side lacks but would have left out: they stay.
+    pub left: Vec<Vec<u8>>,
+}
+
+impl Plan {
+    /// Nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.dirs.is_empty()
+    }
+
+    /// Paths created or replaced, and paths removed.
+    pub fn changes(&self) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        let (written, removed): (Vec<_>, Vec<_>) =
+            self.entries.iter().partition(|entry| entry.after.is_some());
+        let paths = |entries: Vec<&PlanEntry>| entries.iter().map(|entry| entry.path.clone()).collect();
+        (paths(written), paths(removed))
+    }
+}
+
+/// What a tree cannot say of a side.
+#[derive(Debug, Clone, Default)]
+pub struct Extras {
+    /// Permission bits by path, of files and directories, where they differ from the defaults.
+    pub modes: BTreeMap<Vec<u8>, u32>,
+    /// Permission bits of the others: plain files, executables, directories.
+    pub defaults: [u32; 3],
+    /// Directories without captured content.
+    pub empty_dirs: BTreeSet<Vec<u8>>,
+    /// Tree paths that were not on disk.
+    pub absent: BTreeSet<Vec<u8>>,
+}
+
+impl Extras {
+    /// The permission bits of a file with this git mode.
+    pub fn permissions(&self, path: &[u8], git_mode: u32) -> u32 {
+        let [file, executable, directory] = self.defaults;
+        let usual = match git_mode {
+            0o100_755 => executable,
+            tree::DIR_MODE => directory,
+            _ => file,
+        };
+        self.modes.get(path).copied().unwrap_or(usual)
+    }
+
+    fn side(&self, path: &[u8], node: Option<Node>) -> Option<Side> {
+        let node = node.filter(|node| node.mode != GITLINK_MODE)?;
+        if self.absent.contains(path) {
+            return None;
+        }
+        let perm = if node.mode == LINK_MODE {
+            0
+        } else {
+            self.permissions(path, node.mode)
+        };
+        Some(Side { node, perm })
+    }
+}
+
+/// Whether empty directories that only the earlier side has are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmptyDirs {
+    /// They may stay: travel and restore.
+    Stay,
+    /// They go, so that the later side is there exactly: return, undo, recovery.
+    Go,
+}
+
+/// What the planner is given.
+pub struct Planning<'a> {
+    /// Where the two trees differ.
+    pub changes: &'a [Change],
+    /// The earlier side's manifest: what is on disk.
+    pub manifest: &'a Manifest,
+    /// The earlier side.
+    pub before: &'a Extras,
+    /// The later side.
+    pub after: &'a Extras,
+    /// Looks a path up in the later tree.
+    pub after_node: &'a dyn Fn(&[u8]) -> Result<Option<Node>>,
+    /// Whether the later side's rules would have left a path out.
+    pub left_out: &'a dyn Fn(&[u8]) -> Result<bool>,
+    /// See [`EmptyDirs`].
+    pub empty_dirs: EmptyDirs,
+    /// Only these paths and what lies beneath; empty means all.
+    pub only: &'a [Vec<u8>],
+}
+
+/// Makes the plan.
+pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
+    let mut plan = Plan::default();
+    let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
+    for change in planning.changes {
+        seen.insert(&change.path);
+        planning.add(&mut plan, &change.path, change.old, change.new)?;
+    }
+    for full in planning.paths_with_other_extras() {
+        if !seen.contains(full.as_slice()) {
+            let node = planning.node_on_disk(&full);
+            let (old, new) = match node {
+                Some(node) => (Some(node), Some(node)),
+                // Equal in both trees, and not on disk on the earlier side.
+                None => match (planning.after_node)(&full)? {
+                    Some(node) if !node.is_dir() => (Some(node), Some(node)),
+                    _ => continue,
+                },
+            };
+            planning.add(&mut plan, &full, old, new)?;
+        }
+    }
+    plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
+    plan.entries.dedup_by(|a, b| a.path == b.path);
+    plan.dirs = planning.dirs(&plan)?;
+    plan.left.sort();
+    Ok(plan)
+}
+
+impl Planning<'_> {
+    fn wanted(&self, full: &[u8]) -> bool {
+        let in_desk = path::is_within(full, DESK) && full != b".timewarp/config.toml" && full != DESK;
+        !in_desk && (self.only.is_empty() || self.only.iter().any(|only| path::is_within(full, only)))
+    }
+
+    fn add(&self, plan: &mut Plan, full: &[u8], old: Option<Node>, new: Option<Node>) -> Result<()> {
+        if !self.wanted(full) {
+            return Ok(());
+        }
+        let before = self.before.side(full, old);
+        let after = self.after.side(full, new);
+        let same_link = |a: Side, b: Side| a.node == b.node && a.node.mode == LINK_MODE;
+        match (before, after) {
+            (None, None) => return Ok(()),
+            (Some(a), Some(b)) if a == b || same_link(a, b) => return Ok(()),
+            (Some(_), None) if (self.left_out)(full)? => {
+                plan.left.push(full.to_vec());
+                return Ok(());
+            }
+            _ => {}
+        }
+        plan.entries.push(PlanEntry {
+            path: full.to_vec(),
+            before,
+            after,
+        });
+        Ok(())
+    }
+
+    fn node_on_disk(&self, full: &[u8]) -> Option<Node> {
+        let file = self.manifest.file(full)?;
+        file.kind.in_tree().then_some(Node {
+            mode: file.git_mode,
+            oid: file.oid,
+        })
+    }
+
+    /// Paths whose permission bits or presence on disk may differ although the trees agree.
+    fn paths_with_other_extras(&self) -> BTreeSet<Vec<u8>> {
+        let (before, after) = (self.before, self.after);
+        let mut paths: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let keys = before.modes.keys().chain(after.modes.keys());
+        for full in keys {
+            if before.modes.get(full) != after.modes.get(full) {
+                paths.insert(full.clone());
+            }
+        }
+        paths.extend(before.absent.symmetric_difference(&after.absent).cloned());
+        if before.defaults != after.defaults {
+            let captured = self.manifest.entries().filter(|(_, file)| file.kind.in_tree());
+            paths.extend(captured.map(|(dir, file)| self.manifest.path_of(dir, file)));
+        }
+        paths
+    }
+
+    fn dir_on_disk(&self, full: &[u8]) -> Option<u32> {
+        let dir = &self.manifest.dirs[self.manifest.find_dir(full)?];
+        (dir.flags & VIRTUAL == 0).then(|| dir.stamp.permissions())
+    }
+
+    fn dirs(&self, plan: &Plan) -> Result<Vec<DirChange>> {
+        let mut changes: BTreeMap<Vec<u8>, DirChange> = BTreeMap::new();
+        let mut make = |full: &[u8]| {
+            let mut at = full;
+            while !at.is_empty() {
+                if self.dir_on_disk(at).is_none() {
+                    changes.entry(at.to_vec()).or_insert_with(|| DirChange {
+                        path: at.to_vec(),
+                        before: None,
+                        after: Some(self.after.permissions(at, tree::DIR_MODE)),
+                    });
+                }
+                at = path::split(at).0;
+            }
+        };
+        for entry in plan.entries.iter().filter(|entry| entry.after.is_some()) {
+            make(path::split(&entry.path).0);
+        }
+        for full in &self.after.empty_dirs {
+            if self.wanted(full) {
+                make(full);
+            }
+        }
+        if self.only.is_empty() {
+            self.other_dir_modes(&mut changes)?;
+            if self.empty_dirs == EmptyDirs::Go {
+                self.dirs_to_remove(plan, &mut changes)?;
+            }
+        }
+        Ok(changes.into_values().collect())
+    }
+
+    /// Directories on both sides whose permission bits differ.
+    fn other_dir_modes(&self, changes: &mut BTreeMap<Vec<u8>, DirChange>) -> Result<()> {
+        let keys = self.before.modes.keys().chain(self.after.modes.keys());
+        let mut candidates: BTreeSet<Vec<u8>> = keys.cloned().collect();
+        if self.before.defaults[2] != self.after.defaults[2] {
+            let dirs = self.manifest.dirs.iter();
+            candidates.extend(dirs.map(|dir| self.manifest.dir_path(dir).to_vec()));
+        }
+        for full in candidates {
+            let Some(before) = self.dir_on_disk(&full) else {
+                continue;
+            };
+            let is_dir_after = full.is_empty()
+                || self.after.empty_dirs.contains(&full)
+                || (self.after_node)(&full)?.is_some_and(Node::is_dir);
+            let after = self.after.permissions(&full, tree::DIR_MODE);
+            if is_dir_after && before != after {
+                changes.insert(
+                    full.clone(),
+                    DirChange {
+                        path: full,
+                        before: Some(before),
+                        after: Some(after),
+                    },
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn dirs_to_remove(&self, plan: &Plan, changes: &mut BTreeMap<Vec<u8>, DirChange>) -> Result<()> {
+        for full in &self.before.empty_dirs {
+            let needed = self.after.empty_dirs.iter().any(|dir| path::is_within(dir, full))
+                || plan
+                    .entries
+                    .iter()
+                    .any(|entry| entry.after.is_some() && path::is_within(&entry.path, full));
+            // With its parents, up to the first that the later side has.
+            let mut at: &[u8] = full;
+            while !needed && !at.is_empty() && !self.is_kept_dir(at)? {
+                let before = self.dir_on_disk(at);
+                changes.entry(at.to_vec()).or_insert_with(|| DirChange {
+                    path: at.to_vec(),
+                    before,
+                    after: None,
+                });
+                at = path::split(at).0;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_kept_dir(&self, full: &[u8]) -> Result<bool> {
+        let holds_empty = self.after.empty_dirs.iter().any(|dir| path::is_within(dir, full));
+        Ok(holds_empty
+            || (self.after_node)(full)?.is_some_and(|node| node.is_dir() || node.mode == GITLINK_MODE)
+            || (self.left_out)(full)?)
+    }
+}
