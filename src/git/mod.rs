@@ -1,8 +1,11 @@
 //! The one face of git: objects, packs, refs, the index, HEAD and operations under way, and the file primitives that
 //! work no-follow. git2 is named in this layer alone.
 
+pub mod command;
 pub mod fs;
+pub mod operation;
 pub mod path;
+pub mod repo;
 pub mod tree;
 
 pub use git2::Oid;

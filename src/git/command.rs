@@ -1,0 +1,303 @@
+//! Plain git as a helper, for the few jobs that only git does right.
+//!
+//! Owns the scrubbed environment: no `GIT_*` of the caller, no hook, fsmonitor, signing program, credential helper, pager,
+//! editor, network, lazy fetch or background maintenance. Promises that no child outlives the call and that a failure
+//! carries the end of what git said. Leaves out filters: a caller uses only commands that start none.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use super::repo::Repo;
+use crate::error::{Code, Error, Result, ResultExt};
+
+/// How much of git's stderr an error carries.
+const STDERR_TAIL: usize = 2000;
+
+/// What every run is told. `core.untrackedCache=false` and its neighbours hold for this run alone.
+const SETTINGS: [&str; 11] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "core.pager=cat",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "credential.helper=",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+];
+
+/// One run of git in a repository.
+#[must_use = "nothing happens before `run` or `output`"]
+pub struct Git<'a> {
+    repo: &'a Repo,
+    args: Vec<OsString>,
+    stdin: Vec<u8>,
+    index: Option<OsString>,
+}
+
+/// What a finished git left.
+#[derive(Debug)]
+pub struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Everything on stdout.
+    pub stdout: Vec<u8>,
+    /// Everything on stderr.
+    pub stderr: Vec<u8>,
+}
+
+impl<'a> Git<'a> {
+    /// A run in `repo`, at the top of its working tree. Arguments follow: the subcommand first.
+    pub fn new(repo: &'a Repo) -> Self {
+        Self {
+            repo,
+            args: Vec::new(),
+            stdin: Vec::new(),
+            index: None,
+        }
+    }
+
+    /// Adds an argument.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(mut self, args: I) -> Self {
+        self.args
+            .extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Gives git this on stdin. Without, stdin is empty.
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Uses another index file than the worktree's own.
+    pub fn index_file(mut self, path: &Path) -> Self {
+        self.index = Some(path.as_os_str().to_owned());
+        self
+    }
+
+    /// Runs git and gives its stdout.
+    ///
+    /// # Errors
+    /// `IO` when git cannot be started or ends with another status than 0; the message has the end of its stderr.
+    pub fn run(self) -> Result<Vec<u8>> {
+        let name = self.name();
+        let output = self.output()?;
+        if output.status.success() {
+            Ok(output.stdout)
+        } else {
+            Err(failed(&name, &output))
+        }
+    }
+
+    /// Runs git and gives all that it left, whatever its status.
+    ///
+    /// # Errors
+    /// `IO` when git cannot be started or its pipes fail.
+    pub fn output(self) -> Result<Output> {
+        let name = self.name();
+        let child = self.command().spawn().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::new(Code::Io, "git is not on the PATH").caused_by(error),
+            _ => error.into(),
+        });
+        Running(child.context(|| format!("run 'git {name}'"))?)
+            .finish(&self.stdin)
+            .context(|| format!("run 'git {name}'"))
+    }
+
+    fn name(&self) -> String {
+        let name = self.args.first().cloned().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("git");
+        command.env_clear();
+        for (name, value) in self.repo.env().vars() {
+            let name_text = name.to_string_lossy();
+            if !(name_text.starts_with("GIT_") || name_text.starts_with("LC_")) {
+                command.env(name, value);
+            }
+        }
+        command
+            .env("LC_ALL", "C")
+            .env_remove("LANGUAGE")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_EDITOR", "false")
+            // Objects are meant as they are stored, which is also how libgit2 reads them.
+            .env("GIT_NO_REPLACE_OBJECTS", "1");
+        if let Some(index) = &self.index {
+            command.env("GIT_INDEX_FILE", index);
+        }
+        command
+            .arg(option("--git-dir=", self.repo.git_dir()))
+            .arg(option("--work-tree=", self.repo.worktree_root()))
+            .arg("--no-pager");
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command
+            .args(&self.args)
+            .current_dir(self.repo.worktree_root())
+            .stdin(if self.stdin.is_empty() {
+                Stdio::null()
+            } else {
+                Stdio::piped()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(name);
+    option.push(path);
+    option
+}
+
+/// A child that is killed and reaped when it is dropped before its end.
+struct Running(Child);
+
+impl Running {
+    /// Feeds stdin and reads both outputs at once, so that no full pipe holds the other side up.
+    fn finish(mut self, stdin: &[u8]) -> Result<Output> {
+        let (input, out, err) = (
+            self.0.stdin.take(),
+            self.0.stdout.take(),
+            self.0.stderr.take(),
+        );
+        let (stdout, stderr) = std::thread::scope(|scope| {
+            let stderr = scope.spawn(move || read_all(err));
+            scope.spawn(move || {
+                // git may end without reading all; its status tells whether that was right.
+                input.map(|mut input| input.write_all(stdin).ok())
+            });
+            let stdout = read_all(out);
+            if stdout.is_err() {
+                // Or the other two would wait for a child that nobody reads.
+                let _ = self.0.kill();
+            }
+            (stdout, stderr.join())
+        });
+        let stderr =
+            stderr.map_err(|_| Error::new(Code::Io, "the reader of git's stderr panicked"))?;
+        Ok(Output {
+            stdout: stdout?,
+            stderr: stderr?,
+            status: self.0.wait()?,
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Nothing happens to a child that has been waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn read_all(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn failed(name: &str, output: &Output) -> Error {
+    let tail = output.stderr.len().saturating_sub(STDERR_TAIL);
+    let stderr = output.stderr.get(tail..).unwrap_or_default();
+    let said = String::from_utf8_lossy(stderr).trim().to_owned();
+    Error::new(
+        Code::Io,
+        format!("'git {name}' failed ({}): {said}", output.status),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::repo::testing::TestRepo;
+
+    #[test]
+    fn stdin_and_stdout_are_bytes_of_any_size() {
+        let test = TestRepo::new();
+        let repo = test.open();
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|n| n.to_le_bytes()[0]).collect();
+        let id = Git::new(&repo)
+            .args(["hash-object", "-w", "--stdin"])
+            .stdin(bytes.clone())
+            .run()
+            .expect("written");
+        let id = String::from_utf8(id).expect("hex");
+        let back = Git::new(&repo).args(["cat-file", "blob", id.trim()]).run();
+        assert!(back.expect("read") == bytes);
+    }
+
+    #[test]
+    fn a_failure_says_what_git_said() {
+        let test = TestRepo::new();
+        let repo = test.open();
+        let error = Git::new(&repo)
+            .args(["cat-file", "-p", "no-such-name"])
+            .run()
+            .expect_err("no such object");
+        assert!(error.message().contains("'git cat-file' failed"), "{error}");
+        assert!(error.message().contains("no-such-name"), "{error}");
+        let output = Git::new(&repo).args(["config", "no.such"]).output();
+        assert_eq!(output.expect("ran").status.code(), Some(1));
+    }
+
+    #[test]
+    fn no_hook_nor_helper_of_the_repository_starts() {
+        let test = TestRepo::new();
+        test.write("a", "1");
+        test.git(&["add", "a"]);
+        test.git(&["commit", "-qm", "one"]);
+        let mark = test.dir().join("ran");
+        let script = format!("#!/bin/sh\ntouch '{}'\n", mark.display());
+        for hook in ["reference-transaction", "post-index-change", "fsmonitor"] {
+            test.executable(&format!(".git/hooks/{hook}"), &script);
+        }
+        let fsmonitor = test.dir().join(".git/hooks/fsmonitor");
+        test.git(&["config", "core.fsmonitor", &fsmonitor.display().to_string()]);
+        let _ = std::fs::remove_file(&mark);
+        let repo = test.open();
+        let run = |args: &[&str]| Git::new(&repo).args(args).run().expect("ran");
+        run(&["update-ref", "refs/heads/other", "HEAD"]);
+        run(&["update-index", "--refresh"]);
+        run(&["status", "--porcelain"]);
+        assert!(!mark.exists());
+        test.git(&["update-ref", "refs/heads/third", "HEAD"]);
+        assert!(mark.exists(), "the hook works when git is asked plainly");
+    }
+
+    #[test]
+    fn another_index_file_leaves_the_own_one_alone() {
+        let test = TestRepo::new();
+        test.write("a", "1");
+        let repo = test.open();
+        let other = test.dir().join(".git/other-index");
+        Git::new(&repo)
+            .index_file(&other)
+            .args(["add", "a"])
+            .run()
+            .expect("added");
+        assert!(other.exists());
+        assert!(!repo.index_path().exists());
+    }
+}

@@ -1,0 +1,162 @@
+//! The repository of the current directory: found, judged, opened, and asked.
+//!
+//! Owns discovery, identity (git directory, common directory, working tree), HEAD, and git's configuration. Promises:
+//! what the environment says in `GIT_DIR`, `GIT_WORK_TREE`, `GIT_INDEX_FILE` and the like is never followed; what cannot
+//! be worked in is refused by name before anything is touched; nothing here writes. Leaves out refs other than HEAD,
+//! the index, and object writing, which have modules of their own.
+
+mod config;
+mod discover;
+mod format;
+mod head;
+mod objects;
+mod settings;
+#[cfg(test)]
+pub(in crate::git) mod testing;
+#[cfg(test)]
+mod tests;
+mod trust;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, RepositoryOpenFlags};
+
+pub use self::config::{ConfigEntry, ConfigLevel};
+pub use self::head::Head;
+pub use self::settings::SharedRepository;
+
+use self::config::{Config, Dirs, Sources};
+use self::discover::{Found, Limits};
+use crate::env::Env;
+use crate::error::{Result, ResultExt};
+
+/// An open repository with a working tree.
+pub struct Repo {
+    git2: git2::Repository,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    root: PathBuf,
+    linked: bool,
+    config: Config,
+    env: Env,
+}
+
+impl Repo {
+    /// Finds and opens the repository of `start` by walking up.
+    ///
+    /// # Errors
+    /// `NOT_A_REPOSITORY` when there is none; `UNSAFE_REPOSITORY` when someone else owns it; `UNSUPPORTED_REPOSITORY` when
+    /// it is bare or of a format that is not read here (SHA-256, reftable); `INVALID_CONFIG` when git's own configuration
+    /// does not parse.
+    pub fn discover(start: &Path, env: &Env) -> Result<Self> {
+        let sources = Sources::from_env(env);
+        let found = discover::find(start, &Limits::from_env(env))?;
+        Self::open(found, &sources, env)
+    }
+
+    fn open(found: Found, sources: &Sources, env: &Env) -> Result<Self> {
+        let protected = Config::protected(sources, &found.git_dir)?;
+        trust::check(&found, &protected, env)?;
+        let dirs = Dirs {
+            git_dir: &found.git_dir,
+            common_dir: &found.common_dir,
+        };
+        let local = Config::local(sources, dirs)?;
+        format::check(&local)?;
+        let root = format::worktree_root(&found, &local)?;
+        Ok(Self {
+            git2: open_git2(&found.git_dir, &root)?,
+            linked: found.is_linked(),
+            config: Config::merged(protected, local),
+            git_dir: found.git_dir,
+            common_dir: found.common_dir,
+            root,
+            env: env.clone(),
+        })
+    }
+
+    /// This worktree's git directory, resolved: where its HEAD and index are.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The git directory that all worktrees share, resolved: where refs, objects and config are.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// The top of this working tree, resolved.
+    pub fn worktree_root(&self) -> &Path {
+        &self.root
+    }
+
+    /// This worktree's index file. It need not exist.
+    pub fn index_path(&self) -> PathBuf {
+        self.git_dir.join("index")
+    }
+
+    /// Where the repository's own objects are, alternates not counted.
+    pub fn objects_dir(&self) -> PathBuf {
+        self.common_dir.join("objects")
+    }
+
+    /// Whether `git worktree add` made this worktree.
+    pub fn is_linked_worktree(&self) -> bool {
+        self.linked
+    }
+
+    /// `main`, or a linked worktree's name as it stands under `worktrees/` in the common git directory.
+    pub fn worktree_name(&self) -> String {
+        match self.git_dir.file_name() {
+            Some(name) if self.linked => name.to_string_lossy().into_owned(),
+            _ => "main".to_owned(),
+        }
+    }
+
+    /// Where HEAD points, read afresh.
+    pub fn head(&self) -> Result<Head> {
+        head::read(Dirs {
+            git_dir: &self.git_dir,
+            common_dir: &self.common_dir,
+        })
+    }
+
+    /// libgit2's handle, for this layer alone. Its view of the environment is its own: ask [`Repo`] for configuration.
+    pub(in crate::git) fn git2(&self) -> &git2::Repository {
+        &self.git2
+    }
+
+    /// The environment that the repository was found with.
+    pub(in crate::git) fn env(&self) -> &Env {
+        &self.env
+    }
+}
+
+impl std::fmt::Debug for Repo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Repo")
+            .field("git_dir", &self.git_dir)
+            .field("root", &self.root)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens exactly this git directory. Not by libgit2's own walk and never from the environment.
+fn open_git2(git_dir: &Path, root: &Path) -> Result<git2::Repository> {
+    format::teach_libgit2();
+    let flags = RepositoryOpenFlags::NO_SEARCH
+        | RepositoryOpenFlags::NO_DOTGIT
+        | RepositoryOpenFlags::CROSS_FS;
+    let none: [&OsStr; 0] = [];
+    let opened = match git2::Repository::open_ext(git_dir, flags, none) {
+        // Ownership has been judged by git's rules; libgit2 knows fewer of them. Opening as bare asks no owner.
+        Err(error) if error.code() == ErrorCode::Owner => git2::Repository::open_bare(git_dir),
+        other => other,
+    };
+    let repo = opened.context(|| format!("open the repository at '{}'", git_dir.display()))?;
+    // libgit2 trusts a moved worktree's old link and knows no config.worktree here; the root is known better.
+    repo.set_workdir(root, false)
+        .context(|| format!("open the working tree '{}'", root.display()))?;
+    Ok(repo)
+}

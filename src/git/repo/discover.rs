@@ -1,0 +1,258 @@
+//! The walk from a directory up to its repository.
+//!
+//! Owns git's rules for what is a git directory, `.git` files, ceilings and file system boundaries. `GIT_DIR` and its
+//! kin are not looked at: only `GIT_CEILING_DIRECTORIES` and `GIT_DISCOVERY_ACROSS_FILESYSTEM` steer the walk, as they
+//! do for git. Leaves out whether the repository may be trusted and can be read; see `trust` and `format`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::env::Env;
+use crate::error::{Code, Error, Result, ResultExt};
+
+/// A `.git` file is one short line; more than this is none.
+const MAX_GITFILE: u64 = 1 << 20;
+
+/// Where the walk stops.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Limits {
+    pub ceilings: Vec<PathBuf>,
+    pub across_filesystems: bool,
+}
+
+impl Limits {
+    pub fn from_env(env: &Env) -> Self {
+        let mut resolve = true;
+        let mut ceilings = Vec::new();
+        if let Some(list) = env.var("GIT_CEILING_DIRECTORIES") {
+            for path in std::env::split_paths(list) {
+                // git: symlinks are not resolved in what follows an empty entry.
+                if path.as_os_str().is_empty() {
+                    resolve = false;
+                } else if path.is_absolute() {
+                    let resolved = resolve.then(|| std::fs::canonicalize(&path).ok()).flatten();
+                    ceilings.push(resolved.unwrap_or(path));
+                }
+            }
+        }
+        let across = env.text("GIT_DISCOVERY_ACROSS_FILESYSTEM");
+        Self {
+            ceilings,
+            across_filesystems: across
+                .is_some_and(|text| git2::Config::parse_bool(text).unwrap_or(false)),
+        }
+    }
+}
+
+/// What the walk met. All paths are resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub git_dir: PathBuf,
+    pub common_dir: PathBuf,
+    /// The `.git` file that led here.
+    pub gitfile: Option<PathBuf>,
+    /// The directory that holds `.git`; `None` when the walk began inside the git directory.
+    pub top: Option<PathBuf>,
+}
+
+impl Found {
+    /// Whether this is a linked worktree's git directory.
+    pub fn is_linked(&self) -> bool {
+        self.git_dir != self.common_dir && self.git_dir.join("gitdir").is_file()
+    }
+}
+
+/// Walks up from `start`.
+///
+/// # Errors
+/// `NOT_A_REPOSITORY` when there is none, or a `.git` file leads nowhere.
+pub(super) fn find(start: &Path, limits: &Limits) -> Result<Found> {
+    let start = std::fs::canonicalize(start)
+        .context(|| format!("look for a repository in '{}'", start.display()))?;
+    let device = std::fs::metadata(&start)?.dev();
+    let mut dir = start.as_path();
+    loop {
+        if let Some(found) = look(dir)? {
+            return Ok(found);
+        }
+        let Some(parent) = dir.parent() else {
+            return Err(none(&start, None));
+        };
+        if limits.ceilings.iter().any(|ceiling| ceiling == parent) {
+            return Err(none(&start, None));
+        }
+        if !limits.across_filesystems && std::fs::metadata(parent)?.dev() != device {
+            return Err(none(&start, Some(dir)));
+        }
+        dir = parent;
+    }
+}
+
+/// One step: `.git` in `dir`, then `dir` itself.
+fn look(dir: &Path) -> Result<Option<Found>> {
+    let dot_git = dir.join(".git");
+    match std::fs::metadata(&dot_git) {
+        Ok(meta) if meta.is_file() => {
+            return from_gitfile(dir, &dot_git, meta.len()).map(Some);
+        }
+        Ok(meta) if meta.is_dir() => {
+            if let Some(found) = from_git_dir(&dot_git) {
+                return Ok(Some(Found {
+                    top: Some(dir.to_path_buf()),
+                    ..found
+                }));
+            }
+        }
+        _ => {}
+    }
+    Ok(from_git_dir(dir))
+}
+
+fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Found> {
+    let bad = |what: &str| {
+        Error::new(
+            Code::NotARepository,
+            format!("the file '{}' {what}", file.display()),
+        )
+    };
+    if size > MAX_GITFILE {
+        return Err(bad("is too large to name a git directory"));
+    }
+    let content = std::fs::read(file).context(|| format!("read '{}'", file.display()))?;
+    let Some(target) = content.strip_prefix(b"gitdir: ") else {
+        return Err(bad("does not start with 'gitdir: '"));
+    };
+    let end = target
+        .iter()
+        .rposition(|byte| !matches!(byte, b'\n' | b'\r'))
+        .map_or(0, |at| at + 1);
+    let target = top.join(OsStr::from_bytes(target.get(..end).unwrap_or_default()));
+    let found = from_git_dir(&target).ok_or_else(|| {
+        bad(&format!(
+            "names '{}', which is not a git directory",
+            target.display()
+        ))
+    })?;
+    Ok(Found {
+        gitfile: Some(file.to_path_buf()),
+        top: Some(top.to_path_buf()),
+        ..found
+    })
+}
+
+/// git's `is_git_directory`: a HEAD that reads like one, `objects` and `refs`.
+fn from_git_dir(dir: &Path) -> Option<Found> {
+    if !has_head(dir) {
+        return None;
+    }
+    let git_dir = std::fs::canonicalize(dir).ok()?;
+    let common_dir = match std::fs::read(git_dir.join("commondir")) {
+        Ok(text) => {
+            let relative = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
+            std::fs::canonicalize(git_dir.join(relative)).ok()?
+        }
+        Err(_) => git_dir.clone(),
+    };
+    let whole = common_dir.join("objects").is_dir() && common_dir.join("refs").is_dir();
+    whole.then_some(Found {
+        git_dir,
+        common_dir,
+        gitfile: None,
+        top: None,
+    })
+}
+
+/// A symlink or symbolic ref into `refs/`, or a commit id of either length.
+fn has_head(dir: &Path) -> bool {
+    let head = dir.join("HEAD");
+    if let Ok(target) = std::fs::read_link(&head) {
+        return target.starts_with("refs");
+    }
+    let is_file = std::fs::symlink_metadata(&head).is_ok_and(|meta| meta.is_file());
+    let Some(content) = is_file.then(|| std::fs::read(&head).ok()).flatten() else {
+        return false;
+    };
+    if let Some(rest) = content.strip_prefix(b"ref:") {
+        rest.trim_ascii_start().starts_with(b"refs/")
+    } else {
+        let digits = content.iter().take_while(|byte| byte.is_ascii_hexdigit());
+        digits.count() >= 40
+    }
+}
+
+fn none(start: &Path, boundary: Option<&Path>) -> Error {
+    let error = Error::new(
+        Code::NotARepository,
+        format!(
+            "'{}' is not in a git repository (nor is any of its parents)",
+            start.display()
+        ),
+    )
+    .hint("run 'git init' to make this directory a repository");
+    match boundary {
+        Some(dir) => error.hint(format!(
+            "the search stopped at the file system boundary '{}'; set GIT_DISCOVERY_ACROSS_FILESYSTEM=1 to go on",
+            dir.display()
+        )),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(dir: &Path) {
+        std::fs::create_dir_all(dir.join("objects")).expect("made");
+        std::fs::create_dir_all(dir.join("refs")).expect("made");
+        std::fs::write(dir.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+    }
+
+    #[test]
+    fn the_nearest_git_directory_counts_and_an_empty_one_is_passed_over() {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let root = std::fs::canonicalize(temp.path()).expect("resolved");
+        make(&root.join(".git"));
+        std::fs::create_dir_all(root.join("a/b/.git")).expect("made");
+        let found = find(&root.join("a/b"), &Limits::default()).expect("found");
+        assert_eq!(found.top.as_deref(), Some(root.as_path()));
+        assert_eq!(found.git_dir, root.join(".git"));
+        make(&root.join("a/.git"));
+        let found = find(&root.join("a/b"), &Limits::default()).expect("found");
+        assert_eq!(found.git_dir, root.join("a/.git"));
+    }
+
+    #[test]
+    fn a_ceiling_stops_the_walk_but_never_hides_the_start() {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let root = std::fs::canonicalize(temp.path()).expect("resolved");
+        make(&root.join(".git"));
+        std::fs::create_dir_all(root.join("a/b")).expect("made");
+        let limits = Limits {
+            ceilings: vec![root.clone()],
+            ..Limits::default()
+        };
+        let error = find(&root.join("a/b"), &limits).expect_err("stopped");
+        assert_eq!(error.code(), Code::NotARepository);
+        assert!(error.message().contains("a/b"), "{error}");
+        assert!(error.hints().iter().any(|hint| hint.contains("git init")));
+        assert!(find(&root, &limits).is_ok());
+    }
+
+    #[test]
+    fn a_git_file_may_be_relative_and_must_lead_somewhere() {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let root = std::fs::canonicalize(temp.path()).expect("resolved");
+        make(&root.join("store/x"));
+        std::fs::create_dir(root.join("work")).expect("made");
+        std::fs::write(root.join("work/.git"), "gitdir: ../store/x\n").expect("written");
+        let found = find(&root.join("work"), &Limits::default()).expect("found");
+        assert_eq!(found.git_dir, root.join("store/x"));
+        assert_eq!(found.gitfile, Some(root.join("work/.git")));
+        std::fs::write(root.join("work/.git"), "gitdir: ../nowhere\n").expect("written");
+        let error = find(&root.join("work"), &Limits::default()).expect_err("leads nowhere");
+        assert_eq!(error.code(), Code::NotARepository);
+    }
+}

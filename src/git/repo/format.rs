@@ -1,0 +1,137 @@
+//! Which repositories can be worked in, and where their working tree is.
+//!
+//! Owns the check of the repository format (version, extensions, bare) and the rules for `core.worktree`. What is refused
+//! is refused before libgit2 opens it, by name, with nothing touched. Leaves out whom it belongs to; see `trust`.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+use super::config::{Config, ConfigLevel};
+use super::discover::Found;
+use crate::error::{Code, Error, Result, ResultExt};
+
+/// Extensions that change nothing for us. `objectFormat` and `refStorage` are judged by their value.
+const EXTENSIONS: [&str; 9] = [
+    "noop",
+    "noop-v1",
+    "preciousobjects",
+    "partialclone",
+    "worktreeconfig",
+    "relativeworktrees",
+    "submodulepathconfig",
+    "objectformat",
+    "refstorage",
+];
+
+/// Refuses bare repositories and formats that are not read here.
+///
+/// # Errors
+/// `UNSUPPORTED_REPOSITORY`, naming the format or extension.
+pub(super) fn check(local: &Config) -> Result<()> {
+    let version = local
+        .entry("core.repositoryFormatVersion")
+        .map_or(Ok(0), super::config::ConfigEntry::int)?;
+    if !(0..=1).contains(&version) {
+        return Err(unsupported(format!(
+            "repository format version {version} is not supported"
+        )));
+    }
+    for entry in local.with_prefix("extensions.") {
+        let name = entry.key.trim_start_matches("extensions.");
+        let value = entry.text();
+        let known = match name {
+            "objectformat" => value.eq_ignore_ascii_case("sha1"),
+            "refstorage" => value.eq_ignore_ascii_case("files"),
+            // git: an unknown extension counts only from version 1 on.
+            _ => version == 0 || EXTENSIONS.contains(&name),
+        };
+        if !known {
+            return Err(unsupported(format!(
+                "the repository uses '{}={}', which is not supported",
+                spelled(name),
+                crate::git::path::display(value.as_bytes())
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// An extension as git's documentation spells it.
+fn spelled(name: &str) -> String {
+    match name {
+        "objectformat" => "extensions.objectFormat".to_owned(),
+        "refstorage" => "extensions.refStorage".to_owned(),
+        "compatobjectformat" => "extensions.compatObjectFormat".to_owned(),
+        other => format!("extensions.{other}"),
+    }
+}
+
+/// The top of the working tree, resolved.
+///
+/// # Errors
+/// `UNSUPPORTED_REPOSITORY` for a bare repository, and when the working tree is not there.
+pub(super) fn worktree_root(found: &Found, local: &Config) -> Result<PathBuf> {
+    let linked = found.is_linked();
+    // git: a linked worktree takes neither core.bare nor core.worktree from the shared file.
+    let own = |key: &str| {
+        let entry = local.entry(key)?;
+        (!linked || entry.level == ConfigLevel::Worktree).then_some(entry)
+    };
+    if let Some(entry) = own("core.bare")
+        && entry.bool()?
+    {
+        return Err(bare(&found.git_dir));
+    }
+    let root = if let Some(entry) = own("core.worktree") {
+        let value = entry.value.clone().unwrap_or_default();
+        found.git_dir.join(OsStr::from_bytes(&value))
+    } else if let Some(top) = &found.top {
+        top.clone()
+    } else if linked {
+        let link = std::fs::read(found.git_dir.join("gitdir"))
+            .context(|| format!("read '{}'", found.git_dir.join("gitdir").display()))?;
+        let file = found.git_dir.join(OsStr::from_bytes(link.trim_ascii_end()));
+        file.parent().map(Path::to_path_buf).unwrap_or_default()
+    } else {
+        // git: without core.bare, a git directory that is not called .git is taken to be bare.
+        match found.git_dir.parent() {
+            Some(parent) if found.git_dir.ends_with(".git") => parent.to_path_buf(),
+            _ => return Err(bare(&found.git_dir)),
+        }
+    };
+    match std::fs::canonicalize(&root) {
+        Ok(root) if root.is_dir() => Ok(root),
+        _ => Err(unsupported(format!(
+            "the working tree '{}' of the repository at '{}' is not there",
+            root.display(),
+            found.git_dir.display()
+        ))),
+    }
+}
+
+fn bare(git_dir: &Path) -> Error {
+    unsupported(format!(
+        "the repository at '{}' is bare: it has no working tree",
+        git_dir.display()
+    ))
+}
+
+fn unsupported(message: String) -> Error {
+    Error::new(Code::UnsupportedRepository, message)
+}
+
+/// Tells libgit2, once per process, that the extensions that [`check`] lets pass are no reason to refuse.
+#[expect(
+    unsafe_code,
+    reason = "libgit2 keeps this list in a static, and offers no other way"
+)]
+pub(super) fn teach_libgit2() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the list is set once, before any repository is opened through this layer, the only one that opens any.
+        // A failure leaves the list as it was; opening then names the extension.
+        let _ = unsafe { git2::opts::set_extensions(&EXTENSIONS) };
+    });
+}

@@ -1,0 +1,311 @@
+//! HEAD as it stands on disk: one small file, and the branch it names.
+//!
+//! Owns the reading of `HEAD`, of loose refs on the way to a commit id, and of `packed-refs`, by binary search, so that
+//! a hundred thousand refs cost nothing. Leaves out reftable, which discovery refuses, and every write.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use git2::Oid;
+
+use super::config::Dirs;
+use crate::error::{Code, Error, Result, ResultExt};
+
+/// How many symbolic refs may stand in a row, as in git.
+const MAX_CHAIN: u32 = 5;
+
+/// Where HEAD points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The ref that `HEAD` itself names; `None` when detached.
+    pub reference: Option<String>,
+    /// The commit at the end of the chain; `None` when unborn.
+    pub oid: Option<Oid>,
+    /// True when `HEAD` holds a commit id.
+    pub detached: bool,
+    /// True when `HEAD` names a ref that does not exist yet.
+    pub unborn: bool,
+}
+
+enum Target {
+    Oid(Oid),
+    Ref(String),
+}
+
+pub(super) fn read(dirs: Dirs<'_>) -> Result<Head> {
+    let Some(target) = read_loose(&dirs.git_dir.join("HEAD"), "HEAD")? else {
+        return Err(corrupt("HEAD"));
+    };
+    let reference = match target {
+        Target::Oid(oid) => {
+            return Ok(Head {
+                reference: None,
+                oid: Some(oid),
+                detached: true,
+                unborn: false,
+            });
+        }
+        Target::Ref(name) => name,
+    };
+    let oid = resolve(dirs, &reference)?;
+    Ok(Head {
+        reference: Some(reference),
+        oid,
+        detached: false,
+        unborn: oid.is_none(),
+    })
+}
+
+/// The id at the end of a chain of symbolic refs.
+fn resolve(dirs: Dirs<'_>, name: &str) -> Result<Option<Oid>> {
+    let mut name = name.to_owned();
+    for _ in 0..MAX_CHAIN {
+        let dir = if is_per_worktree(&name) {
+            dirs.git_dir
+        } else {
+            dirs.common_dir
+        };
+        match read_loose(&dir.join(&name), &name)? {
+            Some(Target::Oid(oid)) => return Ok(Some(oid)),
+            Some(Target::Ref(next)) => name = next,
+            None => return read_packed(dirs.common_dir, &name),
+        }
+    }
+    Err(corrupt(&name))
+}
+
+/// Whether each worktree has its own ref of this name (`gitrepository-layout(5)`).
+fn is_per_worktree(name: &str) -> bool {
+    ["refs/bisect/", "refs/worktree/", "refs/rewritten/"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+/// A loose ref. A missing file, or a directory of that name, is `None`.
+fn read_loose(path: &Path, name: &str) -> Result<Option<Target>> {
+    let content = match std::fs::read(path) {
+        Ok(content) => content,
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory
+            ) =>
+        {
+            return read_link(path, name);
+        }
+        Err(error) => return Err(error).context(|| format!("read ref '{name}'")),
+    };
+    let content = content.trim_ascii_end();
+    if let Some(rest) = content.strip_prefix(b"ref:") {
+        return checked(rest.trim_ascii_start()).map(|name| Some(Target::Ref(name)));
+    }
+    match parse_oid(content) {
+        Some(oid) => Ok(Some(Target::Oid(oid))),
+        None => Err(corrupt(name)),
+    }
+}
+
+/// An old-style `HEAD`: a symlink to a branch that is unborn.
+fn read_link(path: &Path, name: &str) -> Result<Option<Target>> {
+    use std::os::unix::ffi::OsStrExt;
+    match std::fs::read_link(path) {
+        Ok(target) if name == "HEAD" => {
+            checked(target.as_os_str().as_bytes()).map(|name| Some(Target::Ref(name)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A ref name as it stands in a symbolic ref.
+fn checked(name: &[u8]) -> Result<String> {
+    let text = std::str::from_utf8(name).map_err(|_| {
+        Error::new(
+            Code::UnsupportedRepository,
+            format!(
+                "HEAD names the ref '{}', which is not UTF-8",
+                crate::git::path::display(name)
+            ),
+        )
+    })?;
+    if text.starts_with("refs/") && git2::Reference::is_valid_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(corrupt("HEAD"))
+    }
+}
+
+/// 40 hex digits, and nothing but white space after them.
+fn parse_oid(content: &[u8]) -> Option<Oid> {
+    let (hex, rest) = content.split_at_checked(40)?;
+    if !hex.iter().all(u8::is_ascii_hexdigit)
+        || rest.first().is_some_and(|it| !it.is_ascii_whitespace())
+    {
+        return None;
+    }
+    Oid::from_str(std::str::from_utf8(hex).ok()?).ok()
+}
+
+fn corrupt(name: &str) -> Error {
+    Error::new(
+        Code::Io,
+        format!("ref '{name}' holds neither a commit id nor the name of a ref"),
+    )
+}
+
+/// A ref in `packed-refs`. git has sorted the file by name since 2.15 and says so in its header.
+fn read_packed(common_dir: &Path, name: &str) -> Result<Option<Oid>> {
+    let content = match std::fs::read(common_dir.join("packed-refs")) {
+        Ok(content) => content,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).context(|| "read 'packed-refs'"),
+    };
+    let header = content
+        .split(|&byte| byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    if header.starts_with(b"#")
+        && header
+            .split(|&byte| byte == b' ')
+            .any(|word| word == b"sorted")
+    {
+        let body = content.get(header.len() + 1..).unwrap_or_default();
+        return Ok(search(body, name.as_bytes()));
+    }
+    let mut lines = content.split(|&byte| byte == b'\n').filter_map(parse_line);
+    Ok(lines
+        .find(|(found, _)| *found == name.as_bytes())
+        .map(|(_, oid)| oid))
+}
+
+/// `<oid> <name>`; comments and peeled lines are none.
+fn parse_line(line: &[u8]) -> Option<(&[u8], Oid)> {
+    let (hex, rest) = line.split_at_checked(40)?;
+    let name = rest.strip_prefix(b" ")?;
+    Some((name.strip_suffix(b"\r").unwrap_or(name), parse_oid(hex)?))
+}
+
+/// Binary search over lines. A `^peeled` line belongs to the line before it.
+fn search(body: &[u8], name: &[u8]) -> Option<Oid> {
+    let (mut low, mut high) = (0, body.len());
+    while low < high {
+        let start = record_start(body, low, usize::midpoint(low, high));
+        let line = body.get(start..)?.split(|&byte| byte == b'\n').next()?;
+        let (found, oid) = parse_line(line)?;
+        match found.cmp(name) {
+            std::cmp::Ordering::Equal => return Some(oid),
+            std::cmp::Ordering::Less => low = next_record(body, start + line.len()),
+            std::cmp::Ordering::Greater => high = start,
+        }
+    }
+    None
+}
+
+/// The start of the record that holds the byte at `at`, not before `low`, which starts one.
+fn record_start(body: &[u8], low: usize, at: usize) -> usize {
+    let mut start = at;
+    loop {
+        while start > low && body.get(start - 1) != Some(&b'\n') {
+            start -= 1;
+        }
+        if start > low && body.get(start) == Some(&b'^') {
+            start -= 1;
+        } else {
+            return start;
+        }
+    }
+}
+
+/// The first record after the line that ends at `end`.
+fn next_record(body: &[u8], end: usize) -> usize {
+    let mut at = end + 1;
+    while body.get(at) == Some(&b'^') {
+        let rest = body.get(at..).unwrap_or_default();
+        at += rest
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .map_or(rest.len(), |n| n + 1);
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write;
+
+    const HEX: &str = "0123456789012345678901234567890123456789";
+
+    fn dir(head: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        std::fs::create_dir_all(dir.path().join("refs/heads")).expect("made");
+        std::fs::write(dir.path().join("HEAD"), head).expect("written");
+        dir
+    }
+
+    fn head(dir: &tempfile::TempDir) -> Result<Head> {
+        read(Dirs {
+            git_dir: dir.path(),
+            common_dir: dir.path(),
+        })
+    }
+
+    #[test]
+    fn head_detached_unborn_loose_and_through_a_chain() {
+        let detached = head(&dir(&format!("{HEX}\n"))).expect("read");
+        assert!(detached.detached && !detached.unborn && detached.reference.is_none());
+
+        let repo = dir("ref: refs/heads/alias\n");
+        let unborn = head(&repo).expect("read");
+        assert!(unborn.unborn && unborn.oid.is_none());
+        assert_eq!(unborn.reference.as_deref(), Some("refs/heads/alias"));
+
+        std::fs::write(
+            repo.path().join("refs/heads/alias"),
+            "ref: refs/heads/main\n",
+        )
+        .expect("written");
+        std::fs::write(repo.path().join("refs/heads/main"), HEX).expect("written");
+        let through = head(&repo).expect("read");
+        assert_eq!(through.reference.as_deref(), Some("refs/heads/alias"));
+        assert_eq!(through.oid.map(|oid| oid.to_string()).as_deref(), Some(HEX));
+    }
+
+    #[test]
+    fn a_directory_of_the_branch_name_does_not_hide_the_packed_ref() {
+        let repo = dir("ref: refs/heads/a\n");
+        std::fs::create_dir(repo.path().join("refs/heads/a")).expect("made");
+        std::fs::write(
+            repo.path().join("packed-refs"),
+            format!("{HEX} refs/heads/a\n"),
+        )
+        .expect("written");
+        assert!(head(&repo).expect("read").oid.is_some());
+    }
+
+    #[test]
+    fn every_packed_ref_is_found_and_no_other() {
+        let mut body = String::new();
+        for n in 0..500 {
+            let _ = writeln!(body, "{n:040x} refs/tags/t{n:04}");
+            if n % 3 == 0 {
+                let _ = writeln!(body, "^{HEX}");
+            }
+        }
+        for n in 0..500 {
+            let name = format!("refs/tags/t{n:04}");
+            let oid = search(body.as_bytes(), name.as_bytes()).expect("found");
+            assert_eq!(oid.to_string(), format!("{n:040x}"));
+            let absent = format!("refs/tags/t{n:04}x");
+            assert_eq!(search(body.as_bytes(), absent.as_bytes()), None);
+        }
+        assert_eq!(search(body.as_bytes(), b"refs/tags/a"), None);
+        assert_eq!(search(b"", b"refs/heads/main"), None);
+    }
+
+    #[test]
+    fn head_that_is_neither_is_an_error() {
+        for text in ["", "ref: ../../config\n", "ref: refs/heads/..\n", "0123\n"] {
+            assert!(head(&dir(text)).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The settings of git that change what `tw` does, each with git's default.
+
+use std::path::PathBuf;
+
+use super::Repo;
+use super::config::{ConfigEntry, user_file};
+use crate::error::{Code, Error, Result};
+
+/// `core.sharedRepository`: who else may write here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedRepository {
+    /// As the umask says.
+    Umask,
+    /// The group may write.
+    Group,
+    /// The group may write and everybody may read.
+    Everybody,
+    /// Exactly these permission bits.
+    Mode(u32),
+}
+
+impl Repo {
+    /// The strongest value of a configuration key, lossy text; empty for a key without a value.
+    pub fn config(&self, key: &str) -> Result<Option<String>> {
+        Ok(self.config.entry(key).map(ConfigEntry::text))
+    }
+
+    /// Every value of a key, weakest first.
+    pub fn config_all(&self, key: &str) -> Result<Vec<String>> {
+        let entries = self.config.all(key);
+        Ok(entries.into_iter().map(ConfigEntry::text).collect())
+    }
+
+    /// Every entry whose key starts with `prefix` (such as `timewarp.`), weakest first, with where it comes from.
+    pub fn config_entries(&self, prefix: &str) -> Result<Vec<ConfigEntry>> {
+        let entries = self.config.with_prefix(&prefix.to_ascii_lowercase());
+        Ok(entries.into_iter().cloned().collect())
+    }
+
+    /// The strongest value of a key as a boolean.
+    pub fn config_bool(&self, key: &str) -> Result<Option<bool>> {
+        self.config.bool(key)
+    }
+
+    /// The strongest value of a key as a number, with git's `k`, `m`, `g`.
+    pub fn config_int(&self, key: &str) -> Result<Option<i64>> {
+        self.config.entry(key).map(ConfigEntry::int).transpose()
+    }
+
+    /// The strongest value of a key as a path: `~/` is the user's home, a relative one starts at the working tree.
+    pub fn config_path(&self, key: &str) -> Result<Option<PathBuf>> {
+        Ok(self.config.path(key).map(|path| self.root.join(path)))
+    }
+
+    /// `core.fileMode`: whether the executable bit counts.
+    pub fn file_mode(&self) -> Result<bool> {
+        Ok(self.config_bool("core.fileMode")?.unwrap_or(true))
+    }
+
+    /// `core.trustctime`: whether a change of ctime counts.
+    pub fn trust_ctime(&self) -> Result<bool> {
+        Ok(self.config_bool("core.trustctime")?.unwrap_or(true))
+    }
+
+    /// `core.ignoreCase`.
+    pub fn ignore_case(&self) -> Result<bool> {
+        Ok(self.config_bool("core.ignoreCase")?.unwrap_or(false))
+    }
+
+    /// `core.precomposeUnicode`.
+    pub fn precompose_unicode(&self) -> Result<bool> {
+        Ok(self.config_bool("core.precomposeUnicode")?.unwrap_or(false))
+    }
+
+    /// `core.excludesFile`, else the user's `git/ignore`. It need not exist.
+    pub fn excludes_file(&self) -> Option<PathBuf> {
+        self.user_path("core.excludesFile", "ignore")
+    }
+
+    /// `core.attributesFile`, else the user's `git/attributes`. It need not exist.
+    pub fn attributes_file(&self) -> Option<PathBuf> {
+        self.user_path("core.attributesFile", "attributes")
+    }
+
+    /// `core.autocrlf` as it is written: a boolean or `input`.
+    pub fn autocrlf(&self) -> Option<String> {
+        self.config.entry("core.autocrlf").map(ConfigEntry::text)
+    }
+
+    /// `core.eol` as it is written.
+    pub fn eol(&self) -> Option<String> {
+        self.config.entry("core.eol").map(ConfigEntry::text)
+    }
+
+    /// Where git looks for hooks: `core.hooksPath`, else `hooks` in the common git directory.
+    pub fn hooks_dir(&self) -> PathBuf {
+        match self.config.path("core.hooksPath") {
+            Some(path) => self.root.join(path),
+            None => self.common_dir.join("hooks"),
+        }
+    }
+
+    /// `core.sharedRepository`.
+    pub fn shared_repository(&self) -> Result<SharedRepository> {
+        let Some(entry) = self.config.entry("core.sharedRepository") else {
+            return Ok(SharedRepository::Umask);
+        };
+        let text = entry.text();
+        let mode = u32::from_str_radix(&text, 8).ok();
+        match (text.as_str(), mode) {
+            ("umask", _) | (_, Some(0)) => Ok(SharedRepository::Umask),
+            ("group", _) | (_, Some(1)) => Ok(SharedRepository::Group),
+            ("all" | "world" | "everybody", _) | (_, Some(2)) => Ok(SharedRepository::Everybody),
+            // git: the owner must keep read and write, and the executable bits are not for files.
+            (_, Some(mode)) if mode & 0o600 == 0o600 => Ok(SharedRepository::Mode(mode & 0o666)),
+            (_, Some(_)) => Err(Error::new(
+                Code::InvalidConfig,
+                format!(
+                    "bad mode '{text}' for 'core.sharedRepository': the owner must be able to read and write"
+                ),
+            )),
+            _ => Ok(if entry.bool()? {
+                SharedRepository::Group
+            } else {
+                SharedRepository::Umask
+            }),
+        }
+    }
+
+    /// A user's file: the configured one (an empty value means none), else the one under the user's configuration.
+    fn user_path(&self, key: &str, name: &str) -> Option<PathBuf> {
+        match self.config.entry(key) {
+            Some(_) => self.config.path(key).map(|path| self.root.join(path)),
+            None => user_file(&self.env, name),
+        }
+    }
+}
