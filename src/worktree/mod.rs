@@ -1,5 +1,14 @@
-//! The working tree: what is there, what changed, and how it is put into another state.
+//! The working tree: what is there, what of it is captured, what changed, and how it is put into another state.
 
+pub mod attributes;
 pub mod cache;
+pub mod globs;
+pub mod ignore;
 pub mod manifest;
+pub mod pattern;
+pub mod rules;
 pub mod scan;
+pub mod wildmatch;
+
+#[cfg(test)]
+mod oracle;

@@ -1,0 +1,175 @@
+//! The one judge of what a snapshot takes and which directories a scan enters.
+//!
+//! Puts git's rules ([`DirRules`]) and our globs ([`Globs`]) together. What git tracks is taken unless the user's own
+//! `exclude` hides it; an `include` wins over git's rules and every weaker glob; then git's rules speak, then the globs
+//! that leave out. A directory that is left out is entered all the same when tracked files lie beneath it or an
+//! `include` leads in; there everything else stays left out, whatever a `.gitignore` in it says.
+//!
+//! Leaves to the caller: which names are safe, `.git` and `.timewarp`, nested repositories, sizes and file types.
+
+use std::sync::Arc;
+
+use super::globs::{ExcludedBy, Globs, Hits, Source, is_secret_name};
+use super::ignore::{DirRules, Globals, Verdict};
+use crate::git::path::split;
+
+/// What becomes of one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// A file or symlink to take.
+    Capture,
+    /// A directory to enter, with what follows from it for its entries.
+    Descend(Inside),
+    /// Left out by git's rules, which needs no mention.
+    GitIgnored,
+    /// Left out by a glob of ours, which is listed.
+    Excluded(Reason),
+}
+
+/// Which glob left something out, as `uncaptured` has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A default glob.
+    DefaultExclude,
+    /// The user's, or a flag's.
+    Exclude,
+    /// The team's.
+    TeamExclude,
+}
+
+impl Reason {
+    /// The stable word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DefaultExclude => "default-exclude",
+            Self::Exclude => "exclude",
+            Self::TeamExclude => "team-exclude",
+        }
+    }
+}
+
+impl From<ExcludedBy> for Reason {
+    fn from(by: ExcludedBy) -> Self {
+        match by {
+            ExcludedBy::Default => Self::DefaultExclude,
+            ExcludedBy::Glob(Source::Team) => Self::TeamExclude,
+            ExcludedBy::Glob(Source::User | Source::Flag) => Self::Exclude,
+        }
+    }
+}
+
+/// What holds for every entry of a directory because of the directory itself, or of one above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Inside {
+    git_ignored: bool,
+    excluded: Option<ExcludedBy>,
+    included: Option<Source>,
+}
+
+impl Inside {
+    /// Whether what is neither tracked nor included is left out here, whatever its name.
+    pub fn is_ignored(self) -> bool {
+        self.git_ignored || self.excluded.is_some()
+    }
+}
+
+/// The rules in one directory. Cheap to clone and to extend while descending; shared across threads.
+#[derive(Debug, Clone)]
+pub struct RulesDir {
+    ignore: DirRules,
+    globs: Arc<Globs>,
+    inside: Inside,
+}
+
+impl RulesDir {
+    /// The rules in the root, given the bytes of its `.gitignore`.
+    pub fn root(globals: Arc<Globals>, globs: Arc<Globs>, gitignore: Option<&[u8]>) -> Self {
+        Self {
+            ignore: DirRules::root(globals).descend(b"", gitignore),
+            globs,
+            inside: Inside::default(),
+        }
+    }
+
+    /// The rules in `dir` (its whole path), which [`judge`](Self::judge) said to enter, given the bytes of its
+    /// `.gitignore`.
+    #[must_use]
+    pub fn descend(&self, dir: &[u8], inside: Inside, gitignore: Option<&[u8]>) -> Self {
+        // Where git does not look, no .gitignore is read.
+        let gitignore = gitignore.filter(|_| !inside.git_ignored);
+        Self {
+            ignore: self.ignore.descend(dir, gitignore),
+            globs: Arc::clone(&self.globs),
+            inside,
+        }
+    }
+
+    /// What holds here because of the directory itself.
+    pub fn inside(&self) -> Inside {
+        self.inside
+    }
+
+    /// Decides on an entry directly in this directory, given by its whole path. For a directory, `tracked` means that
+    /// tracked files lie beneath it.
+    pub fn judge(&self, path: &[u8], is_dir: bool, tracked: bool) -> Decision {
+        let holds = self.what_holds(path, is_dir, tracked && !is_dir);
+        if is_dir {
+            self.judge_dir(path, holds, tracked)
+        } else {
+            judge_file(holds, tracked)
+        }
+    }
+
+    fn judge_dir(&self, path: &[u8], holds: Inside, tracked_beneath: bool) -> Decision {
+        let hides_tracked = holds.excluded.is_some_and(ExcludedBy::hides_tracked);
+        let enter = !holds.is_ignored()
+            || wins(holds)
+            || (tracked_beneath && !hides_tracked)
+            || self.globs.leads_into(path, holds.excluded);
+        match holds.excluded {
+            _ if enter => Decision::Descend(holds),
+            Some(by) if !holds.git_ignored => Decision::Excluded(by.into()),
+            _ => Decision::GitIgnored,
+        }
+    }
+
+    /// The directory's own state and the entry's together: the strongest of each kind.
+    fn what_holds(&self, path: &[u8], is_dir: bool, tracked: bool) -> Inside {
+        let Hits { exclude, include } = self.globs.hits(path, is_dir);
+        let above = self.inside;
+        // What the team brings back by its directory excepts secrets, too.
+        let secret = || is_secret_name(split(path).1);
+        let inherited = above
+            .included
+            .filter(|source| *source > Source::Team || !secret());
+        Inside {
+            git_ignored: !tracked
+                && (above.git_ignored || self.ignore.is_ignored(path, is_dir) == Verdict::Ignored),
+            excluded: above.excluded.max(exclude),
+            included: inherited.max(include),
+        }
+    }
+}
+
+/// Whether an `include` speaks last.
+fn wins(holds: Inside) -> bool {
+    holds
+        .included
+        .is_some_and(|source| holds.excluded.is_none_or(|by| by.yields_to(source)))
+}
+
+fn judge_file(holds: Inside, tracked: bool) -> Decision {
+    if wins(holds) {
+        return Decision::Capture;
+    }
+    match holds.excluded {
+        Some(by) if tracked && by.hides_tracked() => Decision::Excluded(by.into()),
+        _ if tracked => Decision::Capture,
+        _ if holds.git_ignored => Decision::GitIgnored,
+        Some(by) => Decision::Excluded(by.into()),
+        None => Decision::Capture,
+    }
+}
+
+#[cfg(test)]
+mod tests;
