@@ -1,0 +1,369 @@
+//! Git's index file: read whole, looked up by path, written back.
+//!
+//! Owns the formats: versions 2 to 4, the split index (`link` and its shared file), the sparse index (`sdir`, expanded),
+//! the cache tree (`TREE`) and resolve-undo (`REUC`). libgit2 knows neither split nor sparse indexes and takes a hundred
+//! milliseconds where this takes a few.
+//!
+//! Promises: entries are always sorted by path and stage, with no key twice; a torn or hostile file is an error, never a
+//! panic, and what is allocated stays in proportion to the file; the paths of all entries stand in one arena (for
+//! versions 2 and 3 the file's own bytes), so that no entry allocates.
+//!
+//! Leaves out on purpose: SHA-256 repositories; the untracked cache, fsmonitor data and offset tables, which git rebuilds;
+//! whether a path is safe to write to a working tree (that is [`super::path::is_safe`]); locking, which callers do.
+
+mod builder;
+mod cache_tree;
+mod cursor;
+mod entries;
+mod ewah;
+mod read;
+mod sparse;
+mod split;
+mod tree;
+mod write;
+
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::fmt::Display;
+use std::ops::{BitOr, Range};
+use std::path::Path;
+
+use super::Oid;
+use crate::error::{Code, Error, Result};
+
+pub use builder::Builder;
+pub use cache_tree::{CacheTree, Valid};
+pub use tree::{TreeSink, Unmerged, build_tree};
+
+/// The file type bits of a mode.
+const TYPE_MASK: u32 = 0o170_000;
+/// A directory: a tree's subtree, or a sparse index's folded directory.
+const MODE_DIRECTORY: u32 = 0o040_000;
+
+/// Gives the raw bytes of tree objects, for folding out the directories of a sparse index.
+pub trait TreeSource: Sync {
+    /// The content of the tree `oid`, without its object header.
+    ///
+    /// # Errors
+    /// When the object is missing or no tree.
+    fn tree(&self, oid: Oid) -> Result<Vec<u8>>;
+}
+
+/// Whether a reader checks the file's SHA-1 trailer. Hashing costs more than all the rest; git itself trusts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checksum {
+    /// Hash the file and compare. A trailer of zeros (`index.skipHash`) passes.
+    Verify,
+    /// Check the structure alone.
+    Trust,
+}
+
+/// What an entry remembers of its file, truncated to 32 bits each as the index stores it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(
+    missing_docs,
+    reason = "the names are those of stat(2), times are (seconds, nanoseconds)"
+)]
+pub struct Stat {
+    pub ctime: (u32, u32),
+    pub mtime: (u32, u32),
+    pub dev: u32,
+    pub ino: u32,
+    pub uid: u32,
+    pub gid: u32,
+    pub size: u32,
+}
+
+impl From<&std::fs::Metadata> for Stat {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the index keeps the low 32 bits"
+    )]
+    fn from(meta: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        // git's munge_st_size: a size that is a multiple of 4 GiB must not look like an empty or a smudged file.
+        let size = match meta.size() as u32 {
+            0 if meta.size() != 0 => 0x8000_0000,
+            size => size,
+        };
+        Self {
+            ctime: (meta.ctime() as u32, meta.ctime_nsec() as u32),
+            mtime: (meta.mtime() as u32, meta.mtime_nsec() as u32),
+            dev: meta.dev() as u32,
+            ino: meta.ino() as u32,
+            uid: meta.uid(),
+            gid: meta.gid(),
+            size,
+        }
+    }
+}
+
+/// The marks that a user or git puts on an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// `git update-index --assume-unchanged`.
+    pub const ASSUME_VALID: Self = Self(1);
+    /// `git update-index --skip-worktree`, and what lies outside a sparse checkout.
+    pub const SKIP_WORKTREE: Self = Self(2);
+    /// `git add --intent-to-add`.
+    pub const INTENT_TO_ADD: Self = Self(4);
+
+    /// No mark at all.
+    pub const fn empty() -> Self {
+        Self(0)
+    }
+
+    /// True when every mark of `other` is set here.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These marks without those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Where a path stands in the arena.
+#[derive(Debug, Clone, Copy, Default)]
+struct Span {
+    start: u32,
+    len: u32,
+}
+
+impl Span {
+    /// The span of `range`, or an error when it lies beyond 4 GiB.
+    fn new(range: Range<usize>) -> Result<Self> {
+        match (u32::try_from(range.start), u32::try_from(range.len())) {
+            (Ok(start), Ok(len)) => Ok(Self { start, len }),
+            _ => Err(unsupported("the index is larger than 4 GiB")),
+        }
+    }
+
+    fn of(self, arena: &[u8]) -> &[u8] {
+        let start = self.start as usize;
+        arena
+            .get(start..start + self.len as usize)
+            .unwrap_or_default()
+    }
+}
+
+/// One entry of fixed size; [`Index::path`] gives its path.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    span: Span,
+    /// Type and permission as git knows them: `100644`, `100755`, `120000`, `160000`.
+    pub mode: u32,
+    /// The blob, or a gitlink's commit. The empty blob for intent-to-add.
+    pub oid: Oid,
+    /// 0 merged, 1 base, 2 ours, 3 theirs.
+    pub stage: u8,
+    /// Marks.
+    pub flags: Flags,
+    /// The file as git last saw it; all zeros when it never did, size 0 when git smudged a racy entry.
+    pub stat: Stat,
+}
+
+impl Entry {
+    /// A merged entry without marks or stat data, to be given to [`Builder::push`].
+    pub fn new(mode: u32, oid: Oid) -> Self {
+        Self {
+            span: Span::default(),
+            mode,
+            oid,
+            stage: 0,
+            flags: Flags::empty(),
+            stat: Stat::default(),
+        }
+    }
+}
+
+/// A whole index in memory: sorted, unsplit, with no folded directory.
+#[derive(Debug, Clone)]
+pub struct Index {
+    /// 2, 3 or 4, as read. Writing keeps 4 and chooses between 2 and 3 by need.
+    pub version: u32,
+    /// Sorted by path and stage.
+    entries: Vec<Entry>,
+    /// What the spans of the entries point into.
+    paths: Vec<u8>,
+    /// The trees git knows of parts of this index.
+    pub cache_tree: Option<CacheTree>,
+    /// The `REUC` payload as it stood in the file: conflicts that were resolved.
+    pub resolve_undo: Option<Vec<u8>>,
+    /// The file's trailer. All zeros under `index.skipHash` and for a missing file, so no identity by itself.
+    pub checksum: Oid,
+    /// The stat of the file that was read, from the descriptor it was read through: the racy rule compares with it.
+    pub file: Option<Stat>,
+    /// The file was a split index.
+    pub was_split: bool,
+    /// The file was a sparse index, or one with folded directories.
+    pub was_sparse: bool,
+}
+
+impl Default for Index {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Index {
+    /// An empty index, as of a repository without the file. Filled by a [`Builder`].
+    pub fn new() -> Self {
+        Self {
+            version: 2,
+            entries: Vec::new(),
+            paths: Vec::new(),
+            cache_tree: None,
+            resolve_undo: None,
+            checksum: Oid::ZERO_SHA1,
+            file: None,
+            was_split: false,
+            was_sparse: false,
+        }
+    }
+
+    /// Reads the index `file`; a missing one is an empty index. `git_dir` (the worktree's own) holds the shared file of a
+    /// split index, `trees` folds out the directories of a sparse one.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` for what no git wrote whole, `UNSUPPORTED_REPOSITORY` for a version or a mandatory extension that
+    /// is not known, `IO`. The message names the file.
+    pub fn read(
+        file: &Path,
+        git_dir: &Path,
+        trees: &dyn TreeSource,
+        checksum: Checksum,
+    ) -> Result<Self> {
+        read::file(file, git_dir, trees, checksum)
+    }
+
+    /// Reads an index from the bytes of its file, else as [`Index::read`].
+    ///
+    /// # Errors
+    /// As [`Index::read`], without the file's name.
+    pub fn parse(
+        bytes: Vec<u8>,
+        git_dir: &Path,
+        trees: &dyn TreeSource,
+        checksum: Checksum,
+    ) -> Result<Self> {
+        read::whole(bytes, git_dir, trees, checksum)
+    }
+
+    /// The bytes of an index file that any git reads: version 4 when this one has it, else 2 or 3; with the cache tree and
+    /// resolve-undo when present, and never split, sparse, or with what only caches.
+    pub fn write_bytes(&self) -> Vec<u8> {
+        write::bytes(self)
+    }
+
+    /// The entries, sorted by path and stage.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Paths and entries in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &Entry)> {
+        self.entries.iter().map(|entry| (self.path(entry), entry))
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True when nothing is tracked.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The path of one of this index's own entries.
+    pub fn path(&self, entry: &Entry) -> &[u8] {
+        entry.span.of(&self.paths)
+    }
+
+    /// Where the entry stands, or where it would.
+    ///
+    /// # Errors
+    /// The place where it would be inserted, when it is not there.
+    pub fn position(&self, path: &[u8], stage: u8) -> std::result::Result<usize, usize> {
+        self.entries
+            .binary_search_by(|entry| compare(&self.paths, entry, (path, stage)))
+    }
+
+    /// The entry of `path` at `stage`.
+    pub fn get(&self, path: &[u8], stage: u8) -> Option<&Entry> {
+        self.entries.get(self.position(path, stage).ok()?)
+    }
+
+    /// All entries of `path`: one merged entry, or up to three stages.
+    pub fn stages(&self, path: &[u8]) -> &[Entry] {
+        let start = self.position(path, 0).unwrap_or_else(|at| at);
+        let rest = self.entries.get(start..).unwrap_or_default();
+        let count = rest
+            .iter()
+            .take_while(|entry| self.path(entry) == path)
+            .count();
+        &rest[..count]
+    }
+
+    /// True when `path` itself is in the index, at any stage.
+    pub fn has_path(&self, path: &[u8]) -> bool {
+        let at = self.position(path, 0).unwrap_or_else(|at| at);
+        self.entries
+            .get(at)
+            .is_some_and(|entry| self.path(entry) == path)
+    }
+
+    /// The positions of all entries beneath the directory `dir`; the root (empty) holds everything.
+    pub fn within(&self, dir: &[u8]) -> Range<usize> {
+        if dir.is_empty() {
+            return 0..self.len();
+        }
+        let prefix = [dir, b"/"].concat();
+        let start = self.position(&prefix, 0).unwrap_or_else(|at| at);
+        let rest = self.entries.get(start..).unwrap_or_default();
+        let count = rest.partition_point(|entry| self.path(entry).starts_with(&prefix));
+        start..start + count
+    }
+
+    /// Gives the entry at `position` fresh stat data. Out of range: nothing.
+    pub fn set_stat(&mut self, position: usize, stat: Stat) {
+        if let Some(entry) = self.entries.get_mut(position) {
+            entry.stat = stat;
+        }
+    }
+}
+
+/// The order of the index: by path bytes, then by stage.
+fn compare(paths: &[u8], entry: &Entry, (path, stage): (&[u8], u8)) -> Ordering {
+    entry.span.of(paths).cmp(path).then(entry.stage.cmp(&stage))
+}
+
+fn corrupt(what: impl Display) -> Error {
+    Error::new(Code::CorruptRecord, format!("corrupt index: {what}"))
+}
+
+fn unsupported(what: impl Display) -> Error {
+    Error::new(Code::UnsupportedRepository, what.to_string())
+}
+
+/// The id in 20 raw bytes.
+fn oid(bytes: &[u8; 20]) -> Oid {
+    Oid::from_bytes(bytes).expect("20 bytes make a SHA-1 id")
+}
