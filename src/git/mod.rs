@@ -5,6 +5,7 @@ pub mod command;
 pub mod fs;
 pub mod operation;
 pub mod index;
+pub mod objects;
 pub mod path;
 pub mod repo;
 pub mod tree;

@@ -1,0 +1,103 @@
+//! `.keep` files: what holds a new pack against gc until a ref does.
+//!
+//! git's repack and gc leave a pack with a `.keep` beside it alone. Ours say who made them, so that those of the dead can be
+//! removed later; all others are someone else's and stay.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::store::ObjectStore;
+use super::temp::Target;
+use crate::error::{Result, ResultExt};
+
+/// A pack whose `.keep` is on disk. Dropping it leaves the `.keep` there.
+#[derive(Debug)]
+#[must_use = "release it once a ref holds the objects"]
+pub struct KeptPack {
+    target: Target,
+    name: String,
+}
+
+impl KeptPack {
+    /// Makes the `.keep` of a pack that has no name yet. It appears with its whole content, or not at all.
+    pub(super) fn create(target: &Target, name: String, note: &str) -> io::Result<Self> {
+        let temp = target.create(b"pack/tmp_keep_")?;
+        temp.file.write_all_at(format!("{note}\n").as_bytes(), 0)?;
+        temp.place(keep_name(&name).as_bytes())?;
+        Ok(Self {
+            target: target.clone(),
+            name,
+        })
+    }
+
+    /// The pack's name, without directory and extension.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Removes the `.keep`: a ref holds the objects now, or nothing should.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    pub fn release(self) -> Result<()> {
+        let name = keep_name(&self.name);
+        self.target
+            .remove(name.as_bytes())
+            .context(|| format!("cannot remove '{name}'"))
+    }
+}
+
+fn keep_name(pack: &str) -> String {
+    format!("pack/{pack}.keep")
+}
+
+impl ObjectStore {
+    /// Removes the `.keep` files that a dead process of ours left, and returns their number. `is_alive` is asked with the
+    /// process id and start time that stand in the file (`tw <token> <pid> <start>`).
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub fn clear_dead_keeps(&self, is_alive: &dyn Fn(u32, u64) -> bool) -> Result<usize> {
+        let dir = self.own().path.join("pack");
+        let Ok(entries) = std::fs::read_dir(&dir) else {
+            return Ok(0);
+        };
+        let mut removed = 0;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.extension().is_none_or(|end| end != "keep") {
+                continue;
+            }
+            let owner = std::fs::read(&path).ok().and_then(|note| owner(&note));
+            if owner.is_some_and(|(pid, start)| !is_alive(pid, start)) {
+                std::fs::remove_file(&path)
+                    .context(|| format!("cannot remove '{}'", path.display()))?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// Process id and start time from a note of ours.
+fn owner(note: &[u8]) -> Option<(u32, u64)> {
+    let mut words = std::str::from_utf8(note).ok()?.split_ascii_whitespace();
+    if words.next()? != "tw" {
+        return None;
+    }
+    words.next()?;
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_notes_have_an_owner() {
+        assert_eq!(owner(b"tw k3 12 345\n"), Some((12, 345)));
+        for note in ["", "tw", "tw k3 12", "fetch-pack 12 345 6", "tw k3 x 1"] {
+            assert_eq!(owner(note.as_bytes()), None, "{note:?}");
+        }
+    }
+}

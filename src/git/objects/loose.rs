@@ -1,0 +1,86 @@
+//! Loose objects: their names, and opening one for reading.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use git2::Oid;
+
+use super::ObjectKind;
+use super::inflate::Inflater;
+use super::read::{Fault, Opened};
+
+/// `ab/cdef…`, relative to the objects directory.
+pub(super) fn name(oid: Oid) -> [u8; 41] {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut out = [b'/'; 41];
+    let digits = oid
+        .as_bytes()
+        .iter()
+        .flat_map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+    for (at, digit) in digits.enumerate() {
+        let shift = usize::from(at >= 2);
+        if let Some(slot) = out.get_mut(at + shift) {
+            *slot = digit;
+        }
+    }
+    out
+}
+
+/// Reads the header of a loose object; its bytes follow.
+pub(super) fn open(file: File) -> Result<Opened, Fault> {
+    let length = file.metadata()?.len();
+    let mut data = Inflater::new(file, length);
+    let header = read_header(&mut data)?;
+    let (kind, size) = parse_header(&header).ok_or(Fault::Damaged)?;
+    Ok(Opened::Stream {
+        kind,
+        size,
+        data: Box::new(data),
+    })
+}
+
+/// The bytes up to the first NUL, which is at most the 32nd.
+fn read_header(data: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut header = Vec::with_capacity(32);
+    let mut byte = [0];
+    while header.len() < 32 {
+        data.read_exact(&mut byte)?;
+        if byte[0] == 0 {
+            return Ok(header);
+        }
+        header.push(byte[0]);
+    }
+    Err(io::ErrorKind::InvalidData.into())
+}
+
+fn parse_header(header: &[u8]) -> Option<(ObjectKind, u64)> {
+    let space = header.iter().position(|&byte| byte == b' ')?;
+    let kind = ObjectKind::from_name(header.get(..space)?)?;
+    let digits = header.get(space + 1..)?;
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let size = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some((kind, size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_is_the_id_split_after_two_digits() {
+        let oid: Oid = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+            .parse()
+            .expect("an id");
+        assert_eq!(&name(oid), b"e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+    }
+
+    #[test]
+    fn only_gits_headers_are_read() {
+        assert_eq!(parse_header(b"blob 42"), Some((ObjectKind::Blob, 42)));
+        for bad in ["blob", "blob ", "blob +1", "file 1", "blob 1x", " 1"] {
+            assert_eq!(parse_header(bad.as_bytes()), None, "{bad:?}");
+        }
+    }
+}

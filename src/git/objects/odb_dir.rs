@@ -1,0 +1,320 @@
+//! One objects directory, the repository's own or an alternate: what is in it, and where.
+//!
+//! The list of packs is read when first needed and again only when asked: a lookup that misses costs no directory scan.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use git2::Oid;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW};
+
+use super::idx::Idx;
+use super::loose;
+
+/// A pack and its index.
+pub(super) struct Pack {
+    /// `pack/pack-….pack`, relative to the objects directory.
+    name: Vec<u8>,
+    /// The idx file as it was when it was mapped.
+    stamp: Stamp,
+    /// Has a `.mtimes` file: git keeps each object's own age there, so the pack's mtime protects nothing.
+    cruft: bool,
+    pub(super) idx: Idx,
+}
+
+impl Pack {
+    /// Where an object begins, when it is here.
+    pub(super) fn offset(&self, oid: Oid) -> Option<u64> {
+        self.idx.offset(self.idx.find(oid)?)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    dev: u64,
+    ino: u64,
+    size: i64,
+    mtime: (i64, u64),
+}
+
+impl From<&Stat> for Stamp {
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::cast_sign_loss,
+        reason = "the fields' types differ between platforms; only equality matters"
+    )]
+    fn from(stat: &Stat) -> Self {
+        Self {
+            dev: stat.st_dev as u64,
+            ino: stat.st_ino,
+            size: stat.st_size,
+            mtime: (stat.st_mtime, stat.st_mtime_nsec as u64),
+        }
+    }
+}
+
+type Packs = Arc<Vec<Arc<Pack>>>;
+
+#[derive(Default)]
+struct Listing {
+    /// The pack directory's stamp just before it was read; none when there is no such directory.
+    stamp: Option<Stamp>,
+    packs: Packs,
+}
+
+/// An opened objects directory.
+pub(super) struct OdbDir {
+    /// Its resolved path, for messages and for libgit2.
+    pub(super) path: PathBuf,
+    pub(super) fd: Arc<OwnedFd>,
+    listing: RwLock<Option<Listing>>,
+}
+
+impl OdbDir {
+    /// Opens the directory.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let path = std::fs::canonicalize(path)?;
+        let fd = rustix::fs::open(
+            &path,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        Ok(Self {
+            path,
+            fd: Arc::new(fd),
+            listing: RwLock::new(None),
+        })
+    }
+
+    /// The directories named in `info/alternates`; relative ones start from here.
+    pub(super) fn alternates(&self) -> Vec<PathBuf> {
+        let Ok(text) = std::fs::read(self.path.join("info/alternates")) else {
+            return Vec::new();
+        };
+        text.split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty() && !line.starts_with(b"#"))
+            .map(|line| self.path.join(OsStr::from_bytes(&unquoted(line))))
+            .collect()
+    }
+
+    /// Whether a loose file of that id is here. An empty one, as a crash leaves it, does not count.
+    pub(super) fn has_loose(&self, oid: Oid) -> bool {
+        rustix::fs::statat(&self.fd, &loose::name(oid)[..], AtFlags::empty()).is_ok_and(|stat| {
+            stat.st_size > 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        })
+    }
+
+    /// The packs that hold an object, and where.
+    pub(super) fn packed(&self, oid: Oid) -> Vec<(Arc<Pack>, u64)> {
+        self.packs()
+            .iter()
+            .filter_map(|pack| Some((Arc::clone(pack), pack.offset(oid)?)))
+            .collect()
+    }
+
+    pub(super) fn has_packed(&self, oid: Oid) -> bool {
+        self.packs().iter().any(|pack| pack.idx.find(oid).is_some())
+    }
+
+    /// Gives what holds the object a new mtime, as git does before it relies on an object that exists.
+    pub(super) fn freshen(&self, oid: Oid) -> bool {
+        if self.has_loose(oid) && self.touch(&loose::name(oid)) {
+            return true;
+        }
+        self.packs()
+            .iter()
+            .filter(|pack| !pack.cruft && pack.idx.find(oid).is_some())
+            .any(|pack| self.touch(&pack.name))
+    }
+
+    fn touch(&self, name: &[u8]) -> bool {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_NOW,
+        };
+        let times = Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        rustix::fs::utimensat(&self.fd, name, &times, AtFlags::empty()).is_ok()
+    }
+
+    /// Opens a file for reading; nothing when it is not there.
+    fn open_file(&self, name: &[u8]) -> io::Result<Option<File>> {
+        match rustix::fs::openat(
+            &self.fd,
+            name,
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        ) {
+            Ok(fd) => Ok(Some(File::from(fd))),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Opens an object's loose file.
+    pub(super) fn open_loose(&self, oid: Oid) -> io::Result<Option<File>> {
+        if self.has_loose(oid) {
+            self.open_file(&loose::name(oid))
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Opens a pack.
+    pub(super) fn open_pack(&self, pack: &Pack) -> io::Result<Option<File>> {
+        self.open_file(&pack.name)
+    }
+
+    fn packs(&self) -> Packs {
+        let listing = self.listing.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listing) = &*listing {
+            return Arc::clone(&listing.packs);
+        }
+        drop(listing);
+        self.reload()
+    }
+
+    /// Reads the list of packs again.
+    pub(super) fn reload(&self) -> Packs {
+        let mut listing = self.listing.write().unwrap_or_else(PoisonError::into_inner);
+        let known = listing.take().unwrap_or_default().packs;
+        let stamp = self.pack_dir_stamp();
+        let packs = Arc::new(self.list_packs(&known));
+        *listing = Some(Listing {
+            stamp,
+            packs: Arc::clone(&packs),
+        });
+        packs
+    }
+
+    /// Adds a pack that was just put in place, when the list has been read.
+    pub(super) fn adopt(&self, stem: &str) {
+        let mut listing = self.listing.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(listing) = &mut *listing else {
+            return;
+        };
+        if let Some(pack) = self.load_pack(stem.as_bytes(), false, &[]) {
+            let older = listing.packs.iter().cloned();
+            listing.packs = Arc::new(std::iter::once(pack).chain(older).collect());
+        }
+    }
+
+    /// Reads the list of packs again when the directory's stamp says that it changed.
+    pub(super) fn reload_if_changed(&self) {
+        let listing = self.listing.read().unwrap_or_else(PoisonError::into_inner);
+        let same = matches!(&*listing, Some(listing) if listing.stamp == self.pack_dir_stamp());
+        drop(listing);
+        if !same {
+            self.reload();
+        }
+    }
+
+    fn pack_dir_stamp(&self) -> Option<Stamp> {
+        let stat = rustix::fs::statat(&self.fd, "pack", AtFlags::empty()).ok()?;
+        Some(Stamp::from(&stat))
+    }
+
+    /// Every idx with its pack beside it; one that cannot be read is passed over, as git does. Cruft packs come last.
+    fn list_packs(&self, known: &[Arc<Pack>]) -> Vec<Arc<Pack>> {
+        let Ok(entries) = std::fs::read_dir(self.path.join("pack")) else {
+            return Vec::new();
+        };
+        let names: std::collections::HashSet<OsString> =
+            entries.flatten().map(|entry| entry.file_name()).collect();
+        let beside = |stem: &[u8], end: &[u8]| {
+            let name = OsString::from_vec([stem, end].concat());
+            names.contains(&name)
+        };
+        let mut packs: Vec<_> = names
+            .iter()
+            .filter_map(|name| name.as_bytes().strip_suffix(b".idx"))
+            .filter(|stem| stem.starts_with(b"pack-") && beside(stem, b".pack"))
+            .filter_map(|stem| self.load_pack(stem, beside(stem, b".mtimes"), known))
+            .collect();
+        packs.sort_by_key(|pack| (pack.cruft, std::cmp::Reverse(pack.stamp.mtime)));
+        packs
+    }
+
+    fn load_pack(&self, stem: &[u8], cruft: bool, known: &[Arc<Pack>]) -> Option<Arc<Pack>> {
+        let name = [b"pack/", stem, b".pack"].concat();
+        let file = self.open_file(&[b"pack/", stem, b".idx"].concat()).ok()??;
+        let stamp = Stamp::from(&rustix::fs::fstat(&file).ok()?);
+        let old = known
+            .iter()
+            .find(|pack| pack.name == name && pack.stamp == stamp && pack.cruft == cruft);
+        if let Some(old) = old {
+            return Some(Arc::clone(old));
+        }
+        let idx = Idx::open(&file).ok()?;
+        Some(Arc::new(Pack {
+            name,
+            stamp,
+            cruft,
+            idx,
+        }))
+    }
+}
+
+/// A line of `info/alternates` as git reads it: C-style quotes around names that need them.
+fn unquoted(line: &[u8]) -> Vec<u8> {
+    let Some(inner) = line
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""))
+    else {
+        return line.to_vec();
+    };
+    let mut out = Vec::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        let (value, taken) = escape(rest);
+        out.push(value);
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    out
+}
+
+/// What follows a backslash: its byte, and how many bytes name it.
+fn escape(rest: &[u8]) -> (u8, usize) {
+    let octal = rest.get(..3).and_then(|digits| {
+        let text = std::str::from_utf8(digits).ok()?;
+        u8::from_str_radix(text, 8).ok()
+    });
+    if let Some(value) = octal {
+        return (value, 3);
+    }
+    let value = match rest.first().copied().unwrap_or(b'\\') {
+        b'a' => 7,
+        b'b' => 8,
+        b't' => b'\t',
+        b'n' => b'\n',
+        b'v' => 11,
+        b'f' => 12,
+        b'r' => b'\r',
+        other => other,
+    };
+    (value, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alternates_are_unquoted_as_git_quotes() {
+        assert_eq!(unquoted(b"/plain path"), b"/plain path");
+        assert_eq!(unquoted(br#""/a\tb\"c\\\303\251""#), b"/a\tb\"c\\\xc3\xa9");
+        assert_eq!(unquoted(b"\""), b"\"");
+    }
+}

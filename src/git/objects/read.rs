@@ -1,0 +1,404 @@
+//! Reading objects, each proven to hash to its name.
+//!
+//! Loose objects and whole objects in packs are inflated here, large ones without being loaded; deltas are left to libgit2.
+//! When one copy of an object is damaged the next is tried, as git does.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use git2::Oid;
+
+use super::entry::{self, Entry};
+use super::hash::Proof;
+use super::inflate::Inflater;
+use super::odb_dir::{OdbDir, Pack};
+use super::store::ObjectStore;
+use super::{ObjectKind, loose};
+use crate::error::{Code, Error, Result, ResultExt};
+
+/// Larger blobs are streamed.
+const LARGE: u64 = 32 << 20;
+const BUFFER: usize = 1 << 20;
+/// No more than this is set aside on the word of a header.
+const TRUSTED: u64 = 64 << 20;
+
+/// Why a copy of an object cannot be used.
+pub(super) enum Fault {
+    /// It is not what its name says.
+    Damaged,
+    /// The disk or the system refused.
+    Io(io::Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        // What inflating reports of bad streams, and of ones cut short.
+        match error.kind() {
+            io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData
+            | io::ErrorKind::UnexpectedEof => Self::Damaged,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// A copy of an object, opened.
+pub(super) enum Opened {
+    /// The object's bytes follow.
+    Stream {
+        kind: ObjectKind,
+        size: u64,
+        data: Box<dyn Read>,
+    },
+    /// libgit2's to resolve.
+    Delta,
+}
+
+/// Where a copy of an object is.
+enum Place<'a> {
+    Loose(&'a OdbDir),
+    Packed(&'a OdbDir, Arc<Pack>, u64),
+}
+
+type Loaded = (ObjectKind, Vec<u8>);
+
+impl ObjectStore {
+    /// An object's kind and size, from its header alone; nothing when it does not exist.
+    ///
+    /// # Errors
+    /// Every copy's header is damaged, or the disk refuses.
+    pub fn header(&self, oid: Oid) -> Result<Option<(ObjectKind, u64)>> {
+        let header = |place: &Place| {
+            Ok(match place.open(oid)? {
+                Some(Opened::Stream { kind, size, .. }) => Some((kind, size)),
+                Some(Opened::Delta) => Some(self.delta_header(oid)?),
+                None => None,
+            })
+        };
+        if let Some(found) = self.first_good(oid, header)? {
+            return Ok(Some(found));
+        }
+        for dir in &self.dirs {
+            dir.reload_if_changed();
+        }
+        self.first_good(oid, header)
+    }
+
+    /// An object's kind and bytes.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`: the object is missing, or no copy hashes to its name.
+    pub fn read(&self, oid: Oid) -> Result<(ObjectKind, Vec<u8>)> {
+        let load = |place: &Place| {
+            let opened = place.open(oid)?;
+            opened.map(|opened| self.load(opened, oid)).transpose()
+        };
+        if let Some(found) = self.first_good(oid, load)? {
+            return Ok(found);
+        }
+        self.refresh();
+        self.first_good(oid, load)?.ok_or_else(|| missing(oid))
+    }
+
+    /// A tree's bytes.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; also when it is no tree.
+    pub fn read_tree(&self, oid: Oid) -> Result<Vec<u8>> {
+        self.read_kind(oid, ObjectKind::Tree)
+    }
+
+    /// A commit's bytes.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; also when it is no commit.
+    pub fn read_commit(&self, oid: Oid) -> Result<Vec<u8>> {
+        self.read_kind(oid, ObjectKind::Commit)
+    }
+
+    fn read_kind(&self, oid: Oid, wanted: ObjectKind) -> Result<Vec<u8>> {
+        let (kind, data) = self.read(oid)?;
+        expect_kind(oid, kind, Some(wanted))?;
+        Ok(data)
+    }
+
+    /// Writes a blob's bytes to `out` and returns their number. Large blobs are proven while they pass: after an error, what
+    /// was written must not be used.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; also when it is no blob, or `out` fails.
+    pub fn copy_blob(&self, oid: Oid, out: &mut dyn Write) -> Result<u64> {
+        self.deliver(oid, Some(ObjectKind::Blob), out)
+    }
+
+    /// Proves that [`Self::copy_blob`] or [`Self::read`] would deliver the object.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn verify(&self, oid: Oid) -> Result<()> {
+        self.deliver(oid, None, &mut io::sink()).map(drop)
+    }
+
+    fn deliver(&self, oid: Oid, wanted: Option<ObjectKind>, out: &mut dyn Write) -> Result<u64> {
+        if let Some(size) = self.deliver_known(oid, wanted, out)? {
+            return Ok(size);
+        }
+        self.refresh();
+        self.deliver_known(oid, wanted, out)?
+            .ok_or_else(|| missing(oid))
+    }
+
+    /// Delivers the first good copy. A large one goes out piece by piece and cannot be taken back, so after a damaged large
+    /// copy no other is tried.
+    fn deliver_known(
+        &self,
+        oid: Oid,
+        wanted: Option<ObjectKind>,
+        out: &mut dyn Write,
+    ) -> Result<Option<u64>> {
+        let mut worst = None;
+        for place in self.places(oid) {
+            let loaded = match place.open(oid) {
+                Ok(None) => continue,
+                Ok(Some(Opened::Stream { kind, size, data })) if size > LARGE => {
+                    expect_kind(oid, kind, wanted)?;
+                    stream_proven(oid, kind, size, data, out)?;
+                    return Ok(Some(size));
+                }
+                Ok(Some(opened)) => self.load(opened, oid),
+                Err(fault) => Err(fault),
+            };
+            match loaded {
+                Ok((kind, bytes)) => {
+                    expect_kind(oid, kind, wanted)?;
+                    out.write_all(&bytes).context(|| cannot_pass_on(oid))?;
+                    return Ok(Some(bytes.len() as u64));
+                }
+                Err(fault) => worst = Some(fault),
+            }
+        }
+        worst.map_or(Ok(None), |fault| Err(unreadable(oid, fault)))
+    }
+
+    /// Every copy of an object that is known of.
+    fn places(&self, oid: Oid) -> impl Iterator<Item = Place<'_>> {
+        self.dirs.iter().flat_map(move |dir| {
+            let packed = dir.packed(oid).into_iter();
+            std::iter::once(Place::Loose(dir))
+                .chain(packed.map(|(pack, offset)| Place::Packed(dir, pack, offset)))
+        })
+    }
+
+    /// What the first usable copy gives; nothing when there is no copy at all.
+    fn first_good<T>(
+        &self,
+        oid: Oid,
+        take: impl Fn(&Place) -> std::result::Result<Option<T>, Fault>,
+    ) -> Result<Option<T>> {
+        let mut worst = None;
+        for place in self.places(oid) {
+            match take(&place) {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {}
+                Err(fault) => worst = Some(fault),
+            }
+        }
+        worst.map_or(Ok(None), |fault| Err(unreadable(oid, fault)))
+    }
+
+    /// An opened copy's bytes, proven.
+    fn load(&self, opened: Opened, oid: Oid) -> std::result::Result<Loaded, Fault> {
+        let (kind, bytes) = match opened {
+            Opened::Delta => self.delta(oid)?,
+            Opened::Stream { kind, size, data } => (kind, read_whole(size, data)?),
+        };
+        let mut proof = Proof::new(kind, bytes.len() as u64);
+        proof.update(&bytes);
+        if proof.holds(oid) {
+            Ok((kind, bytes))
+        } else {
+            Err(Fault::Damaged)
+        }
+    }
+
+    fn delta(&self, oid: Oid) -> std::result::Result<Loaded, Fault> {
+        self.with_odb(|odb| {
+            let object = odb.read(oid)?;
+            Ok((object.kind(), object.data().to_vec()))
+        })
+    }
+
+    fn delta_header(&self, oid: Oid) -> std::result::Result<(ObjectKind, u64), Fault> {
+        let (kind, size) = self.with_odb(|odb| {
+            let (size, kind) = odb.read_header(oid)?;
+            Ok((kind, size))
+        })?;
+        Ok((kind, size as u64))
+    }
+
+    /// Asks libgit2; once more after a refresh, for it may remember packs that a gc has replaced.
+    fn with_odb<T>(
+        &self,
+        ask: impl Fn(&git2::Odb) -> std::result::Result<(git2::ObjectType, T), git2::Error>,
+    ) -> std::result::Result<(ObjectKind, T), Fault> {
+        let odb = if let Some(odb) = self.odb.get() {
+            odb
+        } else {
+            let opened = self.open_odb().map_err(from_git2)?;
+            self.odb.get_or_init(|| opened)
+        };
+        let (kind, found) = ask(odb)
+            .or_else(|_| odb.refresh().and_then(|()| ask(odb)))
+            .map_err(from_git2)?;
+        let kind = ObjectKind::from_git2(kind).ok_or(Fault::Damaged)?;
+        Ok((kind, found))
+    }
+
+    fn open_odb(&self) -> std::result::Result<git2::Odb<'static>, git2::Error> {
+        let odb = git2::Odb::new()?;
+        for dir in &self.dirs {
+            match dir.path.to_str() {
+                Some(path) => odb.add_disk_alternate(path)?,
+                // git2 takes paths as text only; any other is reached through the open directory.
+                None => odb.add_disk_alternate(&format!("/dev/fd/{}", dir.fd.as_raw_fd()))?,
+            }
+        }
+        Ok(odb)
+    }
+}
+
+impl Place<'_> {
+    /// Opens this copy; nothing when it is gone.
+    fn open(&self, oid: Oid) -> std::result::Result<Option<Opened>, Fault> {
+        match self {
+            Self::Loose(dir) => dir.open_loose(oid)?.map(loose::open).transpose(),
+            Self::Packed(dir, pack, offset) => dir
+                .open_pack(pack)?
+                .map(|file| open_packed(file, *offset))
+                .transpose(),
+        }
+    }
+}
+
+fn open_packed(file: File, offset: u64) -> std::result::Result<Opened, Fault> {
+    let mut head = [0; entry::LONGEST];
+    let got = read_up_to(&file, &mut head, offset)?;
+    let entry = entry::decode(head.get(..got).unwrap_or_default());
+    let Entry::Whole(kind, size, length) = entry.ok_or(Fault::Damaged)? else {
+        return Ok(Opened::Delta);
+    };
+    let at = Section {
+        file,
+        at: offset + length as u64,
+    };
+    Ok(Opened::Stream {
+        kind,
+        size,
+        data: Box::new(Inflater::new(at, size.saturating_add(64))),
+    })
+}
+
+fn read_up_to(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut got = 0;
+    while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at + got as u64) {
+            Ok(0) => break,
+            Ok(count) => got += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
+
+/// A file from some place on, without a file position.
+struct Section {
+    file: File,
+    at: u64,
+}
+
+impl Read for Section {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// All bytes of an object, which are as many as its header says.
+fn read_whole(size: u64, data: Box<dyn Read>) -> std::result::Result<Vec<u8>, Fault> {
+    let room = usize::try_from(size.min(TRUSTED)).map_err(|_| Fault::Damaged)?;
+    let mut bytes = Vec::with_capacity(room.saturating_add(1));
+    data.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == size {
+        Ok(bytes)
+    } else {
+        Err(Fault::Damaged)
+    }
+}
+
+fn stream_proven(
+    oid: Oid,
+    kind: ObjectKind,
+    size: u64,
+    data: Box<dyn Read>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let mut proof = Proof::new(kind, size);
+    let mut data = data.take(size.saturating_add(1));
+    let mut buffer = vec![0; BUFFER];
+    let mut seen = 0;
+    loop {
+        let count = match data.read(&mut buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(unreadable(oid, error.into())),
+        };
+        let Some(piece) = buffer.get(..count).filter(|piece| !piece.is_empty()) else {
+            break;
+        };
+        proof.update(piece);
+        seen += count as u64;
+        out.write_all(piece).context(|| cannot_pass_on(oid))?;
+    }
+    if seen == size && proof.holds(oid) {
+        Ok(())
+    } else {
+        Err(unreadable(oid, Fault::Damaged))
+    }
+}
+
+fn from_git2(error: git2::Error) -> Fault {
+    match error.class() {
+        git2::ErrorClass::Os | git2::ErrorClass::NoMemory => Fault::Io(io::Error::other(error)),
+        _ => Fault::Damaged,
+    }
+}
+
+fn missing(oid: Oid) -> Error {
+    Error::new(Code::CorruptRecord, format!("object {oid} is missing"))
+}
+
+fn unreadable(oid: Oid, fault: Fault) -> Error {
+    match fault {
+        Fault::Damaged => Error::new(Code::CorruptRecord, format!("object {oid} is damaged")),
+        Fault::Io(error) => Error::from(error).while_doing(format!("cannot read object {oid}")),
+    }
+}
+
+fn expect_kind(oid: Oid, kind: ObjectKind, wanted: Option<ObjectKind>) -> Result<()> {
+    match wanted {
+        Some(wanted) if wanted != kind => Err(Error::new(
+            Code::CorruptRecord,
+            format!("object {oid} is a {}, not a {}", kind.name(), wanted.name()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn cannot_pass_on(oid: Oid) -> String {
+    format!("cannot write the bytes of object {oid}")
+}

@@ -1,0 +1,84 @@
+//! The object database of a repository: which objects exist, and keeping them young.
+//!
+//! Opened on the common git dir, with every alternate reached from it. Never follows `GIT_OBJECT_DIRECTORY` and the like,
+//! never fetches. Reading is in `read`, writing in `writer`.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use git2::Oid;
+
+use super::odb_dir::OdbDir;
+use crate::error::{Result, ResultExt};
+
+/// git gives up on alternates of alternates at this depth.
+const DEEPEST: usize = 5;
+
+/// Objects of one repository. Used by several threads at once.
+pub struct ObjectStore {
+    /// The repository's own directory first, then alternates.
+    pub(super) dirs: Vec<OdbDir>,
+    /// For deltas; opened when the first one is met.
+    pub(super) odb: OnceLock<git2::Odb<'static>>,
+}
+
+impl ObjectStore {
+    /// Opens `objects` under the common git dir, and its alternates; an alternate that is gone is passed over.
+    ///
+    /// # Errors
+    /// The objects directory cannot be opened.
+    pub fn open(common_git_dir: &Path) -> Result<Self> {
+        let path = common_git_dir.join("objects");
+        let own = OdbDir::open(&path)
+            .context(|| format!("cannot open object directory '{}'", path.display()))?;
+        let mut dirs = vec![own];
+        add_alternates(&mut dirs, 0, 0);
+        Ok(Self {
+            dirs,
+            odb: OnceLock::new(),
+        })
+    }
+
+    /// The directory that is written to.
+    pub(super) fn own(&self) -> &OdbDir {
+        self.dirs.first().expect("`open` puts the own one first")
+    }
+
+    /// Whether the object exists, loose or packed, here or in an alternate. The list of packs is the one last read; see
+    /// [`Self::refresh`].
+    pub fn contains(&self, oid: Oid) -> bool {
+        self.dirs
+            .iter()
+            .any(|dir| dir.has_loose(oid) || dir.has_packed(oid))
+    }
+
+    /// Reads the lists of packs again, so that packs made or removed by others since are known.
+    pub fn refresh(&self) {
+        for dir in &self.dirs {
+            dir.reload();
+        }
+    }
+
+    /// True when the object exists *and* its file got a new mtime, so that a prune by age leaves it alone for as long as git
+    /// grants new objects. False: write it again. Objects in cruft packs, and in alternates that belong to someone else,
+    /// cannot be freshened.
+    pub fn freshen(&self, oid: Oid) -> bool {
+        self.dirs.iter().any(|dir| dir.freshen(oid))
+    }
+}
+
+/// Adds the alternates of `dirs[at]`, and theirs.
+fn add_alternates(dirs: &mut Vec<OdbDir>, at: usize, depth: usize) {
+    if depth > DEEPEST {
+        return;
+    }
+    for path in dirs.get(at).map(OdbDir::alternates).unwrap_or_default() {
+        let Ok(dir) = OdbDir::open(&path) else {
+            continue;
+        };
+        if dirs.iter().all(|known| known.path != dir.path) {
+            dirs.push(dir);
+            add_alternates(dirs, dirs.len() - 1, depth + 1);
+        }
+    }
+}
