@@ -9,5 +9,7 @@ pub mod objects;
 pub mod path;
 pub mod repo;
 pub mod tree;
+pub mod notes;
+pub mod refs;
 
 pub use git2::Oid;

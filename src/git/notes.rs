@@ -1,0 +1,435 @@
+//! Notes as git keeps them: a commit whose tree has, for each annotated object, a blob under the object's id.
+//!
+//! Owns reading such trees in any fan-out that git makes (`2/38`, `2/2/36`, mixed) and building the next commit. What is
+//! written here has no fan-out: a record's notes ref annotates few objects. Entries that are no notes are kept, as git
+//! keeps them. Leaves the refs alone: a caller reads the tip, builds on it, and moves the ref by compare and swap
+//! against that same tip, so that what it read and what it replaces are one state.
+
+use git2::{ObjectType, Repository, Tree};
+
+use crate::env::Moment;
+use crate::error::{Code, Error, Result, ResultExt};
+
+use super::Oid;
+use super::refs::Refs;
+
+/// Length of an object id in hex.
+const HEX: usize = 40;
+
+/// The note on `annotated` in the notes ref `refname`, when there is one.
+///
+/// # Errors
+/// `CorruptRecord` when the ref does not lead to a notes tree.
+pub fn read_note(
+    repo: &Repository,
+    refs: &Refs,
+    refname: &str,
+    annotated: Oid,
+) -> Result<Option<Vec<u8>>> {
+    match refs.read(refname)? {
+        Some(tip) => note_at(repo, tip, annotated).context(|| format!("reading '{refname}'")),
+        None => Ok(None),
+    }
+}
+
+/// All notes in the notes ref `refname`: the annotated object and the blob, sorted by the former.
+///
+/// # Errors
+/// As [`read_note`].
+pub fn notes(repo: &Repository, refs: &Refs, refname: &str) -> Result<Vec<(Oid, Oid)>> {
+    match refs.read(refname)? {
+        Some(tip) => notes_at(repo, tip).context(|| format!("reading '{refname}'")),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The note on `annotated` in the notes commit `tip`.
+///
+/// # Errors
+/// As [`read_note`].
+pub fn note_at(repo: &Repository, tip: Oid, annotated: Oid) -> Result<Option<Vec<u8>>> {
+    let tree = tree_of(repo, tip)?;
+    match find(repo, &tree, &annotated.to_string())? {
+        Some(blob) => blob_bytes(repo, blob).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// All notes in the notes commit `tip`: the annotated object and the blob, sorted by the former.
+///
+/// # Errors
+/// As [`read_note`].
+pub fn notes_at(repo: &Repository, tip: Oid) -> Result<Vec<(Oid, Oid)>> {
+    let mut found = Vec::new();
+    collect(repo, &tree_of(repo, tip)?, "", &mut found)?;
+    found.sort_unstable();
+    found.dedup_by_key(|(annotated, _)| *annotated);
+    Ok(found)
+}
+
+/// The bytes of a note's blob.
+///
+/// # Errors
+/// `CorruptRecord` when it is missing or no blob.
+pub fn blob_bytes(repo: &Repository, blob: Oid) -> Result<Vec<u8>> {
+    let blob = repo
+        .find_blob(blob)
+        .map_err(|error| unreadable("note", blob, error))?;
+    Ok(blob.content().to_vec())
+}
+
+/// Writes the commit that follows `tip` (None: the first) with `body` as the note on `annotated`. Moves no ref.
+///
+/// # Errors
+/// When `tip` is no notes commit or the object database refuses.
+pub fn prepare_note(
+    repo: &Repository,
+    tip: Option<Oid>,
+    annotated: Oid,
+    body: &[u8],
+    message: &str,
+    at: Moment,
+) -> Result<Oid> {
+    prepare_notes(repo, tip, &[(annotated, Some(body))], message, at)
+}
+
+/// As [`prepare_note`] for several notes in one commit; None takes a note away.
+///
+/// # Errors
+/// As [`prepare_note`].
+pub fn prepare_notes(
+    repo: &Repository,
+    tip: Option<Oid>,
+    changes: &[(Oid, Option<&[u8]>)],
+    message: &str,
+    at: Moment,
+) -> Result<Oid> {
+    let mut tree = match tip {
+        Some(tip) => Some(tree_of(repo, tip)?),
+        None => None,
+    };
+    for (annotated, _) in changes {
+        if let Some(old) = &tree
+            && let Some(without) = without(repo, old, &annotated.to_string())?
+        {
+            tree = Some(repo.find_tree(without)?);
+        }
+    }
+    let odb = repo.odb()?;
+    let mut builder = repo.treebuilder(tree.as_ref())?;
+    for (annotated, body) in changes {
+        if let Some(body) = body {
+            let blob = odb.write(ObjectType::Blob, body)?;
+            builder.insert(annotated.to_string(), blob, 0o100_644)?;
+        }
+    }
+    let tree = builder.write()?;
+    let commit = commit_text(tree, tip, message, at);
+    Ok(odb.write(ObjectType::Commit, commit.as_bytes())?)
+}
+
+/// A commit by the fixed identity, unsigned. Its committer date is the epoch's first second: git orders fetch
+/// negotiation and `log --all` by it, and our commits must never come first there.
+fn commit_text(tree: Oid, parent: Option<Oid>, message: &str, at: Moment) -> String {
+    use std::fmt::Write as _;
+    let mut text = format!("tree {tree}\n");
+    if let Some(parent) = parent {
+        let _ = writeln!(text, "parent {parent}");
+    }
+    let date = at.seconds().max(0);
+    let _ = write!(
+        text,
+        "author timewarp <timewarp@localhost> {date} +0000\n\
+         committer timewarp <timewarp@localhost> 1 +0000\n\n"
+    );
+    // Git cuts a message at a NUL, and fsck complains.
+    text.extend(message.trim_end().chars().filter(|ch| *ch != '\0'));
+    text.push('\n');
+    text
+}
+
+fn tree_of(repo: &Repository, tip: Oid) -> Result<Tree<'_>> {
+    repo.find_commit(tip)
+        .and_then(|commit| commit.tree())
+        .map_err(|error| unreadable("notes commit", tip, error))
+}
+
+fn unreadable(what: &str, oid: Oid, error: git2::Error) -> Error {
+    let message = format!("{what} {oid} cannot be read: {}", error.message());
+    Error::new(Code::CorruptRecord, message).caused_by(error)
+}
+
+fn subtree(repo: &Repository, oid: Oid) -> Result<Tree<'_>> {
+    repo.find_tree(oid)
+        .map_err(|error| unreadable("notes tree", oid, error))
+}
+
+/// The blob under the id whose remaining hex digits are `rest`, here or one level down.
+fn find(repo: &Repository, tree: &Tree<'_>, rest: &str) -> Result<Option<Oid>> {
+    if let Some(entry) = tree.get_name(rest)
+        && entry.kind() == Some(ObjectType::Blob)
+    {
+        return Ok(Some(entry.id()));
+    }
+    let Some((head, tail)) = fan_out(rest) else {
+        return Ok(None);
+    };
+    match tree.get_name(head) {
+        Some(entry) if entry.kind() == Some(ObjectType::Tree) => {
+            find(repo, &subtree(repo, entry.id())?, tail)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The first two digits and the others, while both have some.
+fn fan_out(rest: &str) -> Option<(&str, &str)> {
+    rest.split_at_checked(2)
+        .filter(|(_, tail)| !tail.is_empty())
+}
+
+fn collect(
+    repo: &Repository,
+    tree: &Tree<'_>,
+    prefix: &str,
+    found: &mut Vec<(Oid, Oid)>,
+) -> Result<()> {
+    for entry in tree {
+        let Ok(name) = entry.name() else { continue };
+        if !is_hex(name) {
+            continue;
+        }
+        let whole = format!("{prefix}{name}");
+        match entry.kind() {
+            Some(ObjectType::Blob) if whole.len() == HEX => {
+                found.push((Oid::from_str(&whole)?, entry.id()));
+            }
+            Some(ObjectType::Tree) if name.len() == 2 && whole.len() < HEX => {
+                collect(repo, &subtree(repo, entry.id())?, &whole, found)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_hex(name: &str) -> bool {
+    name.bytes()
+        .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// The tree without any note under `rest`, wherever a fan-out may have put it; None when there is none.
+fn without(repo: &Repository, tree: &Tree<'_>, rest: &str) -> Result<Option<Oid>> {
+    let mut builder = repo.treebuilder(Some(tree))?;
+    let mut changed = false;
+    if let Some(entry) = tree.get_name(rest)
+        && entry.kind() == Some(ObjectType::Blob)
+    {
+        builder.remove(rest)?;
+        changed = true;
+    }
+    if let Some((head, tail)) = fan_out(rest)
+        && let Some(entry) = tree.get_name(head)
+        && entry.kind() == Some(ObjectType::Tree)
+        && let Some(below) = without(repo, &subtree(repo, entry.id())?, tail)?
+    {
+        if repo.find_tree(below)?.is_empty() {
+            builder.remove(head)?;
+        } else {
+            builder.insert(head, below, 0o040_000)?;
+        }
+        changed = true;
+    }
+    Ok(if changed {
+        Some(builder.write()?)
+    } else {
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::refs::sandbox::Sandbox;
+    use super::*;
+
+    const NOTES: &str = "refs/notes/timewarp/issues/i_1";
+    const AT: Moment = Moment(1_772_292_612_000_000_000);
+
+    struct Fixture {
+        sandbox: Sandbox,
+        repo: Repository,
+        refs: Refs,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let sandbox = Sandbox::new();
+            let repo = Repository::open(sandbox.repo()).expect("open");
+            let refs = sandbox.refs();
+            Self {
+                sandbox,
+                repo,
+                refs,
+            }
+        }
+
+        fn put(&self, changes: &[(Oid, Option<&[u8]>)]) -> Oid {
+            let tip = self.refs.read(NOTES).expect("read");
+            let new = prepare_notes(&self.repo, tip, changes, "note", AT).expect("prepare");
+            let mut transaction = self.refs.transaction();
+            match tip {
+                Some(tip) => transaction.update(NOTES, new, tip),
+                None => transaction.create(NOTES, new),
+            }
+            transaction.commit().expect("commit");
+            new
+        }
+
+        fn read(&self, annotated: Oid) -> Option<Vec<u8>> {
+            read_note(&self.repo, &self.refs, NOTES, annotated).expect("read")
+        }
+
+        fn git_show(&self, annotated: Oid) -> Option<String> {
+            let reference = format!("--ref={NOTES}");
+            let annotated = annotated.to_string();
+            self.sandbox
+                .try_git(&["notes", &reference, "show", &annotated])
+        }
+    }
+
+    #[test]
+    fn git_shows_what_was_written() {
+        let fixture = Fixture::new();
+        let (one, two) = (fixture.sandbox.commit("one"), fixture.sandbox.commit("two"));
+        assert_eq!(fixture.read(one), None);
+        let first = fixture.put(&[(one, Some(b"{\"version\":1}\n"))]);
+        assert_eq!(fixture.git_show(one).as_deref(), Some("{\"version\":1}\n"));
+        let second = fixture.put(&[(one, Some(b"{\"version\":2}\n")), (two, Some(b"{}\n"))]);
+        assert_eq!(fixture.git_show(one).as_deref(), Some("{\"version\":2}\n"));
+        assert_eq!(fixture.git_show(two).as_deref(), Some("{}\n"));
+        let old = note_at(&fixture.repo, first, one).expect("history");
+        assert_eq!(old.as_deref(), Some(&b"{\"version\":1}\n"[..]));
+        fixture.put(&[(one, None)]);
+        assert_eq!(fixture.git_show(one), None);
+        assert_eq!(fixture.read(one), None);
+        let left = notes(&fixture.repo, &fixture.refs, NOTES).expect("notes");
+        assert_eq!(left.iter().map(|note| note.0).collect::<Vec<_>>(), [two]);
+        let text = fixture
+            .sandbox
+            .git(&["cat-file", "commit", &second.to_string()]);
+        let tree = fixture
+            .sandbox
+            .git(&["rev-parse", &format!("{second}^{{tree}}")]);
+        assert_eq!(
+            text,
+            format!(
+                "tree {tree}parent {first}\n\
+                 author timewarp <timewarp@localhost> 1772292612 +0000\n\
+                 committer timewarp <timewarp@localhost> 1 +0000\n\nnote\n"
+            )
+        );
+        fixture.sandbox.git(&["fsck", "--strict"]);
+    }
+
+    /// Git fans out by itself once there are enough notes; ours must read that and write on top of it.
+    #[test]
+    fn every_fan_out_is_read_and_written_over() {
+        let fixture = Fixture::new();
+        let odb = fixture.repo.odb().expect("odb");
+        let tree = fixture.sandbox.git(&["mktree"]);
+        let tree = Oid::from_str(tree.trim()).expect("hex");
+        let commits: Vec<Oid> = (0..400)
+            .map(|n| commit_text(tree, None, &n.to_string(), AT))
+            .map(|text| {
+                odb.write(ObjectType::Commit, text.as_bytes())
+                    .expect("write")
+            })
+            .collect();
+        let bodies: Vec<String> = commits.iter().map(|oid| format!("on {oid}\n")).collect();
+        // Each body first stands as the note on its own blob; `git notes copy` then puts them all on the commits.
+        let seed: Vec<(Oid, Option<&[u8]>)> = bodies
+            .iter()
+            .map(|body| {
+                let blob = odb.write(ObjectType::Blob, body.as_bytes()).expect("blob");
+                (blob, Some(body.as_bytes()))
+            })
+            .collect();
+        fixture.put(&seed);
+        let pairs: Vec<String> = seed
+            .iter()
+            .zip(&commits)
+            .map(|((blob, _), commit)| format!("{blob} {commit}\n"))
+            .collect();
+        let reference = format!("--ref={NOTES}");
+        fixture
+            .sandbox
+            .git_with_input(&["notes", &reference, "copy", "--stdin"], &pairs.concat());
+        let tip = fixture.refs.read(NOTES).expect("read").expect("there");
+        let top = tree_of(&fixture.repo, tip).expect("tree");
+        assert!(top.len() <= 256, "git did not fan out: {}", top.len());
+
+        let all = notes_at(&fixture.repo, tip).expect("notes");
+        assert_eq!(all.len(), 800);
+        for oid in &commits {
+            let wanted = format!("on {oid}\n").into_bytes();
+            assert_eq!(fixture.read(*oid), Some(wanted));
+        }
+        fixture.put(&[(commits[7], Some(b"new\n")), (commits[8], None)]);
+        assert_eq!(fixture.git_show(commits[7]).as_deref(), Some("new\n"));
+        assert_eq!(fixture.git_show(commits[8]), None);
+        assert_eq!(
+            fixture.git_show(commits[9]),
+            Some(format!("on {}\n", commits[9]))
+        );
+        let left = notes(&fixture.repo, &fixture.refs, NOTES).expect("notes");
+        assert_eq!(left.len(), 799);
+        fixture.sandbox.git(&["fsck", "--strict"]);
+    }
+
+    #[test]
+    fn deep_fan_out_and_strangers_are_kept_apart() {
+        let fixture = Fixture::new();
+        let (one, two) = (fixture.sandbox.commit("one"), fixture.sandbox.commit("two"));
+        let blob = fixture.repo.blob(b"deep").expect("blob");
+        let hex = one.to_string();
+        let tree = |name: &str, oid: Oid, mode: i32| {
+            let mut builder = fixture.repo.treebuilder(None).expect("builder");
+            builder.insert(name, oid, mode).expect("insert");
+            builder.write().expect("write")
+        };
+        let inner = tree(&hex[4..], blob, 0o100_644);
+        let outer = tree(&hex[2..4], inner, 0o040_000);
+        let mut builder = fixture.repo.treebuilder(None).expect("builder");
+        builder.insert(&hex[..2], outer, 0o040_000).expect("insert");
+        builder.insert("README", blob, 0o100_644).expect("insert");
+        let top = builder.write().expect("write");
+        let commit = commit_text(top, None, "by hand", AT);
+        let odb = fixture.repo.odb().expect("odb");
+        let tip = odb
+            .write(ObjectType::Commit, commit.as_bytes())
+            .expect("write");
+        let note = note_at(&fixture.repo, tip, one).expect("note");
+        assert_eq!(note.as_deref(), Some(&b"deep"[..]));
+        assert_eq!(note_at(&fixture.repo, tip, two).expect("none"), None);
+        assert_eq!(notes_at(&fixture.repo, tip).expect("notes"), [(one, blob)]);
+        let next = prepare_note(&fixture.repo, Some(tip), one, b"flat", "note", AT).expect("next");
+        let tree = tree_of(&fixture.repo, next).expect("tree");
+        let names: Vec<_> = tree
+            .iter()
+            .map(|e| e.name().expect("name").to_owned())
+            .collect();
+        let mut wanted = vec!["README".to_owned(), hex];
+        wanted.sort();
+        assert_eq!(names, wanted);
+    }
+
+    #[test]
+    fn a_ref_that_is_no_notes_commit_is_a_corrupt_record() {
+        let fixture = Fixture::new();
+        let blob = fixture.repo.blob(b"no commit").expect("blob");
+        let error = note_at(&fixture.repo, blob, blob).expect_err("a blob");
+        assert_eq!(error.code(), Code::CorruptRecord);
+        let error = prepare_note(&fixture.repo, Some(blob), blob, b"", "", AT).expect_err("a blob");
+        assert_eq!(error.code(), Code::CorruptRecord);
+    }
+}

@@ -1,0 +1,145 @@
+//! The `packed-refs` file, written anew without some refs.
+//!
+//! Owns `packed-refs.lock` and, as git does, holds it until the loose files are gone too: a `git pack-refs` in between
+//! would pack them again. So the new content goes by way of `packed-refs.new`. The other lines, other people's branches
+//! among them, stay byte for byte, and the new file is synced before it takes the old one's place.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ResultExt};
+use crate::git::Oid;
+
+use super::lock::{Content, Flush, LockError, LockFile, Patience};
+use super::packed::{Line, parse_line};
+
+/// The locked file and what stands in it.
+#[derive(Debug)]
+pub(super) struct Rewrite {
+    _lock: LockFile,
+    path: PathBuf,
+    data: Vec<u8>,
+}
+
+impl Rewrite {
+    /// Locks and reads the file. The lock is needed even when it lists none of the refs to delete: a `git pack-refs`
+    /// under way may be about to write them.
+    pub(super) fn begin(common_dir: &Path, patience: &mut Patience) -> Result<Self, LockError> {
+        let link = common_dir.join("packed-refs");
+        // Git locks, and replaces, what a symlinked packed-refs leads to.
+        let path = std::fs::canonicalize(&link).unwrap_or(link);
+        let lock = LockFile::take(common_dir, &path, Content::Bytes(b""), Flush::No, patience)?;
+        let data = match std::fs::read(&path) {
+            Ok(data) => data,
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self {
+            _lock: lock,
+            path,
+            data,
+        })
+    }
+
+    /// The packed values of those of `names` that are packed.
+    pub(super) fn values(&self, names: &HashSet<&str>) -> Result<HashMap<String, Oid>, Error> {
+        let mut values = HashMap::new();
+        for line in lines(&self.data) {
+            if let Line::Record(oid, name) = parse_line(trim(line))?
+                && let Ok(name) = std::str::from_utf8(name)
+                && names.contains(name)
+            {
+                values.insert(name.to_owned(), oid);
+            }
+        }
+        Ok(values)
+    }
+
+    /// Puts the file without `gone` in place and keeps the lock. Nothing is written when it lists none of them.
+    pub(super) fn replace(&self, gone: &HashSet<&str>) -> Result<(), Error> {
+        let kept = without(&self.data, gone)?;
+        if kept.len() == self.data.len() {
+            return Ok(());
+        }
+        self.write(&kept).context(|| "writing 'packed-refs'")
+    }
+
+    fn write(&self, content: &[u8]) -> io::Result<()> {
+        let mut new = self.path.clone().into_os_string();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        // One left by a process that died: whoever holds the lock owns this name.
+        let _ = std::fs::remove_file(&new);
+        let written = File::create_new(&new).and_then(|mut file| {
+            file.set_permissions(std::fs::metadata(&self.path)?.permissions())?;
+            file.write_all(content)?;
+            file.sync_all()?;
+            std::fs::rename(&new, &self.path)
+        });
+        if written.is_err() {
+            let _ = std::fs::remove_file(&new);
+        }
+        written
+    }
+}
+
+fn without(data: &[u8], gone: &HashSet<&str>) -> Result<Vec<u8>, Error> {
+    let mut kept = Vec::with_capacity(data.len());
+    let mut keeping = true;
+    for line in lines(data) {
+        keeping = match parse_line(trim(line))? {
+            Line::Record(_, name) => {
+                !std::str::from_utf8(name).is_ok_and(|name| gone.contains(name))
+            }
+            // A peeled line goes with the ref above it.
+            Line::Peeled => keeping,
+            Line::Comment(_) => true,
+        };
+        if keeping {
+            kept.extend_from_slice(line);
+        }
+    }
+    Ok(kept)
+}
+
+fn lines(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    data.split_inclusive(|&byte| byte == b'\n')
+}
+
+fn trim(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\n").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ref_goes_with_its_peeled_line_and_nothing_else() {
+        let hex = "8ab686eafeb1f44702738c8b0f24f2567c36da6d";
+        let text = format!(
+            "# pack-refs with: peeled fully-peeled sorted \n{hex} refs/a\n^{hex}\n{hex} refs/b\n{hex} refs/c\n^{hex}\n"
+        );
+        let kept = without(text.as_bytes(), &HashSet::from(["refs/a", "refs/b"])).expect("read");
+        let wanted =
+            format!("# pack-refs with: peeled fully-peeled sorted \n{hex} refs/c\n^{hex}\n");
+        assert_eq!(String::from_utf8_lossy(&kept), wanted);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_left_alone() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let path = dir.path().join("packed-refs");
+        std::fs::write(&path, "nonsense\n").expect("write");
+        let rewrite = Rewrite::begin(dir.path(), &mut Patience::new()).expect("lock");
+        rewrite
+            .replace(&HashSet::from(["refs/a"]))
+            .expect_err("nonsense");
+        assert!(dir.path().join("packed-refs.lock").exists());
+        drop(rewrite);
+        assert_eq!(std::fs::read(&path).expect("read"), b"nonsense\n");
+        assert!(!dir.path().join("packed-refs.lock").exists());
+    }
+}
