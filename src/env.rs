@@ -94,6 +94,15 @@ impl Env {
     }
 }
 
+/// The real clock, nanoseconds since the epoch, whatever a test pins: stamps of files are compared with it.
+#[allow(clippy::disallowed_methods, reason = "the one reader of the clock")]
+pub fn clock_nanos() -> i64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
 /// Dies here, as by SIGKILL, when `TW_FAIL_POINT` names this place (`name`, or `name:n` for the n-th time it is passed).
 /// Debug builds only: crash tests stop a swap at every step.
 #[cfg(debug_assertions)]

@@ -3,13 +3,14 @@
 
 pub mod command;
 pub mod fs;
-pub mod operation;
+pub mod head;
 pub mod index;
+pub mod notes;
 pub mod objects;
+pub mod operation;
 pub mod path;
+pub mod refs;
 pub mod repo;
 pub mod tree;
-pub mod notes;
-pub mod refs;
 
 pub use git2::Oid;

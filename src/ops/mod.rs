@@ -1,4 +1,111 @@
 //! The operations: each takes a [`Context`] and a request, and answers with an outcome. They print nothing.
 
+pub mod address;
+pub mod capture;
+pub mod fingerprint;
+pub mod gitview;
 pub mod outcome;
+pub mod record;
+pub mod recover;
 pub mod request;
+pub mod settings;
+pub mod snapshot;
+
+use std::path::{Path, PathBuf};
+
+use crate::env::Env;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::path;
+use crate::git::repo::Repo;
+use crate::progress::Progress;
+use settings::Settings;
+
+/// What every operation works in: the repository of the current directory, its settings, the environment.
+pub struct Context<'a> {
+    /// The repository.
+    pub repo: Repo,
+    /// Settings, all levels.
+    pub settings: Settings,
+    /// Clock and environment.
+    pub env: &'a Env,
+    /// Told of long work.
+    pub progress: &'a dyn Progress,
+    /// Where `tw` was started, absolute and resolved.
+    pub cwd: PathBuf,
+}
+
+impl<'a> Context<'a> {
+    /// Finds the repository of `start`.
+    ///
+    /// # Errors
+    /// `NOT_A_REPOSITORY`, `UNSUPPORTED_REPOSITORY`, `UNSAFE_REPOSITORY`, `INVALID_CONFIG`.
+    pub fn open(start: &Path, env: &'a Env, progress: &'a dyn Progress) -> Result<Self> {
+        let repo = Repo::discover(start, env)?;
+        let settings = Settings::load(&repo)?;
+        let cwd = start
+            .canonicalize()
+            .context(|| format!("cannot resolve '{}'", start.display()))?;
+        Ok(Self {
+            repo,
+            settings,
+            env,
+            progress,
+            cwd,
+        })
+    }
+
+    /// The path that a user's word names, relative to the working tree's root. Not resolved: a symlink is itself.
+    ///
+    /// # Errors
+    /// `USAGE` when it lies outside the working tree.
+    pub fn repo_path(&self, word: &std::ffi::OsStr) -> Result<Vec<u8>> {
+        use std::os::unix::ffi::OsStrExt;
+        let absolute = self.cwd.join(word);
+        let mut parts: Vec<&[u8]> = Vec::new();
+        for part in absolute.as_os_str().as_bytes().split(|&byte| byte == b'/') {
+            match part {
+                b"" | b"." => {}
+                b".." => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        let full = [b"/".as_slice(), &parts.join(&b'/')].concat();
+        let root = self.repo.worktree_root().as_os_str().as_bytes();
+        let root = root.strip_suffix(b"/").unwrap_or(root);
+        match full.strip_prefix(root) {
+            Some([b'/', rest @ ..]) => Ok(rest.to_vec()),
+            Some([]) => Ok(Vec::new()),
+            _ => Err(Error::new(
+                Code::Usage,
+                format!(
+                    "'{}' lies outside the working tree",
+                    path::display(word.as_bytes())
+                ),
+            )
+            .hint(format!(
+                "the working tree is '{}'",
+                self.repo.worktree_root().display()
+            ))),
+        }
+    }
+
+    /// Refuses `/`, `$HOME` and its ancestors as a workspace.
+    ///
+    /// # Errors
+    /// `UNSAFE_WORKSPACE`.
+    pub fn check_workspace(&self, force: bool) -> Result<()> {
+        let root = self.repo.worktree_root();
+        let home = self.env.home().and_then(|home| home.canonicalize().ok());
+        let unsafe_root = root == Path::new("/") || home.is_some_and(|home| home.starts_with(root));
+        if !unsafe_root || force {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::UnsafeWorkspace,
+            format!("'{}' is a home directory or above one", root.display()),
+        )
+        .hint("give --force if the whole of it is really meant"))
+    }
+}

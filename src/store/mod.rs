@@ -1,4 +1,4 @@
-//! What `tw` keeps in a repository: refs, records, state. The one door to `refs/timewarp/*`.
+//! What `tw` keeps in a repository: refs, snapshot commits, state. The one door to `refs/timewarp/*` and to our notes.
 
 pub mod address;
 pub mod id;
@@ -6,3 +6,115 @@ pub mod lock;
 pub mod names;
 pub mod snapshot;
 pub mod state;
+pub mod stored;
+
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::{self, Durable};
+use crate::git::objects::ObjectStore;
+use crate::git::refs::Refs;
+use crate::git::repo::Repo;
+use id::IdKind;
+use state::StateDir;
+
+/// The door: refs, objects and state of one worktree.
+pub struct Store<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// Its refs.
+    pub refs: Refs,
+    /// Its objects.
+    pub objects: ObjectStore,
+    /// This worktree's `timewarp` directory.
+    pub dir: StateDir,
+}
+
+impl<'a> Store<'a> {
+    /// Opens the store of a worktree. Writes nothing.
+    pub fn open(repo: &'a Repo) -> Result<Self> {
+        Ok(Self {
+            repo,
+            refs: Refs::new(repo.common_dir(), repo.git_dir()),
+            objects: ObjectStore::open(repo.common_dir())?,
+            dir: StateDir::new(repo.git_dir()),
+        })
+    }
+
+    /// The `timewarp` directory that all worktrees share.
+    pub fn common(&self, name: &str) -> PathBuf {
+        self.repo.common_dir().join("timewarp").join(name)
+    }
+
+    /// The repository's random id; `None` before anything was recorded.
+    pub fn repository_id(&self) -> Result<Option<String>> {
+        let bytes = fs::read_optional(&self.common("id"))?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
+    }
+
+    /// The repository's random id, made when there is none yet.
+    pub fn ensure_repository_id(&self) -> Result<String> {
+        if let Some(id) = self.repository_id()? {
+            return Ok(id);
+        }
+        fs::create_private_dir(&self.common(""))?;
+        let mut random = [0u8; 16];
+        getrandom::fill(&mut random)
+            .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
+        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        // Of two that race, the first one's file stays: the link fails for the second.
+        let temp = self.common(&format!("id.{}", std::process::id()));
+        fs::write_atomic(&temp, format!("{id}\n").as_bytes(), Durable::No)?;
+        let linked = std::fs::hard_link(&temp, self.common("id"));
+        fs::remove_optional(&temp)?;
+        match linked {
+            Ok(()) => Ok(id),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                Ok(self.repository_id()?.unwrap_or(id))
+            }
+            Err(error) => Err(error).context(|| "cannot write the repository's id".to_owned()),
+        }
+    }
+
+    /// The next number in the order of taking, unique in the repository.
+    pub fn next_seq(&self) -> Result<u64> {
+        fs::create_private_dir(&self.common(""))?;
+        let path = self.common("seq");
+        let what = || format!("cannot count in '{}'", path.display());
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .context(what)?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).context(what)?;
+        let mut text = [0u8; 20];
+        let count = file.read_at(&mut text, 0).context(what)?;
+        let last = std::str::from_utf8(&text[..count])
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
+        let last = match last {
+            Some(last) => last,
+            None => self.last_seq()?,
+        };
+        file.write_all_at(format!("{:020}", last + 1).as_bytes(), 0)
+            .context(what)?;
+        Ok(last + 1)
+    }
+
+    /// The highest number among the newest of each kind: for a counter that was lost.
+    fn last_seq(&self) -> Result<u64> {
+        let mut last = 0;
+        for kind in IdKind::ALL {
+            for id in self.ids(kind)?.iter().take(16) {
+                if let Ok(stored) = self.read_id(id) {
+                    last = last.max(stored.record.seq);
+                }
+            }
+        }
+        Ok(last)
+    }
+}

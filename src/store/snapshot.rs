@@ -352,6 +352,26 @@ impl SnapshotRecord {
         long
     }
 
+    /// Puts the lists into the document whole, for readers; counts go.
+    pub fn set_lists_whole(&mut self, lists: &Lists) {
+        macro_rules! put {
+            ($name:literal, $field:expr, $count:expr, $list:expr) => {
+                $field = $list.iter().map(|path| stored_path(path)).collect();
+            };
+        }
+        path_lists!(self, lists, put);
+        self.modes = lists
+            .modes
+            .iter()
+            .map(|(path, mode)| (stored_path(path), octal(*mode)))
+            .collect();
+        self.uncaptured = lists
+            .uncaptured
+            .iter()
+            .map(|(_, entry)| entry.clone())
+            .collect();
+    }
+
     /// The lists, whole: from the document, or from the blobs that `read_list` finds for the long ones.
     ///
     /// # Errors

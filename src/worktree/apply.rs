@@ -45,7 +45,13 @@ pub enum Expected {
 pub trait Securing {
     /// The file now named `temp` in `dir` stood at `path` and is not what the backup has there. When this returns, its bytes
     /// are in the backup.
-    fn secure(&mut self, path: &[u8], dir: BorrowedFd<'_>, temp: &[u8], stamp: &Stamp) -> Result<()>;
+    fn secure(
+        &mut self,
+        path: &[u8],
+        dir: BorrowedFd<'_>,
+        temp: &[u8],
+        stamp: &Stamp,
+    ) -> Result<()>;
 }
 
 /// Writes a blob's bytes.
@@ -90,7 +96,8 @@ impl Apply<'_> {
     /// The first that stops it; the caller rolls back along the journal.
     pub fn run(mut self, plan: &Plan) -> Result<Applied> {
         let mut applied = Applied::default();
-        self.progress.begin("writing", Some(plan.entries.len() as u64));
+        self.progress
+            .begin("writing", Some(plan.entries.len() as u64));
         let mut opened = OpenedDirs::default();
         for (nth, entry) in plan.entries.iter().enumerate().rev() {
             if entry.after.is_none() {
@@ -167,7 +174,10 @@ impl Apply<'_> {
             exchange(dir, temp, name)?;
             return Err(Error::new(
                 Code::WouldOverwrite,
-                format!("'{}' became a directory meanwhile", path::display(&entry.path)),
+                format!(
+                    "'{}' became a directory meanwhile",
+                    path::display(&entry.path)
+                ),
             ));
         }
         if !self.is_as_backed_up(&entry.path, dir, temp, seen, &moved)? {
@@ -221,7 +231,9 @@ impl Apply<'_> {
                 Ok(()) => opened.forget(at),
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY) => return Ok(()),
                 Err(Errno::NOENT) => {}
-                Err(errno) => return Err(errno).context(|| format!("cannot remove '{}'", path::display(at))),
+                Err(errno) => {
+                    return Err(errno).context(|| format!("cannot remove '{}'", path::display(at)));
+                }
             }
             at = parent;
         }
@@ -233,12 +245,17 @@ impl Apply<'_> {
         if self.protected.iter().any(|kept| kept == dir) {
             return true;
         }
-        let planned = plan.dirs.binary_search_by(|change| change.path.as_slice().cmp(dir));
+        let planned = plan
+            .dirs
+            .binary_search_by(|change| change.path.as_slice().cmp(dir));
         planned.is_ok_and(|at| plan.dirs[at].after.is_some())
     }
 
     fn remove_dirs(&self, plan: &Plan) -> Result<()> {
-        for DirChange { path: full, after, .. } in plan.dirs.iter().rev() {
+        for DirChange {
+            path: full, after, ..
+        } in plan.dirs.iter().rev()
+        {
             if after.is_some() || self.protected.contains(full) {
                 continue;
             }
@@ -247,9 +264,13 @@ impl Apply<'_> {
                 continue;
             };
             match rustix::fs::unlinkat(&dir, OsStr::from_bytes(name), AtFlags::REMOVEDIR) {
-                Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY) => {}
+                Ok(())
+                | Err(
+                    Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY,
+                ) => {}
                 Err(errno) => {
-                    return Err(errno).context(|| format!("cannot remove '{}'", path::display(full)));
+                    return Err(errno)
+                        .context(|| format!("cannot remove '{}'", path::display(full)));
                 }
             }
         }
@@ -281,7 +302,10 @@ impl Apply<'_> {
     fn set_dir_modes(&self, plan: &Plan) -> Result<()> {
         for dir in plan.dirs.iter().rev() {
             if let Some(perm) = dir.after {
-                let current = self.root.open_dir(&dir.path).and_then(|fd| stamp_of(fd.as_fd()));
+                let current = self
+                    .root
+                    .open_dir(&dir.path)
+                    .and_then(|fd| stamp_of(fd.as_fd()));
                 if matches!(current, Ok(stamp) if stamp.permissions() != perm) {
                     set_permissions(self.root, &dir.path, perm)?;
                 }
@@ -362,8 +386,14 @@ impl Apply<'_> {
         side: Side,
         replaces: Option<&[u8]>,
     ) -> Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(dir, OsStr::from_bytes(temp), flags, Mode::from_raw_mode(0o600))?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(
+            dir,
+            OsStr::from_bytes(temp),
+            flags,
+            Mode::from_raw_mode(0o600),
+        )?;
         let file = File::from(fd);
         let mut writer = BufWriter::with_capacity(64 * 1024, &file);
         (self.copy_blob)(side.node.oid, &mut writer)?;
@@ -439,7 +469,8 @@ pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<()> {
     let (dir, name) = path::split(full);
     let dir = root.open_dir(dir).context(what)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = rustix::fs::openat(&dir, OsStr::from_bytes(name), flags, Mode::empty()).context(what)?;
+    let fd =
+        rustix::fs::openat(&dir, OsStr::from_bytes(name), flags, Mode::empty()).context(what)?;
     if stamp_of(fd.as_fd())?.is_symlink() {
         return Err(Errno::LOOP).context(what);
     }
@@ -467,7 +498,11 @@ impl OpenedDirs {
     }
 
     fn forget(&mut self, full: &[u8]) {
-        if self.last.as_ref().is_some_and(|(path, _)| path::is_within(path, full)) {
+        if self
+            .last
+            .as_ref()
+            .is_some_and(|(path, _)| path::is_within(path, full))
+        {
             self.last = None;
         }
         self.opened_up.retain(|(path, _)| path != full);

@@ -45,8 +45,8 @@ pub struct IndexMeta {
     pub head: String,
     /// Hash over the tracked paths (index and HEAD), with what makes them special.
     pub tracked: String,
-    /// The index commit without operation state.
-    pub index_tree: String,
+    /// The index commit that was made of it.
+    pub index_commit: String,
     /// The part of the record that the index alone decides (intent-to-add and the like), as JSON; `null` when too long to keep.
     pub record: serde_json::Value,
 }

@@ -15,7 +15,7 @@ use super::manifest::{DIRTY, FileRec, Kind, Manifest, RACY, TO_HASH, UNSTABLE, n
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
-use crate::git::objects::{ObjectKind, is_collision, is_size_changed};
+use crate::git::objects::{ObjectKind, PutError, is_collision};
 use crate::git::path;
 use crate::git::tree;
 
@@ -33,9 +33,12 @@ pub trait Sink: Sync {
     /// Stores a blob of exactly `size` bytes.
     ///
     /// # Errors
-    /// One for which `is_size_changed` holds when the reader gives fewer or more.
-    fn put_reader(&self, size: u64, reader: &mut dyn Read) -> Result<Oid>;
+    /// `SizeChanged` when the reader gives fewer or more; nothing is stored then.
+    fn put_reader(&self, size: u64, reader: &mut dyn Read) -> std::result::Result<Oid, PutError>;
 }
+
+/// Called with the bytes of each tree made.
+pub type SeeTree<'a> = &'a mut dyn FnMut(Oid, &[u8]);
 
 /// How the hashing is done.
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +143,9 @@ impl Reader<'_> {
                 })
             }
             // Replaced by something else since the scan: the directory's stamp is racy, the next scan sees it.
-            Err(Errno::NOENT | Errno::INVAL | Errno::NOTDIR | Errno::LOOP) => Ok(without(rec, Kind::Gone)),
+            Err(Errno::NOENT | Errno::INVAL | Errno::NOTDIR | Errno::LOOP) => {
+                Ok(without(rec, Kind::Gone))
+            }
             Err(Errno::ACCESS | Errno::PERM) => Ok(without(rec, Kind::Unreadable)),
             Err(errno) => Err(errno.into()),
         }
@@ -166,9 +171,11 @@ impl Reader<'_> {
             let taken = self.read_once(&mut file, &before, buffer, last);
             let oid = match taken {
                 Ok(oid) => oid,
-                Err(error) if is_collision(&error) => return Ok(without(rec, Kind::Collision)),
-                Err(error) if is_size_changed(&error) && attempt < TRIES * 10 => continue,
-                Err(error) => return Err(error),
+                Err(PutError::SizeChanged) if attempt < TRIES * 10 => continue,
+                Err(PutError::Failed(error)) if is_collision(&error) => {
+                    return Ok(without(rec, Kind::Collision));
+                }
+                Err(error) => return Err(error.into()),
             };
             let after = stamp_of(file.as_fd())?;
             let stable = before == after;
@@ -207,17 +214,24 @@ impl Reader<'_> {
         before: &Stamp,
         buffer: &mut Vec<u8>,
         last: bool,
-    ) -> Result<Oid> {
+    ) -> std::result::Result<Oid, PutError> {
         if before.size <= WHOLE {
             buffer.clear();
             // One byte more than expected shows growth; on the last try whatever is there is taken, within reason.
             let most = if last { WHOLE * 4 } else { before.size + 1 };
-            file.take(most).read_to_end(buffer)?;
-            return self.sink.put(ObjectKind::Blob, buffer);
+            file.take(most)
+                .read_to_end(buffer)
+                .map_err(PutError::Source)?;
+            return self
+                .sink
+                .put(ObjectKind::Blob, buffer)
+                .map_err(PutError::Failed);
         }
         if last {
             // A file that only grows is taken up to the size it had.
-            return self.sink.put_reader(before.size, &mut file.take(before.size));
+            return self
+                .sink
+                .put_reader(before.size, &mut file.take(before.size));
         }
         self.sink.put_reader(before.size, file)
     }
@@ -242,7 +256,11 @@ pub fn drop_gone(manifest: &mut Manifest) {
     for dir in &mut manifest.dirs {
         let first = u32::try_from(kept.len()).expect("fewer than 2^32 names");
         let range = dir.first as usize..dir.end as usize;
-        kept.extend(manifest.files[range].iter().filter(|file| file.kind != Kind::Gone));
+        kept.extend(
+            manifest.files[range]
+                .iter()
+                .filter(|file| file.kind != Kind::Gone),
+        );
         dir.first = first;
         dir.end = u32::try_from(kept.len()).expect("fewer than 2^32 names");
     }
@@ -250,15 +268,17 @@ pub fn drop_gone(manifest: &mut Manifest) {
 }
 
 /// Makes the trees of dirty directories, children first, and answers the root's. Directories without captured files have none.
-pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink) -> Result<Oid> {
+pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink, see: SeeTree<'_>) -> Result<Oid> {
     let mut below: HashMap<u32, Vec<(Vec<u8>, Oid)>> = HashMap::new();
     let mut root = no_oid();
     for at in (0..manifest.dirs.len()).rev() {
         let dir = manifest.dirs[at];
         let mut made = dir.tree;
         if dir.flags & DIRTY != 0 {
-            let children = below.remove(&u32::try_from(at).unwrap_or(u32::MAX)).unwrap_or_default();
-            made = tree_of(manifest, at, &children, sink)?;
+            let children = below
+                .remove(&u32::try_from(at).unwrap_or(u32::MAX))
+                .unwrap_or_default();
+            made = tree_of(manifest, at, &children, sink, see)?;
             let dir = &mut manifest.dirs[at];
             dir.tree = made;
             dir.flags &= !DIRTY;
@@ -272,6 +292,7 @@ pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink) -> Result<Oid> {
     }
     if root == no_oid() {
         root = sink.put(ObjectKind::Tree, b"")?;
+        see(root, b"");
         if let Some(dir) = manifest.dirs.first_mut() {
             dir.tree = root;
         }
@@ -284,6 +305,7 @@ fn tree_of(
     at: usize,
     children: &[(Vec<u8>, Oid)],
     sink: &dyn Sink,
+    see: SeeTree<'_>,
 ) -> Result<Oid> {
     let dir = &manifest.dirs[at];
     let files = manifest
@@ -308,15 +330,25 @@ fn tree_of(
     if entries.is_empty() {
         return Ok(no_oid());
     }
-    sink.put(ObjectKind::Tree, &tree::encode(&mut entries))
+    let bytes = tree::encode(&mut entries);
+    let oid = sink.put(ObjectKind::Tree, &bytes)?;
+    see(oid, &bytes);
+    Ok(oid)
 }
 
 /// How many files and directories would be written: what decides between loose objects and a pack.
 pub fn amount(manifest: &Manifest) -> (usize, u64) {
-    let files = manifest.files.iter().filter(|file| file.flags & TO_HASH != 0);
+    let files = manifest
+        .files
+        .iter()
+        .filter(|file| file.flags & TO_HASH != 0);
     let (count, largest) = files.fold((0, 0), |(count, largest), file| {
         (count + 1, file.stamp.size.max(largest))
     });
-    let dirs = manifest.dirs.iter().filter(|dir| dir.flags & DIRTY != 0).count();
+    let dirs = manifest
+        .dirs
+        .iter()
+        .filter(|dir| dir.flags & DIRTY != 0)
+        .count();
     (count + dirs, largest)
 }

@@ -74,7 +74,8 @@ impl Plan {
     pub fn changes(&self) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         let (written, removed): (Vec<_>, Vec<_>) =
             self.entries.iter().partition(|entry| entry.after.is_some());
-        let paths = |entries: Vec<&PlanEntry>| entries.iter().map(|entry| entry.path.clone()).collect();
+        let paths =
+            |entries: Vec<&PlanEntry>| entries.iter().map(|entry| entry.path.clone()).collect();
         (paths(written), paths(removed))
     }
 }
@@ -178,11 +179,19 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
 
 impl Planning<'_> {
     fn wanted(&self, full: &[u8]) -> bool {
-        let in_desk = path::is_within(full, DESK) && full != b".timewarp/config.toml" && full != DESK;
-        !in_desk && (self.only.is_empty() || self.only.iter().any(|only| path::is_within(full, only)))
+        let in_desk =
+            path::is_within(full, DESK) && full != b".timewarp/config.toml" && full != DESK;
+        !in_desk
+            && (self.only.is_empty() || self.only.iter().any(|only| path::is_within(full, only)))
     }
 
-    fn add(&self, plan: &mut Plan, full: &[u8], old: Option<Node>, new: Option<Node>) -> Result<()> {
+    fn add(
+        &self,
+        plan: &mut Plan,
+        full: &[u8],
+        old: Option<Node>,
+        new: Option<Node>,
+    ) -> Result<()> {
         if !self.wanted(full) {
             return Ok(());
         }
@@ -226,7 +235,10 @@ impl Planning<'_> {
         }
         paths.extend(before.absent.symmetric_difference(&after.absent).cloned());
         if before.defaults != after.defaults {
-            let captured = self.manifest.entries().filter(|(_, file)| file.kind.in_tree());
+            let captured = self
+                .manifest
+                .entries()
+                .filter(|(_, file)| file.kind.in_tree());
             paths.extend(captured.map(|(dir, file)| self.manifest.path_of(dir, file)));
         }
         paths
@@ -299,9 +311,17 @@ impl Planning<'_> {
         Ok(())
     }
 
-    fn dirs_to_remove(&self, plan: &Plan, changes: &mut BTreeMap<Vec<u8>, DirChange>) -> Result<()> {
+    fn dirs_to_remove(
+        &self,
+        plan: &Plan,
+        changes: &mut BTreeMap<Vec<u8>, DirChange>,
+    ) -> Result<()> {
         for full in &self.before.empty_dirs {
-            let needed = self.after.empty_dirs.iter().any(|dir| path::is_within(dir, full))
+            let needed = self
+                .after
+                .empty_dirs
+                .iter()
+                .any(|dir| path::is_within(dir, full))
                 || plan
                     .entries
                     .iter()
@@ -322,9 +342,14 @@ impl Planning<'_> {
     }
 
     fn is_kept_dir(&self, full: &[u8]) -> Result<bool> {
-        let holds_empty = self.after.empty_dirs.iter().any(|dir| path::is_within(dir, full));
+        let holds_empty = self
+            .after
+            .empty_dirs
+            .iter()
+            .any(|dir| path::is_within(dir, full));
         Ok(holds_empty
-            || (self.after_node)(full)?.is_some_and(|node| node.is_dir() || node.mode == GITLINK_MODE)
+            || (self.after_node)(full)?
+                .is_some_and(|node| node.is_dir() || node.mode == GITLINK_MODE)
             || (self.left_out)(full)?)
     }
 }

@@ -39,21 +39,23 @@ const DESK_CONFIG: &[u8] = b"config.toml";
 
 /// What the rules say of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Captured (a file) or entered (a directory).
+pub enum Verdict<I> {
+    /// A file that is captured.
     Take,
+    /// A directory that is entered, with what follows from it for its names.
+    Enter(I),
     /// Left out by git's rules.
     Ignored,
     /// Left out by a glob of ours, with the kind that says which.
     Excluded(Kind),
-    /// A directory that is left out, but entered for what an include or the index wants beneath it.
-    EnterForSome,
 }
 
 /// The rules: what is left out. Implemented by `rules`; asked from several threads.
 pub trait Judge: Sync {
     /// The rules that hold in one directory.
     type Dir: Clone + Send + Sync;
+    /// What follows from a directory for its names.
+    type Inside: Copy + Send + Sync;
     /// The rules in the root, given its ignore file.
     fn root(&self, ignore_file: Option<&[u8]>) -> Self::Dir;
     /// The rules in a directory, given its parent's and its ignore file.
@@ -61,11 +63,19 @@ pub trait Judge: Sync {
         &self,
         parent: &Self::Dir,
         path: &[u8],
-        for_some: bool,
+        inside: Self::Inside,
         ignore_file: Option<&[u8]>,
     ) -> Self::Dir;
-    /// What becomes of a name in a directory.
-    fn judge(&self, dir: &Self::Dir, path: &[u8], is_dir: bool, tracked: bool) -> Verdict;
+    /// Whether a directory is left out itself, and entered only for what is tracked or included beneath.
+    fn is_for_some(&self, inside: &Self::Inside) -> bool;
+    /// What becomes of a name in a directory. For a directory, `tracked` means that something tracked lies beneath.
+    fn judge(
+        &self,
+        dir: &Self::Dir,
+        path: &[u8],
+        is_dir: bool,
+        tracked: bool,
+    ) -> Verdict<Self::Inside>;
 }
 
 /// What git knows of paths: index, HEAD, and what the caller forces in.
@@ -155,23 +165,25 @@ struct FoundFile {
     rec: FileRec,
 }
 
-struct Task<D> {
+struct Task<J: Judge> {
     path: Vec<u8>,
-    /// The rules of the parent directory; None for the root.
-    parent: Option<D>,
-    for_some: bool,
+    /// The rules of the parent directory, and what follows from this one; None for the root.
+    above: Option<(J::Dir, J::Inside)>,
 }
 
-struct Queue<D> {
-    tasks: Mutex<QueueState<D>>,
+struct Queue<J: Judge> {
+    tasks: Mutex<QueueState<J>>,
     wake: Condvar,
 }
 
-struct QueueState<D> {
-    tasks: Vec<Task<D>>,
+struct QueueState<J: Judge> {
+    tasks: Vec<Task<J>>,
     busy: usize,
     error: Option<Error>,
 }
+
+/// The rules in a directory, and whether it is entered only for some of what is in it.
+type Chain<J> = (<J as Judge>::Dir, bool);
 
 /// States of the known directories on the fast way.
 const SAME: u8 = 1;
@@ -184,9 +196,9 @@ struct Run<'a, 'b, J: Judge> {
     way: Way,
     states: Vec<AtomicU8>,
     next: AtomicUsize,
-    queue: Queue<J::Dir>,
+    queue: Queue<J>,
     give_up: AtomicBool,
-    chains: Mutex<HashMap<Vec<u8>, Option<(J::Dir, bool)>>>,
+    chains: Mutex<HashMap<Vec<u8>, Option<Chain<J>>>>,
 }
 
 /// Looks at the working tree.
@@ -203,8 +215,7 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
     let tasks = if way == Way::Full {
         vec![Task {
             path: Vec::new(),
-            parent: None,
-            for_some: false,
+            above: None,
         }]
     } else {
         Vec::new()
@@ -242,7 +253,7 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
 }
 
 impl<J: Judge> Run<'_, '_, J> {
-    fn lock_queue(&self) -> std::sync::MutexGuard<'_, QueueState<J::Dir>> {
+    fn lock_queue(&self) -> std::sync::MutexGuard<'_, QueueState<J>> {
         self.queue
             .tasks
             .lock()
@@ -309,7 +320,7 @@ impl<J: Judge> Run<'_, '_, J> {
         self.lock_queue().error.get_or_insert(error);
     }
 
-    fn take(&self) -> Option<Task<J::Dir>> {
+    fn take(&self) -> Option<Task<J>> {
         let mut queue = self.lock_queue();
         loop {
             if let Some(task) = queue.tasks.pop() {
@@ -328,7 +339,7 @@ impl<J: Judge> Run<'_, '_, J> {
         }
     }
 
-    fn push(&self, tasks: Vec<Task<J::Dir>>) {
+    fn push(&self, tasks: Vec<Task<J>>) {
         if !tasks.is_empty() {
             self.lock_queue().tasks.extend(tasks);
             self.queue.wake.notify_all();
@@ -565,78 +576,65 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// The rules in a directory, its ancestors' ignore files read on the way.
-    fn chain(&self, dir_path: &[u8]) -> Result<Option<(J::Dir, bool)>> {
+    fn chain(&self, dir_path: &[u8]) -> Result<Option<Chain<J>>> {
         let lock = || self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(dir_path) {
             return Ok(known.clone());
         }
-        let made = if dir_path.is_empty() {
-            let ignore = self.read_ignore_file(dir_path)?;
-            Some((self.scan.judge.root(ignore.as_deref()), false))
-        } else {
-            let (parent, _) = path::split(dir_path);
-            match self.chain(parent)? {
-                None => None,
-                Some((parent_rules, _)) => {
-                    let verdict = self.judge_dir(&parent_rules, dir_path);
-                    let for_some = match verdict {
-                        Verdict::Take => Some(false),
-                        Verdict::EnterForSome => Some(true),
-                        Verdict::Ignored | Verdict::Excluded(_) => None,
-                    };
-                    match for_some {
-                        None => None,
-                        Some(for_some) => {
-                            let ignore = self.read_ignore_file(dir_path)?;
-                            let rules = self.scan.judge.enter(
-                                &parent_rules,
-                                dir_path,
-                                for_some,
-                                ignore.as_deref(),
-                            );
-                            Some((rules, for_some))
-                        }
-                    }
-                }
-            }
-        };
+        let made = self.make_chain(dir_path)?;
         lock().insert(dir_path.to_vec(), made.clone());
         Ok(made)
     }
 
-    fn judge_dir(&self, rules: &J::Dir, full: &[u8]) -> Verdict {
-        match self.scan.judge.judge(rules, full, true, false) {
-            Verdict::Take => Verdict::Take,
-            Verdict::EnterForSome => Verdict::EnterForSome,
-            _ if self.scan.tracked.any_beneath(full) => Verdict::EnterForSome,
-            other => other,
+    fn make_chain(&self, dir_path: &[u8]) -> Result<Option<Chain<J>>> {
+        let judge = self.scan.judge;
+        if dir_path.is_empty() {
+            let ignore = read_ignore_file(self.scan.root, dir_path)?;
+            return Ok(Some((judge.root(ignore.as_deref()), false)));
         }
+        let Some((parent, _)) = self.chain(path::split(dir_path).0)? else {
+            return Ok(None);
+        };
+        let Verdict::Enter(inside) = self.judge_dir(&parent, dir_path) else {
+            return Ok(None);
+        };
+        let ignore = read_ignore_file(self.scan.root, dir_path)?;
+        let rules = judge.enter(&parent, dir_path, inside, ignore.as_deref());
+        Ok(Some((rules, judge.is_for_some(&inside))))
     }
 
-    /// The bytes of a directory's ignore file: a regular file, as git reads it; a symlink does not count.
-    fn read_ignore_file(&self, dir_path: &[u8]) -> Result<Option<Vec<u8>>> {
-        read_ignore_file(self.scan.root, dir_path)
+    fn judge_dir(&self, rules: &J::Dir, full: &[u8]) -> Verdict<J::Inside> {
+        match self.scan.judge.judge(rules, full, true, false) {
+            Verdict::Enter(inside) => Verdict::Enter(inside),
+            other if self.scan.tracked.any_beneath(full) => {
+                match self.scan.judge.judge(rules, full, true, true) {
+                    Verdict::Enter(inside) => Verdict::Enter(inside),
+                    _ => other,
+                }
+            }
+            other => other,
+        }
     }
 
     /// The full way's look at a directory.
     fn read_dir(
         &self,
-        task: Task<J::Dir>,
+        task: Task<J>,
         found: &mut Vec<FoundDir>,
         names: &mut NameBuffer,
     ) -> Result<()> {
         let Task {
             path: dir_path,
-            parent,
-            for_some,
+            above,
         } = task;
-        let ignore = self.read_ignore_file(&dir_path)?;
-        let rules = match &parent {
-            None => self.scan.judge.root(ignore.as_deref()),
-            Some(parent) => self
-                .scan
-                .judge
-                .enter(parent, &dir_path, for_some, ignore.as_deref()),
+        let ignore = read_ignore_file(self.scan.root, &dir_path)?;
+        let judge = self.scan.judge;
+        let (rules, for_some) = match &above {
+            None => (judge.root(ignore.as_deref()), false),
+            Some((parent, inside)) => (
+                judge.enter(parent, &dir_path, *inside, ignore.as_deref()),
+                judge.is_for_some(inside),
+            ),
         };
         let fd = match self.scan.root.open_dir(&dir_path) {
             Ok(fd) => fd,
@@ -704,14 +702,13 @@ impl<J: Judge> Run<'_, '_, J> {
                     name: name.to_vec(),
                     rec,
                 }),
-                Entry::Dir { for_some } => {
+                Entry::Dir(inside) => {
                     let known = self.way == Way::Fast
                         && self.old.is_some_and(|old| old.find_dir(&full).is_some());
                     if !known {
                         tasks.push(Task {
                             path: full,
-                            parent: Some(rules.clone()),
-                            for_some,
+                            above: Some((rules.clone(), inside)),
                         });
                     }
                 }
@@ -747,7 +744,7 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// What a name is and what becomes of it.
-    fn entry(&self, look: &Look<'_, J>) -> Result<Entry> {
+    fn entry(&self, look: &Look<'_, J>) -> Result<Entry<J::Inside>> {
         let Look {
             fd,
             full,
@@ -756,7 +753,7 @@ impl<J: Judge> Run<'_, '_, J> {
             rules,
         } = *look;
         if full == DESK {
-            return Ok(self.desk(fd, full));
+            return Ok(self.desk(rules, fd, full));
         }
         if full.starts_with(b".timewarp/") && name != DESK_CONFIG {
             return Ok(Entry::Nothing);
@@ -832,7 +829,7 @@ impl<J: Judge> Run<'_, '_, J> {
     ) -> Option<FileRec> {
         let unnamed = Name::default();
         let verdict = self.scan.judge.judge(rules, full, false, false);
-        if verdict == Verdict::Take {
+        if matches!(verdict, Verdict::Take) {
             return Some(self.file_record(full, unnamed, stamp, false));
         }
         if self.scan.tracked.is_tracked(full) {
@@ -863,7 +860,7 @@ impl<J: Judge> Run<'_, '_, J> {
         }
     }
 
-    fn dir_entry(&self, look: &Look<'_, J>, stamp: &Stamp) -> Result<Entry> {
+    fn dir_entry(&self, look: &Look<'_, J>, stamp: &Stamp) -> Result<Entry<J::Inside>> {
         let verdict = self.judge_dir(look.rules, look.full);
         if let Some(oid) = self.scan.tracked.gitlink(look.full) {
             let mut rec = self.listed(Kind::Gitlink, stamp);
@@ -872,17 +869,16 @@ impl<J: Judge> Run<'_, '_, J> {
             rec.flags = TRACKED;
             return Ok(Entry::File(rec));
         }
-        let for_some = match verdict {
-            Verdict::Ignored => return Ok(Entry::Nothing),
+        let inside = match verdict {
+            Verdict::Enter(inside) => inside,
             Verdict::Excluded(kind) => return Ok(Entry::File(self.listed(kind, stamp))),
-            Verdict::Take => false,
-            Verdict::EnterForSome => true,
+            Verdict::Ignored | Verdict::Take => return Ok(Entry::Nothing),
         };
         if is_repository(look.fd, look.name) {
             return Ok(Entry::File(self.listed(Kind::Nested, stamp)));
         }
         match self.scan.root.open_dir_for_reading(look.full) {
-            Ok(_) => Ok(Entry::Dir { for_some }),
+            Ok(_) => Ok(Entry::Dir(inside)),
             Err(Errno::ACCESS | Errno::PERM) => {
                 Ok(Entry::File(self.listed(Kind::Unreadable, stamp)))
             }
@@ -894,14 +890,16 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// The desk is left out silently, but for its `config.toml` when git tracks that.
-    fn desk(&self, fd: BorrowedFd<'_>, full: &[u8]) -> Entry {
+    fn desk(&self, rules: &J::Dir, fd: BorrowedFd<'_>, full: &[u8]) -> Entry<J::Inside> {
         let config = path::join(DESK, DESK_CONFIG);
         match stamp_at(fd, full) {
             Ok(Some(stamp)) if stamp.is_dir() => {
-                if self.scan.tracked.is_tracked(&config) {
-                    Entry::Dir { for_some: true }
-                } else {
-                    Entry::Nothing
+                if !self.scan.tracked.is_tracked(&config) {
+                    return Entry::Nothing;
+                }
+                match self.scan.judge.judge(rules, full, true, true) {
+                    Verdict::Enter(inside) => Entry::Dir(inside),
+                    _ => Entry::Nothing,
                 }
             }
             Ok(Some(stamp)) if self.scan.tracked.is_tracked(full) => {
@@ -939,9 +937,9 @@ struct Look<'a, J: Judge> {
     rules: &'a J::Dir,
 }
 
-enum Entry {
+enum Entry<I> {
     File(FileRec),
-    Dir { for_some: bool },
+    Dir(I),
     Nothing,
 }
 
@@ -958,8 +956,17 @@ fn owned(old: &Manifest, file: &FileRec) -> FoundFile {
 
 /// The bytes of the `.gitignore` in a directory of the working tree; a symlink does not count, as in git.
 pub fn read_ignore_file(root: &Root, dir_path: &[u8]) -> Result<Option<Vec<u8>>> {
+    read_ignore_file_named(root, dir_path, b".gitignore")
+}
+
+/// The bytes of a rule file (`.gitignore`, `.gitattributes`) in a directory of the working tree.
+pub fn read_ignore_file_named(
+    root: &Root,
+    dir_path: &[u8],
+    name: &[u8],
+) -> Result<Option<Vec<u8>>> {
     use std::io::Read;
-    let full = path::join(dir_path, b".gitignore");
+    let full = path::join(dir_path, name);
     let Ok(fd) = root.open_file(&full) else {
         return Ok(None);
     };

@@ -162,6 +162,18 @@ impl<'a> ObjectWriter<'a> {
         put
     }
 
+    /// Objects written so far, and the bytes they take on disk.
+    pub fn count(&self) -> (u64, u64) {
+        let fates = locked(&self.fates);
+        let written = fates
+            .values()
+            .filter(|&&fate| fate == Fate::Written)
+            .count();
+        let packed = locked(&self.pack).as_ref().map_or(0, PackWriter::size);
+        let loose = self.loose_bytes.load(Ordering::Relaxed);
+        (written as u64, loose + packed)
+    }
+
     /// Puts the pack, if any, in place.
     ///
     /// # Errors

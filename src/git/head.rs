@@ -1,0 +1,176 @@
+//! HEAD as a swap needs it: its raw bytes read and put back, its reflog, who else is on a branch, which commits hang on it.
+//!
+//! The caller holds `HEAD.lock`; nothing here takes it. No branch is ever moved.
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::Oid;
+use super::fs::{Durable, read_optional, write_atomic_with_mode};
+use super::repo::Repo;
+use crate::env::Moment;
+use crate::error::{Code, Error, Result, ResultExt};
+
+/// At most so many commits are listed.
+const COMMITS: usize = 100;
+
+impl Repo {
+    /// The bytes of this worktree's HEAD file.
+    pub fn raw_head(&self) -> Result<String> {
+        let path = self.git_dir().join("HEAD");
+        if path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+            return Err(Error::new(
+                Code::UnsupportedRepository,
+                format!("'{}' is a symbolic link", path.display()),
+            )
+            .hint("run 'git symbolic-ref HEAD refs/heads/NAME' once to make it a file"));
+        }
+        let bytes = read_optional(&path)?.unwrap_or_default();
+        String::from_utf8(bytes).map_err(|_| {
+            Error::new(
+                Code::UnsupportedRepository,
+                "HEAD names a branch that is not UTF-8",
+            )
+        })
+    }
+
+    /// Puts HEAD's bytes in place, whole. The caller holds `HEAD.lock`.
+    pub fn write_raw_head(&self, text: &str) -> Result<()> {
+        let path = self.git_dir().join("HEAD");
+        write_atomic_with_mode(&path, text.as_bytes(), Durable::Yes, 0o644)
+    }
+
+    /// Appends one entry to HEAD's reflog.
+    pub fn append_head_reflog(
+        &self,
+        old: Option<Oid>,
+        new: Option<Oid>,
+        at: Moment,
+        message: &str,
+    ) -> Result<()> {
+        let path = self.git_dir().join("logs/HEAD");
+        if !path.exists() && self.config_bool("core.logAllRefUpdates").ok().flatten() == Some(false)
+        {
+            return Ok(());
+        }
+        let zero = Oid::ZERO_SHA1;
+        let line = format!(
+            "{} {} timewarp <timewarp@localhost> {} +0000\t{message}\n",
+            old.unwrap_or(zero),
+            new.unwrap_or(zero),
+            at.seconds()
+        );
+        let what = || format!("cannot write '{}'", path.display());
+        if let Some(dir) = path.parent() {
+            std::fs::create_dir_all(dir).context(what)?;
+        }
+        let mut file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o644)
+            .open(&path)
+            .context(what)?;
+        file.write_all(line.as_bytes()).context(what)
+    }
+
+    /// The worktree, other than this one, whose HEAD is on `branch`; also one that rebases or bisects it.
+    pub fn checked_out_elsewhere(&self, branch: &str) -> Result<Option<PathBuf>> {
+        let mut dirs = vec![self.common_dir().to_owned()];
+        if let Ok(entries) = std::fs::read_dir(self.common_dir().join("worktrees")) {
+            for entry in entries {
+                dirs.push(entry?.path());
+            }
+        }
+        for dir in dirs {
+            if dir != self.git_dir() && is_on_branch(&dir, branch)? {
+                return Ok(Some(dir));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The commits that hang on `head` alone: reachable from it, but neither from `base` nor from any branch, tag or remote ref.
+    /// Newest first, at most 100.
+    pub fn commits_on_head_alone(
+        &self,
+        head: Oid,
+        base: Option<Oid>,
+    ) -> Result<Vec<(Oid, String)>> {
+        let git2 = self.git2();
+        let mut walk = git2.revwalk()?;
+        walk.push(head)?;
+        if let Some(base) = base {
+            walk.hide(base)?;
+        }
+        for glob in ["refs/heads/*", "refs/tags/*", "refs/remotes/*"] {
+            // A tag of a blob or a broken ref hides nothing.
+            let _ = walk.hide_glob(glob);
+        }
+        let mut commits = Vec::new();
+        for oid in walk.take(COMMITS) {
+            let oid = oid?;
+            let commit = git2.find_commit(oid)?;
+            let title = commit.summary_bytes().unwrap_or_default();
+            commits.push((oid, String::from_utf8_lossy(title).into_owned()));
+        }
+        Ok(commits)
+    }
+
+    /// HEAD's commit of a repository nested at `path` in the working tree, read from its files alone.
+    pub fn nested_head(&self, path: &[u8]) -> Option<Oid> {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = self.worktree_root().join(std::ffi::OsStr::from_bytes(path));
+        let git_dir = resolve_git_dir(&dir)?;
+        let common = std::fs::read_to_string(git_dir.join("commondir")).ok();
+        let common = common.map_or_else(|| git_dir.clone(), |text| git_dir.join(text.trim()));
+        let refs = super::refs::Refs::new(common, git_dir);
+        refs.read("HEAD").ok().flatten()
+    }
+}
+
+/// The git directory of a nested working tree: `.git` itself, or where the file `.git` points.
+fn resolve_git_dir(dir: &Path) -> Option<PathBuf> {
+    let dot_git = dir.join(".git");
+    let meta = dot_git.symlink_metadata().ok()?;
+    if meta.is_dir() {
+        return Some(dot_git);
+    }
+    if !meta.is_file() || meta.len() > 4096 {
+        return None;
+    }
+    let text = std::fs::read_to_string(&dot_git).ok()?;
+    Some(dir.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+fn is_on_branch(git_dir: &Path, branch: &str) -> Result<bool> {
+    let line = |name: &str| -> Result<Option<String>> {
+        let bytes = read_optional(&git_dir.join(name))?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
+    };
+    let symbolic = format!("ref: {branch}");
+    let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    Ok(line("HEAD")?.as_deref() == Some(symbolic.as_str())
+        || line("rebase-merge/head-name")?.as_deref() == Some(branch)
+        || line("rebase-apply/head-name")?.as_deref() == Some(branch)
+        || line("BISECT_START")?.as_deref() == Some(short))
+}
+
+impl Repo {
+    /// The commit that a full or abbreviated id, or a ref's full name, names. No other revision syntax.
+    pub fn resolve_commit(&self, name: &str) -> Option<Oid> {
+        let git2 = self.git2();
+        let is_hex = name.len() >= 4
+            && name.len() <= 40
+            && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_hex {
+            return git2
+                .find_commit_by_prefix(name)
+                .ok()
+                .map(|commit| commit.id());
+        }
+        let refs = super::refs::Refs::new(self.common_dir(), self.git_dir());
+        let oid = refs.read(name).ok().flatten()?;
+        self.is_commit(oid).then_some(oid)
+    }
+}

@@ -1,0 +1,276 @@
+//! What git knows of the working tree, as capture needs it: tracked paths, submodules, and which stamps the index vouches for.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::fs::Root;
+use crate::git::fs::Stamp;
+use crate::git::index::{Checksum, Entry, Flags, Index, TreeSource};
+use crate::git::objects::{ObjectKind, ObjectStore};
+use crate::git::path;
+use crate::git::repo::Repo;
+use crate::git::tree::{self, GITLINK_MODE};
+use crate::worktree::attributes::{AttributeConfig, AttributeFiles, Attributes, DirAttributes};
+use crate::worktree::scan::{Tracked, read_ignore_file_named};
+
+/// Gives trees out of the object store, for sparse indexes.
+pub struct Trees<'a>(pub &'a ObjectStore);
+
+impl TreeSource for Trees<'_> {
+    fn tree(&self, oid: Oid) -> Result<Vec<u8>> {
+        self.0.read_tree(oid)
+    }
+}
+
+/// Reads this worktree's index.
+pub fn read_index(repo: &Repo, objects: &ObjectStore) -> Result<Index> {
+    Index::read(
+        &repo.index_path(),
+        repo.git_dir(),
+        &Trees(objects),
+        Checksum::Trust,
+    )
+}
+
+type LoadAttributes<'a> = Box<dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>> + Send + 'a>;
+
+/// The index, read when somebody asks, with HEAD's own paths and what the caller forces in.
+pub struct GitView<'a> {
+    index_path: PathBuf,
+    git_dir: PathBuf,
+    objects: &'a ObjectStore,
+    index: OnceLock<Option<Index>>,
+    /// Paths in HEAD that the index lacks.
+    head_only: BTreeSet<Vec<u8>>,
+    /// Paths captured whatever the rules say.
+    forced: BTreeSet<Vec<u8>>,
+    attributes: Mutex<Option<Attributes<LoadAttributes<'a>>>>,
+    failed: Mutex<Option<crate::error::Error>>,
+}
+
+impl<'a> GitView<'a> {
+    /// Over an index that is already read, or is read when first asked for.
+    pub fn new(
+        repo: &Repo,
+        objects: &'a ObjectStore,
+        root: &'a Root,
+        index: Option<Index>,
+        head_only: BTreeSet<Vec<u8>>,
+        forced: BTreeSet<Vec<u8>>,
+    ) -> Result<Self> {
+        let cell = OnceLock::new();
+        if let Some(index) = index {
+            let _ = cell.set(Some(index));
+        }
+        let converts =
+            repo.autocrlf().is_some_and(|value| !is_false(&value)) || repo.eol().is_some();
+        let config = AttributeConfig {
+            converts_eol: converts,
+            ignore_case: repo.ignore_case()?,
+        };
+        let info = crate::git::fs::read_optional(&repo.common_dir().join("info/attributes"))?;
+        let global = match repo.attributes_file() {
+            Some(file) => crate::git::fs::read_optional(&file)?,
+            None => None,
+        };
+        let top = read_ignore_file_named(root, b"", b".gitattributes")?;
+        let system = crate::git::fs::read_optional(std::path::Path::new("/etc/gitattributes"))?;
+        let files = AttributeFiles {
+            system: system.as_deref(),
+            global: global.as_deref(),
+            root: top.as_deref(),
+            info: info.as_deref(),
+        };
+        let attributes = DirAttributes::root(files, config);
+        let load: LoadAttributes<'a> =
+            Box::new(move |dir: &[u8]| read_ignore_file_named(root, dir, b".gitattributes"));
+        Ok(Self {
+            index_path: repo.index_path(),
+            git_dir: repo.git_dir().to_owned(),
+            objects,
+            index: cell,
+            head_only,
+            forced,
+            attributes: Mutex::new(Some(Attributes::new(attributes, load))),
+            failed: Mutex::new(None),
+        })
+    }
+
+    /// The index. An unreadable one is remembered as an error for [`GitView::check`] and counts as empty meanwhile.
+    pub fn index(&self) -> Option<&Index> {
+        self.index
+            .get_or_init(|| {
+                let trees = Trees(self.objects);
+                match Index::read(&self.index_path, &self.git_dir, &trees, Checksum::Trust) {
+                    Ok(index) => Some(index),
+                    Err(error) => {
+                        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                        None
+                    }
+                }
+            })
+            .as_ref()
+    }
+
+    /// The error of a lazy read, if there was one: nothing judged since then may be used.
+    pub fn check(&self) -> Result<()> {
+        match self
+            .failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the index back, when it was read.
+    pub fn into_index(self) -> Option<Index> {
+        self.index.into_inner().flatten()
+    }
+
+    fn entry(&self, path: &[u8]) -> Option<&Entry> {
+        self.index()?.get(path, 0)
+    }
+
+    fn conversion(&self, full: &[u8]) -> Option<crate::worktree::attributes::Conversion> {
+        let mut attributes = self
+            .attributes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        attributes.as_mut()?.conversion(full).ok()
+    }
+}
+
+fn is_false(value: &str) -> bool {
+    matches!(
+        value.to_ascii_lowercase().as_str(),
+        "false" | "no" | "off" | "0"
+    )
+}
+
+/// Whether git's index vouches for a file: same size, times and inode, and the entry is older than the index itself.
+pub fn is_stat_clean(entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
+    let Some(file) = index.file else { return false };
+    let seconds = |nanos: i64| truncated(nanos.div_euclid(1_000_000_000));
+    let nanos = |nanos: i64| truncated(nanos.rem_euclid(1_000_000_000));
+    let size = match truncated_u64(stamp.size) {
+        0 if stamp.size != 0 => 0x8000_0000,
+        size => size,
+    };
+    let stat = &entry.stat;
+    let racy = stat.mtime >= file.mtime;
+    !racy
+        && stat.size == size
+        && stat.mtime == (seconds(stamp.mtime), nanos(stamp.mtime))
+        && stat.ctime == (seconds(stamp.ctime), nanos(stamp.ctime))
+        && stat.ino == truncated_u64(stamp.ino)
+        && (stat.size != 0 || stamp.size == 0)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the index keeps the low 32 bits"
+)]
+fn truncated(number: i64) -> u32 {
+    number as u32
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the index keeps the low 32 bits"
+)]
+fn truncated_u64(number: u64) -> u32 {
+    number as u32
+}
+
+impl Tracked for GitView<'_> {
+    fn is_tracked(&self, full: &[u8]) -> bool {
+        self.forced.contains(full)
+            || self.head_only.contains(full)
+            || self.index().is_some_and(|index| index.has_path(full))
+    }
+
+    fn any_beneath(&self, dir: &[u8]) -> bool {
+        let beneath = |set: &BTreeSet<Vec<u8>>| {
+            let first = path::join(dir, b"");
+            set.range(first..)
+                .next()
+                .is_some_and(|path| path::is_within(path, dir))
+        };
+        beneath(&self.forced)
+            || beneath(&self.head_only)
+            || self
+                .index()
+                .is_some_and(|index| !index.within(dir).is_empty())
+    }
+
+    fn gitlink(&self, full: &[u8]) -> Option<Oid> {
+        let entry = self.entry(full)?;
+        (entry.mode == GITLINK_MODE).then_some(entry.oid)
+    }
+
+    fn seed(&self, full: &[u8], stamp: &Stamp) -> Option<Oid> {
+        let index = self.index()?;
+        let entry = index.get(full, 0)?;
+        let marked = entry.flags.contains(Flags::ASSUME_VALID)
+            || entry.flags.contains(Flags::SKIP_WORKTREE)
+            || entry.flags.contains(Flags::INTENT_TO_ADD);
+        if marked || !is_stat_clean(entry, index, stamp) || entry.mode & 0o170_000 != 0o100_000 {
+            return None;
+        }
+        if stamp.size == 0 && entry.stat.size == 0 {
+            // Zero is also how git marks a racy entry: such a file is cheap to read.
+            return None;
+        }
+        let conversion = self.conversion(full)?;
+        if conversion.filter.is_some() || conversion.encoding {
+            return None;
+        }
+        if conversion.eol_or_ident {
+            let (kind, size) = self.objects.header(entry.oid).ok()??;
+            return (kind == ObjectKind::Blob && size == stamp.size).then_some(entry.oid);
+        }
+        Some(entry.oid)
+    }
+
+    fn filtered_clean(&self, full: &[u8], stamp: &Stamp) -> Option<Oid> {
+        if self.forced.contains(full) {
+            return None;
+        }
+        let index = self.index()?;
+        let entry = index.get(full, 0)?;
+        if !is_stat_clean(entry, index, stamp) || entry.mode & 0o170_000 != 0o100_000 {
+            return None;
+        }
+        self.conversion(full)?.filter.map(|_| entry.oid)
+    }
+
+    fn index_mode(&self, full: &[u8]) -> Option<u32> {
+        Some(self.entry(full)?.mode)
+    }
+}
+
+/// The paths that HEAD's tree has and the index lacks.
+pub fn head_only_paths(
+    read: tree::ReadTree<'_>,
+    head_tree: Option<Oid>,
+    index_tree: Oid,
+    index: &Index,
+) -> Result<BTreeSet<Vec<u8>>> {
+    let Some(head_tree) = head_tree else {
+        return Ok(BTreeSet::new());
+    };
+    let changes = tree::diff(read, Some(head_tree), Some(index_tree))?;
+    Ok(changes
+        .into_iter()
+        .filter(|change| change.new.is_none() && !index.has_path(&change.path))
+        .filter(|change| change.old.is_some_and(|node| node.mode != GITLINK_MODE))
+        .map(|change| change.path)
+        .collect())
+}

@@ -1,0 +1,516 @@
+//! From a capture to a snapshot commit, and its ref: the order of writing.
+//!
+//! Objects first (a pack gets its `.keep` before its name), then the commits, then the ref in one transaction that verifies the
+//! anchor, then a second look at everything that was reused, then the `.keep` goes. A ref whose objects a gc took in between
+//! is taken back and the whole is tried again.
+
+use std::collections::BTreeMap;
+
+use super::Context;
+use super::capture::{Capture, Storing, Wanted, Writing, capture};
+use crate::env::{Moment, fail_point};
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::objects::{KeptPack, ObjectKind, hash};
+use crate::git::operation;
+use crate::git::refs::Reason;
+use crate::git::tree::{self, Node};
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::names;
+use crate::store::snapshot::{
+    DefaultModes, FIXED_TIME, HeadRecord, IndexRecord, Lists, SnapshotRecord, Stats, Uncaptured,
+    author_time, encode_commit, octal,
+};
+use crate::store::state::{Mode, State, stored_path};
+use crate::store::stored::part;
+use crate::worktree::cache;
+use crate::worktree::capture::Sink;
+use crate::worktree::manifest::{Kind, Manifest, UNSTABLE, VIRTUAL};
+
+/// How often a snapshot that a gc tore is tried again.
+const TRIES: usize = 4;
+
+/// What is recorded beside what was seen.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// Title of the commit.
+    pub title: String,
+    /// What made it.
+    pub trigger: String,
+    /// Label given right away.
+    pub label: Option<String>,
+    /// Session and agent.
+    pub session_id: Option<String>,
+    /// See `session_id`.
+    pub agent: Option<String>,
+    /// The session's task.
+    pub task_hint: Option<String>,
+    /// A dead swap waits for recovery.
+    pub interrupted: bool,
+    /// Paths that git held for clean although their raw bytes differ.
+    pub converted: Vec<Vec<u8>>,
+    /// Other fields of the record.
+    pub extra: serde_json::Map<String, serde_json::Value>,
+}
+
+/// A snapshot, backup or experiment that was just made.
+#[must_use]
+pub struct Made<'s> {
+    /// Its id.
+    pub id: SnapshotId,
+    /// Its commit.
+    pub commit: Oid,
+    /// Its record.
+    pub record: SnapshotRecord,
+    /// What was seen.
+    pub capture: Capture<'s>,
+    /// The pack that must stay until a swap has ended; None when it was let go already.
+    pub kept: Option<KeptPack>,
+}
+
+/// The lists of a capture.
+pub fn lists(capture: &Capture<'_>) -> Lists {
+    let manifest = &capture.manifest;
+    let mut lists = Lists {
+        conflicts: capture.index.conflicts.clone(),
+        intent_to_add: capture.index.intent_to_add.clone(),
+        skip_worktree: capture.index.skip_worktree.clone(),
+        assume_unchanged: capture.index.assume_unchanged.clone(),
+        empty_dirs: capture.empty_dirs(),
+        forced: capture.forced.iter().cloned().collect(),
+        ..Lists::default()
+    };
+    let usual = usual_modes(manifest);
+    for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0) {
+        let perm = dir.stamp.permissions();
+        let path = manifest.dir_path(dir);
+        if perm != usual[2] && !path.is_empty() && is_recorded_dir(manifest, dir) {
+            lists.modes.insert(path.to_vec(), perm);
+        }
+        for file in manifest.files_of(dir) {
+            if file.kind.reason().is_some() {
+                lists.uncaptured.push(uncaptured(manifest, dir, file));
+            }
+            if file.kind == Kind::Absent {
+                lists.absent.push(manifest.path_of(dir, file));
+            }
+            if file.flags & UNSTABLE != 0 {
+                lists.unstable.push(manifest.path_of(dir, file));
+            }
+            if matches!(file.kind, Kind::File | Kind::FilteredClean) {
+                let perm = file.stamp.permissions();
+                let usual = usual[usize::from(file.git_mode == 0o100_755)];
+                if perm != usual {
+                    lists.modes.insert(manifest.path_of(dir, file), perm);
+                }
+            }
+        }
+    }
+    for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL != 0) {
+        for file in manifest.files_of(dir) {
+            lists.absent.push(manifest.path_of(dir, file));
+        }
+    }
+    lists.uncaptured.sort_by(|a, b| a.0.cmp(&b.0));
+    lists.absent.sort();
+    lists.unstable.sort();
+    lists
+}
+
+/// Directories that only lead to what the rules leave out are not ours to describe.
+fn is_recorded_dir(_manifest: &Manifest, dir: &crate::worktree::manifest::DirRec) -> bool {
+    dir.flags & crate::worktree::manifest::INSIDE_IGNORED == 0
+}
+
+fn uncaptured(
+    manifest: &Manifest,
+    dir: &crate::worktree::manifest::DirRec,
+    file: &crate::worktree::manifest::FileRec,
+) -> (Vec<u8>, Uncaptured) {
+    let path = manifest.path_of(dir, file);
+    let mut entry = Uncaptured::new(&path, file.kind.reason().unwrap_or_default());
+    if matches!(file.kind, Kind::TooLarge | Kind::FilteredClean) {
+        entry.bytes = Some(file.stamp.size);
+    }
+    (path, entry)
+}
+
+/// What most plain files, executables and directories have.
+pub fn usual_modes(manifest: &Manifest) -> [u32; 3] {
+    let mut counts: [BTreeMap<u32, usize>; 3] = Default::default();
+    for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0) {
+        *counts[2].entry(dir.stamp.permissions()).or_default() += 1;
+        for file in manifest.files_of(dir) {
+            if matches!(file.kind, Kind::File | Kind::FilteredClean) {
+                let class = usize::from(file.git_mode == 0o100_755);
+                *counts[class].entry(file.stamp.permissions()).or_default() += 1;
+            }
+        }
+    }
+    let mut usual = [0o644, 0o755, 0o755];
+    for (class, counts) in counts.iter().enumerate() {
+        // The most frequent; of two equally frequent the one that git would make, else the smaller.
+        let best = counts.iter().max_by_key(|(perm, count)| {
+            (**count, **perm == usual[class], std::cmp::Reverse(**perm))
+        });
+        if let Some((perm, _)) = best {
+            usual[class] = *perm;
+        }
+    }
+    usual
+}
+
+fn stats(manifest: &Manifest) -> Stats {
+    let mut stats = Stats::default();
+    for file in &manifest.files {
+        if matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
+            stats.files += 1;
+            stats.bytes += file.stamp.size;
+        }
+    }
+    stats
+}
+
+/// Fills the HEAD commits of nested repositories and submodules in, without starting anything.
+fn add_nested_heads(ctx: &Context<'_>, lists: &mut Lists) {
+    for (path, entry) in &mut lists.uncaptured {
+        if matches!(entry.reason.as_str(), "nested-repository" | "submodule") {
+            entry.head = ctx.repo.nested_head(path).map(|oid| oid.to_string());
+        }
+    }
+}
+
+/// The commits of a capture: index commit, state commit when one is needed, and the lists too long for the document.
+struct Commits<'a> {
+    sink: &'a dyn Sink,
+}
+
+impl Commits<'_> {
+    fn state(
+        &self,
+        capture: &Capture<'_>,
+        long: &[(&'static str, Vec<u8>)],
+    ) -> Result<Option<Oid>> {
+        let mut edits: Vec<(Vec<u8>, Option<Node>)> = Vec::new();
+        let mut add = |path: String, mode: u32, oid: Oid| {
+            edits.push((path.into_bytes(), Some(Node { mode, oid })));
+        };
+        let blob = |bytes: &[u8]| self.sink.put(ObjectKind::Blob, bytes);
+        for (name, bytes) in long {
+            add(format!("{}/{name}", part::LISTS), 0o100_644, blob(bytes)?);
+        }
+        if !capture.index.unmerged.is_empty() {
+            add(
+                part::UNMERGED.to_owned(),
+                0o100_644,
+                blob(&capture.index.unmerged)?,
+            );
+        }
+        if let Some(payload) = &capture.index.resolve_undo {
+            add(part::RESOLVE_UNDO.to_owned(), 0o100_644, blob(payload)?);
+        }
+        for oid in &capture.index.blobs {
+            add(
+                format!("{}/{oid}", part::BLOBS),
+                0o100_644,
+                Oid::from_str(oid)?,
+            );
+        }
+        for (name, bytes, mode) in &capture.operation.files {
+            let mode = if mode & 0o100 == 0 {
+                0o100_644
+            } else {
+                0o100_755
+            };
+            add(format!("{}/{name}", part::OPERATION), mode, blob(bytes)?);
+        }
+        if !capture.operation.refs.is_empty() {
+            let lines: String = capture
+                .operation
+                .refs
+                .iter()
+                .map(|(name, oid)| format!("{oid} {name}\n"))
+                .collect();
+            add(
+                part::OPERATION_REFS.to_owned(),
+                0o100_644,
+                blob(lines.as_bytes())?,
+            );
+        }
+        for (name, oid) in &capture.operation.trees {
+            let flat = name.replace('/', "-");
+            add(format!("{}/{flat}", part::TREES), tree::DIR_MODE, *oid);
+        }
+        if edits.is_empty() && capture.operation.commits.is_empty() {
+            return Ok(None);
+        }
+        let nothing = |_: Oid| Ok(Vec::new());
+        let mut put = |bytes: &[u8]| self.sink.put(ObjectKind::Tree, bytes);
+        let tree = tree::edit(&nothing, &mut put, None, &edits)?;
+        let bytes = encode_commit(
+            tree,
+            &capture.operation.commits,
+            FIXED_TIME,
+            "timewarp: state\n",
+        );
+        self.sink.put(ObjectKind::Commit, &bytes).map(Some)
+    }
+
+    fn index(&self, capture: &Capture<'_>, state: Option<Oid>) -> Result<Oid> {
+        let parents: Vec<Oid> = capture.head.oid.into_iter().chain(state).collect();
+        let bytes = encode_commit(
+            capture.index.tree_oid()?,
+            &parents,
+            FIXED_TIME,
+            "timewarp: index\n",
+        );
+        if let Some(known) = capture.known_index_commit
+            && known == hash(ObjectKind::Commit, &bytes)?
+        {
+            // The anchor's own: it holds the index tree, the state commit and what they name.
+            return Ok(known);
+        }
+        for tree in &capture.index_trees {
+            self.sink.put(ObjectKind::Tree, tree)?;
+        }
+        self.sink.put(ObjectKind::Commit, &bytes)
+    }
+}
+
+/// Takes a snapshot, backup or experiment: captures and records, again when a gc came in between.
+///
+/// # Errors
+/// Never an id for what is not wholly stored.
+pub fn make<'s>(
+    ctx: &Context<'_>,
+    store: &'s Store<'_>,
+    kind: IdKind,
+    wanted: &Wanted<'_>,
+    about: &dyn Fn(&Capture<'_>) -> Result<About>,
+) -> Result<Made<'s>> {
+    for _ in 0..TRIES {
+        let capture = capture(ctx, store, wanted)?;
+        let about = about(&capture)?;
+        if let Some(made) = record(ctx, store, kind, wanted, capture, about)? {
+            return Ok(made);
+        }
+        // Objects went away underneath: trust nothing that is cached.
+        crate::git::fs::remove_optional(&store.dir.file("cache"))?;
+    }
+    Err(Error::new(
+        Code::Io,
+        "objects keep disappearing while the snapshot is taken",
+    )
+    .hint("is 'git gc --prune=now' running in a loop? Run 'git fsck' and try again"))
+}
+
+/// Records a capture. `None` when objects that it reuses are gone: capture again.
+pub fn record<'s>(
+    ctx: &Context<'_>,
+    store: &'s Store<'_>,
+    kind: IdKind,
+    wanted: &Wanted<'_>,
+    mut capture: Capture<'s>,
+    about: About,
+) -> Result<Option<Made<'s>>> {
+    let durable = matches!(wanted.storing, Storing::Durable(_));
+    let writer = capture
+        .writer
+        .take()
+        .ok_or_else(|| Error::new(Code::Io, "a capture without a writer cannot be recorded"))?;
+    let commits = Commits {
+        sink: &Writing(&writer),
+    };
+    let mut lists = lists(&capture);
+    add_nested_heads(ctx, &mut lists);
+    lists.converted.clone_from(&about.converted);
+    let now = ctx.env.now();
+    let state = store.dir.state()?;
+    let mut record = new_record(ctx, store, &capture, &about, &state, now)?;
+    let long = record.set_lists(&lists);
+    let state_commit = commits.state(&capture, &long)?;
+    let index_commit = commits.index(&capture, state_commit)?;
+    let (id, commit) = loop {
+        let id = SnapshotId::generate(kind, now)?;
+        if store.refs.read(&names::snapshot_ref(&id))?.is_none() {
+            record.snapshot_id = id.to_string();
+            kind.word().clone_into(&mut record.kind);
+            break (id, ());
+        }
+    };
+    let () = commit;
+    record.seq = store.next_seq()?;
+    let counted = writer.count();
+    record.stats.new_objects = counted.0;
+    record.stats.new_bytes = counted.1;
+    let parents: Vec<Oid> = capture.head.oid.into_iter().chain([index_commit]).collect();
+    let bytes = encode_commit(
+        capture.tree,
+        &parents,
+        author_time(now),
+        &record.message(&about.title),
+    );
+    let commit = writer.put(ObjectKind::Commit, &bytes)?;
+    fail_point("record-objects");
+    let written = writer.finish()?;
+    fail_point("record-written");
+    let ref_name = names::snapshot_ref(&id);
+    let label = about.label.as_deref().map(names::label_ref);
+    if !create_refs(
+        store,
+        &capture,
+        &ref_name,
+        label.as_deref(),
+        commit,
+        durable,
+    )? {
+        release(written.pack)?;
+        return Ok(None);
+    }
+    fail_point("record-ref");
+    let loose = written.pack.is_none();
+    let again: Vec<Oid> = if loose {
+        written
+            .written
+            .iter()
+            .chain(&written.reused)
+            .copied()
+            .collect()
+    } else {
+        written.reused.clone()
+    };
+    store.objects.refresh();
+    let mut whole = again.iter().all(|oid| store.objects.contains(*oid));
+    if whole && !capture.anchored(ctx, store)? {
+        whole = capture.missing(store).is_empty() && store.objects.contains(index_commit);
+    }
+    if !whole {
+        let mut back = store.refs.transaction();
+        back.delete(&ref_name, Some(commit));
+        if let Some(label) = &label {
+            back.delete(label, Some(commit));
+        }
+        back.commit()?;
+        release(written.pack)?;
+        return Ok(None);
+    }
+    let kept = if durable {
+        written.pack
+    } else {
+        release(written.pack)?;
+        None
+    };
+    if wanted.include.is_empty() && wanted.exclude.is_empty() {
+        let changed = !capture.unchanged
+            || capture.anchor.is_none()
+            || capture.known_index_commit != Some(index_commit);
+        if changed {
+            store.dir.create()?;
+            let meta = capture.meta(&ref_name, commit, index_commit);
+            cache::save(&store.dir.file("cache"), &capture.manifest, &meta)?;
+        }
+    }
+    Ok(Some(Made {
+        id,
+        commit,
+        record,
+        capture,
+        kept,
+    }))
+}
+
+fn release(pack: Option<KeptPack>) -> Result<()> {
+    pack.map_or(Ok(()), KeptPack::release)
+}
+
+/// Makes the refs while the anchor stands; false when it does not any more.
+fn create_refs(
+    store: &Store<'_>,
+    capture: &Capture<'_>,
+    ref_name: &str,
+    label: Option<&str>,
+    commit: Oid,
+    durable: bool,
+) -> Result<bool> {
+    let mut transaction = store.refs.transaction();
+    if let Some((anchor, anchor_commit)) = &capture.anchor {
+        transaction.verify(anchor, *anchor_commit);
+    }
+    transaction.create(ref_name, commit);
+    if let Some(label) = label {
+        transaction.create(label, commit);
+    }
+    if durable {
+        transaction.durable();
+    }
+    match transaction.commit() {
+        Ok(()) => Ok(true),
+        Err(error) => match (&error.reason, &capture.anchor) {
+            (Reason::Changed { .. }, Some((anchor, _))) if error.name == *anchor => Ok(false),
+            (Reason::Exists { .. }, _) if Some(error.name.as_str()) == label => {
+                let name = names::title(&error.name);
+                Err(
+                    Error::new(Code::InvalidLabel, format!("label '{name}' is taken"))
+                        .hint(format!("run 'tw label --remove {name}' first")),
+                )
+            }
+            _ => Err(error.into()),
+        },
+    }
+}
+
+fn new_record(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    capture: &Capture<'_>,
+    about: &About,
+    state: &State,
+    now: Moment,
+) -> Result<SnapshotRecord> {
+    let mut record = SnapshotRecord::new("", "snapshot");
+    let [file, executable, directory] = usual_modes(&capture.manifest);
+    record.created_at = now.rfc3339();
+    record.session_id = about
+        .session_id
+        .clone()
+        .or_else(|| state.session_id.clone());
+    record.agent.clone_from(&about.agent);
+    record.worktree = ctx.repo.worktree_name();
+    record.workspace_root = ctx.repo.worktree_root().display().to_string();
+    record.trigger.clone_from(&about.trigger);
+    record.label.clone_from(&about.label);
+    record.initial_task_hint.clone_from(&about.task_hint);
+    record.exclude_globs.clone_from(&capture.exclude_globs);
+    record.env_fingerprint = super::fingerprint::fingerprint(ctx, store)?;
+    record.head = HeadRecord {
+        reference: capture.head.reference.clone(),
+        oid: capture.head.oid.map(|oid| oid.to_string()),
+        detached: capture.head.detached,
+        unborn: capture.head.unborn,
+    };
+    let kinds = operation::kinds(&capture.operation);
+    record.in_progress = (!kinds.is_empty()).then(|| kinds.join("+"));
+    record.index = IndexRecord::default();
+    for (path, mode) in &capture.index.intent_modes {
+        let path = stored_path(path);
+        record
+            .index
+            .intent_to_add_modes
+            .insert(path, format!("{mode:06o}"));
+    }
+    record.repository_id = store.ensure_repository_id()?;
+    record.taken_in = match state.mode {
+        Mode::Present => "present".into(),
+        Mode::Past => "past".into(),
+    };
+    record.default_modes = DefaultModes {
+        file: octal(file),
+        executable: octal(executable),
+        directory: octal(directory),
+    };
+    record.stats = stats(&capture.manifest);
+    record.interrupted = about.interrupted;
+    record.extra.clone_from(&about.extra);
+    Ok(record)
+}

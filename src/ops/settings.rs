@@ -1,0 +1,342 @@
+//! Settings: defaults, under the team's `.timewarp/config.toml`, under the user's `git config timewarp.*`.
+//!
+//! The team's file comes with the repository, from a stranger perhaps. Only keys count there that neither run a program nor
+//! weaken protection: `exclude` (shown as `team-exclude`, never for tracked files), `include` (never for secret-looking names) and
+//! larger retention. Everything else there is ignored with one warning.
+
+use serde_json::{Value, json};
+
+use crate::error::{Code, Error, Result};
+use crate::git::fs;
+use crate::git::repo::Repo;
+use crate::worktree::globs::is_secret_name;
+
+/// One key: name in `config.toml`, name in git config, what it does.
+pub struct Key {
+    /// As in `config.toml`.
+    pub name: &'static str,
+    /// As in git config.
+    pub git: &'static str,
+    /// One line for people.
+    pub description: &'static str,
+}
+
+/// Every key there is.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "exclude",
+        git: "timewarp.exclude",
+        description: "globs of untracked files to leave out of snapshots (git config: also of tracked ones)",
+    },
+    Key {
+        name: "include",
+        git: "timewarp.include",
+        description: "globs of ignored files to take into snapshots",
+    },
+    Key {
+        name: "default_excludes",
+        git: "timewarp.defaultExcludes",
+        description: "whether the built-in globs (node_modules/, target/, *.log, ...) leave untracked files out",
+    },
+    Key {
+        name: "max_file_size",
+        git: "timewarp.maxFileSize",
+        description: "untracked files over this size are listed, not captured",
+    },
+    Key {
+        name: "lock_timeout",
+        git: "timewarp.lockTimeout",
+        description: "seconds to wait for a lock",
+    },
+    Key {
+        name: "keep_days",
+        git: "timewarp.keepDays",
+        description: "snapshots younger than this many days are kept",
+    },
+    Key {
+        name: "keep_last",
+        git: "timewarp.keepLast",
+        description: "so many of the newest snapshots are kept, whatever their age",
+    },
+    Key {
+        name: "keep_backup_days",
+        git: "timewarp.keepBackupDays",
+        description: "backups and experiments younger than this many days are kept",
+    },
+    Key {
+        name: "experiment_limit",
+        git: "timewarp.experimentLimit",
+        description: "return --discard keeps no untracked files of the past over this total size",
+    },
+];
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// Built in.
+    Default,
+    /// `.timewarp/config.toml`.
+    Team,
+    /// git config, with the file where known.
+    Git(String),
+}
+
+/// Everything that can be set.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The user's own `exclude` globs.
+    pub exclude: Vec<String>,
+    /// The team's.
+    pub team_exclude: Vec<String>,
+    /// The user's own `include` globs.
+    pub include: Vec<String>,
+    /// The team's.
+    pub team_include: Vec<String>,
+    /// Built-in globs on.
+    pub default_excludes: bool,
+    /// Bytes.
+    pub max_file_size: u64,
+    /// How long to wait for a lock.
+    pub lock_timeout: std::time::Duration,
+    /// Days.
+    pub keep_days: u32,
+    /// Count.
+    pub keep_last: usize,
+    /// Days, for backups and experiments.
+    pub keep_backup_days: u32,
+    /// Bytes.
+    pub experiment_limit: u64,
+    /// Where each key's value comes from, by name.
+    pub origins: Vec<(&'static str, Origin)>,
+    /// What does not count where it stands.
+    pub warnings: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            exclude: Vec::new(),
+            team_exclude: Vec::new(),
+            include: Vec::new(),
+            team_include: Vec::new(),
+            default_excludes: true,
+            max_file_size: 100 << 20,
+            lock_timeout: std::time::Duration::from_secs(5),
+            keep_days: 14,
+            keep_last: 200,
+            keep_backup_days: 30,
+            experiment_limit: 2 << 30,
+            origins: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads all of them.
+    ///
+    /// # Errors
+    /// `INVALID_CONFIG`, naming key, value and where it stands, for the user's own; the team's only warn.
+    pub fn load(repo: &Repo) -> Result<Self> {
+        let mut settings = Self::default();
+        settings.load_team(repo)?;
+        settings.load_git(repo)?;
+        Ok(settings)
+    }
+
+    /// The value of a key as JSON.
+    pub fn value(&self, name: &str) -> Value {
+        match name {
+            "exclude" => json!([self.team_exclude.clone(), self.exclude.clone()].concat()),
+            "include" => json!([self.team_include.clone(), self.include.clone()].concat()),
+            "default_excludes" => json!(self.default_excludes),
+            "max_file_size" => json!(self.max_file_size),
+            "lock_timeout" => json!(self.lock_timeout.as_secs_f64()),
+            "keep_days" => json!(self.keep_days),
+            "keep_last" => json!(self.keep_last),
+            "keep_backup_days" => json!(self.keep_backup_days),
+            "experiment_limit" => json!(self.experiment_limit),
+            _ => Value::Null,
+        }
+    }
+
+    /// Where a key's value comes from.
+    pub fn origin(&self, name: &str) -> Origin {
+        let found = self.origins.iter().rev().find(|(known, _)| *known == name);
+        found.map_or(Origin::Default, |(_, origin)| origin.clone())
+    }
+
+    fn load_team(&mut self, repo: &Repo) -> Result<()> {
+        let dir = repo.worktree_root().join(".timewarp");
+        let path = dir.join("config.toml");
+        let is_plain =
+            |path: &std::path::Path| path.symlink_metadata().is_ok_and(|meta| !meta.is_symlink());
+        if !is_plain(&dir) || !is_plain(&path) {
+            return Ok(());
+        }
+        let Some(bytes) = fs::read_optional(&path)? else {
+            return Ok(());
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let table: toml::Table = match text.parse() {
+            Ok(table) => table,
+            Err(error) => {
+                let reason = error.message().to_owned();
+                self.warnings.push(format!(
+                    ".timewarp/config.toml is not valid TOML and is ignored: {reason}"
+                ));
+                return Ok(());
+            }
+        };
+        for (key, value) in &table {
+            self.team_key(key, value);
+        }
+        Ok(())
+    }
+
+    fn team_key(&mut self, key: &str, value: &toml::Value) {
+        let globs = || -> Option<Vec<String>> {
+            let list = value.as_array()?.iter();
+            list.map(|item| item.as_str().map(str::to_owned)).collect()
+        };
+        let number = || {
+            value
+                .as_integer()
+                .and_then(|number| u32::try_from(number).ok())
+        };
+        let counted = match key {
+            "exclude" => globs().map(|globs| {
+                self.team_exclude = globs;
+                "exclude"
+            }),
+            "include" => globs().map(|globs| {
+                let secret = |glob: &String| is_secret_name(last_part(glob).as_bytes());
+                let (refused, taken): (Vec<_>, Vec<_>) = globs.into_iter().partition(secret);
+                for glob in refused {
+                    self.warnings.push(format!(
+                        "include '{glob}' in .timewarp/config.toml names secrets and is ignored; set it with 'git config --add timewarp.include'"
+                    ));
+                }
+                self.team_include = taken;
+                "include"
+            }),
+            "keep_days" => number().filter(|days| *days >= self.keep_days).map(|days| {
+                self.keep_days = days;
+                "keep_days"
+            }),
+            "keep_last" => number().filter(|last| *last as usize >= self.keep_last).map(|last| {
+                self.keep_last = last as usize;
+                "keep_last"
+            }),
+            "keep_backup_days" => number().filter(|days| *days >= self.keep_backup_days).map(|days| {
+                self.keep_backup_days = days;
+                "keep_backup_days"
+            }),
+            _ => None,
+        };
+        match counted {
+            Some(name) => self.origins.push((name, Origin::Team)),
+            None => self.warnings.push(format!(
+                "'{key}' in .timewarp/config.toml does not count there (a repository may not weaken protection); use git config"
+            )),
+        }
+    }
+
+    fn load_git(&mut self, repo: &Repo) -> Result<()> {
+        for entry in repo.config_entries("timewarp.")? {
+            let wanted = entry.key.to_ascii_lowercase();
+            let Some(key) = KEYS
+                .iter()
+                .find(|key| key.git.eq_ignore_ascii_case(&wanted))
+            else {
+                continue;
+            };
+            let text = entry.text();
+            let invalid = |what: &str| {
+                Error::new(
+                    Code::InvalidConfig,
+                    format!("'{}' is set to '{text}', which is no {what}", key.git),
+                )
+                .hint(format!("git config --unset-all {}", key.git))
+            };
+            match key.name {
+                "exclude" => self.exclude.push(text.clone()),
+                "include" => self.include.push(text.clone()),
+                "default_excludes" => self.default_excludes = entry.bool()?,
+                "max_file_size" => {
+                    self.max_file_size = size(&text).ok_or_else(|| invalid("size"))?
+                }
+                "experiment_limit" => {
+                    self.experiment_limit = size(&text).ok_or_else(|| invalid("size"))?
+                }
+                "lock_timeout" => {
+                    let seconds = text
+                        .parse()
+                        .ok()
+                        .filter(|seconds| (0.0..=86_400.0).contains(seconds));
+                    let seconds = seconds.ok_or_else(|| invalid("number of seconds"))?;
+                    self.lock_timeout = std::time::Duration::from_secs_f64(seconds);
+                }
+                "keep_days" => {
+                    self.keep_days = text.parse().map_err(|_| invalid("number of days"))?
+                }
+                "keep_last" => self.keep_last = text.parse().map_err(|_| invalid("number"))?,
+                "keep_backup_days" => {
+                    self.keep_backup_days = text.parse().map_err(|_| invalid("number of days"))?;
+                }
+                _ => continue,
+            }
+            self.origins
+                .push((key.name, Origin::Git(format!("{:?}", entry.origin))));
+        }
+        Ok(())
+    }
+}
+
+fn last_part(glob: &str) -> &str {
+    let glob = glob.trim_end_matches('/');
+    glob.rsplit('/').next().unwrap_or(glob)
+}
+
+/// A size with `k`, `m`, `g` as git's config has them.
+pub fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (digits, factor) = match text.chars().last()?.to_ascii_lowercase() {
+        'k' => (&text[..text.len() - 1], 1 << 10),
+        'm' => (&text[..text.len() - 1], 1 << 20),
+        'g' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_git_s() {
+        assert_eq!(size("12"), Some(12));
+        assert_eq!(size("2k"), Some(2048));
+        assert_eq!(size("1G"), Some(1 << 30));
+        assert_eq!(size("x"), None);
+        assert_eq!(size(""), None);
+        assert_eq!(size("99999999999g"), None);
+    }
+
+    #[test]
+    fn the_team_may_not_weaken_protection() {
+        let mut settings = Settings::default();
+        let table: toml::Table = "keep_days = 3\nkeep_last = 500\nmax_file_size = 1\ninclude = ['.env', 'data.db']\nexclude = ['big/']"
+            .parse()
+            .expect("toml");
+        for (key, value) in &table {
+            settings.team_key(key, value);
+        }
+        assert_eq!((settings.keep_days, settings.keep_last), (14, 500));
+        assert_eq!(settings.team_include, ["data.db"]);
+        assert_eq!(settings.team_exclude, ["big/"]);
+        assert!(settings.exclude.is_empty());
+        assert_eq!(settings.warnings.len(), 3, "{:?}", settings.warnings);
+    }
+}

@@ -1,0 +1,297 @@
+//! Take, list, show: snapshots as users meet them.
+
+use super::Context;
+use super::address;
+use super::capture::Wanted;
+use super::outcome::{Listing, SnapshotView, Taken};
+use super::record::{About, make};
+use super::request::{List, ListKind, Take};
+use crate::env::Env;
+use crate::error::Result;
+use crate::progress::Silent;
+use crate::store::Store;
+use crate::store::address::valid_label;
+use crate::store::id::{IdKind, ShortNames, SnapshotId};
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::names;
+use crate::store::state::stored_path;
+use crate::store::stored::Stored;
+use crate::worktree::globs::is_secret_name;
+use std::path::Path;
+
+/// Takes a snapshot of the working tree.
+///
+/// # Errors
+/// `BUSY` during a swap, `INTERRUPTED` when a swap died and cannot be recovered by itself, `UNSAFE_WORKSPACE`,
+/// `INVALID_LABEL`, or whatever keeps a file from being captured. Never an id for less than the whole.
+pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
+    ctx.check_workspace(request.force)?;
+    if let Some(label) = &request.label {
+        valid_label(label)?;
+    }
+    let store = Store::open(&ctx.repo)?;
+    let mut notices = super::recover::recover_by_itself(ctx, &store)?;
+    let _lock = WorktreeLock::acquire(
+        store.dir.path(),
+        Hold::Shared,
+        "snapshot",
+        ctx.settings.lock_timeout,
+    )?;
+    take_locked(ctx, &store, request, &mut notices, false)
+}
+
+/// Takes a snapshot under a lock that the caller holds.
+pub fn take_locked(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    request: &Take,
+    notices: &mut Vec<String>,
+    interrupted: bool,
+) -> Result<Taken> {
+    if request.if_changed
+        && let Some(newest) = unchanged_since(ctx, store, request)?
+    {
+        return Ok(Taken {
+            snapshot: view(store, &newest)?,
+            fresh: false,
+            notices: std::mem::take(notices),
+        });
+    }
+    let wanted = Wanted {
+        include: &request.include,
+        exclude: &request.exclude,
+        ..Wanted::default()
+    };
+    let made = make(ctx, store, IdKind::Snapshot, &wanted, &|_| {
+        Ok(About {
+            title: request
+                .message
+                .clone()
+                .unwrap_or_else(|| request.trigger.clone()),
+            trigger: request.trigger.clone(),
+            label: request.label.clone(),
+            session_id: request.session.clone(),
+            agent: request.agent.clone(),
+            interrupted,
+            ..About::default()
+        })
+    })?;
+    for path in &made.record.unstable {
+        notices.push(format!(
+            "'{path}' kept changing while it was read; it was captured as read"
+        ));
+    }
+    notices.extend(secret_notice(store, &made.capture)?);
+    let stored = store.read(&made.id, made.commit)?;
+    Ok(Taken {
+        snapshot: view(store, &stored)?,
+        fresh: true,
+        notices: std::mem::take(notices),
+    })
+}
+
+/// The newest snapshot of this worktree, when tree, index, HEAD and operation are as it has them.
+fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Result<Option<Stored>> {
+    let Some(newest) = address::newest(ctx, store, IdKind::Snapshot)? else {
+        return Ok(None);
+    };
+    let wanted = Wanted {
+        storing: super::capture::Storing::No,
+        include: &request.include,
+        exclude: &request.exclude,
+        ..Wanted::default()
+    };
+    let seen = super::capture::capture(ctx, store, &wanted)?;
+    let side = store.index_side(&newest)?;
+    let head = &newest.record.head;
+    let same_head = newest.head == seen.head.oid && head.reference == seen.head.reference;
+    if seen.tree != newest.tree || side.tree != seen.index.tree_oid()? || !same_head {
+        return Ok(None);
+    }
+    // Permission bits, empty directories, index flags and operation files count as well.
+    let lists = store.lists(&newest)?;
+    let now = seen.lists();
+    let same_lists = lists.modes == now.modes
+        && lists.empty_dirs == now.empty_dirs
+        && lists.conflicts == now.conflicts
+        && lists.intent_to_add == now.intent_to_add
+        && lists.skip_worktree == now.skip_worktree
+        && lists.assume_unchanged == now.assume_unchanged;
+    let operation = store.operation(&newest)?;
+    let same_operation = crate::git::operation::equal(&operation, &seen.operation);
+    Ok((same_lists && same_operation).then_some(newest))
+}
+
+/// Says once per repository that files with secret-looking names are in the snapshot, with the line that leaves them out.
+fn secret_notice(
+    store: &Store<'_>,
+    capture: &super::capture::Capture<'_>,
+) -> Result<Option<String>> {
+    let told = store.common("told-secrets");
+    if told.exists() || capture.unchanged {
+        return Ok(None);
+    }
+    let manifest = &capture.manifest;
+    let untracked_secrets = manifest.entries().filter(|(_, file)| {
+        file.kind.in_tree()
+            && file.flags & crate::worktree::manifest::TRACKED == 0
+            && is_secret_name(manifest.bytes(file.name))
+    });
+    let index = capture.parsed_index.as_ref();
+    let found: Vec<String> = untracked_secrets
+        .map(|(dir, file)| manifest.path_of(dir, file))
+        .filter(|path| index.is_none_or(|index| !index.has_path(path)))
+        .map(|path| stored_path(&path))
+        .take(3)
+        .collect();
+    let Some(first) = found.first() else {
+        return Ok(None);
+    };
+    crate::git::fs::write_atomic(&told, b"", crate::git::fs::Durable::No)?;
+    Ok(Some(format!(
+        "the snapshot holds files with secret-looking names ('{}'); to leave them out: git config --add timewarp.exclude '{first}'",
+        found.join("', '")
+    )))
+}
+
+/// A stored snapshot as readers see it.
+pub fn view(store: &Store<'_>, stored: &Stored) -> Result<SnapshotView> {
+    let mut json = stored.json.clone();
+    let label_missing = json.get("label").is_none_or(serde_json::Value::is_null);
+    let labels = store.labels()?.remove(&stored.commit).unwrap_or_default();
+    if let (true, Some(label)) = (label_missing, labels.first()) {
+        json.insert("label".into(), label.clone().into());
+    } else if !label_missing
+        && !labels
+            .iter()
+            .any(|label| json.get("label").is_some_and(|known| known == label))
+    {
+        // The label was moved or taken away since.
+        let label = labels
+            .first()
+            .cloned()
+            .map_or(serde_json::Value::Null, Into::into);
+        json.insert("label".into(), label);
+    }
+    Ok(SnapshotView {
+        id: stored.id.to_string(),
+        kind: stored.id.kind().word().to_owned(),
+        commit: stored.commit,
+        tree: stored.tree,
+        title: stored.title.clone(),
+        json,
+        foreign: store.is_foreign(stored)?,
+    })
+}
+
+/// Lists snapshots, newest first.
+///
+/// # Errors
+/// None for a record that cannot be read: it is listed as invalid and hides no other.
+pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
+    let store = Store::open(&ctx.repo)?;
+    let kinds: &[IdKind] = match request.kind {
+        ListKind::Snapshot => &[IdKind::Snapshot],
+        ListKind::Backup => &[IdKind::Backup],
+        ListKind::Experiment => &[IdKind::Experiment],
+        ListKind::All => &IdKind::ALL,
+    };
+    let mut ids: Vec<SnapshotId> = Vec::new();
+    for kind in kinds {
+        ids.extend(store.ids(*kind)?);
+    }
+    ids.sort_by_key(|id| std::cmp::Reverse(id.time()));
+    let total = ids.len();
+    let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let short = ShortNames::new(names.iter().map(String::as_str));
+    let (stored, invalid) =
+        address::in_order(ctx, &store, &ids, request.limit, request.all_worktrees)?;
+    let mut snapshots = Vec::with_capacity(stored.len());
+    let mut unique_tail = Vec::with_capacity(stored.len());
+    let labels = store.labels()?;
+    let repository = store.repository_id()?;
+    for stored in stored {
+        let id = stored.id.to_string();
+        unique_tail.push(short.of(&id).len());
+        snapshots.push(listed(stored, &labels, repository.as_deref()));
+    }
+    Ok(Listing {
+        snapshots,
+        unique_tail,
+        invalid,
+        total,
+    })
+}
+
+fn listed(
+    stored: Stored,
+    labels: &std::collections::BTreeMap<crate::git::Oid, Vec<String>>,
+    repository: Option<&str>,
+) -> SnapshotView {
+    let mut json = stored.json;
+    let label = labels.get(&stored.commit).and_then(|labels| labels.first());
+    json.insert(
+        "label".into(),
+        label.cloned().map_or(serde_json::Value::Null, Into::into),
+    );
+    SnapshotView {
+        id: stored.id.to_string(),
+        kind: stored.id.kind().word().to_owned(),
+        commit: stored.commit,
+        tree: stored.tree,
+        title: stored.title,
+        json,
+        foreign: repository != Some(stored.record.repository_id.as_str()),
+    }
+}
+
+/// Shows one snapshot whole, long lists included.
+pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<SnapshotView> {
+    let store = Store::open(&ctx.repo)?;
+    let stored = address::resolve(ctx, &store, wanted)?;
+    let mut view = view(&store, &stored)?;
+    let mut whole = stored.record.clone();
+    let lists = store.lists(&stored)?;
+    whole.set_lists_whole(&lists);
+    if let Ok(serde_json::Value::Object(map)) = serde_json::to_value(&whole) {
+        let label = view.json.get("label").cloned();
+        for (key, value) in map {
+            view.json.insert(key, value);
+        }
+        if let Some(label) = label {
+            view.json.insert("label".into(), label);
+        }
+    }
+    Ok(view)
+}
+
+/// Ids and titles for shell completion: quick, and silent about anything wrong.
+pub fn ids_for_completion(start: &Path, env: &Env) -> Vec<(String, String)> {
+    let Ok(ctx) = Context::open(start, env, &Silent) else {
+        return Vec::new();
+    };
+    let request = List {
+        limit: Some(50),
+        kind: ListKind::All,
+        all_worktrees: true,
+    };
+    let listing = list(&ctx, &request);
+    let mut found: Vec<(String, String)> = listing
+        .map(|listing| {
+            listing
+                .snapshots
+                .into_iter()
+                .map(|view| (view.id, view.title))
+                .collect()
+        })
+        .unwrap_or_default();
+    if let Ok(store) = Store::open(&ctx.repo) {
+        let labels = store.refs.names(names::LABELS).unwrap_or_default();
+        found.extend(
+            labels
+                .iter()
+                .map(|name| (names::title(name), "label".to_owned())),
+        );
+    }
+    found
+}

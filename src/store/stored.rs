@@ -1,0 +1,282 @@
+//! Reading snapshot commits back: the record, its parents, its long lists, its operation files.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::Store;
+use super::id::{IdKind, SnapshotId};
+use super::names;
+use super::snapshot::{Lists, SnapshotRecord, split_message};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::operation::{OperationState, is_known_name, is_known_ref};
+use crate::git::tree::{self, Node};
+
+/// Names in the state commit's tree.
+pub mod part {
+    /// Long lists, one blob each.
+    pub const LISTS: &str = "lists";
+    /// Unmerged entries, as `git ls-files -u -z` prints them.
+    pub const UNMERGED: &str = "index/unmerged";
+    /// The resolve-undo extension's bytes.
+    pub const RESOLVE_UNDO: &str = "index/resolve-undo";
+    /// Blobs of conflict stages and resolve-undo, by id.
+    pub const BLOBS: &str = "index/blobs";
+    /// Operation files.
+    pub const OPERATION: &str = "operation/files";
+    /// Operation refs: `<id> <name>` lines.
+    pub const OPERATION_REFS: &str = "operation/refs";
+    /// Trees that operation files name.
+    pub const TREES: &str = "operation/trees";
+}
+
+/// A snapshot commit, read.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The id.
+    pub id: SnapshotId,
+    /// The commit.
+    pub commit: Oid,
+    /// The captured files.
+    pub tree: Oid,
+    /// The title.
+    pub title: String,
+    /// The record, typed.
+    pub record: SnapshotRecord,
+    /// The record as it stands, unknown fields included.
+    pub json: Map<String, Value>,
+    /// HEAD's commit, when it was born.
+    pub head: Option<Oid>,
+    /// The index commit.
+    pub index_commit: Oid,
+}
+
+/// The fields of a raw commit that matter here.
+#[derive(Debug, Clone)]
+pub struct RawCommit {
+    /// Its tree.
+    pub tree: Oid,
+    /// Its parents.
+    pub parents: Vec<Oid>,
+    /// Its message.
+    pub message: Vec<u8>,
+    /// Author time, seconds.
+    pub author_time: i64,
+}
+
+/// Parses a commit object.
+pub fn parse_commit(bytes: &[u8]) -> Option<RawCommit> {
+    let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
+    let header = std::str::from_utf8(&bytes[..end]).ok()?;
+    let mut tree = None;
+    let mut parents = Vec::new();
+    let mut author_time = 0;
+    for line in header.lines() {
+        if let Some(oid) = line.strip_prefix("tree ") {
+            tree = Oid::from_str(oid).ok();
+        } else if let Some(oid) = line.strip_prefix("parent ") {
+            parents.push(Oid::from_str(oid).ok()?);
+        } else if let Some(author) = line.strip_prefix("author ") {
+            let mut words = author.rsplit(' ');
+            words.next();
+            author_time = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        }
+    }
+    Some(RawCommit {
+        tree: tree?,
+        parents,
+        message: bytes[end + 2..].to_vec(),
+        author_time,
+    })
+}
+
+impl Store<'_> {
+    /// Reads a raw commit.
+    pub fn commit(&self, oid: Oid) -> Result<RawCommit> {
+        let bytes = self.objects.read_commit(oid)?;
+        parse_commit(&bytes).ok_or_else(|| {
+            Error::new(
+                Code::CorruptRecord,
+                format!("commit {oid} is not well formed"),
+            )
+        })
+    }
+
+    /// Reads a snapshot commit.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` or `NEWER_RECORD`, naming the id.
+    pub fn read(&self, id: &SnapshotId, commit: Oid) -> Result<Stored> {
+        let raw = self
+            .commit(commit)
+            .context(|| format!("cannot read '{id}'"))?;
+        let name = id.to_string();
+        let (title, record) = SnapshotRecord::from_message(&raw.message, &name)?;
+        let (_, body) = split_message(&raw.message, &name)?;
+        let json: Map<String, Value> = serde_json::from_slice(body)
+            .map_err(|error| corrupt(id, &format!("its record is no JSON object: {error}")))?;
+        if record.snapshot_id != name {
+            return Err(corrupt(
+                id,
+                &format!("its record says '{}'", record.snapshot_id),
+            ));
+        }
+        let expected = if record.head.unborn { 1 } else { 2 };
+        if raw.parents.len() != expected {
+            return Err(corrupt(id, "its commit has the wrong number of parents"));
+        }
+        let head = (!record.head.unborn).then(|| raw.parents[0]);
+        Ok(Stored {
+            id: *id,
+            commit,
+            tree: raw.tree,
+            title,
+            record,
+            json,
+            head,
+            index_commit: raw.parents[expected - 1],
+        })
+    }
+
+    /// Reads a snapshot by its id.
+    ///
+    /// # Errors
+    /// `SNAPSHOT_NOT_FOUND` when there is no such ref.
+    pub fn read_id(&self, id: &SnapshotId) -> Result<Stored> {
+        match self.refs.read(&names::snapshot_ref(id))? {
+            Some(commit) => self.read(id, commit),
+            None => Err(not_found(&id.to_string())),
+        }
+    }
+
+    /// The ids of a kind, newest first by name (the order within one second is told by `seq`).
+    pub fn ids(&self, kind: IdKind) -> Result<Vec<SnapshotId>> {
+        let refs = self.refs.names(names::prefix(kind))?;
+        let mut ids: Vec<_> = refs
+            .iter()
+            .filter_map(|name| names::parse_snapshot_ref(name))
+            .collect();
+        ids.sort_by_key(|id| std::cmp::Reverse(id.to_string()));
+        Ok(ids)
+    }
+
+    /// The index tree and the state commit of a snapshot.
+    pub fn index_side(&self, stored: &Stored) -> Result<IndexSide> {
+        let raw = self.commit(stored.index_commit)?;
+        let born = usize::from(stored.head.is_some());
+        let state = match raw.parents.get(born) {
+            None => None,
+            Some(state) => Some(self.commit(*state)?.tree),
+        };
+        Ok(IndexSide {
+            tree: raw.tree,
+            state,
+        })
+    }
+
+    /// A blob of the state commit's tree.
+    pub fn state_blob(&self, state: Option<Oid>, path: &str) -> Result<Option<Vec<u8>>> {
+        let Some(state) = state else { return Ok(None) };
+        let read = |oid| self.objects.read_tree(oid);
+        match tree::find(&read, state, path.as_bytes())? {
+            Some(Node { mode, oid }) if mode & 0o170_000 == 0o100_000 => {
+                Ok(Some(self.objects.read(oid)?.1))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The lists of a snapshot, whole.
+    pub fn lists(&self, stored: &Stored) -> Result<Lists> {
+        let mut state = None;
+        let read_list = |name: &str| {
+            let side = self.index_side(stored)?;
+            let blob = self.state_blob(side.state, &format!("{}/{name}", part::LISTS))?;
+            blob.ok_or_else(|| corrupt(&stored.id, &format!("its list '{name}' is missing")))
+        };
+        let lists = stored.record.lists(&read_list);
+        state.get_or_insert(());
+        lists.context(|| format!("cannot read '{}'", stored.id))
+    }
+
+    /// The operation files and refs of a snapshot.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` when anything but the closed list of names, as regular files, is there.
+    pub fn operation(&self, stored: &Stored) -> Result<OperationState> {
+        let side = self.index_side(stored)?;
+        let mut operation = OperationState::default();
+        let Some(state) = side.state else {
+            return Ok(operation);
+        };
+        let read = |oid| self.objects.read_tree(oid);
+        if let Some(dir) = tree::find(&read, state, part::OPERATION.as_bytes())? {
+            if !dir.is_dir() {
+                return Err(corrupt(&stored.id, "its operation files are no directory"));
+            }
+            for (path, node) in tree::flatten(&read, dir.oid)? {
+                let name = String::from_utf8(path)
+                    .ok()
+                    .filter(|name| is_known_name(name))
+                    .ok_or_else(|| {
+                        corrupt(&stored.id, "it holds an operation file of an unknown name")
+                    })?;
+                let perm = match node.mode {
+                    0o100_644 => 0o644,
+                    0o100_755 => 0o755,
+                    _ => return Err(corrupt(&stored.id, "an operation file is no regular file")),
+                };
+                operation
+                    .files
+                    .push((name, self.objects.read(node.oid)?.1, perm));
+            }
+        }
+        if let Some(refs) = self.state_blob(Some(state), part::OPERATION_REFS)? {
+            for line in String::from_utf8_lossy(&refs).lines() {
+                let (oid, name) = line.split_once(' ').unwrap_or_default();
+                let oid = Oid::from_str(oid).ok().filter(|_| is_known_ref(name));
+                let oid =
+                    oid.ok_or_else(|| corrupt(&stored.id, "it holds a ref of an unknown name"))?;
+                operation.refs.push((name.to_owned(), oid));
+            }
+        }
+        Ok(operation)
+    }
+
+    /// Everything, as readers see it.
+    pub fn is_foreign(&self, stored: &Stored) -> Result<bool> {
+        Ok(self.repository_id()?.as_deref() != Some(stored.record.repository_id.as_str()))
+    }
+
+    /// Labels by the commit they name.
+    pub fn labels(&self) -> Result<BTreeMap<Oid, Vec<String>>> {
+        let mut labels: BTreeMap<Oid, Vec<String>> = BTreeMap::new();
+        for (name, oid) in self.refs.list(names::LABELS)? {
+            labels.entry(oid).or_default().push(names::title(&name));
+        }
+        Ok(labels)
+    }
+}
+
+/// A snapshot's index commit, taken apart.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexSide {
+    /// The index as a tree.
+    pub tree: Oid,
+    /// The state commit's tree, when there is one.
+    pub state: Option<Oid>,
+}
+
+fn corrupt(id: &SnapshotId, what: &str) -> Error {
+    Error::new(Code::CorruptRecord, format!("'{id}' is damaged: {what}")).hint("run 'tw doctor'")
+}
+
+/// The error for an address that names nothing.
+pub fn not_found(address: &str) -> Error {
+    Error::new(
+        Code::SnapshotNotFound,
+        format!("snapshot '{address}' not found"),
+    )
+    .hint("run 'tw list' to see what there is")
+}

@@ -1,0 +1,142 @@
+//! The rules as the scan asks them: those on disk, and beside them those of another tree.
+//!
+//! In the past, a rule file edited there must not hide what was made there, and the present's rules must not hide what the
+//! past's let through: with two sides, a name is taken when either side takes it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::globs::Globs;
+use super::ignore::Globals;
+use super::manifest::Kind;
+use super::rules::{Decision, Inside, Reason, RulesDir};
+use super::scan::{Judge, Verdict};
+
+/// The ignore file of a directory on the other side.
+pub type LoadOther<'a> = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'a>;
+
+/// One or two sides of rules.
+pub struct Rules<'a> {
+    globals: Arc<Globals>,
+    globs: Arc<Globs>,
+    other: Option<Mutex<LoadOther<'a>>>,
+}
+
+/// The rules in one directory. A side that left the directory out is `None`: it takes nothing in it.
+#[derive(Debug, Clone)]
+pub struct Sides {
+    disk: Option<RulesDir>,
+    other: Option<RulesDir>,
+}
+
+/// What follows from a directory, per side.
+#[derive(Debug, Clone, Copy)]
+pub struct SidesInside {
+    disk: Option<Inside>,
+    other: Option<Inside>,
+}
+
+impl<'a> Rules<'a> {
+    /// The rules on disk, and those of another tree when `other` loads its ignore files.
+    pub fn new(globals: Arc<Globals>, globs: Arc<Globs>, other: Option<LoadOther<'a>>) -> Self {
+        Self {
+            globals,
+            globs,
+            other: other.map(Mutex::new),
+        }
+    }
+
+    fn load_other(&self, dir: &[u8]) -> Option<Vec<u8>> {
+        let mut load = self
+            .other
+            .as_ref()?
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        load(dir)
+    }
+
+    fn new_root(&self, ignore_file: Option<&[u8]>) -> RulesDir {
+        RulesDir::root(self.globals.clone(), self.globs.clone(), ignore_file)
+    }
+}
+
+fn kind_of(reason: Reason) -> Kind {
+    match reason {
+        Reason::DefaultExclude => Kind::DefaultExclude,
+        Reason::Exclude => Kind::UserExclude,
+        Reason::TeamExclude => Kind::TeamExclude,
+    }
+}
+
+impl Judge for Rules<'_> {
+    type Dir = Sides;
+    type Inside = SidesInside;
+
+    fn root(&self, ignore_file: Option<&[u8]>) -> Sides {
+        let other = self.other.is_some().then(|| {
+            let bytes = self.load_other(b"");
+            self.new_root(bytes.as_deref())
+        });
+        Sides {
+            disk: Some(self.new_root(ignore_file)),
+            other,
+        }
+    }
+
+    fn enter(
+        &self,
+        parent: &Sides,
+        path: &[u8],
+        inside: SidesInside,
+        ignore_file: Option<&[u8]>,
+    ) -> Sides {
+        let disk = parent
+            .disk
+            .as_ref()
+            .zip(inside.disk)
+            .map(|(rules, inside)| rules.descend(path, inside, ignore_file));
+        let other = parent
+            .other
+            .as_ref()
+            .zip(inside.other)
+            .map(|(rules, inside)| {
+                let bytes = self.load_other(path);
+                rules.descend(path, inside, bytes.as_deref())
+            });
+        Sides { disk, other }
+    }
+
+    fn is_for_some(&self, inside: &SidesInside) -> bool {
+        let ignored = |side: Option<Inside>| side.is_none_or(Inside::is_ignored);
+        ignored(inside.disk) && ignored(inside.other)
+    }
+
+    fn judge(&self, dir: &Sides, path: &[u8], is_dir: bool, tracked: bool) -> Verdict<SidesInside> {
+        let ask = |side: &Option<RulesDir>| {
+            side.as_ref()
+                .map(|rules| rules.judge(path, is_dir, tracked))
+        };
+        let (disk, other) = (ask(&dir.disk), ask(&dir.other));
+        let inside = |decision: Option<Decision>| match decision {
+            Some(Decision::Descend(inside)) => Some(inside),
+            _ => None,
+        };
+        if is_dir {
+            let inside = SidesInside {
+                disk: inside(disk),
+                other: inside(other),
+            };
+            if inside.disk.is_some() || inside.other.is_some() {
+                return Verdict::Enter(inside);
+            }
+        } else if disk == Some(Decision::Capture) || other == Some(Decision::Capture) {
+            return Verdict::Take;
+        }
+        let excluded = |decision: Option<Decision>| match decision {
+            Some(Decision::Excluded(reason)) => Some(kind_of(reason)),
+            _ => None,
+        };
+        excluded(disk)
+            .or(excluded(other))
+            .map_or(Verdict::Ignored, Verdict::Excluded)
+    }
+}
