@@ -6,6 +6,7 @@
 pub mod env;
 pub mod error;
 pub mod git;
+pub mod interrupt;
 pub mod ops;
 pub mod progress;
 pub mod store;

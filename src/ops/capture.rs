@@ -465,52 +465,15 @@ impl<'s> Taking<'_, 's, '_, '_> {
     }
 
     fn rules(&self) -> Result<(Arc<Globals>, Arc<Globs>, String)> {
-        let repo = &self.ctx.repo;
-        let settings = &self.ctx.settings;
-        let ignore_case = repo.ignore_case()?;
-        let info = read_optional(&repo.common_dir().join("info/exclude"))?.unwrap_or_default();
-        let global = match repo.excludes_file() {
-            Some(file) => read_optional(&file)?.unwrap_or_default(),
-            None => Vec::new(),
-        };
-        let sourced = |list: &[String], source: Source| -> Vec<(String, Source)> {
-            list.iter().map(|glob| (glob.clone(), source)).collect()
-        };
-        let globs = Globs::new(&GlobSettings {
-            use_defaults: settings.default_excludes,
-            ignore_case,
-            exclude: [
-                sourced(&settings.team_exclude, Source::Team),
-                sourced(&settings.exclude, Source::User),
-                sourced(self.wanted.exclude, Source::Flag),
-            ]
-            .concat(),
-            include: [
-                sourced(&settings.team_include, Source::Team),
-                sourced(&settings.include, Source::User),
-                sourced(self.wanted.include, Source::Flag),
-            ]
-            .concat(),
-        })?;
-        let mut text = Vec::new();
-        for part in [&info[..], &global, &globs.fingerprint()[..]] {
-            text.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            text.extend_from_slice(part);
-        }
-        text.extend_from_slice(&settings.max_file_size.to_le_bytes());
-        text.extend_from_slice(&[u8::from(ignore_case), u8::from(repo.file_mode()?)]);
+        let (globals, globs, mut text) =
+            rule_parts(self.ctx, self.wanted.include, self.wanted.exclude)?;
         text.extend_from_slice(self.wanted.other_rules.unwrap_or(no_oid()).as_bytes());
         for forced in &self.wanted.forced {
             text.extend_from_slice(forced);
             text.push(0);
         }
         let options = hash(ObjectKind::Blob, &text)?.to_string();
-        let globals = Globals {
-            info_exclude: PatternFile::parse(&info, b""),
-            excludes_file: PatternFile::parse(&global, b""),
-            ignore_case,
-        };
-        Ok((Arc::new(globals), Arc::new(globs), options))
+        Ok((globals, globs, options))
     }
 
     fn glob_names(&self) -> Vec<String> {
@@ -613,6 +576,54 @@ impl<'s> Taking<'_, 's, '_, '_> {
             record,
         })
     }
+}
+
+/// The rules that hold everywhere, and the text that tells one set of them from another.
+pub fn rule_parts(
+    ctx: &Context<'_>,
+    include: &[String],
+    exclude: &[String],
+) -> Result<(Arc<Globals>, Arc<Globs>, Vec<u8>)> {
+    let repo = &ctx.repo;
+    let settings = &ctx.settings;
+    let ignore_case = repo.ignore_case()?;
+    let info = read_optional(&repo.common_dir().join("info/exclude"))?.unwrap_or_default();
+    let global = match repo.excludes_file() {
+        Some(file) => read_optional(&file)?.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let sourced = |list: &[String], source: Source| -> Vec<(String, Source)> {
+        list.iter().map(|glob| (glob.clone(), source)).collect()
+    };
+    let globs = Globs::new(&GlobSettings {
+        use_defaults: settings.default_excludes,
+        ignore_case,
+        exclude: [
+            sourced(&settings.team_exclude, Source::Team),
+            sourced(&settings.exclude, Source::User),
+            sourced(exclude, Source::Flag),
+        ]
+        .concat(),
+        include: [
+            sourced(&settings.team_include, Source::Team),
+            sourced(&settings.include, Source::User),
+            sourced(include, Source::Flag),
+        ]
+        .concat(),
+    })?;
+    let mut text = Vec::new();
+    for part in [&info[..], &global, &globs.fingerprint()[..]] {
+        text.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        text.extend_from_slice(part);
+    }
+    text.extend_from_slice(&settings.max_file_size.to_le_bytes());
+    text.extend_from_slice(&[u8::from(ignore_case), u8::from(repo.file_mode()?)]);
+    let globals = Globals {
+        info_exclude: PatternFile::parse(&info, b""),
+        excludes_file: PatternFile::parse(&global, b""),
+        ignore_case,
+    };
+    Ok((Arc::new(globals), Arc::new(globs), text))
 }
 
 /// The bytes of the `.gitignore` of a directory in a tree.

@@ -4,12 +4,23 @@ pub mod address;
 pub mod capture;
 pub mod fingerprint;
 pub mod gitview;
+pub mod newindex;
+pub mod obstacles;
 pub mod outcome;
+pub mod prove;
 pub mod record;
 pub mod recover;
 pub mod request;
+pub mod restore;
+pub mod return_;
+pub mod secure;
 pub mod settings;
 pub mod snapshot;
+pub mod stayed;
+pub mod swap;
+pub mod travel;
+pub mod treerules;
+pub mod undo;
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,599 @@
-//! x
+//! Finish or undo a swap that died.
+//!
+//! `state.json` decides: when it carries the journal's swap id the swap is done and only cleaning is left. Before that, every
+//! journalled path is looked at: it is as the one side has it, as the other, or as somebody else left it. Mutating commands go on
+//! by themselves only when the last never happens. A temporary file goes only when its bytes are in the backup, the target or
+//! the rescue backup.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+
 use super::Context;
-use crate::error::Result;
+use super::capture::{Storing, Wanted, capture};
+use super::newindex::{IndexGoal, new_index};
+use super::outcome::{Changes, Recovered};
+use super::record::{About, record};
+use super::request::{Direction, Recover};
+use super::secure::Late;
+use super::swap::{
+    Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, install_index, look,
+    protected_dirs, rename_into,
+};
+use super::undo::{path_of, side_of};
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{Root, remove_optional, stamp_at};
+use crate::git::operation;
+use crate::git::path::{self, RepoPath};
+use crate::git::tree::{LINK_MODE, Node};
 use crate::store::Store;
-pub fn recover_by_itself(_c: &Context<'_>, _s: &Store<'_>) -> Result<Vec<String>> {
-    Ok(Vec::new())
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::lock::{GitLocks, Hold, Owner, WorktreeLock, remove_dead_locks};
+use crate::store::snapshot::parse_octal;
+use crate::store::state::Journal;
+use crate::store::stored::Stored;
+use crate::worktree::apply::{Apply, content_oid, temp_name};
+use crate::worktree::plan::Side;
+
+/// How a journalled path is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Before,
+    After,
+    Other,
+}
+
+/// What a look at every journalled path found.
+struct Survey {
+    /// Per entry, in order.
+    found: Vec<Found>,
+    /// Paths that neither side explains.
+    differing: Vec<Vec<u8>>,
+    /// Temporary files that are still there, and whether their bytes are known to be kept.
+    temps: Vec<(Vec<u8>, bool)>,
+}
+
+/// What a recovery did.
+pub struct Done {
+    /// `rolled-back`, `rolled-forward`, `cleaned`.
+    pub action: &'static str,
+    /// The rescue backup, when one was made.
+    pub rescue_id: Option<String>,
+    /// Paths touched.
+    pub changes: Changes,
+    /// Paths left as somebody else has them.
+    pub differing: Vec<Vec<u8>>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+fn node_of(root: &Root, full: &[u8]) -> Result<Option<(Node, u32)>> {
+    let (dir, name) = path::split(full);
+    let Ok(fd) = root.open_dir(dir) else {
+        return Ok(None);
+    };
+    let Some(stamp) = stamp_at(fd.as_fd(), name)? else {
+        return Ok(None);
+    };
+    let what = || format!("cannot read '{}'", path::display(full));
+    let mode = match (stamp.is_symlink(), stamp.is_file(), stamp.mode & 0o100) {
+        (true, _, _) => LINK_MODE,
+        (_, true, 0) => 0o100_644,
+        (_, true, _) => 0o100_755,
+        // A directory or something special: no side of a journal has that.
+        _ => 0,
+    };
+    let oid = content_oid(fd.as_fd(), name, &stamp).context(what)?;
+    let node = Node {
+        mode,
+        oid: oid.unwrap_or(Oid::ZERO_SHA1),
+    };
+    Ok(Some((node, stamp.permissions())))
+}
+
+fn survey(ctx: &Context<'_>, journal: &Journal) -> Result<Survey> {
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let trusted = ctx.repo.file_mode()?;
+    let mut survey = Survey {
+        found: Vec::new(),
+        differing: Vec::new(),
+        temps: Vec::new(),
+    };
+    for (nth, entry) in journal.entries.iter().enumerate() {
+        let full = path_of(&entry.path)?;
+        let before = entry.before.as_ref().map(side_of).transpose()?;
+        let after = entry.after.as_ref().map(side_of).transpose()?;
+        let disk = node_of(&root, &full)?;
+        let is = |side: Option<Side>| match (disk, side) {
+            (None, None) => true,
+            (Some((node, _)), Some(side)) => {
+                node.oid == side.node.oid
+                    && (node.mode == side.node.mode
+                        || (!trusted && node.mode != LINK_MODE && side.node.mode != LINK_MODE))
+            }
+            // A directory where a path is to be nothing: what is beneath is in the journal itself.
+            (Some((node, _)), None) => node.mode == 0 && node.oid == Oid::ZERO_SHA1,
+            (None, Some(_)) => false,
+        };
+        let perm_is = |side: Option<Side>| match (disk, side) {
+            (Some((_, perm)), Some(side)) => perm == side.perm,
+            _ => true,
+        };
+        let found = match (is(before), is(after)) {
+            (true, true) if !perm_is(before) && perm_is(after) => Found::After,
+            (true, _) => Found::Before,
+            (false, true) => Found::After,
+            (false, false) => Found::Other,
+        };
+        if found == Found::Other {
+            survey.differing.push(full.clone());
+        }
+        survey.found.push(found);
+        let dir = path::split(&full).0;
+        let temp = path::join(dir, &temp_name(&journal.swap_id, nth));
+        for temp in [temp.clone(), [&temp[..], b"~"].concat()] {
+            if let Some((node, _)) = node_of(&root, &temp)? {
+                let kept = [before, after]
+                    .iter()
+                    .flatten()
+                    .any(|side| side.node.oid == node.oid);
+                // A file that was being written when the process died is a beginning of the target.
+                survey.temps.push((temp, kept));
+            }
+        }
+    }
+    Ok(survey)
+}
+
+/// Refuses to look at a working tree that a dead swap left half-way.
+///
+/// # Errors
+/// `INTERRUPTED`.
+pub fn refuse_interrupted(store: &Store<'_>) -> Result<()> {
+    if !store.dir.has_journal() {
+        return Ok(());
+    }
+    match store.dir.journal()? {
+        Some(journal) if store.dir.state()?.swap_id.as_ref() != Some(&journal.swap_id) => {
+            Err(interrupted(&journal, &[]))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
+    let mut error = Error::new(
+        Code::Interrupted,
+        format!(
+            "a {} was interrupted ({})",
+            journal.operation, journal.started_at
+        ),
+    )
+    .detail("operation", journal.operation.clone())
+    .detail("swap_id", journal.swap_id.clone());
+    if !differing.is_empty() {
+        let paths: Vec<String> = differing
+            .iter()
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect();
+        error = Error::new(
+            Code::Interrupted,
+            format!(
+                "a {} was interrupted ({}) and {} changed since, '{}' for one",
+                journal.operation,
+                journal.started_at,
+                if paths.len() == 1 {
+                    "1 path".to_owned()
+                } else {
+                    format!("{} paths", paths.len())
+                },
+                path::display(differing.first().map(Vec::as_slice).unwrap_or_default())
+            ),
+        )
+        .detail("operation", journal.operation.clone())
+        .detail("swap_id", journal.swap_id.clone())
+        .detail("paths", paths);
+    }
+    error.hint("run 'tw recover'")
+}
+
+/// What a mutating command does first, without a lock of its own.
+pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+    if !store.dir.has_journal() {
+        return Ok(Vec::new());
+    }
+    let lock = WorktreeLock::acquire(
+        store.dir.path(),
+        Hold::Exclusive,
+        "recover",
+        ctx.settings.lock_timeout,
+    )?;
+    let notices = recover_locked(ctx, store)?;
+    drop(lock);
+    Ok(notices)
+}
+
+/// What a mutating command does first, under the exclusive lock: a dead swap is finished or undone when nothing is in doubt.
+///
+/// # Errors
+/// `INTERRUPTED` with the paths when something is.
+pub fn recover_locked(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+    if !store.dir.has_journal() {
+        return Ok(Vec::new());
+    }
+    let Some(journal) = store.dir.journal()? else {
+        return Ok(Vec::new());
+    };
+    if is_committed(store, &journal)? {
+        clean(ctx, store, &journal)?;
+        return Ok(vec![format!(
+            "cleaned up after an interrupted {}",
+            journal.operation
+        )]);
+    }
+    if journal.extra.contains_key("verify_failed") {
+        return Err(interrupted(&journal, &[]));
+    }
+    let survey = survey(ctx, &journal)?;
+    if !survey.differing.is_empty() {
+        return Err(interrupted(&journal, &survey.differing));
+    }
+    let done = carry_on(ctx, store, &journal, survey, Direction::Auto)?;
+    let mut notices = done.notices;
+    let how = if done.action == "rolled-back" {
+        "undone"
+    } else {
+        "finished"
+    };
+    notices.insert(0, format!("an interrupted {} was {how}", journal.operation));
+    Ok(notices)
+}
+
+fn is_committed(store: &Store<'_>, journal: &Journal) -> Result<bool> {
+    Ok(store.dir.state()?.swap_id.as_ref() == Some(&journal.swap_id))
+}
+
+fn clean(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<()> {
+    finish(store, journal)?;
+    remove_leftovers(ctx, store)
+}
+
+fn remove_leftovers(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+    remove_dead_locks(ctx.repo.git_dir())?;
+    let alive = |pid: u32, start: u64| crate::git::fs::process_is_alive(pid, start);
+    store.objects.clear_dead_keeps(&alive)?;
+    Ok(())
+}
+
+/// `tw recover`.
+///
+/// # Errors
+/// What stands against it, with the journal still there.
+pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
+    let store = Store::open(&ctx.repo)?;
+    let nothing = |notices: Vec<String>| Recovered {
+        action: "nothing",
+        operation: None,
+        rescue_id: None,
+        differing: Vec::new(),
+        changes: Changes::default(),
+        notices,
+    };
+    if !store.dir.has_journal() {
+        if store.dir.path().exists() {
+            let lock = WorktreeLock::acquire(
+                store.dir.path(),
+                Hold::Exclusive,
+                "recover",
+                ctx.settings.lock_timeout,
+            )?;
+            if !store.dir.has_journal() {
+                remove_leftovers(ctx, &store)?;
+            }
+            drop(lock);
+        }
+        return Ok(nothing(Vec::new()));
+    }
+    let lock = WorktreeLock::acquire(
+        store.dir.path(),
+        Hold::Exclusive,
+        "recover",
+        ctx.settings.lock_timeout,
+    )?;
+    let Some(journal) = store.dir.journal()? else {
+        return Ok(nothing(Vec::new()));
+    };
+    let operation = Some(journal.operation.clone());
+    if is_committed(&store, &journal)? {
+        clean(ctx, &store, &journal)?;
+        return Ok(Recovered {
+            action: "cleaned",
+            operation,
+            ..nothing(Vec::new())
+        });
+    }
+    let survey = survey(ctx, &journal)?;
+    if !survey.differing.is_empty() && !request.yes {
+        return Ok(Recovered {
+            action: "undecided",
+            operation,
+            differing: survey.differing.into_iter().map(RepoPath::new).collect(),
+            ..nothing(Vec::new())
+        });
+    }
+    let done = carry_on(ctx, &store, &journal, survey, request.direction)?;
+    drop(lock);
+    Ok(Recovered {
+        action: done.action,
+        operation,
+        rescue_id: done.rescue_id,
+        differing: done.differing.into_iter().map(RepoPath::new).collect(),
+        changes: done.changes,
+        notices: done.notices,
+    })
+}
+
+/// Undoes a swap that failed in this very process; its locks are held.
+pub fn roll_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<Done> {
+    let survey = survey(ctx, journal)?;
+    let forward = false;
+    let done = put_right(ctx, store, journal, &survey, forward, Rescue::WhenNeeded)?;
+    put_git_back(ctx, store, journal)?;
+    store.dir.remove_journal()?;
+    Ok(done)
+}
+
+/// Undoes or finishes a swap of a dead process.
+fn carry_on(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    journal: &Journal,
+    survey: Survey,
+    direction: Direction,
+) -> Result<Done> {
+    let finished_return =
+        journal.operation == "return" && survey.found.iter().all(|found| *found == Found::After);
+    let all_after = finished_return && !journal.extra.contains_key("verify_failed");
+    let forward = match direction {
+        Direction::Forward => true,
+        Direction::Back => false,
+        Direction::Auto => all_after,
+    };
+    let guard = crate::interrupt::defer();
+    remove_dead_locks(ctx.repo.git_dir())?;
+    let owner = Owner::this_process(&format!("recover-{}", journal.swap_id));
+    let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
+    let mut done = put_right(ctx, store, journal, &survey, forward, Rescue::Always)?;
+    fail_point("recover-files");
+    if forward {
+        put_git_forward(ctx, store, journal)?;
+        fail_point("recover-git");
+        store.dir.write_state(&journal.state_after)?;
+        finish(store, journal)?;
+        done.action = "rolled-forward";
+    } else {
+        done.notices.extend(put_git_back(ctx, store, journal)?);
+        fail_point("recover-git");
+        store.dir.remove_journal()?;
+    }
+    done.differing = survey.differing;
+    locks.release()?;
+    drop(guard);
+    remove_leftovers(ctx, store)?;
+    Ok(done)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rescue {
+    Always,
+    WhenNeeded,
+}
+
+/// Puts every journalled path on one side; what neither side explains stays.
+fn put_right(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    journal: &Journal,
+    survey: &Survey,
+    forward: bool,
+    rescue: Rescue,
+) -> Result<Done> {
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let mut paths: Vec<(Vec<u8>, Option<Side>)> = Vec::new();
+    let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for (entry, found) in journal.entries.iter().zip(&survey.found) {
+        let full = path_of(&entry.path)?;
+        let stamp = root.stamp(&full).ok().flatten();
+        if stamp.is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
+            forced.insert(full.clone());
+        }
+        let side = if forward { &entry.after } else { &entry.before };
+        if *found != Found::Other {
+            paths.push((full, side.as_ref().map(side_of).transpose()?));
+        }
+    }
+    forced.extend(survey.temps.iter().map(|(temp, _)| temp.clone()));
+    let mut dirs = Vec::new();
+    for dir in &journal.dirs {
+        let side = if forward { &dir.after } else { &dir.before };
+        dirs.push((
+            path_of(&dir.path)?,
+            side.as_deref().map(parse_octal).transpose()?,
+        ));
+    }
+    let goal = Goal {
+        operation: "recover",
+        reverses: None,
+        aim: Aim::Paths {
+            paths: &paths,
+            dirs: &dirs,
+        },
+        target: None,
+        index: IndexGoal::Stay,
+        head: HeadGoal::Stay,
+        operation_files: OperationGoal::Stay,
+        saves_as: IdKind::Backup,
+        title: format!("rescue: what an interrupted {} left", journal.operation),
+        extra: Default::default(),
+        forced,
+        other_rules: None,
+        before_hashing: None,
+        logging: Logging::NewLevel,
+        way_out: &["move these paths away and run 'tw recover' again"],
+    };
+    let needed = !survey.differing.is_empty() || survey.temps.iter().any(|(_, kept)| !kept);
+    let saving = needed || rescue == Rescue::Always;
+    let storing = if saving {
+        Storing::Durable(journal.swap_id.clone())
+    } else {
+        Storing::No
+    };
+    let mut looked = look(ctx, store, &goal, &storing)?;
+    let mut rescue_id = None;
+    let mut kept = None;
+    if saving {
+        let wanted = Wanted {
+            storing,
+            ..Wanted::default()
+        };
+        let about = About {
+            title: goal.title.clone(),
+            trigger: "recover".into(),
+            interrupted: true,
+            ..About::default()
+        };
+        let made = record(ctx, store, IdKind::Backup, &wanted, looked.capture, about)?.ok_or_else(
+            || Error::new(Code::Io, "a gc ran meanwhile").hint("run 'tw recover' again"),
+        )?;
+        rescue_id = Some(made.id.to_string());
+        kept = made.kept;
+        looked.capture = made.capture;
+    }
+    for (temp, _) in &survey.temps {
+        let (dir, name) = path::split(temp);
+        if let Ok(fd) = root.open_dir(dir) {
+            use std::os::unix::ffi::OsStrExt;
+            let name = std::ffi::OsStr::from_bytes(name);
+            match rustix::fs::unlinkat(&fd, name, rustix::fs::AtFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(errno) => {
+                    return Err(errno)
+                        .context(|| format!("cannot remove '{}'", path::display(temp)));
+                }
+            }
+        }
+    }
+    let manifest = &looked.capture.manifest;
+    let expected = |path: &[u8]| expected_in(manifest, path);
+    let copy = |oid, out: &mut dyn std::io::Write| store.objects.copy_blob(oid, out);
+    let mut scratch = journal.clone();
+    let commit = current_commit(store, &journal.backup_id)?;
+    let mut late = Late::new(store, &mut scratch, commit);
+    Apply {
+        root: &root,
+        tag: &format!("{}-r", journal.swap_id),
+        copy_blob: &copy,
+        expected: &expected,
+        securing: &mut late,
+        protected: &protected_dirs(ctx),
+        progress: ctx.progress,
+    }
+    .run(&looked.plan)?;
+    if let Some(kept) = kept {
+        kept.release()?;
+    }
+    Ok(Done {
+        action: "rolled-back",
+        rescue_id,
+        changes: changes(&looked.plan),
+        differing: Vec::new(),
+        notices: Vec::new(),
+    })
+}
+
+fn stored_by_id(store: &Store<'_>, id: &str) -> Result<Stored> {
+    let id = SnapshotId::parse(id).ok_or_else(|| {
+        Error::new(
+            Code::CorruptRecord,
+            format!("the journal names '{id}', which is no id"),
+        )
+    })?;
+    store.read_id(&id)
+}
+
+fn current_commit(store: &Store<'_>, id: &str) -> Result<Oid> {
+    Ok(stored_by_id(store, id)?.commit)
+}
+
+/// Index, HEAD and operation files as they were before the swap.
+fn put_git_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<Vec<String>> {
+    let mut notices = Vec::new();
+    let kept = store.dir.file("index.before");
+    if journal.swaps_index {
+        if kept.exists() {
+            rename_into(&kept, &ctx.repo.index_path())?;
+        }
+        remove_optional(&kept)?;
+        remove_optional(&store.dir.file("index.after"))?;
+    }
+    if let Some((before, after)) = &journal.head {
+        let now = ctx.repo.raw_head()?;
+        if now == *after {
+            ctx.repo.write_raw_head(before)?;
+        } else if now != *before {
+            notices.push("HEAD was changed since and stays as it is".to_owned());
+        }
+    }
+    if journal.swaps_operation {
+        let saved = stored_by_id(store, &journal.backup_id)?;
+        operation::restore(&ctx.repo, &store.operation(&saved)?)?;
+    }
+    Ok(notices)
+}
+
+/// Index, HEAD and operation files as the swap would have left them.
+fn put_git_forward(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<()> {
+    let target = journal
+        .target_id
+        .as_deref()
+        .map(|id| stored_by_id(store, id))
+        .transpose()?;
+    if journal.swaps_index {
+        let target = target
+            .as_ref()
+            .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal names no target"))?;
+        let lists = store.lists(target)?;
+        let wanted = Wanted {
+            storing: Storing::No,
+            whole_index: true,
+            ..Wanted::default()
+        };
+        let seen = capture(ctx, store, &wanted)?;
+        let goal = IndexGoal::Snapshot {
+            stored: target,
+            lists: &lists,
+        };
+        let index = new_index(
+            ctx,
+            store,
+            &seen,
+            &goal,
+            &Default::default(),
+            &Default::default(),
+        )?;
+        install_index(ctx, store, &index.write_bytes())?;
+    }
+    if let Some((_, after)) = &journal.head {
+        ctx.repo.write_raw_head(after)?;
+    }
+    if let (true, Some(target)) = (journal.swaps_operation, &target) {
+        let state = if journal.operation == "travel" {
+            super::travel::past_operation(store, target)?.0
+        } else {
+            store.operation(target)?
+        };
+        operation::restore(&ctx.repo, &state)?;
+    }
+    Ok(())
 }

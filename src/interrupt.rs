@@ -1,0 +1,82 @@
+//! Ctrl-C: ends `tw` with exit code 130, but never in the middle of a swap.
+//!
+//! [`watch`] is called once, by `cli`. An operation that must not be cut holds a [`Deferred`] from [`defer`]: the first
+//! Ctrl-C then only leaves a mark, the second one kills. Before and after, the first one kills at once. Nothing here
+//! knows what a swap is; recovery from a kill is `ops`'s.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use signal_hook::consts::SIGINT;
+
+/// The exit code of an interrupted command: 128 and the number of SIGINT.
+pub const EXIT_CODE: u8 = 130;
+
+/// True while the next Ctrl-C kills at once.
+static KILLS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// Installs the handler. Without it, or where it cannot be installed, the system's own handling of SIGINT stays.
+pub fn watch() {
+    let kills = kills();
+    // Order matters: the shutdown looks at the flag before the second action sets it, so that the first Ctrl-C inside a
+    // deferral only sets it and the second one finds it set.
+    let _ = signal_hook::flag::register_conditional_shutdown(
+        SIGINT,
+        i32::from(EXIT_CODE),
+        Arc::clone(kills),
+    );
+    let _ = signal_hook::flag::register(SIGINT, Arc::clone(kills));
+}
+
+/// Holds the first Ctrl-C back until the value is dropped.
+pub fn defer() -> Deferred {
+    kills().store(false, Ordering::SeqCst);
+    Deferred(())
+}
+
+/// True when a Ctrl-C came while one was deferred.
+pub fn requested() -> bool {
+    REQUESTED.load(Ordering::SeqCst)
+}
+
+/// While it lives, the first Ctrl-C waits. See [`defer`].
+#[derive(Debug)]
+#[must_use = "Ctrl-C kills again as soon as this is dropped"]
+pub struct Deferred(());
+
+impl Deferred {
+    /// True when a Ctrl-C is waiting.
+    pub fn requested(&self) -> bool {
+        kills().load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Deferred {
+    fn drop(&mut self) {
+        if kills().swap(true, Ordering::SeqCst) {
+            REQUESTED.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+fn kills() -> &'static Arc<AtomicBool> {
+    KILLS.get_or_init(|| Arc::new(AtomicBool::new(true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deferred_interrupt_is_remembered_and_does_not_kill() {
+        watch();
+        let deferred = defer();
+        assert!(!deferred.requested());
+        signal_hook::low_level::raise(SIGINT).expect("SIGINT can be raised");
+        assert!(deferred.requested());
+        assert!(!requested());
+        drop(deferred);
+        assert!(requested());
+    }
+}

@@ -1,0 +1,321 @@
+//! The index that a swap puts in place: a snapshot's entries, flags and stages, with fresh stat data.
+//!
+//! It is made from the index that is there, changed where the two trees differ. Stat data is kept where nothing moved, taken afresh
+//! for what the swap wrote and for what git held for clean, and dropped where the file's raw bytes are not the entry's, so that
+//! git looks for itself: an entry that git would have called racy must never come out looking clean.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt;
+
+use super::Context;
+use super::capture::Capture;
+use super::gitview::is_stat_clean;
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::index::{Builder, Entry, Flags, Index, Stat};
+use crate::git::tree::{self, Node};
+use crate::store::Store;
+use crate::store::snapshot::Lists;
+use crate::store::stored::{Stored, part};
+use crate::worktree::apply::Applied;
+use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::plan::Plan;
+
+/// What becomes of the index.
+pub enum IndexGoal<'a> {
+    /// It stays.
+    Stay,
+    /// A snapshot's.
+    Snapshot {
+        /// Whose.
+        stored: &'a Stored,
+        /// Its lists.
+        lists: &'a Lists,
+    },
+}
+
+/// Paths that git holds for clean although their raw bytes are not the entry's: filters, line ends.
+pub fn converted_paths(ctx: &Context<'_>, capture: &Capture<'_>) -> Vec<Vec<u8>> {
+    let Some(index) = &capture.parsed_index else {
+        return Vec::new();
+    };
+    if !may_convert(ctx, &capture.manifest) {
+        return Vec::new();
+    }
+    let mut converted = Vec::new();
+    for (path, entry) in index.iter().filter(|(_, entry)| entry.stage == 0) {
+        if let Some(file) = capture.manifest.file(path)
+            && file.kind == Kind::File
+            && file.oid != entry.oid
+            && is_stat_clean(entry, index, &file.stamp)
+        {
+            converted.push(path.to_vec());
+        }
+    }
+    converted
+}
+
+fn may_convert(ctx: &Context<'_>, manifest: &Manifest) -> bool {
+    let config = ctx.repo.autocrlf().is_some() || ctx.repo.eol().is_some();
+    let global = ctx.repo.attributes_file().is_some_and(|file| file.exists())
+        || ctx.repo.common_dir().join("info/attributes").exists()
+        || std::path::Path::new("/etc/gitattributes").exists();
+    config
+        || global
+        || manifest
+            .files
+            .iter()
+            .any(|file| manifest.bytes(file.name) == b".gitattributes")
+}
+
+/// Makes the index.
+pub fn new_index(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    capture: &Capture<'_>,
+    goal: &IndexGoal<'_>,
+    applied: &Applied,
+    plan: &Plan,
+) -> Result<Index> {
+    let IndexGoal::Snapshot { stored, lists } = goal else {
+        return Err(Error::new(Code::Io, "no index is asked for"));
+    };
+    let current = capture
+        .parsed_index
+        .as_ref()
+        .ok_or_else(|| Error::new(Code::Io, "the index was not read"))?;
+    let making = Making {
+        ctx,
+        store,
+        capture,
+        current,
+        lists,
+        written: plan
+            .entries
+            .iter()
+            .filter_map(|entry| Some((entry.path.as_slice(), entry.after?.node)))
+            .collect(),
+        removed: plan
+            .entries
+            .iter()
+            .filter(|entry| entry.after.is_none())
+            .map(|entry| entry.path.as_slice())
+            .collect(),
+        converted: lists.converted.iter().map(Vec::as_slice).collect(),
+    };
+    let _ = applied;
+    making.make(stored)
+}
+
+struct Making<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store<'a>,
+    capture: &'a Capture<'a>,
+    current: &'a Index,
+    lists: &'a Lists,
+    written: BTreeMap<&'a [u8], Node>,
+    removed: BTreeSet<&'a [u8]>,
+    converted: BTreeSet<&'a [u8]>,
+}
+
+impl Making<'_> {
+    fn make(&self, stored: &Stored) -> Result<Index> {
+        let side = self.store.index_side(stored)?;
+        let current_tree = self.capture.index.tree_oid()?;
+        let trees: BTreeMap<Oid, &Vec<u8>> = BTreeMap::new();
+        let read = |oid: Oid| match trees.get(&oid) {
+            Some(bytes) => Ok((*bytes).clone()),
+            None => self.store.objects.read_tree(oid),
+        };
+        let changes = tree::diff(&read, Some(current_tree), Some(side.tree))?;
+        let changed: BTreeMap<&[u8], Option<Node>> = changes
+            .iter()
+            .map(|change| (change.path.as_slice(), change.new))
+            .collect();
+        let set = |list: &[Vec<u8>]| -> BTreeSet<Vec<u8>> { list.iter().cloned().collect() };
+        let conflicts = set(&self.lists.conflicts);
+        let intent = set(&self.lists.intent_to_add);
+        let skip = set(&self.lists.skip_worktree);
+        let assume = set(&self.lists.assume_unchanged);
+        let flags = |path: &[u8]| {
+            let mut flags = Flags::empty();
+            if skip.contains(path) {
+                flags = flags | Flags::SKIP_WORKTREE;
+            }
+            if assume.contains(path) {
+                flags = flags | Flags::ASSUME_VALID;
+            }
+            flags
+        };
+        let mut builder = Builder::new();
+        builder.reserve(self.current.len());
+        for (path, entry) in self.current.iter() {
+            let merged = entry.stage == 0 && !entry.flags.contains(Flags::INTENT_TO_ADD);
+            if !merged
+                || changed.contains_key(path)
+                || conflicts.contains(path)
+                || intent.contains(path)
+            {
+                continue;
+            }
+            let mut entry = entry.clone();
+            entry.flags = flags(path);
+            entry.stat = self.stat_of_unchanged(path, &entry);
+            builder.push(path, entry)?;
+        }
+        let mut fresh: BTreeMap<Vec<u8>, Node> = BTreeMap::new();
+        for (path, node) in &changed {
+            if let Some(node) = node {
+                fresh.insert(path.to_vec(), *node);
+            }
+        }
+        // The tree has HEAD's entries for paths that are unmerged or only intended now; those may be merged in the target.
+        for path in self
+            .capture
+            .index
+            .conflicts
+            .iter()
+            .chain(&self.capture.index.intent_to_add)
+        {
+            if !changed.contains_key(path.as_slice())
+                && let Some(node) = tree::find(&read, side.tree, path)?
+                && !node.is_dir()
+            {
+                fresh.insert(path.clone(), node);
+            }
+        }
+        for (path, node) in fresh {
+            if conflicts.contains(&path) || intent.contains(&path) {
+                continue;
+            }
+            let mut entry = Entry::new(node.mode, node.oid);
+            entry.flags = flags(&path);
+            entry.stat = self.fresh_stat(&path, node);
+            builder.push(&path, entry)?;
+        }
+        self.push_intents(&mut builder, stored, &flags)?;
+        self.push_stages(&mut builder, side.state)?;
+        let undo = self.store.state_blob(side.state, part::RESOLVE_UNDO)?;
+        builder.set_resolve_undo(undo);
+        if changes.is_empty()
+            && conflicts.is_empty()
+            && self.capture.index.conflicts.is_empty()
+            && intent.is_empty()
+            && self.capture.index.intent_to_add.is_empty()
+        {
+            builder.set_cache_tree(self.current.cache_tree.clone());
+        }
+        let mut index = builder.finish();
+        index.version = self.current.version;
+        Ok(index)
+    }
+
+    fn push_intents(
+        &self,
+        builder: &mut Builder,
+        stored: &Stored,
+        flags: &dyn Fn(&[u8]) -> Flags,
+    ) -> Result<()> {
+        let empty_blob = crate::git::objects::hash(crate::git::objects::ObjectKind::Blob, b"")?;
+        for path in &self.lists.intent_to_add {
+            let key = crate::store::state::stored_path(path);
+            let mode = stored.record.index.intent_to_add_modes.get(&key);
+            let mode = mode
+                .and_then(|mode| u32::from_str_radix(mode, 8).ok())
+                .unwrap_or(0o100_644);
+            let mut entry = Entry::new(mode, empty_blob);
+            entry.flags = flags(path) | Flags::INTENT_TO_ADD;
+            builder.push(path, entry)?;
+        }
+        Ok(())
+    }
+
+    fn push_stages(&self, builder: &mut Builder, state: Option<Oid>) -> Result<()> {
+        let Some(lines) = self.store.state_blob(state, part::UNMERGED)? else {
+            return Ok(());
+        };
+        let corrupt = || {
+            Error::new(
+                Code::CorruptRecord,
+                "the snapshot's unmerged entries are not well formed",
+            )
+        };
+        for line in crate::store::snapshot::split_list(&lines) {
+            let tab = line
+                .iter()
+                .position(|&byte| byte == b'\t')
+                .ok_or_else(corrupt)?;
+            let words = std::str::from_utf8(&line[..tab]).map_err(|_| corrupt())?;
+            let mut words = words.split(' ');
+            let mode = words
+                .next()
+                .and_then(|word| u32::from_str_radix(word, 8).ok());
+            let oid = words.next().and_then(|word| Oid::from_str(word).ok());
+            let stage = words
+                .next()
+                .and_then(|word| word.parse::<u8>().ok())
+                .filter(|stage| (1..=3).contains(stage));
+            let (Some(mode), Some(oid), Some(stage)) = (mode, oid, stage) else {
+                return Err(corrupt());
+            };
+            let path = &line[tab + 1..];
+            if !crate::git::path::is_safe(path) {
+                return Err(corrupt());
+            }
+            let mut entry = Entry::new(mode, oid);
+            entry.stage = stage;
+            builder.push(path, entry)?;
+        }
+        Ok(())
+    }
+
+    /// Stat data for an entry that both indexes have alike.
+    fn stat_of_unchanged(&self, path: &[u8], entry: &Entry) -> Stat {
+        let node = Node {
+            mode: entry.mode,
+            oid: entry.oid,
+        };
+        if self.written.contains_key(path)
+            || self.removed.contains(path)
+            || self.converted.contains(path)
+        {
+            return self.fresh_stat(path, node);
+        }
+        let racy = self
+            .current
+            .file
+            .is_none_or(|file| entry.stat.mtime >= file.mtime);
+        if racy || entry.stat == Stat::default() {
+            return self.fresh_stat(path, node);
+        }
+        entry.stat
+    }
+
+    /// Stat data as `lstat` has it now, when the file is known to be clean; else none.
+    fn fresh_stat(&self, path: &[u8], node: Node) -> Stat {
+        let on_disk = match self.written.get(path) {
+            Some(written) => Some(*written),
+            None if self.removed.contains(path) => None,
+            None => self.capture.manifest.file(path).map(|file| Node {
+                mode: file.git_mode,
+                oid: file.oid,
+            }),
+        };
+        let clean = match on_disk {
+            Some(found) => {
+                found == node || (self.converted.contains(path) && found.mode == node.mode)
+            }
+            None => node.mode == tree::GITLINK_MODE,
+        };
+        if !clean {
+            return Stat::default();
+        }
+        let full = self
+            .ctx
+            .repo
+            .worktree_root()
+            .join(std::ffi::OsStr::from_bytes(path));
+        full.symlink_metadata()
+            .map_or_else(|_| Stat::default(), |meta| Stat::from(&meta))
+    }
+}

@@ -1,0 +1,270 @@
+//! What stands where a plan writes and is not in the backup: files to capture first, and things that cannot be.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+
+use crate::error::{Result, ResultExt};
+use crate::git::fs::{Root, Stamp, stamp_at};
+use crate::git::path;
+use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::plan::Plan;
+
+/// What is in the way.
+#[derive(Debug, Default)]
+pub struct Obstacles {
+    /// Paths to capture although the rules leave them out.
+    pub to_force: BTreeSet<Vec<u8>>,
+    /// What cannot be captured, and why.
+    pub refused: Vec<(Vec<u8>, &'static str)>,
+}
+
+/// Looks at every place that the plan writes to, replaces or removes.
+pub fn find_obstacles(root: &Root, manifest: &Manifest, plan: &Plan) -> Result<Obstacles> {
+    let mut finder = Finder {
+        root,
+        manifest,
+        found: Obstacles::default(),
+        clear: BTreeSet::new(),
+    };
+    for entry in &plan.entries {
+        if let Some(file) = manifest.file(&entry.path)
+            && file.kind == Kind::FilteredClean
+            && !entry.is_chmod()
+        {
+            finder.found.to_force.insert(entry.path.clone());
+        }
+        if entry.after.is_some() {
+            finder.parents(&entry.path)?;
+            finder.place(&entry.path)?;
+        }
+    }
+    for dir in plan
+        .dirs
+        .iter()
+        .filter(|dir| dir.before.is_none() && dir.after.is_some())
+    {
+        finder.parents(&dir.path)?;
+        finder.dir_place(&dir.path)?;
+    }
+    let mut found = finder.found;
+    found.refused.sort();
+    found.refused.dedup();
+    Ok(found)
+}
+
+struct Finder<'a> {
+    root: &'a Root,
+    manifest: &'a Manifest,
+    found: Obstacles,
+    /// Directories known to be passable.
+    clear: BTreeSet<Vec<u8>>,
+}
+
+fn reason_of(stamp: &Stamp) -> &'static str {
+    match stamp.mode & 0o170_000 {
+        0o140_000 => "socket",
+        0o010_000 => "pipe",
+        0o040_000 => "directory",
+        _ => "device",
+    }
+}
+
+impl Finder<'_> {
+    fn refuse(&mut self, path: &[u8], why: &'static str) {
+        self.found.refused.push((path.to_vec(), why));
+    }
+
+    fn stamp(&self, full: &[u8]) -> Result<Option<Stamp>> {
+        self.root
+            .stamp(full)
+            .context(|| format!("cannot look at '{}'", path::display(full)))
+    }
+
+    /// Every directory over a path is one, and not somebody else's repository.
+    fn parents(&mut self, full: &[u8]) -> Result<()> {
+        let (dir, _) = path::split(full);
+        let mut ends: Vec<usize> = dir
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'/')
+            .map(|(at, _)| at)
+            .collect();
+        if !dir.is_empty() {
+            ends.push(dir.len());
+        }
+        for end in ends {
+            let at = &dir[..end];
+            if self.clear.contains(at) {
+                continue;
+            }
+            if !self.dir_place(at)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a directory is, or can be made, at this path. What is in the way is noted.
+    fn dir_place(&mut self, at: &[u8]) -> Result<bool> {
+        if self.manifest.find_dir(at).is_some() {
+            self.clear.insert(at.to_vec());
+            return Ok(true);
+        }
+        if let Some(file) = self.manifest.file(at) {
+            return Ok(self.known(at, file.kind));
+        }
+        match self.stamp(at)? {
+            None => {}
+            Some(stamp) if stamp.is_dir() => {
+                if self.holds_repository(at) {
+                    self.refuse(at, "nested-repository");
+                    return Ok(false);
+                }
+            }
+            Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
+                self.found.to_force.insert(at.to_vec());
+            }
+            Some(stamp) => {
+                self.refuse(at, reason_of(&stamp));
+                return Ok(false);
+            }
+        }
+        self.clear.insert(at.to_vec());
+        Ok(true)
+    }
+
+    /// A name that the manifest has in the way: captured ones are replaced, others are captured first or refused.
+    fn known(&mut self, at: &[u8], kind: Kind) -> bool {
+        match kind {
+            Kind::File | Kind::Symlink | Kind::Absent | Kind::FilteredClean | Kind::Gone => true,
+            Kind::DefaultExclude
+            | Kind::UserExclude
+            | Kind::TeamExclude
+            | Kind::IgnoreFile
+            | Kind::TooLarge => match self.root.stamp(at) {
+                Ok(Some(stamp)) if stamp.is_dir() => !self.refuse_if_repository(at),
+                Ok(Some(stamp)) if stamp.is_file() || stamp.is_symlink() => {
+                    if kind == Kind::TooLarge {
+                        self.refuse(at, "larger-than-limit");
+                        return false;
+                    }
+                    self.found.to_force.insert(at.to_vec());
+                    true
+                }
+                Ok(None) => true,
+                _ => {
+                    self.refuse(at, kind.reason().unwrap_or("unreadable"));
+                    false
+                }
+            },
+            Kind::Nested
+            | Kind::Gitlink
+            | Kind::Socket
+            | Kind::Pipe
+            | Kind::Device
+            | Kind::Unreadable
+            | Kind::UnsafeName
+            | Kind::Collision => {
+                self.refuse(at, kind.reason().unwrap_or("uncapturable"));
+                false
+            }
+        }
+    }
+
+    fn refuse_if_repository(&mut self, at: &[u8]) -> bool {
+        let nested = self.holds_repository(at);
+        if nested {
+            self.refuse(at, "nested-repository");
+        }
+        nested
+    }
+
+    fn holds_repository(&self, at: &[u8]) -> bool {
+        let dot_git = path::join(at, b".git");
+        !matches!(self.root.stamp(&dot_git), Ok(None))
+    }
+
+    /// A file is to stand here.
+    fn place(&mut self, full: &[u8]) -> Result<()> {
+        if let Some(file) = self.manifest.file(full) {
+            let kind = file.kind;
+            if matches!(kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
+                return Ok(());
+            }
+            let is_dir = self.stamp(full)?.is_some_and(|stamp| stamp.is_dir());
+            if !is_dir || !self.known(full, kind) {
+                if !is_dir {
+                    self.known(full, kind);
+                }
+                return Ok(());
+            }
+        }
+        match self.stamp(full)? {
+            None => Ok(()),
+            Some(stamp) if stamp.is_dir() => self.inside(full),
+            Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
+                self.found.to_force.insert(full.to_vec());
+                Ok(())
+            }
+            Some(stamp) => {
+                self.refuse(full, reason_of(&stamp));
+                Ok(())
+            }
+        }
+    }
+
+    /// A directory has to give way to a file: whatever is in it and not captured yet is captured first.
+    fn inside(&mut self, dir: &[u8]) -> Result<()> {
+        let mut pending = vec![dir.to_vec()];
+        while let Some(at) = pending.pop() {
+            if at != dir || self.manifest.find_dir(&at).is_none() {
+                if self.refuse_if_repository(&at) {
+                    continue;
+                }
+            }
+            let fd = match self.root.open_dir_for_reading(&at) {
+                Ok(fd) => fd,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(Errno::ACCESS | Errno::PERM) => {
+                    self.refuse(&at, "unreadable");
+                    continue;
+                }
+                Err(errno) => {
+                    return Err(errno).context(|| format!("cannot read '{}'", path::display(&at)));
+                }
+            };
+            let names = rustix::fs::Dir::read_from(&fd)?;
+            for entry in names {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if name == b"." || name == b".." {
+                    continue;
+                }
+                let full = path::join(&at, name);
+                if let Some(file) = self.manifest.file(&full)
+                    && matches!(file.kind, Kind::File | Kind::Symlink)
+                {
+                    continue;
+                }
+                match stamp_at(fd.as_fd(), name)? {
+                    None => {}
+                    Some(stamp) if stamp.is_dir() => pending.push(full),
+                    Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
+                        if let Some(file) = self.manifest.file(&full) {
+                            let kind = file.kind;
+                            self.known(&full, kind);
+                        } else if path::is_safe_component(name) {
+                            self.found.to_force.insert(full);
+                        } else {
+                            self.refuse(&full, "unsafe-name");
+                        }
+                    }
+                    Some(stamp) => self.refuse(&full, reason_of(&stamp)),
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The proof of a return: everything that was recorded is there again.
+//!
+//! Compared are the captured tree, recorded modes, empty directories, the index's entries with flags and stages, the operation
+//! files and HEAD. A path that somebody else changed after it was put back (its stamp moved since) is told, not held against it.
+
+use std::collections::BTreeSet;
+
+use super::Context;
+use super::capture::{IndexSummary, Storing, Wanted, capture};
+use super::swap::{captured_extras, read_tree, stamp_of_path};
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::fs::Root;
+use crate::git::operation::{self, OperationState};
+use crate::git::path;
+use crate::git::tree;
+use crate::store::Store;
+use crate::store::snapshot::Lists;
+use crate::store::state::stored_path;
+use crate::store::stored::{Stored, part};
+use crate::worktree::apply::Applied;
+use crate::worktree::cache::{self, Meta};
+use crate::worktree::manifest::Manifest;
+use crate::worktree::plan::Extras;
+
+/// What the proof found.
+#[derive(Debug, Default)]
+pub struct Proof {
+    /// Paths that somebody else changed meanwhile.
+    pub changed_since: Vec<Vec<u8>>,
+}
+
+/// What has to be there.
+pub struct Claim<'a> {
+    /// The captured files.
+    pub tree: Oid,
+    /// What the tree cannot say.
+    pub extras: &'a Extras,
+    /// Paths captured whatever the rules say.
+    pub forced: BTreeSet<Vec<u8>>,
+    /// The snapshot whose index has to be there, with its lists.
+    pub index: (&'a Stored, &'a Lists),
+    /// HEAD's bytes.
+    pub raw_head: &'a str,
+    /// Operation files.
+    pub operation: &'a OperationState,
+    /// Paths that are not as recorded on purpose: kept, discarded.
+    pub except: &'a [Vec<u8>],
+    /// The record that the cache may hang on.
+    pub anchor: (&'a str, Oid, Oid),
+}
+
+/// Proves it.
+///
+/// # Errors
+/// `VERIFY_FAILED` with everything that differs.
+pub fn prove(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    claim: &Claim<'_>,
+    before: &Manifest,
+    applied: &Applied,
+) -> Result<Proof> {
+    let wanted = Wanted {
+        storing: Storing::No,
+        forced: claim.forced.clone(),
+        whole_index: true,
+        ..Wanted::default()
+    };
+    let seen = capture(ctx, store, &wanted)?;
+    let read = |oid| read_tree(store, &seen, oid);
+    let mut differing: BTreeSet<Vec<u8>> = BTreeSet::new();
+    for change in tree::diff(&read, Some(claim.tree), Some(seen.tree))? {
+        differing.insert(change.path);
+    }
+    let extras = captured_extras(&seen);
+    for (path, file) in seen
+        .manifest
+        .entries()
+        .map(|(dir, file)| (seen.manifest.path_of(dir, file), file))
+    {
+        let plain = file.git_mode & 0o170_000 == 0o100_000
+            && file.kind != crate::worktree::manifest::Kind::Absent;
+        if plain && file.stamp.permissions() != claim.extras.permissions(&path, file.git_mode) {
+            differing.insert(path);
+        }
+    }
+    for dir in &claim.extras.empty_dirs {
+        if !extras.empty_dirs.contains(dir) {
+            differing.insert(dir.clone());
+        }
+    }
+    for dir in &extras.empty_dirs {
+        if !claim.extras.empty_dirs.contains(dir) {
+            differing.insert(dir.clone());
+        }
+    }
+    differing.retain(|path| {
+        !claim
+            .except
+            .iter()
+            .any(|except| path::is_within(path, except) || path::is_within(except, path))
+    });
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let (changed_since, wrong): (Vec<_>, Vec<_>) = differing
+        .into_iter()
+        .partition(|path| was_changed_since(&root, path, before, applied));
+    let mut wrong: Vec<String> = wrong.iter().map(|path| stored_path(path)).collect();
+    wrong.extend(git_state(ctx, store, claim, &seen.operation, &seen.index)?);
+    if !wrong.is_empty() {
+        return Err(Error::new(
+            Code::VerifyFailed,
+            format!(
+                "the present is not back exactly: {}",
+                wrong.iter().take(8).cloned().collect::<Vec<_>>().join(", ")
+            ),
+        )
+        .hint("both sides are saved; run 'tw recover'")
+        .detail("paths", wrong));
+    }
+    if changed_since.is_empty() && claim.except.is_empty() && seen.tree == claim.tree {
+        let (name, commit, index_commit) = claim.anchor;
+        let meta: Meta = seen.meta(name, commit, index_commit);
+        cache::save(&store.dir.file("cache"), &seen.manifest, &meta)?;
+    }
+    Ok(Proof { changed_since })
+}
+
+/// Whether somebody else touched a path after we last saw it: when we wrote it, or before the swap.
+fn was_changed_since(root: &Root, path: &[u8], before: &Manifest, applied: &Applied) -> bool {
+    let now = root.stamp(path).ok().flatten();
+    let ours = stamp_of_path(applied, path).or_else(|| before.file(path).map(|file| file.stamp));
+    match (now, ours) {
+        (Some(now), Some(ours)) => now != ours,
+        // Gone, or new, since.
+        (None, Some(_)) => true,
+        (Some(now), None) => !now.is_dir() && before.find_file(path).is_none(),
+        (None, None) => false,
+    }
+}
+
+fn git_state(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    claim: &Claim<'_>,
+    operation: &OperationState,
+    index: &IndexSummary,
+) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    if ctx.repo.raw_head()? != claim.raw_head {
+        wrong.push("HEAD".to_owned());
+    }
+    if !operation::equal(operation, claim.operation) {
+        wrong.push("the operation under way".to_owned());
+    }
+    let (stored, lists) = claim.index;
+    let side = store.index_side(stored)?;
+    let unmerged = store
+        .state_blob(side.state, part::UNMERGED)?
+        .unwrap_or_default();
+    let same = index.tree_oid()? == side.tree
+        && index.unmerged == unmerged
+        && index.intent_to_add == lists.intent_to_add
+        && index.skip_worktree == lists.skip_worktree
+        && index.assume_unchanged == lists.assume_unchanged
+        && index.resolve_undo == store.state_blob(side.state, part::RESOLVE_UNDO)?;
+    if !same {
+        wrong.push("the index".to_owned());
+    }
+    Ok(wrong)
+}

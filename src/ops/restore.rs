@@ -1,0 +1,141 @@
+//! Put files of a snapshot into the working tree, without changing mode, HEAD or index.
+
+use super::Context;
+use super::capture::Storing;
+use super::newindex::IndexGoal;
+use super::outcome::Restored;
+use super::request::{DryRun, Restore};
+use super::swap::{
+    Aim, Goal, HeadGoal, Logging, OperationGoal, changes, look, stored_extras, swap,
+};
+use super::{address, recover, snapshot};
+use crate::error::{Code, Error, Result};
+use crate::git::path;
+use crate::git::tree;
+use crate::store::Store;
+use crate::store::id::IdKind;
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::state::State;
+use crate::store::stored::Stored;
+use crate::worktree::plan::EmptyDirs;
+
+/// Restores all of a snapshot, or the named paths.
+///
+/// # Errors
+/// `PATH_NOT_FOUND` when neither the snapshot nor the working tree has a named path; else as travel.
+pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
+    ctx.check_workspace(false)?;
+    let store = Store::open(&ctx.repo)?;
+    if request.dry_run == DryRun::Yes {
+        recover::refuse_interrupted(&store)?;
+        let stored = address::resolve(ctx, &store, &request.address)?;
+        return restore_from(ctx, &store, &stored, request);
+    }
+    let lock = WorktreeLock::acquire(
+        store.dir.path(),
+        Hold::Exclusive,
+        "restore",
+        ctx.settings.lock_timeout,
+    )?;
+    let recovered = recover::recover_locked(ctx, &store)?;
+    let stored = address::resolve(ctx, &store, &request.address)?;
+    let mut restored = restore_from(ctx, &store, &stored, request)?;
+    restored.notices.splice(0..0, recovered);
+    drop(lock);
+    Ok(restored)
+}
+
+fn restore_from(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    stored: &Stored,
+    request: &Restore,
+) -> Result<Restored> {
+    let only = named_paths(ctx, store, stored, request)?;
+    let goal = Goal {
+        operation: "restore",
+        reverses: None,
+        aim: Aim::Tree {
+            tree: stored.tree,
+            extras: stored_extras(store, stored)?,
+            only,
+            empty_dirs: EmptyDirs::Stay,
+            made_before: Default::default(),
+            keep: Vec::new(),
+        },
+        target: Some(stored),
+        index: IndexGoal::Stay,
+        head: HeadGoal::Stay,
+        operation_files: OperationGoal::Stay,
+        saves_as: IdKind::Backup,
+        title: format!("before restoring from {}", stored.id),
+        extra: Default::default(),
+        forced: Default::default(),
+        other_rules: None,
+        before_hashing: None,
+        logging: Logging::NewLevel,
+        way_out: &[
+            "move these paths away, or name the paths you want: tw restore SNAPSHOT PATH...",
+        ],
+    };
+    let view = snapshot::view(store, stored)?;
+    if request.dry_run == DryRun::Yes {
+        let looked = look(ctx, store, &goal, &Storing::No)?;
+        return Ok(Restored {
+            snapshot: view,
+            backup_id: None,
+            dry_run: true,
+            changes: changes(&looked.plan),
+            notices: Vec::new(),
+        });
+    }
+    let state_after = |before: &State, _: &super::record::Made<'_>, swap_id: &str| State {
+        workspace_root: ctx.repo.worktree_root().display().to_string(),
+        swap_id: Some(swap_id.to_owned()),
+        ..before.clone()
+    };
+    let swapped = swap(ctx, store, &goal, &state_after, None)?;
+    Ok(Restored {
+        snapshot: view,
+        backup_id: Some(swapped.saved.id.to_string()),
+        dry_run: false,
+        changes: swapped.changes(),
+        notices: super::travel::late_notice(&swapped.applied.late)
+            .into_iter()
+            .collect(),
+    })
+}
+
+fn named_paths(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    stored: &Stored,
+    request: &Restore,
+) -> Result<Vec<Vec<u8>>> {
+    let read = |oid| store.objects.read_tree(oid);
+    let mut only = Vec::new();
+    for word in &request.paths {
+        let full = ctx.repo_path(word)?;
+        if full.is_empty() {
+            return Ok(Vec::new());
+        }
+        let in_snapshot = tree::find(&read, stored.tree, &full)?.is_some();
+        let root = crate::git::fs::Root::open(ctx.repo.worktree_root())?;
+        if !in_snapshot && !matches!(root.stamp(&full), Ok(Some(_))) {
+            let shown = path::display(&full);
+            return Err(Error::new(
+                Code::PathNotFound,
+                format!(
+                    "'{shown}' is neither in '{}' nor in the working tree",
+                    stored.id
+                ),
+            )
+            .hint(format!(
+                "run 'tw diff {} present' to see what differs",
+                stored.id
+            )));
+        }
+        only.push(full);
+    }
+    Ok(only)
+}

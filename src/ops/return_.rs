@@ -1,0 +1,584 @@
+//! Come home: what is there becomes an experiment, the backup is put back exactly, and that is proved before it counts.
+
+use std::collections::BTreeSet;
+
+use super::Context;
+use super::capture::Storing;
+use super::newindex::IndexGoal;
+use super::outcome::{HeadReport, Returned};
+use super::prove::{Claim, prove};
+use super::request::{DryRun, Return};
+use super::swap::{
+    Aim, Goal, HeadGoal, Logging, OperationGoal, Swapped, changes, look, stored_extras, swap,
+};
+use super::{recover, undo};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::Root;
+use crate::git::path::{self, RepoPath};
+use crate::git::tree;
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::names;
+use crate::store::snapshot::Lists;
+use crate::store::state::{Mode, State, path_from_stored};
+use crate::store::stored::Stored;
+use crate::worktree::manifest::{Kind, Manifest, TO_HASH, TRACKED};
+use crate::worktree::plan::EmptyDirs;
+
+/// Returns.
+///
+/// # Errors
+/// `NOT_IN_PAST`, `WOULD_OVERWRITE` (with the command that gets home), `VERIFY_FAILED`, `BUSY`, `INTERRUPTED`.
+pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
+    let store = Store::open(&ctx.repo)?;
+    if request.dry_run == DryRun::Yes {
+        recover::refuse_interrupted(&store)?;
+        let state = store.dir.state()?;
+        return Homeward::new(ctx, &store, state)?.dry_run(request);
+    }
+    let lock = WorktreeLock::acquire(
+        store.dir.path(),
+        Hold::Exclusive,
+        "return",
+        ctx.settings.lock_timeout,
+    )?;
+    let recovered = recover::recover_locked(ctx, &store)?;
+    let state = store.dir.state()?;
+    if state.mode == Mode::Present && !recovered.is_empty() {
+        return Err(not_in_past().hint("an interrupted return was finished just now"));
+    }
+    let mut returned = Homeward::new(ctx, &store, state)?.go(request, Logging::NewLevel)?;
+    returned.notices.splice(0..0, recovered);
+    drop(lock);
+    Ok(returned)
+}
+
+/// The way home of an undo, under a lock that is held.
+pub fn return_as(ctx: &Context<'_>, store: &Store<'_>, logging: Logging) -> Result<Returned> {
+    let state = store.dir.state()?;
+    Homeward::new(ctx, store, state)?.go(&Return::default(), logging)
+}
+
+fn not_in_past() -> Error {
+    Error::new(Code::NotInPast, "not in the past").hint("run 'tw travel SNAPSHOT' to go there")
+}
+
+struct Homeward<'a, 's> {
+    ctx: &'a Context<'a>,
+    store: &'s Store<'s>,
+    state: State,
+    backup: Stored,
+    lists: Lists,
+    /// The snapshot that the past started from.
+    start: Option<Stored>,
+    /// Paths that travel made: they go, whatever the present's rules say.
+    made: BTreeSet<Vec<u8>>,
+}
+
+impl<'a, 's> Homeward<'a, 's> {
+    fn new(ctx: &'a Context<'a>, store: &'s Store<'s>, state: State) -> Result<Self> {
+        if state.mode == Mode::Present {
+            return Err(not_in_past());
+        }
+        let id = state.backup_id.as_deref().and_then(SnapshotId::parse);
+        let id = id.ok_or_else(|| {
+            Error::new(Code::CorruptRecord, "state.json names no backup")
+                .hint("run 'tw list --kind backup' and 'tw restore' the one you came from")
+        })?;
+        let backup = store
+            .read_id(&id)
+            .context(|| "the backup of the present cannot be read")?;
+        let lists = store.lists(&backup)?;
+        let start = state
+            .current_snapshot_id
+            .as_deref()
+            .and_then(SnapshotId::parse);
+        let start = start.and_then(|id| store.read_id(&id).ok());
+        let made = match &state.swap_id {
+            Some(swap_id) => made_by(store, swap_id)?,
+            None => BTreeSet::new(),
+        };
+        Ok(Self {
+            ctx,
+            store,
+            state,
+            backup,
+            lists,
+            start,
+            made,
+        })
+    }
+
+    /// HEAD's bytes for the present, and what is said of them.
+    fn head(&self) -> Result<(String, HeadReport)> {
+        head_for(self.ctx, self.store, &self.backup)
+    }
+
+    fn goal<'g>(
+        &'g self,
+        keep: Vec<Vec<u8>>,
+        raw_head: String,
+        other_rules: Option<crate::git::Oid>,
+        forced: BTreeSet<Vec<u8>>,
+        before_hashing: Option<&'g dyn Fn(&mut Manifest) -> Result<()>>,
+        logging: Logging,
+    ) -> Result<Goal<'g>> {
+        let mut extra = serde_json::Map::new();
+        if let Some(start) = &self.start {
+            extra.insert("started_from".into(), start.id.to_string().into());
+        }
+        Ok(Goal {
+            operation: "return",
+            reverses: None,
+            aim: Aim::Tree {
+                tree: self.backup.tree,
+                extras: stored_extras(self.store, &self.backup)?,
+                only: Vec::new(),
+                empty_dirs: EmptyDirs::Go,
+                made_before: self.made.clone(),
+                keep,
+            },
+            target: Some(&self.backup),
+            index: IndexGoal::Snapshot {
+                stored: &self.backup,
+                lists: &self.lists,
+            },
+            head: HeadGoal::Raw(raw_head),
+            operation_files: OperationGoal::Set(self.store.operation(&self.backup)?),
+            saves_as: IdKind::Experiment,
+            title: match &self.start {
+                Some(start) => format!("experiment on {}", start.id),
+                None => "experiment".to_owned(),
+            },
+            extra,
+            forced,
+            other_rules,
+            before_hashing,
+            logging,
+            way_out: &[
+                "tw return --move-aside",
+                "or move these paths away yourself and run 'tw return' again",
+            ],
+        })
+    }
+
+    /// What the present's rules or the past's would hide from the experiment: a second side of rules, and paths to force.
+    fn hidden(&self) -> Result<(Option<crate::git::Oid>, BTreeSet<Vec<u8>>)> {
+        let wanted = super::capture::Wanted {
+            storing: Storing::No,
+            ..Default::default()
+        };
+        let seen = super::capture::capture(self.ctx, self.store, &wanted)?;
+        let read = |oid| super::swap::read_tree(self.store, &seen, oid);
+        let rules_differ = tree::diff(&read, Some(seen.tree), Some(self.backup.tree))?
+            .iter()
+            .any(|change| path::split(&change.path).1 == b".gitignore");
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let mut consider = |path: &[u8]| {
+            let hidden = seen
+                .manifest
+                .file(path)
+                .is_none_or(|file| !file.kind.in_tree());
+            if hidden
+                && matches!(root.stamp(path), Ok(Some(stamp)) if stamp.is_file() || stamp.is_symlink())
+            {
+                forced.insert(path.to_vec());
+            }
+        };
+        for path in &self.made {
+            consider(path);
+        }
+        if let Some(start) = &self.start {
+            for change in tree::diff(&read, Some(start.tree), Some(seen.tree))? {
+                if change.new.is_none() {
+                    consider(&change.path);
+                }
+            }
+        }
+        // With two trees' ignore files the present's side is the other one.
+        Ok((rules_differ.then_some(self.backup.tree), forced))
+    }
+
+    fn dry_run(&self, request: &Return) -> Result<Returned> {
+        let keep = self.keep(request)?;
+        let (raw_head, head) = self.head()?;
+        let (other_rules, forced) = self.hidden()?;
+        let goal = self.goal(
+            keep.clone(),
+            raw_head,
+            other_rules,
+            forced,
+            None,
+            Logging::NewLevel,
+        )?;
+        let looked = look(self.ctx, self.store, &goal, &Storing::No)?;
+        Ok(Returned {
+            backup_id: self.backup.id.to_string(),
+            experiment_id: None,
+            dry_run: true,
+            verified: false,
+            changes: changes(&looked.plan),
+            changed_since: Vec::new(),
+            head,
+            commits_made: Vec::new(),
+            stayed: Vec::new(),
+            moved_aside: Vec::new(),
+            discarded: Vec::new(),
+            kept: keep.into_iter().map(RepoPath::new).collect(),
+            notices: Vec::new(),
+        })
+    }
+
+    fn keep(&self, request: &Return) -> Result<Vec<Vec<u8>>> {
+        let mut keep = Vec::new();
+        for word in &request.keep {
+            let path = self.ctx.repo_path(word)?;
+            let root = Root::open(self.ctx.repo.worktree_root())?;
+            if path.is_empty() || root.stamp(&path)?.is_none() {
+                let shown = path::display(word.as_encoded_bytes());
+                return Err(Error::new(
+                    Code::PathNotFound,
+                    format!("'{shown}' is not here to be kept"),
+                )
+                .hint("--keep names files of the past that stay in the working tree"));
+            }
+            keep.push(path);
+        }
+        Ok(keep)
+    }
+
+    fn go(&self, request: &Return, logging: Logging) -> Result<Returned> {
+        let keep = self.keep(request)?;
+        let (raw_head, head) = self.head()?;
+        let commits_made = self.commits_made()?;
+        let (other_rules, forced) = self.hidden()?;
+        let discarded = std::cell::RefCell::new(Vec::new());
+        let limit = |manifest: &mut Manifest| self.limit(manifest, request.discard, &discarded);
+        let goal = self.goal(
+            keep.clone(),
+            raw_head.clone(),
+            other_rules,
+            forced,
+            Some(&limit),
+            logging,
+        )?;
+        let moved_aside = if request.move_aside {
+            self.move_aside(&goal)?
+        } else {
+            Vec::new()
+        };
+        let stayed = self.stayed();
+        let state_after = |before: &State, _: &super::record::Made<'_>, swap_id: &str| State {
+            mode: Mode::Present,
+            current_snapshot_id: None,
+            backup_id: None,
+            backup_path: None,
+            backup_commit: None,
+            entered_at: None,
+            guard_token: None,
+            issue_id: None,
+            swap_id: Some(swap_id.to_owned()),
+            files_only: false,
+            ..before.clone()
+        };
+        let extras = stored_extras(self.store, &self.backup)?;
+        let operation = self.store.operation(&self.backup)?;
+        let backup_ref = names::snapshot_ref(&self.backup.id);
+        let proving = |capture: &super::capture::Capture<'_>,
+                       applied: &crate::worktree::apply::Applied,
+                       _: &crate::worktree::plan::Plan| {
+            let discarded: Vec<Vec<u8>> = discarded.borrow().clone();
+            let except: Vec<Vec<u8>> = keep
+                .iter()
+                .cloned()
+                .chain(discarded)
+                .chain(moved_aside.iter().map(|(_, to)| to.clone()))
+                .collect();
+            let claim = Claim {
+                tree: self.backup.tree,
+                extras: &extras,
+                forced: self.lists.forced.iter().cloned().collect(),
+                index: (&self.backup, &self.lists),
+                raw_head: &raw_head,
+                operation: &operation,
+                except: &except,
+                anchor: (&backup_ref, self.backup.commit, self.backup.index_commit),
+            };
+            prove(self.ctx, self.store, &claim, &capture.manifest, applied)
+        };
+        let swapped = swap(self.ctx, self.store, &goal, &state_after, Some(&proving))?;
+        let discarded = discarded.into_inner();
+        Ok(self.answer(
+            swapped,
+            head,
+            commits_made,
+            stayed,
+            moved_aside,
+            discarded,
+            keep,
+        ))
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one answer, each made at its own time"
+    )]
+    fn answer(
+        &self,
+        swapped: Swapped<'_>,
+        head: HeadReport,
+        commits_made: Vec<(crate::git::Oid, String)>,
+        stayed: Vec<RepoPath>,
+        moved_aside: Vec<(Vec<u8>, Vec<u8>)>,
+        discarded: Vec<Vec<u8>>,
+        keep: Vec<Vec<u8>>,
+    ) -> Returned {
+        let paths = |list: Vec<Vec<u8>>| list.into_iter().map(RepoPath::new).collect();
+        let mut notices: Vec<String> = super::travel::late_notice(&swapped.applied.late)
+            .into_iter()
+            .collect();
+        if let Some(reason) = &head.reason {
+            notices.push(head_notice(reason, &head));
+        }
+        if let Some((oid, _)) = commits_made.first() {
+            notices.push(format!(
+                "commits were made in the past; to keep them on a branch: git branch NAME {oid}"
+            ));
+        }
+        Returned {
+            backup_id: self.backup.id.to_string(),
+            experiment_id: Some(swapped.saved.id.to_string()),
+            dry_run: false,
+            verified: true,
+            changes: swapped.changes(),
+            changed_since: paths(swapped.proof.unwrap_or_default().changed_since),
+            head,
+            commits_made,
+            stayed,
+            moved_aside: moved_aside
+                .into_iter()
+                .map(|(from, to)| (RepoPath::new(from), RepoPath::new(to)))
+                .collect(),
+            discarded: paths(discarded),
+            kept: paths(keep),
+            notices,
+        }
+    }
+
+    fn commits_made(&self) -> Result<Vec<(crate::git::Oid, String)>> {
+        let base = self.start.as_ref().and_then(|start| start.head);
+        match self.ctx.repo.head()?.oid {
+            Some(head) if Some(head) != base && Some(head) != self.backup.head => {
+                self.ctx.repo.commits_on_head_alone(head, base)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Untracked files made in the past over the limit: refused, or with `--discard` left out and left in place.
+    fn limit(
+        &self,
+        manifest: &mut Manifest,
+        discard: bool,
+        discarded: &std::cell::RefCell<Vec<Vec<u8>>>,
+    ) -> Result<()> {
+        let read = |oid| self.store.objects.read_tree(oid);
+        let mut large: Vec<(usize, Vec<u8>, u64)> = Vec::new();
+        for dir in &manifest.dirs {
+            for at in dir.first as usize..dir.end as usize {
+                let file = &manifest.files[at];
+                let new = file.flags & TO_HASH != 0
+                    && file.flags & TRACKED == 0
+                    && file.kind == Kind::File;
+                if new && file.stamp.size > 0 {
+                    large.push((at, manifest.path_of(dir, file), file.stamp.size));
+                }
+            }
+        }
+        let total: u64 = large.iter().map(|(_, _, size)| size).sum();
+        if total <= self.ctx.settings.experiment_limit {
+            return Ok(());
+        }
+        let mut made = Vec::new();
+        for (at, path, size) in large {
+            let known = tree::find(&read, self.backup.tree, &path)?.is_some()
+                || self.start.as_ref().is_some_and(|start| {
+                    matches!(tree::find(&read, start.tree, &path), Ok(Some(_)))
+                });
+            if !known {
+                made.push((at, path, size));
+            }
+        }
+        made.sort_by_key(|(_, _, size)| std::cmp::Reverse(*size));
+        let total: u64 = made.iter().map(|(_, _, size)| size).sum();
+        if total <= self.ctx.settings.experiment_limit {
+            return Ok(());
+        }
+        if !discard {
+            let paths: Vec<String> = made
+                .iter()
+                .map(|(_, path, _)| String::from_utf8_lossy(path).into_owned())
+                .collect();
+            return Err(Error::new(
+                Code::WouldOverwrite,
+                format!(
+                    "the past holds {} MiB of new untracked files, more than experiments keep",
+                    total >> 20
+                ),
+            )
+            .detail("paths", paths)
+            .hint("tw return --discard (leaves them out of the experiment, and in place)")
+            .hint("or raise the limit: git config timewarp.experimentLimit 10g"));
+        }
+        let mut over = total;
+        let mut left = discarded.borrow_mut();
+        left.clear();
+        for (at, path, size) in made {
+            if over <= self.ctx.settings.experiment_limit {
+                break;
+            }
+            over -= size;
+            let file = &mut manifest.files[at];
+            file.kind = Kind::TooLarge;
+            file.flags = 0;
+            file.git_mode = 0;
+            left.push(path);
+        }
+        left.sort();
+        Ok(())
+    }
+
+    /// Renames what is in the way and cannot be captured.
+    fn move_aside(&self, goal: &Goal<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut moved = Vec::new();
+        loop {
+            let error = match look(self.ctx, self.store, goal, &Storing::No) {
+                Ok(_) => return Ok(moved),
+                Err(error) if error.code() == Code::WouldOverwrite => error,
+                Err(error) => return Err(error),
+            };
+            let paths = error.details().iter().find(|(name, _)| name == "raw_paths");
+            let paths: Vec<Vec<u8>> = paths
+                .and_then(|(_, value)| serde_json::from_value::<Vec<String>>(value.clone()).ok())
+                .map(|list| {
+                    list.iter()
+                        .filter_map(|stored| path_from_stored(stored))
+                        .collect()
+                })
+                .unwrap_or_default();
+            if paths.is_empty() || moved.len() > 1000 {
+                return Err(error);
+            }
+            let tail = self.backup.id.tail().to_owned();
+            let root = Root::open(self.ctx.repo.worktree_root())?;
+            for path in paths {
+                let (dir, name) = path::split(&path);
+                let fd = root.open_dir(dir)?;
+                let mut to = [name, b".tw-past-", tail.as_bytes()].concat();
+                let base = to.clone();
+                for nth in 2.. {
+                    match crate::git::fs::rename_to_free(std::os::fd::AsFd::as_fd(&fd), name, &to) {
+                        Ok(()) => break,
+                        Err(rustix::io::Errno::EXIST) => {
+                            to = [&base[..], format!("-{nth}").as_bytes()].concat()
+                        }
+                        Err(rustix::io::Errno::NOENT) => break,
+                        Err(errno) => {
+                            return Err(errno)
+                                .context(|| format!("cannot rename '{}'", path::display(&path)));
+                        }
+                    }
+                }
+                moved.push((path.clone(), path::join(dir, &to)));
+            }
+        }
+    }
+
+    /// Directories left out of snapshots whose content changed since the past was entered.
+    fn stayed(&self) -> Vec<RepoPath> {
+        let Some(entered) = self
+            .state
+            .entered_at
+            .as_deref()
+            .and_then(crate::env::Moment::parse_rfc3339)
+        else {
+            return Vec::new();
+        };
+        super::stayed::changed_dirs(self.ctx.repo.worktree_root(), &self.backup, entered)
+    }
+}
+
+fn head_notice(reason: &str, head: &HeadReport) -> String {
+    let branch = head.reference.as_deref().unwrap_or("the branch");
+    let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
+    match reason {
+        "branch-moved" => format!(
+            "'{short}' has moved since you left it, so HEAD stays detached at {oid}; to see what is new there: git log HEAD..{short}"
+        ),
+        "branch-gone" => format!(
+            "'{short}' is gone, so HEAD stays detached at {oid}; to make it again: git switch -c {short}"
+        ),
+        _ => format!(
+            "'{short}' is checked out in another worktree now, so HEAD stays detached at {oid}; to go on here: git switch -c NAME"
+        ),
+    }
+}
+
+/// Paths that a swap of the log made where nothing was.
+fn made_by(store: &Store<'_>, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
+    let Some(journal) = undo::level_of_swap(store, swap_id)? else {
+        return Ok(BTreeSet::new());
+    };
+    let made = journal
+        .entries
+        .iter()
+        .filter(|entry| entry.before.is_none() && entry.after.is_some());
+    Ok(made
+        .filter_map(|entry| path_from_stored(&entry.path))
+        .collect())
+}
+
+/// HEAD's bytes for a saved side: on its branch only when that still has the recorded tip and nobody else is on it.
+pub fn head_for(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    saved: &Stored,
+) -> Result<(String, HeadReport)> {
+    let recorded = &saved.record.head;
+    let oid = saved.head;
+    let mut report = HeadReport {
+        reference: recorded.reference.clone(),
+        oid,
+        restored: true,
+        reason: None,
+    };
+    let Some(branch) = recorded.reference.clone().filter(|_| !recorded.detached) else {
+        let oid =
+            oid.ok_or_else(|| Error::new(Code::CorruptRecord, "the saved HEAD is nowhere"))?;
+        return Ok((format!("{oid}\n"), report));
+    };
+    let tip = store.refs.read(&branch)?;
+    let reason = if tip != oid {
+        Some(if tip.is_none() {
+            "branch-gone"
+        } else {
+            "branch-moved"
+        })
+    } else if ctx.repo.checked_out_elsewhere(&branch)?.is_some() {
+        Some("checked-out-elsewhere")
+    } else {
+        None
+    };
+    let text = match (reason, oid) {
+        (None, _) => format!("ref: {branch}\n"),
+        (Some(_), Some(oid)) => format!("{oid}\n"),
+        // Unborn, and somebody made the branch meanwhile: an unborn branch of ours keeps their commits safe.
+        (Some(_), None) => "ref: refs/heads/timewarp/present\n".to_owned(),
+    };
+    report.restored = reason.is_none();
+    report.reason = reason.map(str::to_owned);
+    Ok((text, report))
+}

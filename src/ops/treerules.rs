@@ -1,0 +1,70 @@
+//! The ignore rules of a tree: whether the side it belongs to would have left a path out.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::capture::load_ignore_file;
+use crate::git::Oid;
+use crate::git::objects::ObjectStore;
+use crate::git::path;
+use crate::worktree::globs::Globs;
+use crate::worktree::ignore::Globals;
+use crate::worktree::rules::{Decision, RulesDir};
+
+/// The rules of a tree's ignore files, beside the global ones and our globs.
+pub struct TreeRules<'a> {
+    objects: &'a ObjectStore,
+    tree: Oid,
+    globals: Arc<Globals>,
+    globs: Arc<Globs>,
+    /// The rules of each directory asked about; `None` where the directory itself is left out.
+    known: Mutex<HashMap<Vec<u8>, Option<RulesDir>>>,
+}
+
+impl<'a> TreeRules<'a> {
+    /// The rules of `tree`.
+    pub fn new(
+        objects: &'a ObjectStore,
+        tree: Oid,
+        globals: Arc<Globals>,
+        globs: Arc<Globs>,
+    ) -> Self {
+        Self {
+            objects,
+            tree,
+            globals,
+            globs,
+            known: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Whether an untracked file at this path would be left out.
+    pub fn leaves_out(&self, full: &[u8]) -> bool {
+        match self.dir(path::split(full).0) {
+            None => true,
+            Some(rules) => rules.judge(full, false, false) != Decision::Capture,
+        }
+    }
+
+    fn dir(&self, dir: &[u8]) -> Option<RulesDir> {
+        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(dir) {
+            return known.clone();
+        }
+        let ignore = load_ignore_file(self.objects, self.tree, dir);
+        let made = if dir.is_empty() {
+            let (globals, globs) = (self.globals.clone(), self.globs.clone());
+            Some(RulesDir::root(globals, globs, ignore.as_deref()))
+        } else {
+            self.dir(path::split(dir).0)
+                .and_then(|parent| match parent.judge(dir, true, false) {
+                    Decision::Descend(inside) => {
+                        Some(parent.descend(dir, inside, ignore.as_deref()))
+                    }
+                    _ => None,
+                })
+        };
+        lock().insert(dir.to_vec(), made.clone());
+        made
+    }
+}

@@ -1,0 +1,423 @@
+//! Undo and redo: step over the log of swaps.
+//!
+//! A level is the journal of a finished swap. Undoing one is a swap of its own, backed up like any other, whose journal becomes a
+//! level of the redo log; redoing is the same the other way round. Going back is always putting recorded bytes in place: undo of
+//! a travel is a return, undo of a return goes back into the past as it was left, anything else puts back the paths it touched.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::Context;
+use super::newindex::IndexGoal;
+use super::outcome::Undone;
+use super::record::Made;
+use super::return_::return_as;
+use super::swap::{Aim, Goal, HeadGoal, Logging, OperationGoal, stored_extras, swap};
+use super::{recover, return_};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{self, Durable, Root};
+use crate::git::path::RepoPath;
+use crate::git::tree::Node;
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::names;
+use crate::store::snapshot::parse_octal;
+use crate::store::state::{Journal, Mode, Side as StoredSide, State, path_from_stored, read_json};
+use crate::worktree::manifest::Kind;
+use crate::worktree::plan::{EmptyDirs, Side};
+
+/// One of the two logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// What can be undone.
+    Undo,
+    /// What can be redone.
+    Redo,
+}
+
+impl Log {
+    fn dir_name(self) -> &'static str {
+        match self {
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+        }
+    }
+}
+
+/// The files of a log, oldest first.
+pub fn levels(store: &Store<'_>, log: Log) -> Result<Vec<PathBuf>> {
+    let dir = store.dir.file(log.dir_name());
+    let entries = match std::fs::read_dir(&dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).context(|| format!("cannot read '{}'", dir.display())),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The level of one swap, in the undo log.
+pub fn level_of_swap(store: &Store<'_>, swap_id: &str) -> Result<Option<Journal>> {
+    let suffix = format!("-{swap_id}.json");
+    for file in levels(store, Log::Undo)? {
+        if file
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().ends_with(&suffix))
+        {
+            return read_json(&file);
+        }
+    }
+    Ok(None)
+}
+
+/// Puts a finished swap into the log. Can be run again.
+pub fn log_level(store: &Store<'_>, journal: &Journal) -> Result<()> {
+    let word = |name: &str| journal.extra.get(name).and_then(|value| value.as_str());
+    let (log, popped) = match word("log") {
+        Some("undo") => (Log::Redo, Some(Log::Undo)),
+        Some("redo") => (Log::Undo, Some(Log::Redo)),
+        Some("none") => return Ok(()),
+        _ => (Log::Undo, None),
+    };
+    if let (Some(popped), Some(level)) = (popped, word("pops")) {
+        let name = std::path::Path::new(level).file_name();
+        if let Some(name) = name {
+            fs::remove_optional(&store.dir.file(popped.dir_name()).join(name))?;
+        }
+    }
+    if popped.is_none() {
+        for file in levels(store, Log::Redo)? {
+            fs::remove_optional(&file)?;
+        }
+    }
+    let dir = store.dir.file(log.dir_name());
+    fs::create_private_dir(&dir)?;
+    let files = levels(store, log)?;
+    let suffix = format!("-{}.json", journal.swap_id);
+    let name_of = |file: &PathBuf| {
+        file.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    };
+    if files.iter().any(|file| name_of(file).ends_with(&suffix)) {
+        return Ok(());
+    }
+    let last = files
+        .last()
+        .and_then(|file| name_of(file).split('-').next()?.parse::<u64>().ok());
+    let name = format!("{:08}{suffix}", last.unwrap_or(0) + 1);
+    let bytes = serde_json::to_vec(journal).expect("plain data serialises");
+    fs::write_atomic(&dir.join(name), &bytes, Durable::Yes)
+}
+
+/// Undoes the last swap.
+///
+/// # Errors
+/// `NOTHING_TO_UNDO`; else as travel and return.
+pub fn undo(ctx: &Context<'_>) -> Result<Undone> {
+    step(ctx, Log::Undo)
+}
+
+/// Brings back what the last undo replaced.
+///
+/// # Errors
+/// `NOTHING_TO_UNDO`; else as travel and return.
+pub fn redo(ctx: &Context<'_>) -> Result<Undone> {
+    step(ctx, Log::Redo)
+}
+
+fn step(ctx: &Context<'_>, log: Log) -> Result<Undone> {
+    let store = Store::open(&ctx.repo)?;
+    let word = log.dir_name();
+    let lock = WorktreeLock::acquire(
+        store.dir.path(),
+        Hold::Exclusive,
+        word,
+        ctx.settings.lock_timeout,
+    )?;
+    let recovered = recover::recover_locked(ctx, &store)?;
+    let Some(file) = levels(&store, log)?.pop() else {
+        return Err(Error::new(
+            Code::NothingToUndo,
+            format!("nothing to {word}"),
+        ));
+    };
+    let level: Journal = read_json(&file)?
+        .ok_or_else(|| Error::new(Code::CorruptRecord, format!("'{}' is gone", file.display())))?;
+    let name = file
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let logging = match log {
+        Log::Undo => Logging::Undo(name),
+        Log::Redo => Logging::Redo(name),
+    };
+    let stepping = Stepping {
+        ctx,
+        store: &store,
+        level: &level,
+        direction: word,
+        logging,
+    };
+    let mut undone = stepping.step()?;
+    undone.notices.splice(0..0, recovered);
+    drop(lock);
+    Ok(undone)
+}
+
+struct Stepping<'a, 's> {
+    ctx: &'a Context<'a>,
+    store: &'s Store<'s>,
+    level: &'a Journal,
+    direction: &'static str,
+    logging: Logging,
+}
+
+/// A side as the journal has it.
+pub fn side_of(stored: &StoredSide) -> Result<Side> {
+    let mode = u32::from_str_radix(&stored.mode, 8)
+        .map_err(|_| Error::new(Code::CorruptRecord, "the journal has a mode that is none"))?;
+    Ok(Side {
+        node: Node {
+            mode,
+            oid: Oid::from_str(&stored.oid)?,
+        },
+        perm: parse_octal(&stored.perm)?,
+    })
+}
+
+/// A path as the journal has it.
+pub fn path_of(stored: &str) -> Result<Vec<u8>> {
+    path_from_stored(stored)
+        .filter(|path| crate::git::path::is_safe(path))
+        .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal has a path that is none"))
+}
+
+impl Stepping<'_, '_> {
+    fn kind(&self) -> String {
+        self.level
+            .reverses
+            .clone()
+            .unwrap_or_else(|| self.level.operation.clone())
+    }
+
+    fn step(&self) -> Result<Undone> {
+        match (self.level.state_before.mode, self.level.state_after.mode) {
+            (Mode::Present, Mode::Past) => self.go_home(),
+            (Mode::Past, Mode::Present) => self.go_back(),
+            _ => self.put_back(),
+        }
+    }
+
+    /// Undo of a travel: a return.
+    fn go_home(&self) -> Result<Undone> {
+        let returned = return_as(self.ctx, self.store, self.logging.clone())?;
+        Ok(Undone {
+            direction: self.direction,
+            operation: self.kind(),
+            mode: "present",
+            backup_id: Some(returned.backup_id),
+            experiment_id: returned.experiment_id,
+            changes: returned.changes,
+            changed_since: returned.changed_since,
+            head_stayed: returned.head.reason,
+            notices: returned.notices,
+        })
+    }
+
+    fn head_moved(&self) -> Result<bool> {
+        Ok(!self.level.head_left.is_empty() && head_mark(self.ctx)? != self.level.head_left)
+    }
+
+    /// Undo of a return: back into the past as it was left.
+    fn go_back(&self) -> Result<Undone> {
+        let state = self.store.dir.state()?;
+        if state.mode == Mode::Past {
+            return Err(Error::new(Code::AlreadyInPast, "already in the past")
+                .hint("run 'tw return' first"));
+        }
+        let id = SnapshotId::parse(&self.level.backup_id)
+            .ok_or_else(|| Error::new(Code::CorruptRecord, "the undo log names no experiment"))?;
+        let left = self.store.read_id(&id)?;
+        let lists = self.store.lists(&left)?;
+        let stays = self.head_moved()?;
+        let (raw_head, _) = return_::head_for(self.ctx, self.store, &left)?;
+        let made = self
+            .level
+            .entries
+            .iter()
+            .filter(|entry| entry.before.is_none() && entry.after.is_some());
+        let made: BTreeSet<Vec<u8>> = made
+            .filter_map(|entry| path_from_stored(&entry.path))
+            .collect();
+        let goal = Goal {
+            operation: self.direction,
+            reverses: Some(self.kind()),
+            aim: Aim::Tree {
+                tree: left.tree,
+                extras: stored_extras(self.store, &left)?,
+                only: Vec::new(),
+                empty_dirs: EmptyDirs::Go,
+                made_before: made,
+                keep: Vec::new(),
+            },
+            target: Some(&left),
+            index: if stays {
+                IndexGoal::Stay
+            } else {
+                IndexGoal::Snapshot {
+                    stored: &left,
+                    lists: &lists,
+                }
+            },
+            head: if stays {
+                HeadGoal::Stay
+            } else {
+                HeadGoal::Raw(raw_head)
+            },
+            operation_files: if stays {
+                OperationGoal::Stay
+            } else {
+                OperationGoal::Set(self.store.operation(&left)?)
+            },
+            saves_as: IdKind::Backup,
+            title: format!("before going back to {}", left.id),
+            extra: Default::default(),
+            forced: Default::default(),
+            other_rules: None,
+            before_hashing: None,
+            logging: self.logging.clone(),
+            way_out: &["move these paths away and try again"],
+        };
+        let past = &self.level.state_before;
+        let state_after = |before: &State, saved: &Made<'_>, swap_id: &str| State {
+            mode: Mode::Past,
+            current_snapshot_id: past.current_snapshot_id.clone(),
+            backup_id: Some(saved.id.to_string()),
+            backup_path: Some(names::snapshot_ref(&saved.id)),
+            backup_commit: Some(saved.commit.to_string()),
+            entered_at: past.entered_at.clone(),
+            guard_token: past.guard_token.clone(),
+            issue_id: past.issue_id.clone(),
+            swap_id: Some(swap_id.to_owned()),
+            files_only: stays || past.files_only,
+            ..before.clone()
+        };
+        let swapped = swap(self.ctx, self.store, &goal, &state_after, None)?;
+        let mut notices: Vec<String> = super::travel::late_notice(&swapped.applied.late)
+            .into_iter()
+            .collect();
+        let head_stayed = stays.then(|| "head-moved".to_owned());
+        if stays {
+            notices.push("HEAD has moved since, so HEAD and index stayed as they are".to_owned());
+        }
+        Ok(Undone {
+            direction: self.direction,
+            operation: self.kind(),
+            mode: "past",
+            backup_id: Some(swapped.saved.id.to_string()),
+            experiment_id: None,
+            changes: swapped.changes(),
+            changed_since: Vec::new(),
+            head_stayed,
+            notices,
+        })
+    }
+
+    /// Undo of anything that stayed in its time: the paths it touched, as they were.
+    fn put_back(&self) -> Result<Undone> {
+        let mut paths = Vec::new();
+        let mut forced = BTreeSet::new();
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        for entry in &self.level.entries {
+            let path = path_of(&entry.path)?;
+            let stamp = root.stamp(&path).ok().flatten();
+            if stamp.is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
+                forced.insert(path.clone());
+            }
+            paths.push((path, entry.before.as_ref().map(side_of).transpose()?));
+        }
+        let mut dirs = Vec::new();
+        for dir in &self.level.dirs {
+            let before = dir.before.as_deref().map(parse_octal).transpose()?;
+            dirs.push((path_of(&dir.path)?, before));
+        }
+        let goal = Goal {
+            operation: self.direction,
+            reverses: Some(self.kind()),
+            aim: Aim::Paths {
+                paths: &paths,
+                dirs: &dirs,
+            },
+            target: None,
+            index: IndexGoal::Stay,
+            head: HeadGoal::Stay,
+            operation_files: OperationGoal::Stay,
+            saves_as: IdKind::Backup,
+            title: format!("before {} of {}", self.direction, self.kind()),
+            extra: Default::default(),
+            forced,
+            other_rules: None,
+            before_hashing: None,
+            logging: self.logging.clone(),
+            way_out: &["move these paths away and try again"],
+        };
+        let state_after = |before: &State, _: &Made<'_>, swap_id: &str| State {
+            swap_id: Some(swap_id.to_owned()),
+            ..before.clone()
+        };
+        let swapped = swap(self.ctx, self.store, &goal, &state_after, None)?;
+        let manifest = &swapped.saved.capture.manifest;
+        let mut changed_since = Vec::new();
+        for entry in &self.level.entries {
+            let path = path_of(&entry.path)?;
+            let after = entry.after.as_ref().map(side_of).transpose()?;
+            let found = manifest
+                .file(&path)
+                .filter(|file| matches!(file.kind, Kind::File | Kind::Symlink));
+            let found = found.map(|file| Node {
+                mode: file.git_mode,
+                oid: file.oid,
+            });
+            if found != after.map(|side| side.node) {
+                changed_since.push(RepoPath::new(path));
+            }
+        }
+        Ok(Undone {
+            direction: self.direction,
+            operation: self.kind(),
+            mode: swapped.state.mode.as_str(),
+            backup_id: Some(swapped.saved.id.to_string()),
+            experiment_id: None,
+            changes: swapped.changes(),
+            changed_since,
+            head_stayed: None,
+            notices: super::travel::late_notice(&swapped.applied.late)
+                .into_iter()
+                .collect(),
+        })
+    }
+}
+
+/// HEAD as a mark that shows any move: its bytes and its commit.
+pub fn head_mark(ctx: &Context<'_>) -> Result<String> {
+    let oid = ctx
+        .repo
+        .head()?
+        .oid
+        .map(|oid| oid.to_string())
+        .unwrap_or_default();
+    Ok(format!("{}{oid}", ctx.repo.raw_head()?))
+}
