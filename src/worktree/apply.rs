@@ -4,6 +4,7 @@
 //! then compared with what the backup saw, and when it differs its bytes are secured (see [`Securing`]) before it goes. The
 //! temporary names are `.tw-<tag>-<n>`, `n` being the entry's place in the journal, so that recovery finds them.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -96,12 +97,13 @@ impl Apply<'_> {
     /// The first that stops it; the caller rolls back along the journal.
     pub fn run(mut self, plan: &Plan) -> Result<Applied> {
         let mut applied = Applied::default();
+        let needed = needed_dirs(plan);
         self.progress
             .begin("writing", Some(plan.entries.len() as u64));
         let mut opened = OpenedDirs::default();
         for (nth, entry) in plan.entries.iter().enumerate().rev() {
             if entry.after.is_none() {
-                self.remove(nth, entry, plan, &mut opened, &mut applied)
+                self.remove(nth, entry, &needed, &mut opened, &mut applied)
                     .context(|| format!("cannot remove '{}'", path::display(&entry.path)))?;
                 self.progress.advance(1);
             }
@@ -133,7 +135,7 @@ impl Apply<'_> {
         &mut self,
         nth: usize,
         entry: &PlanEntry,
-        plan: &Plan,
+        needed: &BTreeSet<&[u8]>,
         opened: &mut OpenedDirs,
         applied: &mut Applied,
     ) -> Result<()> {
@@ -153,7 +155,7 @@ impl Apply<'_> {
         })?;
         fail_point("apply-removing");
         self.let_go(entry, dir.as_fd(), &temp, name, &seen, applied)?;
-        self.remove_emptied(dir_path, plan, opened)
+        self.remove_emptied(dir_path, needed, opened)
     }
 
     /// The file named `temp` stood at the entry's path: it goes, once its bytes are known to be in the backup.
@@ -215,9 +217,14 @@ impl Apply<'_> {
         Ok(content_oid(dir, temp, moved)? == Some(oid))
     }
 
-    fn remove_emptied(&self, from: &[u8], plan: &Plan, opened: &mut OpenedDirs) -> Result<()> {
+    fn remove_emptied(
+        &self,
+        from: &[u8],
+        needed: &BTreeSet<&[u8]>,
+        opened: &mut OpenedDirs,
+    ) -> Result<()> {
         let mut at = from;
-        while !at.is_empty() && !self.is_needed(at, plan) {
+        while !at.is_empty() && !self.is_protected(at) && !needed.contains(at) {
             let (parent, name) = path::split(at);
             let dir = match opened.dir(self.root, parent) {
                 Ok(dir) => dir,
@@ -240,15 +247,8 @@ impl Apply<'_> {
         Ok(())
     }
 
-    /// A directory that stays although it is empty: protected, or the plan puts something in it or keeps it.
-    fn is_needed(&self, dir: &[u8], plan: &Plan) -> bool {
-        if self.protected.iter().any(|kept| kept == dir) {
-            return true;
-        }
-        let planned = plan
-            .dirs
-            .binary_search_by(|change| change.path.as_slice().cmp(dir));
-        planned.is_ok_and(|at| plan.dirs[at].after.is_some())
+    fn is_protected(&self, dir: &[u8]) -> bool {
+        self.protected.iter().any(|kept| kept == dir)
     }
 
     fn remove_dirs(&self, plan: &Plan) -> Result<()> {
@@ -413,6 +413,23 @@ impl Apply<'_> {
         rustix::fs::fchmod(&file, Mode::from_raw_mode(side.perm))?;
         Ok(())
     }
+}
+
+/// Directories that the plan puts something in or keeps: they stay although they are empty for a moment.
+fn needed_dirs(plan: &Plan) -> BTreeSet<&[u8]> {
+    let mut needed = BTreeSet::new();
+    let kept = plan.dirs.iter().filter(|dir| dir.after.is_some());
+    let written = plan.entries.iter().filter(|entry| entry.after.is_some());
+    let starts = kept
+        .map(|dir| dir.path.as_slice())
+        .chain(written.map(|entry| path::split(&entry.path).0));
+    for start in starts {
+        let mut at = start;
+        while !at.is_empty() && needed.insert(at) {
+            at = path::split(at).0;
+        }
+    }
+    needed
 }
 
 /// A temporary file of this very entry can only be there when an earlier try of the same swap was undone.
