@@ -17,7 +17,7 @@ use super::request::{Direction, Recover};
 use super::secure::Late;
 use super::swap::{
     Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, install_index, look,
-    protected_dirs, rename_into,
+    protected_dirs, rename_into, stored_extras,
 };
 use super::undo::{path_of, side_of};
 use crate::env::fail_point;
@@ -422,12 +422,14 @@ fn put_right(
             side.as_deref().map(parse_octal).transpose()?,
         ));
     }
+    let saved = stored_extras(store, &stored_by_id(store, &journal.backup_id)?)?;
     let goal = Goal {
         operation: "recover",
         reverses: None,
         aim: Aim::Paths {
             paths: &paths,
             dirs: &dirs,
+            saved: &saved,
         },
         target: None,
         index: IndexGoal::Stay,

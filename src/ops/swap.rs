@@ -62,6 +62,8 @@ pub enum Aim<'a> {
         paths: &'a [(Vec<u8>, Option<Side>)],
         /// Directories to make (with these bits) or to remove.
         dirs: &'a [(Vec<u8>, Option<u32>)],
+        /// What directories that have to be made again had for permission bits.
+        saved: &'a Extras,
     },
 }
 
@@ -311,7 +313,7 @@ fn make_plan(
     forced: &BTreeSet<Vec<u8>>,
 ) -> Result<Plan> {
     match &goal.aim {
-        Aim::Paths { paths, dirs } => Ok(plan_of_paths(capture, paths, dirs)),
+        Aim::Paths { paths, dirs, saved } => Ok(plan_of_paths(capture, paths, dirs, saved)),
         Aim::Tree {
             tree,
             extras,
@@ -369,6 +371,7 @@ fn plan_of_paths(
     capture: &Capture<'_>,
     paths: &[(Vec<u8>, Option<Side>)],
     dirs: &[(Vec<u8>, Option<u32>)],
+    saved: &Extras,
 ) -> Plan {
     use crate::worktree::plan::DirChange;
     let manifest = &capture.manifest;
@@ -402,7 +405,16 @@ fn plan_of_paths(
             );
         }
     }
-    let usual = super::record::usual_modes(manifest)[2];
+    let goes: BTreeSet<&[u8]> = dirs.iter().filter(|(_, after)| after.is_none()).map(|(path, _)| path.as_slice()).collect();
+    for entry in plan.entries.iter().filter(|entry| entry.after.is_none()) {
+        let mut parent = path::split(&entry.path).0;
+        while goes.contains(parent) {
+            parent = path::split(parent).0;
+        }
+        if !parent.is_empty() {
+            plan.keep_dirs.insert(parent.to_vec());
+        }
+    }
     for entry in plan.entries.iter().filter(|entry| entry.after.is_some()) {
         let mut at = path::split(&entry.path).0;
         while !at.is_empty() {
@@ -410,7 +422,7 @@ fn plan_of_paths(
                 changes.entry(at.to_vec()).or_insert_with(|| DirChange {
                     path: at.to_vec(),
                     before: None,
-                    after: Some(usual),
+                    after: Some(saved.permissions(at, tree::DIR_MODE)),
                 });
             }
             at = path::split(at).0;

@@ -354,12 +354,16 @@ impl Stepping<'_, '_> {
             let before = dir.before.as_deref().map(parse_octal).transpose()?;
             dirs.push((path_of(&dir.path)?, before));
         }
+        let saved = SnapshotId::parse(&self.level.backup_id)
+            .ok_or_else(|| Error::new(Code::CorruptRecord, "the undo log names no backup"))?;
+        let saved = stored_extras(self.store, &self.store.read_id(&saved)?)?;
         let goal = Goal {
             operation: self.direction,
             reverses: Some(self.kind()),
             aim: Aim::Paths {
                 paths: &paths,
                 dirs: &dirs,
+                saved: &saved,
             },
             target: None,
             index: IndexGoal::Stay,

@@ -422,6 +422,7 @@ fn needed_dirs(plan: &Plan) -> BTreeSet<&[u8]> {
     let written = plan.entries.iter().filter(|entry| entry.after.is_some());
     let starts = kept
         .map(|dir| dir.path.as_slice())
+        .chain(plan.keep_dirs.iter().map(Vec::as_slice))
         .chain(written.map(|entry| path::split(&entry.path).0));
     for start in starts {
         let mut at = start;

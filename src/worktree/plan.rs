@@ -62,6 +62,8 @@ pub struct Plan {
     pub dirs: Vec<DirChange>,
     /// Paths that the later side lacks but would have left out: they stay.
     pub left: Vec<Vec<u8>>,
+    /// Directories that stay although nothing is left in them: the later side has them empty.
+    pub keep_dirs: BTreeSet<Vec<u8>>,
 }
 
 impl Plan {
@@ -174,6 +176,7 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
     plan.entries.dedup_by(|a, b| a.path == b.path);
     plan.dirs = planning.dirs(&plan)?;
     plan.left.sort();
+    plan.keep_dirs.clone_from(&planning.after.empty_dirs);
     Ok(plan)
 }
 
