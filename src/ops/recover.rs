@@ -439,7 +439,7 @@ fn put_right(
         title: format!("rescue: what an interrupted {} left", journal.operation),
         extra: Default::default(),
         forced,
-        other_rules: None,
+        hidden: None,
         before_hashing: None,
         logging: Logging::NewLevel,
         way_out: &["move these paths away and run 'tw recover' again"],

@@ -71,7 +71,7 @@ fn restore_from(
         title: format!("before restoring from {}", stored.id),
         extra: Default::default(),
         forced: Default::default(),
-        other_rules: None,
+        hidden: None,
         before_hashing: None,
         logging: Logging::NewLevel,
         way_out: &[

@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::Context;
-use super::capture::Storing;
+use super::capture::{Capture, Storing};
 use super::newindex::IndexGoal;
 use super::outcome::{HeadReport, Returned};
 use super::prove::{Claim, prove};
 use super::request::{DryRun, Return};
 use super::swap::{
-    Aim, Goal, HeadGoal, Logging, OperationGoal, Swapped, changes, look, stored_extras, swap,
+    Aim, FindHidden, Goal, HeadGoal, Hidden, Logging, OperationGoal, Swapped, changes, look,
+    read_tree, stored_extras, swap,
 };
 use super::{recover, undo};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::Root;
+use crate::git::fs::{Root, Stamp};
 use crate::git::path::{self, RepoPath};
 use crate::git::tree;
 use crate::store::Store;
@@ -119,8 +120,7 @@ impl<'a, 's> Homeward<'a, 's> {
         &'g self,
         keep: Vec<Vec<u8>>,
         raw_head: String,
-        other_rules: Option<crate::git::Oid>,
-        forced: BTreeSet<Vec<u8>>,
+        hidden: FindHidden<'g>,
         before_hashing: Option<&'g dyn Fn(&mut Manifest) -> Result<()>>,
         logging: Logging,
     ) -> Result<Goal<'g>> {
@@ -152,8 +152,8 @@ impl<'a, 's> Homeward<'a, 's> {
                 None => "experiment".to_owned(),
             },
             extra,
-            forced,
-            other_rules,
+            forced: BTreeSet::new(),
+            hidden: Some(hidden),
             before_hashing,
             logging,
             way_out: &[
@@ -163,27 +163,20 @@ impl<'a, 's> Homeward<'a, 's> {
         })
     }
 
-    /// What the present's rules or the past's would hide from the experiment: a second side of rules, and paths to force.
-    fn hidden(&self) -> Result<(Option<crate::git::Oid>, BTreeSet<Vec<u8>>)> {
-        let wanted = super::capture::Wanted {
-            storing: Storing::No,
-            ..Default::default()
-        };
-        let seen = super::capture::capture(self.ctx, self.store, &wanted)?;
-        let read = |oid| super::swap::read_tree(self.store, &seen, oid);
+    /// What the present's rules or the past's would hide from the experiment.
+    fn hidden(&self, seen: &Capture<'_>) -> Result<Hidden> {
+        let read = |oid| read_tree(self.store, seen, oid);
         let rules_differ = tree::diff(&read, Some(seen.tree), Some(self.backup.tree))?
             .iter()
             .any(|change| path::split(&change.path).1 == b".gitignore");
         let root = Root::open(self.ctx.repo.worktree_root())?;
-        let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
+        // What is forced in already would be hidden without that.
+        let mut forced: BTreeSet<Vec<u8>> = seen.forced.clone();
         let mut consider = |path: &[u8]| {
-            let hidden = seen
-                .manifest
-                .file(path)
-                .is_none_or(|file| !file.kind.in_tree());
-            if hidden
-                && matches!(root.stamp(path), Ok(Some(stamp)) if stamp.is_file() || stamp.is_symlink())
-            {
+            let file = seen.manifest.file(path);
+            let hidden = file.is_none_or(|file| !file.kind.in_tree());
+            let is_plain = |stamp: Stamp| stamp.is_file() || stamp.is_symlink();
+            if hidden && matches!(root.stamp(path), Ok(Some(stamp)) if is_plain(stamp)) {
                 forced.insert(path.to_vec());
             }
         };
@@ -197,22 +190,18 @@ impl<'a, 's> Homeward<'a, 's> {
                 }
             }
         }
-        // With two trees' ignore files the present's side is the other one.
-        Ok((rules_differ.then_some(self.backup.tree), forced))
+        Ok(Hidden {
+            // On disk are the past's rules; the present's are the other side.
+            other_rules: rules_differ.then_some(self.backup.tree),
+            forced,
+        })
     }
 
     fn dry_run(&self, request: &Return) -> Result<Returned> {
         let keep = self.keep(request)?;
         let (raw_head, head) = self.head()?;
-        let (other_rules, forced) = self.hidden()?;
-        let goal = self.goal(
-            keep.clone(),
-            raw_head,
-            other_rules,
-            forced,
-            None,
-            Logging::NewLevel,
-        )?;
+        let hidden = |seen: &Capture<'_>| self.hidden(seen);
+        let goal = self.goal(keep.clone(), raw_head, &hidden, None, Logging::NewLevel)?;
         let looked = look(self.ctx, self.store, &goal, &Storing::No)?;
         Ok(Returned {
             backup_id: self.backup.id.to_string(),
@@ -253,14 +242,13 @@ impl<'a, 's> Homeward<'a, 's> {
         let keep = self.keep(request)?;
         let (raw_head, head) = self.head()?;
         let commits_made = self.commits_made()?;
-        let (other_rules, forced) = self.hidden()?;
+        let hidden = |seen: &Capture<'_>| self.hidden(seen);
         let discarded = std::cell::RefCell::new(Vec::new());
         let limit = |manifest: &mut Manifest| self.limit(manifest, request.discard, &discarded);
         let goal = self.goal(
             keep.clone(),
             raw_head.clone(),
-            other_rules,
-            forced,
+            &hidden,
             Some(&limit),
             logging,
         )?;
@@ -286,7 +274,7 @@ impl<'a, 's> Homeward<'a, 's> {
         let extras = stored_extras(self.store, &self.backup)?;
         let operation = self.store.operation(&self.backup)?;
         let backup_ref = names::snapshot_ref(&self.backup.id);
-        let proving = |capture: &super::capture::Capture<'_>,
+        let proving = |capture: &Capture<'_>,
                        applied: &crate::worktree::apply::Applied,
                        _: &crate::worktree::plan::Plan| {
             let discarded: Vec<Vec<u8>> = discarded.borrow().clone();

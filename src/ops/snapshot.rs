@@ -2,12 +2,14 @@
 
 use super::Context;
 use super::address;
-use super::capture::Wanted;
+use super::capture::{Capture, Wanted};
+use super::gitview::read_index;
 use super::outcome::{Listing, SnapshotView, Taken};
 use super::record::{About, make};
 use super::request::{List, ListKind, Take};
 use crate::env::Env;
 use crate::error::Result;
+use crate::git::fs;
 use crate::progress::Silent;
 use crate::store::Store;
 use crate::store::address::valid_label;
@@ -81,7 +83,7 @@ pub fn take_locked(
             "'{path}' kept changing while it was read; it was captured as read"
         ));
     }
-    notices.extend(secret_notice(store, &made.capture)?);
+    notices.extend(secret_notice(ctx, store, &made.capture)?);
     let stored = store.read(&made.id, made.commit)?;
     Ok(Taken {
         snapshot: view(store, &stored)?,
@@ -124,30 +126,30 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Resu
 
 /// Says once per repository that files with secret-looking names are in the snapshot, with the line that leaves them out.
 fn secret_notice(
+    ctx: &Context<'_>,
     store: &Store<'_>,
-    capture: &super::capture::Capture<'_>,
+    capture: &Capture<'_>,
 ) -> Result<Option<String>> {
     let told = store.common("told-secrets");
     if told.exists() || capture.unchanged {
         return Ok(None);
     }
     let manifest = &capture.manifest;
-    let untracked_secrets = manifest.entries().filter(|(_, file)| {
-        file.kind.in_tree()
-            && file.flags & crate::worktree::manifest::TRACKED == 0
-            && is_secret_name(manifest.bytes(file.name))
-    });
-    let index = capture.parsed_index.as_ref();
-    let found: Vec<String> = untracked_secrets
+    let candidates: Vec<Vec<u8>> = manifest
+        .entries()
+        .filter(|(_, file)| file.kind.in_tree() && is_secret_name(manifest.bytes(file.name)))
         .map(|(dir, file)| manifest.path_of(dir, file))
-        .filter(|path| index.is_none_or(|index| !index.has_path(path)))
-        .map(|path| stored_path(&path))
-        .take(3)
         .collect();
+    if candidates.is_empty() {
+        return Ok(None);
+    }
+    let index = read_index(&ctx.repo, &store.objects)?;
+    let untracked = candidates.iter().filter(|path| !index.has_path(path));
+    let found: Vec<String> = untracked.map(|path| stored_path(path)).take(3).collect();
     let Some(first) = found.first() else {
         return Ok(None);
     };
-    crate::git::fs::write_atomic(&told, b"", crate::git::fs::Durable::No)?;
+    fs::write_atomic(&told, b"", fs::Durable::No)?;
     Ok(Some(format!(
         "the snapshot holds files with secret-looking names ('{}'); to leave them out: git config --add timewarp.exclude '{first}'",
         found.join("', '")

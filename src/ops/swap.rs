@@ -94,6 +94,18 @@ pub enum Logging {
     Redo(String),
 }
 
+/// What a capture misses: a tree whose ignore rules hold beside those on disk, and paths to force in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// See above.
+    pub other_rules: Option<Oid>,
+    /// See above.
+    pub forced: BTreeSet<Vec<u8>>,
+}
+
+/// Looks for what a capture misses.
+pub type FindHidden<'a> = &'a dyn Fn(&Capture<'_>) -> Result<Hidden>;
+
 /// Everything about a swap that its command decides.
 pub struct Goal<'a> {
     /// `travel`, `return`, …
@@ -118,8 +130,8 @@ pub struct Goal<'a> {
     pub extra: serde_json::Map<String, serde_json::Value>,
     /// Paths captured whatever the rules say.
     pub forced: BTreeSet<Vec<u8>>,
-    /// A second side of rules for the capture.
-    pub other_rules: Option<Oid>,
+    /// Finds what the rules hide from a capture although it has to be in it.
+    pub hidden: Option<FindHidden<'a>>,
     /// Looks at the scan before anything is hashed.
     pub before_hashing: Option<&'a dyn Fn(&mut Manifest) -> Result<()>>,
     /// The log.
@@ -235,17 +247,27 @@ pub fn look<'s>(
     storing: &Storing,
 ) -> Result<Looked<'s>> {
     let mut forced = goal.forced.clone();
+    let mut other_rules = None;
     for _ in 0..TRIES {
         let raw_head = ctx.repo.raw_head()?;
         let wanted = Wanted {
             storing: storing.clone(),
             forced: forced.clone(),
-            other_rules: goal.other_rules,
+            other_rules,
             whole_index: true,
             before_hashing: goal.before_hashing,
             ..Wanted::default()
         };
         let capture = capture(ctx, store, &wanted)?;
+        if let Some(find) = goal.hidden {
+            let hidden = find(&capture)?;
+            let known = hidden.forced.is_subset(&forced) && hidden.other_rules == other_rules;
+            if !known {
+                forced.extend(hidden.forced);
+                other_rules = hidden.other_rules;
+                continue;
+            }
+        }
         let plan = make_plan(ctx, store, goal, &capture, &forced)?;
         let root = Root::open(ctx.repo.worktree_root())?;
         let Obstacles { to_force, refused } = find_obstacles(&root, &capture.manifest, &plan)?;
@@ -405,7 +427,11 @@ fn plan_of_paths(
             );
         }
     }
-    let goes: BTreeSet<&[u8]> = dirs.iter().filter(|(_, after)| after.is_none()).map(|(path, _)| path.as_slice()).collect();
+    let goes: BTreeSet<&[u8]> = dirs
+        .iter()
+        .filter(|(_, after)| after.is_none())
+        .map(|(path, _)| path.as_slice())
+        .collect();
     for entry in plan.entries.iter().filter(|entry| entry.after.is_none()) {
         let mut parent = path::split(&entry.path).0;
         while goes.contains(parent) {

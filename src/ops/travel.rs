@@ -134,7 +134,7 @@ fn travel_to(
         title: format!("before travelling to {}", stored.id),
         extra: Default::default(),
         forced: Default::default(),
-        other_rules: None,
+        hidden: None,
         before_hashing: None,
         logging: Logging::NewLevel,
         way_out: &["move these paths away, or take the snapshot elsewhere with 'tw open'"],
