@@ -11,6 +11,7 @@ pub mod operation;
 pub mod path;
 pub mod refs;
 pub mod repo;
+pub mod textdiff;
 pub mod tree;
 
 pub use git2::Oid;

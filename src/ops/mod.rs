@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod capture;
+pub mod diff;
 pub mod fingerprint;
 pub mod gitview;
 pub mod newindex;
@@ -120,3 +121,6 @@ impl<'a> Context<'a> {
         .hint("give --force if the whole of it is really meant"))
     }
 }
+
+#[cfg(test)]
+mod tests;

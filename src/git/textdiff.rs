@@ -1,0 +1,296 @@
+//! Two contents compared by lines, and the text of a patch as git writes it.
+//!
+//! Owns counts, hunks, git's header lines and the quoting of paths in them. Pure: bytes in, bytes out. Leaves out renames,
+//! `diff=` drivers and text conversion of `.gitattributes`: what is compared are stored bytes.
+
+use git2::{DiffOptions, Patch};
+
+use super::Oid;
+use super::tree::{GITLINK_MODE, Node};
+use crate::error::Result;
+
+/// Content over this size is not compared by lines.
+pub const LARGEST: u64 = 50 << 20;
+/// git looks this far for a NUL.
+const FIRST: usize = 8000;
+/// Hex digits of an id in an `index` line.
+const ABBREVIATED: usize = 7;
+
+/// Lines that differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextDiff {
+    /// Lines added.
+    pub insertions: usize,
+    /// Lines removed.
+    pub deletions: usize,
+    /// The hunks, from `@@` on. Empty when none were asked for.
+    pub hunks: Vec<u8>,
+}
+
+/// Whether the hunks are wanted, or the counts alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hunks {
+    /// With three lines of context.
+    Wanted,
+    /// Counts only.
+    No,
+}
+
+/// One side of a patch.
+#[derive(Debug, Clone, Copy)]
+pub struct PatchSide<'a> {
+    /// Mode and id.
+    pub node: Node,
+    /// The content; None when it is binary or too large.
+    pub text: Option<&'a [u8]>,
+}
+
+/// How paths stand in header lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuotePath {
+    /// `core.quotePath=true`, git's default: bytes over 0x7f are quoted, too.
+    All,
+    /// `core.quotePath=false`.
+    ControlOnly,
+}
+
+/// Whether git would call this binary.
+pub fn is_binary(content: &[u8]) -> bool {
+    content.iter().take(FIRST).any(|byte| *byte == 0)
+}
+
+/// Compares two texts.
+///
+/// # Errors
+/// When libgit2 runs out of memory.
+pub fn compare(old: &[u8], new: &[u8], hunks: Hunks) -> Result<TextDiff> {
+    let mut options = DiffOptions::new();
+    options.force_text(true).context_lines(3);
+    let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
+    let (_, insertions, deletions) = patch.line_stats()?;
+    let mut diff = TextDiff {
+        insertions,
+        deletions,
+        hunks: Vec::new(),
+    };
+    if hunks == Hunks::Wanted {
+        for at in 0..patch.num_hunks() {
+            let (hunk, lines) = patch.hunk(at)?;
+            diff.hunks.extend_from_slice(hunk.header());
+            for line in 0..lines {
+                let line = patch.line_in_hunk(at, line)?;
+                // The others are the notes on a missing newline at the end, which begin with a newline themselves.
+                if matches!(line.origin(), ' ' | '+' | '-') {
+                    diff.hunks.push(line.origin() as u8);
+                }
+                diff.hunks.extend_from_slice(line.content());
+            }
+        }
+    }
+    Ok(diff)
+}
+
+/// The whole patch of a path, with git's header lines. A change of type is a removal and a creation, as git has it.
+///
+/// # Errors
+/// As [`compare`].
+pub fn patch(
+    path: &[u8],
+    old: Option<PatchSide<'_>>,
+    new: Option<PatchSide<'_>>,
+    quote: QuotePath,
+) -> Result<Vec<u8>> {
+    if let (Some(before), Some(after)) = (old, new)
+        && file_type(before.node.mode) != file_type(after.node.mode)
+    {
+        let mut out = patch(path, old, None, quote)?;
+        out.extend(patch(path, None, new, quote)?);
+        return Ok(out);
+    }
+    let mut out = Vec::new();
+    let (a, b) = (quoted(b"a/", path, quote), quoted(b"b/", path, quote));
+    out.extend([b"diff --git ", &a[..], b" ", &b, b"\n"].concat());
+    let nodes = (old.map(|side| side.node), new.map(|side| side.node));
+    modes(&mut out, nodes);
+    if nodes.0.map(|node| node.oid) == nodes.1.map(|node| node.oid) {
+        return Ok(out);
+    }
+    index_line(&mut out, nodes);
+    let tab: &[u8] = if path.contains(&b' ') { b"\t" } else { b"" };
+    let name = |side: Option<PatchSide<'_>>, name: &[u8]| match side {
+        Some(_) => name.to_vec(),
+        None => b"/dev/null".to_vec(),
+    };
+    let text = |side: Option<PatchSide<'_>>| side.map_or(Some(Vec::new()), |side| content(&side));
+    let (old_name, new_name) = (name(old, &a), name(new, &b));
+    let (Some(old_text), Some(new_text)) = (text(old), text(new)) else {
+        let parts = [b"Binary files ", &old_name[..], b" and ", &new_name];
+        out.extend([&parts.concat()[..], b" differ\n"].concat());
+        return Ok(out);
+    };
+    let hunks = compare(&old_text, &new_text, Hunks::Wanted)?.hunks;
+    if !hunks.is_empty() {
+        let tab = |side: Option<PatchSide<'_>>| if side.is_some() { tab } else { b"" };
+        out.extend([b"--- ", &old_name[..], tab(old), b"\n"].concat());
+        out.extend([b"+++ ", &new_name[..], tab(new), b"\n"].concat());
+        out.extend(hunks);
+    }
+    Ok(out)
+}
+
+/// What is compared: a submodule stands for a line with its commit.
+fn content(side: &PatchSide<'_>) -> Option<Vec<u8>> {
+    if side.node.mode == GITLINK_MODE {
+        return Some(gitlink_text(side.node.oid));
+    }
+    side.text.map(<[u8]>::to_vec)
+}
+
+/// The line that stands for a submodule's commit in a diff.
+pub fn gitlink_text(oid: Oid) -> Vec<u8> {
+    format!("Subproject commit {oid}\n").into_bytes()
+}
+
+/// The bits of a mode that say file, symlink or submodule.
+pub fn file_type(mode: u32) -> u32 {
+    mode & 0o170_000
+}
+
+fn modes(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>)) {
+    let text = match nodes {
+        (None, Some(new)) => format!("new file mode {:06o}\n", new.mode),
+        (Some(old), None) => format!("deleted file mode {:06o}\n", old.mode),
+        (Some(old), Some(new)) if old.mode != new.mode => {
+            format!("old mode {:06o}\nnew mode {:06o}\n", old.mode, new.mode)
+        }
+        _ => return,
+    };
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn index_line(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>)) {
+    let short = |node: Option<Node>| {
+        let mut text = node.map_or(Oid::ZERO_SHA1, |node| node.oid).to_string();
+        text.truncate(ABBREVIATED);
+        text
+    };
+    let mode = match nodes {
+        (Some(old), Some(new)) if old.mode == new.mode => format!(" {:06o}", new.mode),
+        _ => String::new(),
+    };
+    let line = format!("index {}..{}{mode}\n", short(nodes.0), short(nodes.1));
+    out.extend_from_slice(line.as_bytes());
+}
+
+/// `prefix` and `path` as git writes them in header lines: in double quotes with C escapes when a byte asks for it.
+pub fn quoted(prefix: &[u8], path: &[u8], quote: QuotePath) -> Vec<u8> {
+    let asks = |byte: &u8| {
+        *byte < 0x20
+            || matches!(*byte, b'"' | b'\\' | 0x7f)
+            || (*byte >= 0x80 && quote == QuotePath::All)
+    };
+    let mut out = prefix.to_vec();
+    if !path.iter().any(asks) {
+        out.extend_from_slice(path);
+        return out;
+    }
+    out.insert(0, b'"');
+    for byte in path {
+        if !asks(byte) {
+            out.push(*byte);
+            continue;
+        }
+        match escape_letter(*byte) {
+            Some(letter) => out.extend_from_slice(&[b'\\', letter]),
+            None => out.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+        }
+    }
+    out.push(b'"');
+    out
+}
+
+fn escape_letter(byte: u8) -> Option<u8> {
+    Some(match byte {
+        0x07 => b'a',
+        0x08 => b'b',
+        b'\t' => b't',
+        b'\n' => b'n',
+        0x0b => b'v',
+        0x0c => b'f',
+        b'\r' => b'r',
+        b'"' => b'"',
+        b'\\' => b'\\',
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::objects::{ObjectKind, hash};
+
+    fn side(mode: u32, text: &[u8]) -> PatchSide<'_> {
+        let oid = hash(ObjectKind::Blob, text).expect("hashed");
+        PatchSide {
+            node: Node { mode, oid },
+            text: Some(text),
+        }
+    }
+
+    fn text(path: &str, old: Option<PatchSide<'_>>, new: Option<PatchSide<'_>>) -> String {
+        let bytes = patch(path.as_bytes(), old, new, QuotePath::All).expect("a patch");
+        String::from_utf8(bytes).expect("text")
+    }
+
+    #[test]
+    fn counts_are_lines() {
+        let diff = compare(b"a\nb\nc\n", b"a\nx\ny\nc", Hunks::No).expect("compared");
+        assert_eq!((diff.insertions, diff.deletions), (3, 2));
+        assert!(diff.hunks.is_empty());
+        let same = compare(b"a\n", b"a\n", Hunks::Wanted).expect("compared");
+        assert_eq!(same, TextDiff::default());
+    }
+
+    #[test]
+    fn a_mode_alone_has_no_index_line() {
+        let said = text(
+            "x",
+            Some(side(0o100_644, b"a\n")),
+            Some(side(0o100_755, b"a\n")),
+        );
+        assert_eq!(
+            said,
+            "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n"
+        );
+    }
+
+    #[test]
+    fn a_type_change_is_a_removal_and_a_creation() {
+        let said = text(
+            "x",
+            Some(side(0o100_644, b"a\n")),
+            Some(side(0o120_000, b"a")),
+        );
+        assert_eq!(
+            said,
+            "diff --git a/x b/x\ndeleted file mode 100644\nindex 7898192..0000000\n\
+             --- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\
+             diff --git a/x b/x\nnew file mode 120000\nindex 0000000..2e65efe\n\
+             --- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n\\ No newline at end of file\n"
+        );
+    }
+
+    #[test]
+    fn odd_paths_are_quoted_as_git_quotes_them() {
+        for (path, wanted) in [
+            (&b"plain name"[..], &b"a/plain name"[..]),
+            (b"tab\there", b"\"a/tab\\there\""),
+            (b"q\"b\\", b"\"a/q\\\"b\\\\\""),
+            (b"\xc3\xa9\x01", b"\"a/\\303\\251\\001\""),
+        ] {
+            assert_eq!(quoted(b"a/", path, QuotePath::All), wanted);
+        }
+        let plain = quoted(b"a/", "é".as_bytes(), QuotePath::ControlOnly);
+        assert_eq!(plain, "a/é".as_bytes());
+    }
+}

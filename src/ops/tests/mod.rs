@@ -1,0 +1,7 @@
+//! Operations on real repositories in temporary directories.
+
+mod lab;
+
+use lab::Lab;
+
+mod diff;
