@@ -449,7 +449,7 @@ fn create_refs(
         Err(error) => match (&error.reason, &capture.anchor) {
             (Reason::Changed { .. }, Some((anchor, _))) if error.name == *anchor => Ok(false),
             (Reason::Exists { .. }, _) if Some(error.name.as_str()) == label => {
-                let name = names::title(&error.name);
+                let name = names::label_of(&error.name);
                 Err(
                     Error::new(Code::InvalidLabel, format!("label '{name}' is taken"))
                         .hint(format!("run 'tw label --remove {name}' first")),

@@ -292,7 +292,7 @@ pub fn ids_for_completion(start: &Path, env: &Env) -> Vec<(String, String)> {
         found.extend(
             labels
                 .iter()
-                .map(|name| (names::title(name), "label".to_owned())),
+                .map(|name| (names::label_of(name).to_owned(), "label".to_owned())),
         );
     }
     found

@@ -63,6 +63,11 @@ pub fn label_ref(label: &str) -> String {
     format!("{LABELS}{label}")
 }
 
+/// The label in such a ref; of any other ref its name.
+pub fn label_of(name: &str) -> &str {
+    name.strip_prefix(LABELS).unwrap_or(name)
+}
+
 /// Whether `text` can be the last component of a ref of ours.
 pub fn is_component(text: &str) -> bool {
     text.len() <= MAX_COMPONENT && is_valid_component(text) && is_valid_name(&label_ref(text))
@@ -307,6 +312,7 @@ mod tests {
                 assert_eq!(Record::parse_record_ref(&note), None);
             }
         }
+        assert_eq!(label_of(&label_ref("good")), "good");
         assert_eq!(
             label_ref("good"),
             Record::Label("good".to_owned()).record_ref()

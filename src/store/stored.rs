@@ -253,7 +253,8 @@ impl Store<'_> {
     pub fn labels(&self) -> Result<BTreeMap<Oid, Vec<String>>> {
         let mut labels: BTreeMap<Oid, Vec<String>> = BTreeMap::new();
         for (name, oid) in self.refs.list(names::LABELS)? {
-            labels.entry(oid).or_default().push(names::title(&name));
+            let label = names::label_of(&name).to_owned();
+            labels.entry(oid).or_default().push(label);
         }
         Ok(labels)
     }
