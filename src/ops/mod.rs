@@ -2,11 +2,15 @@
 
 pub mod address;
 pub mod capture;
+pub mod config;
 pub mod diff;
 pub mod fingerprint;
 pub mod gitview;
 pub mod newindex;
 pub mod obstacles;
+pub mod init;
+pub mod label;
+pub mod log;
 pub mod outcome;
 pub mod prove;
 pub mod record;
@@ -22,6 +26,7 @@ pub mod swap;
 pub mod travel;
 pub mod treerules;
 pub mod undo;
+pub mod status;
 
 use std::path::{Path, PathBuf};
 

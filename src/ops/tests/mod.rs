@@ -5,3 +5,5 @@ mod lab;
 use lab::Lab;
 
 mod diff;
+mod setup;
+mod status;

@@ -1,0 +1,170 @@
+//! Where a working tree stands, said with the interruption first; and the one line of it for a shell prompt.
+//!
+//! The prompt's line opens no repository: it walks up to `.git` and reads two small files.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Context;
+use super::address;
+use super::outcome::{Interrupted, RepositoryInfo, SnapshotView, Status};
+use super::snapshot::view;
+use crate::error::Result;
+use crate::git::fs;
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::state::{Journal, Mode, State};
+
+/// Says where the working tree stands.
+///
+/// # Errors
+/// `CORRUPT_RECORD` or `NEWER_RECORD` for a state or journal that cannot be read. A snapshot that cannot be read is a notice.
+pub fn status(ctx: &Context<'_>) -> Result<Status> {
+    let store = Store::open(&ctx.repo)?;
+    let state = store.dir.state()?;
+    let mut notices = Vec::new();
+    let mut interrupted = None;
+    if let Some(journal) = store.dir.journal()? {
+        if is_alive(&journal) {
+            notices.push(format!(
+                "{} is under way in process {}",
+                journal.operation, journal.pid
+            ));
+        } else {
+            interrupted = Some(Interrupted {
+                operation: journal.operation,
+                swap_id: journal.swap_id,
+                since: journal.started_at,
+            });
+        }
+    }
+    let mut seen = |found: Result<Option<SnapshotView>>| match found {
+        Ok(view) => view,
+        Err(error) => {
+            notices.push(error.message().to_owned());
+            None
+        }
+    };
+    let latest = seen(latest(ctx, &store));
+    let current = seen(current(&store, &state));
+    Ok(Status {
+        mode: state.mode.as_str(),
+        state: fields(ctx, &state),
+        interrupted,
+        repository: repository(ctx, &store)?,
+        latest,
+        current,
+        notices,
+    })
+}
+
+/// Whether the process that wrote a journal still runs: then the swap is under way and not interrupted.
+pub fn is_alive(journal: &Journal) -> bool {
+    fs::process_is_alive(journal.pid, journal.process_start)
+}
+
+fn latest(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<SnapshotView>> {
+    let newest = address::newest(ctx, store, IdKind::Snapshot)?;
+    newest.map(|stored| view(store, &stored)).transpose()
+}
+
+fn current(store: &Store<'_>, state: &State) -> Result<Option<SnapshotView>> {
+    let id = state.current_snapshot_id.as_deref();
+    match id.and_then(SnapshotId::parse) {
+        Some(id) if state.mode == Mode::Past => view(store, &store.read_id(&id)?).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// `state.json` as it stands, or would stand when nothing was ever written.
+fn fields(ctx: &Context<'_>, state: &State) -> Map<String, Value> {
+    let mut state = state.clone();
+    state.version = state.version.max(1);
+    if state.workspace_root.is_empty() {
+        state.workspace_root = ctx.repo.worktree_root().display().to_string();
+    }
+    match serde_json::to_value(&state) {
+        Ok(Value::Object(map)) => map,
+        _ => Map::new(),
+    }
+}
+
+fn repository(ctx: &Context<'_>, store: &Store<'_>) -> Result<RepositoryInfo> {
+    let head = ctx.repo.head()?;
+    let count = |kind| Ok::<_, crate::error::Error>(store.ids(kind)?.len());
+    Ok(RepositoryInfo {
+        workspace_root: ctx.repo.worktree_root().to_owned(),
+        worktree: ctx.repo.worktree_name(),
+        git_dir: ctx.repo.git_dir().to_owned(),
+        repository_id: store.repository_id()?,
+        head_ref: head.reference,
+        head_oid: head.oid,
+        counts: [
+            ("snapshots", count(IdKind::Snapshot)?),
+            ("backups", count(IdKind::Backup)?),
+            ("experiments", count(IdKind::Experiment)?),
+        ],
+    })
+}
+
+/// What the prompt needs of a journal.
+#[derive(Deserialize)]
+struct Owner {
+    pid: u32,
+    process_start: u64,
+}
+
+/// What the prompt needs of a state.
+#[derive(Deserialize)]
+struct Place {
+    mode: Mode,
+    current_snapshot_id: Option<String>,
+}
+
+/// The line for a shell prompt: `tw:past ab12cd`, `tw:interrupted`, `tw:unreadable`; nothing in the present and outside of
+/// repositories.
+pub fn prompt_line(start: &Path) -> Option<String> {
+    let dir = git_dir_above(start)?.join("timewarp");
+    if let Some(bytes) = fs::read_optional(&dir.join("journal.json")).ok()? {
+        let alive = serde_json::from_slice::<Owner>(&bytes)
+            .is_ok_and(|owner| fs::process_is_alive(owner.pid, owner.process_start));
+        if !alive {
+            return Some("tw:interrupted".to_owned());
+        }
+    }
+    let bytes = fs::read_optional(&dir.join("state.json")).ok()??;
+    let Ok(place) = serde_json::from_slice::<Place>(&bytes) else {
+        return Some("tw:unreadable".to_owned());
+    };
+    match place.mode {
+        Mode::Present => None,
+        Mode::Past => {
+            let id = place.current_snapshot_id.unwrap_or_default();
+            let tail = id.rsplit('_').next().unwrap_or_default();
+            Some(format!("tw:past {tail}").trim_end().to_owned())
+        }
+    }
+}
+
+/// The git directory of the nearest repository at or above `start`.
+fn git_dir_above(start: &Path) -> Option<PathBuf> {
+    let start = start.canonicalize().ok()?;
+    start.ancestors().find_map(|dir| {
+        let dot_git = dir.join(".git");
+        let meta = dot_git.metadata().ok()?;
+        let git_dir = if meta.is_dir() {
+            dot_git
+        } else {
+            let bytes = fs::read_optional(&dot_git).ok()??;
+            let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+            dir.join(OsStr::from_bytes(target))
+        };
+        // An empty `.git` directory is no repository; git walks on, too.
+        git_dir.join("HEAD").symlink_metadata().ok()?;
+        Some(git_dir)
+    })
+}

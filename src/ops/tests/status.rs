@@ -1,0 +1,120 @@
+use super::Lab;
+use crate::git::fs::process_start;
+use crate::ops::status::{prompt_line, status};
+use crate::store::Store;
+use crate::store::state::{Journal, Mode, State};
+
+fn set_state(lab: &Lab, state: &State) {
+    let ctx = lab.ctx();
+    let store = Store::open(&ctx.repo).expect("store");
+    store.dir.write_state(state).expect("written");
+}
+
+fn past(lab: &Lab) -> String {
+    let id = lab.snapshot("then").id;
+    set_state(
+        lab,
+        &State {
+            mode: Mode::Past,
+            current_snapshot_id: Some(id.clone()),
+            ..State::default()
+        },
+    );
+    id
+}
+
+/// A journal of a process that has ended, or of this one.
+fn journal(lab: &Lab, alive: bool) {
+    let ctx = lab.ctx();
+    let store = Store::open(&ctx.repo).expect("store");
+    let pid = std::process::id();
+    let text = format!(
+        r#"{{"version":1,"swap_id":"travel-abcdef","operation":"travel","started_at":"2026-01-01T00:00:00Z",
+        "pid":{pid},"process_start":{},"backup_id":"b","backup_commit":"c","target_id":null,"target_commit":null,
+        "experiment_id":null,"entries":[],"head":null,"swaps_index":false,"swaps_operation":false,
+        "state_before":{{"version":1,"workspace_root":"","mode":"present"}},
+        "state_after":{{"version":1,"workspace_root":"","mode":"past"}}}}"#,
+        process_start(pid).expect("linux") + u64::from(!alive),
+    );
+    let journal: Journal = serde_json::from_str(&text).expect("a journal");
+    store.dir.create().expect("made");
+    store.dir.write_journal(&journal).expect("written");
+}
+
+#[test]
+fn a_repository_that_tw_never_saw_is_in_the_present() {
+    let lab = Lab::with_commit();
+    let ctx = lab.ctx();
+    let said = status(&ctx).expect("status");
+    assert_eq!(said.mode, "present");
+    assert_eq!(said.state["mode"], "present");
+    assert_eq!(
+        said.state["workspace_root"],
+        lab.dir().to_str().expect("plain")
+    );
+    assert!(said.interrupted.is_none() && said.latest.is_none() && said.current.is_none());
+    assert_eq!(said.repository.head_ref.as_deref(), Some("refs/heads/main"));
+    assert_eq!(said.repository.head_oid, Some(lab.rev("HEAD")));
+    assert_eq!(said.repository.counts.map(|(_, count)| count), [0, 0, 0]);
+    assert!(!lab.path(".git/timewarp").exists(), "status writes nothing");
+    assert_eq!(prompt_line(lab.dir()), None);
+}
+
+#[test]
+fn the_past_says_where_it_stands() {
+    let lab = Lab::with_commit();
+    let id = past(&lab);
+    let said = status(&lab.ctx()).expect("status");
+    assert_eq!(said.mode, "past");
+    assert_eq!(
+        said.current.map(|view| view.id).as_deref(),
+        Some(id.as_str())
+    );
+    assert_eq!(
+        said.latest.map(|view| view.id).as_deref(),
+        Some(id.as_str())
+    );
+    let tail = id.rsplit('_').next().expect("a tail");
+    let line = format!("tw:past {tail}");
+    assert_eq!(prompt_line(&lab.path("dir")), Some(line));
+}
+
+#[test]
+fn a_snapshot_that_is_gone_is_a_notice() {
+    let lab = Lab::with_commit();
+    let id = past(&lab);
+    lab.git(&["update-ref", "-d", &format!("refs/timewarp/snapshots/{id}")]);
+    let said = status(&lab.ctx()).expect("status");
+    assert!(said.current.is_none());
+    assert!(said.notices[0].contains(&id), "{:?}", said.notices);
+}
+
+#[test]
+fn only_a_dead_process_is_an_interruption() {
+    let lab = Lab::with_commit();
+    journal(&lab, true);
+    let said = status(&lab.ctx()).expect("status");
+    assert!(said.interrupted.is_none());
+    assert!(said.notices[0].contains("travel is under way"));
+    assert_eq!(prompt_line(lab.dir()), None);
+    journal(&lab, false);
+    let said = status(&lab.ctx()).expect("status");
+    let interrupted = said.interrupted.expect("interrupted");
+    assert_eq!(interrupted.swap_id, "travel-abcdef");
+    assert_eq!(prompt_line(lab.dir()).as_deref(), Some("tw:interrupted"));
+}
+
+#[test]
+fn each_worktree_has_its_own_line() {
+    let lab = Lab::with_commit();
+    past(&lab);
+    let other = lab.dir().with_file_name("other");
+    let dir = other.to_str().expect("plain");
+    lab.git(&["worktree", "add", "-q", "--detach", dir]);
+    assert_eq!(prompt_line(&other), None);
+    assert_eq!(status(&lab.ctx_in(&other)).expect("status").mode, "present");
+    assert!(prompt_line(lab.dir()).is_some());
+    std::fs::write(lab.path(".git/timewarp/state.json"), "{").expect("torn");
+    assert_eq!(prompt_line(lab.dir()).as_deref(), Some("tw:unreadable"));
+    assert_eq!(prompt_line(&lab.dir().with_file_name("nowhere")), None);
+}
