@@ -8,13 +8,16 @@ pub mod fingerprint;
 pub mod gitview;
 pub mod newindex;
 pub mod obstacles;
+pub mod holders;
 pub mod init;
 pub mod label;
 pub mod log;
 pub mod outcome;
 pub mod prove;
+pub mod prune;
 pub mod record;
 pub mod recover;
+pub mod recover_dropped;
 pub mod request;
 pub mod restore;
 pub mod return_;
@@ -27,6 +30,7 @@ pub mod travel;
 pub mod treerules;
 pub mod undo;
 pub mod status;
+pub mod worktrees;
 
 use std::path::{Path, PathBuf};
 

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::env::Env;
 use crate::git::Oid;
+use crate::git::fs::process_start;
 use crate::ops::Context;
 use crate::ops::outcome::SnapshotView;
 use crate::ops::request::Take;
@@ -14,6 +15,7 @@ use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names;
 use crate::store::snapshot::{SnapshotRecord, encode_commit};
+use crate::store::state::{Journal, State, StateDir};
 
 /// The repository. It goes when dropped.
 pub struct Lab {
@@ -177,5 +179,65 @@ impl Lab {
         let id = SnapshotId::parse(id).expect("an id");
         let name = names::snapshot_ref(&id);
         store.refs.read(&name).expect("read").is_some()
+    }
+
+    /// Takes a snapshot and dates it back: it gets this id, which says kind and time.
+    pub fn old(&self, id: &str) -> String {
+        let taken = self.snapshot(id);
+        self.rename(&taken.id, id);
+        id.to_owned()
+    }
+
+    /// Writes the main worktree's `state.json`.
+    pub fn set_state(&self, state: &State) {
+        let ctx = self.ctx();
+        let store = Store::open(&ctx.repo).expect("store");
+        store.dir.write_state(state).expect("written");
+    }
+
+    /// A level of the main worktree's undo or redo log.
+    pub fn level(&self, log: &str, name: &str, started_at: &str, backup_id: &str) {
+        let dir = StateDir::new(&self.path(".git"));
+        let file = dir.file(log).join(format!("{name}.json"));
+        std::fs::create_dir_all(dir.file(log)).expect("made");
+        let journal = Journal {
+            started_at: started_at.to_owned(),
+            backup_id: backup_id.to_owned(),
+            ..journal(true)
+        };
+        let text = serde_json::to_vec(&journal).expect("plain data");
+        std::fs::write(file, text).expect("written");
+    }
+}
+
+/// A journal of this process, or of one that has ended.
+pub fn journal(alive: bool) -> Journal {
+    let pid = std::process::id();
+    let state = State {
+        version: 1,
+        ..State::default()
+    };
+    Journal {
+        version: 1,
+        swap_id: "travel-abcdef".to_owned(),
+        operation: "travel".to_owned(),
+        reverses: None,
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        pid,
+        process_start: process_start(pid).expect("linux") + u64::from(!alive),
+        backup_id: "b_20260101_000000_aaaaaa".to_owned(),
+        backup_commit: String::new(),
+        target_id: None,
+        target_commit: None,
+        experiment_id: None,
+        entries: Vec::new(),
+        dirs: Vec::new(),
+        head: None,
+        swaps_index: false,
+        swaps_operation: false,
+        state_before: state.clone(),
+        state_after: state,
+        head_left: String::new(),
+        extra: serde_json::Map::new(),
     }
 }

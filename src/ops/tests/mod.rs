@@ -5,5 +5,6 @@ mod lab;
 use lab::Lab;
 
 mod diff;
+mod retention;
 mod setup;
 mod status;

@@ -1,25 +1,15 @@
 use super::Lab;
-use crate::git::fs::process_start;
 use crate::ops::status::{prompt_line, status};
 use crate::store::Store;
-use crate::store::state::{Journal, Mode, State};
-
-fn set_state(lab: &Lab, state: &State) {
-    let ctx = lab.ctx();
-    let store = Store::open(&ctx.repo).expect("store");
-    store.dir.write_state(state).expect("written");
-}
+use crate::store::state::{Mode, State};
 
 fn past(lab: &Lab) -> String {
     let id = lab.snapshot("then").id;
-    set_state(
-        lab,
-        &State {
-            mode: Mode::Past,
-            current_snapshot_id: Some(id.clone()),
-            ..State::default()
-        },
-    );
+    lab.set_state(&State {
+        mode: Mode::Past,
+        current_snapshot_id: Some(id.clone()),
+        ..State::default()
+    });
     id
 }
 
@@ -27,17 +17,8 @@ fn past(lab: &Lab) -> String {
 fn journal(lab: &Lab, alive: bool) {
     let ctx = lab.ctx();
     let store = Store::open(&ctx.repo).expect("store");
-    let pid = std::process::id();
-    let text = format!(
-        r#"{{"version":1,"swap_id":"travel-abcdef","operation":"travel","started_at":"2026-01-01T00:00:00Z",
-        "pid":{pid},"process_start":{},"backup_id":"b","backup_commit":"c","target_id":null,"target_commit":null,
-        "experiment_id":null,"entries":[],"head":null,"swaps_index":false,"swaps_operation":false,
-        "state_before":{{"version":1,"workspace_root":"","mode":"present"}},
-        "state_after":{{"version":1,"workspace_root":"","mode":"past"}}}}"#,
-        process_start(pid).expect("linux") + u64::from(!alive),
-    );
-    let journal: Journal = serde_json::from_str(&text).expect("a journal");
     store.dir.create().expect("made");
+    let journal = super::lab::journal(alive);
     store.dir.write_journal(&journal).expect("written");
 }
 

@@ -1,0 +1,319 @@
+//! What needs a snapshot, backup or experiment, so that nobody forgets it.
+//!
+//! Looked up afresh each time, over all worktrees. One source that cannot be read makes the whole an error: then nothing may
+//! be forgotten. The keep rule (age and number) is `prune`'s own and not told here.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::Context;
+use super::worktrees::{self, LOGS, Worktree, unreadable};
+use crate::env::Moment;
+use crate::error::{Error, Result};
+use crate::git::Oid;
+use crate::store::Store;
+use crate::store::id::{IssueId, SnapshotId};
+use crate::store::names::{self, Record, RecordKind, session_component};
+use crate::store::snapshot::SnapshotRecord;
+use crate::store::state::State;
+
+/// A session is live so long after its last sign of life.
+const LIVE_SECONDS: i64 = 24 * 3600;
+/// A chat without its issue is a report under way so long.
+pub const ORPHAN_SECONDS: i64 = 24 * 3600;
+
+/// Whether `--force` lets go of what something holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grip {
+    /// Labels, issues, sessions, open directories, this worktree's undo levels.
+    Loose,
+    /// States and journals, and the undo levels of other worktrees.
+    Firm,
+}
+
+/// One thing that holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// For messages, such as `label 'good'`.
+    pub text: String,
+    /// See [`Grip`].
+    pub grip: Grip,
+}
+
+/// How long sessions hold their checkpoints.
+#[derive(Debug, Clone, Copy)]
+pub struct Reach {
+    /// Now.
+    pub now: Moment,
+    /// Checkpoints of sessions younger than this are held; live sessions always.
+    pub keep_days: u32,
+    /// The protocol's rule: an earlier session of this worktree counts as ended.
+    pub strict: bool,
+}
+
+/// Everything that holds something, by what it names.
+#[derive(Debug, Default)]
+pub struct Holders {
+    ids: HashMap<String, Vec<Holder>>,
+    commits: HashMap<Oid, Vec<Holder>>,
+    /// Chats whose issue does not exist, older than [`ORPHAN_SECONDS`]: their refs.
+    pub orphans: Vec<(String, Oid)>,
+}
+
+impl Holders {
+    /// What holds this one.
+    pub fn of(&self, id: &SnapshotId, commit: Oid) -> Vec<&Holder> {
+        let by_id = self.ids.get(&id.to_string()).into_iter().flatten();
+        let by_commit = self.commits.get(&commit).into_iter().flatten();
+        let mut found: Vec<&Holder> = Vec::new();
+        for holder in by_id.chain(by_commit) {
+            if !found.contains(&holder) {
+                found.push(holder);
+            }
+        }
+        found
+    }
+
+    fn id(&mut self, id: &str, grip: Grip, text: String) {
+        let holders = self.ids.entry(id.to_owned()).or_default();
+        holders.push(Holder { text, grip });
+    }
+
+    fn commit(&mut self, commit: Oid, grip: Grip, text: String) {
+        let holders = self.commits.entry(commit).or_default();
+        holders.push(Holder { text, grip });
+    }
+}
+
+/// Finds everything that holds. Undo levels whose files are in `gone` do not count.
+///
+/// # Errors
+/// When one source cannot be read, naming it.
+pub fn find(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    reach: Reach,
+    gone: &[PathBuf],
+) -> Result<Holders> {
+    let mut holders = Holders::default();
+    for worktree in worktrees::all(&ctx.repo)? {
+        let own = worktree.git_dir == ctx.repo.git_dir();
+        of_worktree(&mut holders, &worktree, own, gone)
+            .map_err(|error| unreadable(&worktree, error).hint("nothing was forgotten"))?;
+    }
+    for (name, commit) in store.refs.list(names::LABELS)? {
+        let text = format!("label '{}'", names::label_of(&name));
+        holders.commit(commit, Grip::Loose, text);
+    }
+    of_records(ctx, store, reach, &mut holders)
+        .map_err(|error| error.hint("nothing was forgotten; run 'tw doctor'"))?;
+    Ok(holders)
+}
+
+fn of_worktree(
+    holders: &mut Holders,
+    worktree: &Worktree,
+    own: bool,
+    gone: &[PathBuf],
+) -> Result<()> {
+    let name = &worktree.name;
+    let state = worktree.dir.state()?;
+    of_state(holders, &state, name);
+    if let Some(journal) = worktree.dir.journal()? {
+        let text = format!("the unfinished {} of worktree '{name}'", journal.operation);
+        let session = [&journal.state_before, &journal.state_after]
+            .into_iter()
+            .filter_map(|state| state.session_snapshot_id.as_deref());
+        for id in worktrees::needs(&journal).into_iter().chain(session) {
+            holders.id(id, Grip::Firm, text.clone());
+        }
+    }
+    for log in LOGS {
+        for level in worktrees::levels(&worktree.dir, log)? {
+            if gone.contains(&level.path) {
+                continue;
+            }
+            let grip = if own { Grip::Loose } else { Grip::Firm };
+            for id in level.needs() {
+                holders.id(id, grip, format!("the {log} log of worktree '{name}'"));
+            }
+        }
+    }
+    if let Some(opened) = worktrees::opened(&worktree.dir)? {
+        let text = format!("open directory '{}'", opened.dir);
+        holders.id(&opened.snapshot_id, Grip::Loose, text);
+    }
+    Ok(())
+}
+
+fn of_state(holders: &mut Holders, state: &State, name: &str) {
+    let uses = [
+        (&state.current_snapshot_id, "the past of"),
+        (&state.backup_id, "the way back of"),
+        (&state.session_snapshot_id, "the session of"),
+    ];
+    for (id, use_of) in uses {
+        if let Some(id) = id {
+            holders.id(id, Grip::Firm, format!("{use_of} worktree '{name}'"));
+        }
+    }
+    let backup = state.backup_commit.as_deref();
+    if let Some(commit) = backup.and_then(|text| Oid::from_str(text).ok()) {
+        let text = format!("the way back of worktree '{name}'");
+        holders.commit(commit, Grip::Firm, text);
+    }
+}
+
+/// The tips of a record's face and memory: the same commit, unless somebody moved one.
+type Tips = BTreeMap<Record, BTreeSet<Oid>>;
+
+/// Every record with its tips.
+pub fn record_tips(store: &Store<'_>) -> Result<Tips> {
+    let mut tips = Tips::new();
+    for kind in RecordKind::ALL {
+        let Some(face) = kind.note_prefix() else {
+            continue;
+        };
+        for (name, tip) in store.refs.list(face)? {
+            if let Some(record) = Record::parse_note_ref(&name) {
+                tips.entry(record).or_default().insert(tip);
+            }
+        }
+        for (name, tip) in store.refs.list(&kind.record_prefix())? {
+            if let Some(record) = Record::parse_record_ref(&name) {
+                tips.entry(record).or_default().insert(tip);
+            }
+        }
+    }
+    Ok(tips)
+}
+
+fn of_records(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    reach: Reach,
+    holders: &mut Holders,
+) -> Result<()> {
+    let tips = record_tips(store)?;
+    let has_issue = |id: &IssueId| tips.contains_key(&Record::Issue(*id));
+    for (record, tips) in &tips {
+        match record {
+            Record::Issue(_) => {
+                for (annotated, text) in notes(ctx, record, tips)? {
+                    holders.commit(annotated, Grip::Loose, record.to_string());
+                    of_issue(holders, record, &text);
+                }
+            }
+            Record::Chat(id) if !has_issue(id) && is_old(id.time(), reach, ORPHAN_SECONDS) => {
+                holders.orphans.extend(orphan_refs(store, record)?);
+            }
+            Record::Chat(_) => {
+                for (annotated, _) in notes(ctx, record, tips)? {
+                    holders.commit(annotated, Grip::Loose, record.to_string());
+                }
+            }
+            Record::Session(name) => {
+                for annotated in session_notes(ctx, store, reach, name, record, tips)? {
+                    holders.commit(annotated, Grip::Loose, record.to_string());
+                }
+            }
+            Record::Label(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_old(at: Moment, reach: Reach, seconds: i64) -> bool {
+    at < reach.now.minus_seconds(seconds)
+}
+
+fn orphan_refs(store: &Store<'_>, record: &Record) -> Result<Vec<(String, Oid)>> {
+    let mut refs = Vec::new();
+    for name in record.note_ref().into_iter().chain([record.record_ref()]) {
+        if let Some(tip) = store.refs.read(&name)? {
+            refs.push((name, tip));
+        }
+    }
+    Ok(refs)
+}
+
+/// The notes of a record, of both its refs. One of them may be unreadable when the other is not.
+fn notes(ctx: &Context<'_>, record: &Record, tips: &BTreeSet<Oid>) -> Result<Vec<(Oid, Vec<u8>)>> {
+    let mut found = Vec::new();
+    let mut readable = 0;
+    let mut failed: Option<Error> = None;
+    for tip in tips {
+        match ctx.repo.notes_in(*tip) {
+            Ok(notes) => {
+                readable += 1;
+                for (annotated, blob) in notes {
+                    // What it says may be damaged; what it hangs on is held all the same.
+                    let text = ctx.repo.note_text(blob).unwrap_or_default();
+                    found.push((annotated, text));
+                }
+            }
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        Some(error) if readable == 0 => Err(error.while_doing(record)),
+        _ => Ok(found),
+    }
+}
+
+/// What an issue that is not closed names besides: its runs' backups and experiments.
+fn of_issue(holders: &mut Holders, record: &Record, text: &[u8]) {
+    let issue: Value = serde_json::from_slice(text).unwrap_or_default();
+    let status = issue.get("status").and_then(Value::as_str);
+    if !matches!(status, Some("open" | "experimenting")) {
+        return;
+    }
+    let runs = issue.get("runs").and_then(Value::as_array);
+    for run in runs.into_iter().flatten() {
+        for field in ["backup_id", "experiment_id"] {
+            if let Some(id) = run.get(field).and_then(Value::as_str) {
+                holders.id(id, Grip::Loose, format!("a run of {record}"));
+            }
+        }
+    }
+}
+
+/// The snapshots that a session still needs: all of them while it is live or young.
+fn session_notes(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    reach: Reach,
+    name: &str,
+    record: &Record,
+    tips: &BTreeSet<Oid>,
+) -> Result<Vec<Oid>> {
+    // Every change of a record is a commit: the newest one's date is the last sign of life.
+    let last = tips
+        .iter()
+        .filter_map(|tip| ctx.repo.commit_author_time(*tip).ok())
+        .max();
+    let age = last.map_or(0, |last| reach.now.seconds().saturating_sub(last));
+    let kept = i64::from(reach.keep_days) * 24 * 3600;
+    if age > kept.max(LIVE_SECONDS) {
+        return Ok(Vec::new());
+    }
+    let mut found: Vec<Oid> = notes(ctx, record, tips)?
+        .into_iter()
+        .map(|(annotated, _)| annotated)
+        .collect();
+    let own = store.dir.state()?.session_id;
+    let is_own = own.is_some_and(|own| session_component(&own) == name);
+    if reach.strict && !is_own {
+        found.retain(|oid| !was_taken_here(ctx, store, *oid));
+    }
+    Ok(found)
+}
+
+fn was_taken_here(ctx: &Context<'_>, store: &Store<'_>, commit: Oid) -> bool {
+    let record = store
+        .commit(commit)
+        .and_then(|raw| SnapshotRecord::from_message(&raw.message, "commit"));
+    record.is_ok_and(|(_, record)| record.worktree == ctx.repo.worktree_name())
+}

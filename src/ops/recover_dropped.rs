@@ -1,0 +1,236 @@
+//! Taking dropped snapshots back, while git still has their objects.
+//!
+//! The log of this worktree remembers name and commit of every ref that was dropped. Restoring asks git itself whether everything
+//! that hangs on the commit is there: a ref to a torn history would make every later gc fail.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::Context;
+use super::log::{self, RefEvent};
+use super::outcome::Dropped;
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::command::Git;
+use crate::git::tree::{self, GITLINK_MODE};
+use crate::store::Store;
+use crate::store::id::{PartMatch, SnapshotId, resolve_part};
+use crate::store::names;
+use crate::store::stored::not_found;
+
+/// Lists what was dropped in this worktree and has not come back, newest first, and restores those asked for (ids or parts of
+/// them).
+///
+/// # Errors
+/// `SNAPSHOT_NOT_FOUND` and `AMBIGUOUS_ADDRESS` for what is asked and not in the log; `SNAPSHOT_NOT_FOUND` when git has it no
+/// more. Nothing is restored then.
+pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<Vec<Dropped>> {
+    let store = Store::open(&ctx.repo)?;
+    let mut found = listed(&store)?;
+    let wanted = wanted(&found, restore)?;
+    let mut whole = Whole::new(&store);
+    for one in &mut found {
+        one.available = whole.commit(one.commit);
+        if wanted.contains(&one.id) && !(one.available && is_connected(ctx, one.commit)?) {
+            return Err(gone(&one.id));
+        }
+    }
+    for one in found.iter_mut().filter(|one| wanted.contains(&one.id)) {
+        bring_back(ctx, &store, one)?;
+        one.restored = true;
+    }
+    Ok(found)
+}
+
+fn gone(id: &str) -> Error {
+    Error::new(
+        Code::SnapshotNotFound,
+        format!("git has removed '{id}' or part of it: it cannot be taken back"),
+    )
+    .hint("run 'tw recover --dropped' to see what can be")
+}
+
+/// The last drop of each id whose ref is not there now, newest first.
+fn listed(store: &Store<'_>) -> Result<Vec<Dropped>> {
+    let mut last: BTreeMap<String, (usize, Dropped)> = BTreeMap::new();
+    for (nth, event) in log::ref_events(&store.dir)?.into_iter().enumerate() {
+        if event.event != "dropped" {
+            continue;
+        }
+        let (Some(id), Ok(commit)) = (
+            names::parse_snapshot_ref(&event.reference),
+            Oid::from_str(&event.commit),
+        ) else {
+            continue;
+        };
+        let entry = Dropped {
+            id: id.to_string(),
+            commit,
+            at: event.at,
+            available: false,
+            restored: false,
+        };
+        last.insert(id.to_string(), (nth, entry));
+    }
+    let mut found: Vec<(usize, Dropped)> = Vec::new();
+    for (nth, one) in last.into_values() {
+        if store.refs.read(&reference(&one.id)?)?.is_none() {
+            found.push((nth, one));
+        }
+    }
+    found.sort_by_key(|(nth, _)| std::cmp::Reverse(*nth));
+    Ok(found.into_iter().map(|(_, one)| one).collect())
+}
+
+fn reference(id: &str) -> Result<String> {
+    let parsed = SnapshotId::parse(id).ok_or_else(|| not_found(id))?;
+    Ok(names::snapshot_ref(&parsed))
+}
+
+/// The whole ids that are asked for.
+fn wanted(found: &[Dropped], asked: &[String]) -> Result<HashSet<String>> {
+    let mut wanted = HashSet::new();
+    for part in asked {
+        match resolve_part(part, found.iter().map(|one| one.id.as_str())) {
+            PartMatch::One(id) => {
+                wanted.insert(id);
+            }
+            PartMatch::None => {
+                return Err(Error::new(
+                    Code::SnapshotNotFound,
+                    format!("'{part}' is not among what was dropped here"),
+                )
+                .hint("run 'tw recover --dropped' to see what was"));
+            }
+            PartMatch::Many(ids) => {
+                return Err(Error::new(
+                    Code::AmbiguousAddress,
+                    format!("'{part}' is ambiguous: {}", ids.join(", ")),
+                )
+                .detail("candidates", ids));
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// Makes the ref again, and looks once more: a gc may have run in between.
+fn bring_back(ctx: &Context<'_>, store: &Store<'_>, one: &Dropped) -> Result<()> {
+    let name = reference(&one.id)?;
+    let mut edit = store.refs.transaction();
+    edit.create(&name, one.commit);
+    match edit.commit() {
+        // Somebody else took it back.
+        Err(error) if error.is_lost_race() => return Ok(()),
+        other => other?,
+    }
+    store.objects.refresh();
+    if !Whole::new(store).commit(one.commit) {
+        let mut back = store.refs.transaction();
+        back.delete(&name, Some(one.commit));
+        back.commit()?;
+        return Err(gone(&one.id));
+    }
+    let event = RefEvent {
+        at: ctx.env.now().rfc3339(),
+        event: "restored".to_owned(),
+        reference: name,
+        commit: one.commit.to_string(),
+        old_commit: None,
+        id: one.id.clone(),
+    };
+    log::append(&store.dir, &[event])
+}
+
+/// Whether everything that hangs on a commit is there, its history included, as git's own fetch would ask.
+fn is_connected(ctx: &Context<'_>, commit: Oid) -> Result<bool> {
+    let mut git = Git::new(&ctx.repo).args(["rev-list", "--objects", "--quiet"]);
+    if ctx.repo.config("extensions.partialClone")?.is_some() {
+        git = git.arg("--exclude-promisor-objects");
+    }
+    let output = git
+        .arg(commit.to_string())
+        .args(["--not", "--all"])
+        .output()?;
+    Ok(output.status.success())
+}
+
+/// A quick look whether the objects of commits of ours are there, sharing what it has seen.
+pub struct Whole<'a, 'r> {
+    store: &'a Store<'r>,
+    good: HashSet<Oid>,
+}
+
+impl<'a, 'r> Whole<'a, 'r> {
+    /// Has seen nothing.
+    pub fn new(store: &'a Store<'r>) -> Self {
+        Self {
+            store,
+            good: HashSet::new(),
+        }
+    }
+
+    /// Whether a commit of ours is there with its tree, and so are its parents of ours; of a commit of the user's, itself
+    /// and its top tree.
+    pub fn commit(&mut self, oid: Oid) -> bool {
+        if self.good.contains(&oid) {
+            return true;
+        }
+        let Ok(raw) = self.store.commit(oid) else {
+            return false;
+        };
+        let ours = |message: &[u8]| {
+            message.starts_with(b"snapshot: ") || message.starts_with(b"timewarp: ")
+        };
+        let whole = if ours(&raw.message) {
+            self.tree(raw.tree) && raw.parents.iter().all(|parent| self.commit(*parent))
+        } else {
+            self.store.objects.contains(raw.tree)
+        };
+        if whole {
+            self.good.insert(oid);
+        }
+        whole
+    }
+
+    /// Whether a tree and all that is beneath it is there.
+    pub fn tree(&mut self, root: Oid) -> bool {
+        let mut seen = Vec::new();
+        let whole = self.walk(root, &mut seen);
+        if !whole {
+            // Something beneath one of these is missing.
+            for oid in seen {
+                self.good.remove(&oid);
+            }
+        }
+        whole
+    }
+
+    fn walk(&mut self, root: Oid, seen: &mut Vec<Oid>) -> bool {
+        let mut pending = vec![root];
+        while let Some(oid) = pending.pop() {
+            if !self.good.insert(oid) {
+                continue;
+            }
+            seen.push(oid);
+            let Ok(bytes) = self.store.objects.read_tree(oid) else {
+                return false;
+            };
+            let Ok(entries) = tree::parse(&bytes) else {
+                return false;
+            };
+            for entry in entries {
+                let node = entry.node;
+                if node.is_dir() {
+                    pending.push(node.oid);
+                } else if node.mode != GITLINK_MODE && !self.blob(node.oid) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn blob(&mut self, oid: Oid) -> bool {
+        self.good.contains(&oid) || (self.store.objects.contains(oid) && self.good.insert(oid))
+    }
+}

@@ -1,0 +1,171 @@
+//! The worktrees of a repository as far as `tw` keeps something in them: state, journal, undo and redo levels, open directories.
+//!
+//! A read that fails is an error and never an absence: who forgets snapshots has to know all that needs them.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::env::Moment;
+use crate::error::{Error, Result, ResultExt};
+use crate::git::repo::Repo;
+use crate::store::state::{Journal, StateDir, read_json};
+
+/// The two logs of swaps, by the directories that hold their levels.
+pub const LOGS: [&str; 2] = ["undo", "redo"];
+/// Says that `tw open` made a worktree; in its `timewarp` directory.
+pub const OPENED: &str = "opened.json";
+/// So many levels of each log are kept whatever their age,
+const LEVELS: usize = 100;
+/// and those younger than this whatever their number.
+const LEVEL_SECONDS: i64 = 30 * 24 * 3600;
+
+/// One worktree.
+#[derive(Debug, Clone)]
+pub struct Worktree {
+    /// `main`, or the name under `worktrees/`.
+    pub name: String,
+    /// Its git directory.
+    pub git_dir: PathBuf,
+    /// Its `timewarp` directory.
+    pub dir: StateDir,
+}
+
+impl Worktree {
+    fn new(name: String, git_dir: PathBuf) -> Self {
+        let dir = StateDir::new(&git_dir);
+        Self { name, git_dir, dir }
+    }
+}
+
+/// A directory that `tw open` made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenedDir {
+    /// 1.
+    pub version: u32,
+    /// The snapshot laid out.
+    pub snapshot_id: String,
+    /// Its commit at that time.
+    pub commit: String,
+    /// Where, absolute.
+    pub dir: String,
+    /// When, RFC 3339.
+    pub at: String,
+    /// Directories above it that were made for it, outermost first.
+    #[serde(default)]
+    pub parents: Vec<String>,
+    /// Fields of a later version.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A level of a log.
+#[derive(Debug, Clone)]
+pub struct Level {
+    /// Its file.
+    pub path: PathBuf,
+    /// The swap.
+    pub journal: Journal,
+}
+
+impl Level {
+    /// The ids of what going there would need.
+    pub fn needs(&self) -> Vec<&str> {
+        needs(&self.journal)
+    }
+}
+
+/// The ids that a journal or level needs.
+pub fn needs(journal: &Journal) -> Vec<&str> {
+    let states = [&journal.state_before, &journal.state_after];
+    let stands = states
+        .iter()
+        .flat_map(|state| [&state.backup_id, &state.current_snapshot_id]);
+    let own = [&journal.target_id, &journal.experiment_id];
+    let mut ids = vec![journal.backup_id.as_str()];
+    ids.extend(own.into_iter().chain(stands).filter_map(Option::as_deref));
+    ids
+}
+
+/// Every worktree: the main one first, then the linked ones, sorted by name.
+///
+/// # Errors
+/// When the list of worktrees cannot be read.
+pub fn all(repo: &Repo) -> Result<Vec<Worktree>> {
+    let common = repo.common_dir();
+    let mut found = vec![Worktree::new("main".to_owned(), common.to_owned())];
+    let mut linked = list(&common.join("worktrees"))?;
+    linked.retain(|path| path.is_dir());
+    found.extend(linked.into_iter().map(|path| {
+        let name = path.file_name().unwrap_or_default();
+        Worktree::new(name.to_string_lossy().into_owned(), path)
+    }));
+    Ok(found)
+}
+
+/// What is in a directory, sorted; nothing when it is not there.
+fn list(dir: &Path) -> Result<Vec<PathBuf>> {
+    let what = || format!("cannot read '{}'", dir.display());
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.context(what)?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        found.push(entry.context(what)?.path());
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The levels of a log, newest first.
+///
+/// # Errors
+/// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
+pub fn levels(dir: &StateDir, log: &str) -> Result<Vec<Level>> {
+    let mut found = Vec::new();
+    for path in list(&dir.file(log))? {
+        if path.extension().is_some_and(|end| end == "json")
+            && let Some(journal) = read_json(&path)?
+        {
+            found.push(Level { path, journal });
+        }
+    }
+    found.sort_by(|a, b| {
+        let key = |level: &Level| (level.journal.started_at.clone(), level.path.clone());
+        key(b).cmp(&key(a))
+    });
+    Ok(found)
+}
+
+/// The levels that are beyond both bounds of the log.
+///
+/// # Errors
+/// As [`levels`].
+pub fn outlived_levels(dir: &StateDir, now: Moment) -> Result<Vec<PathBuf>> {
+    let oldest = now.minus_seconds(LEVEL_SECONDS);
+    let mut found = Vec::new();
+    for log in LOGS {
+        let old = levels(dir, log)?.into_iter().skip(LEVELS);
+        let old = old.filter(|level| {
+            Moment::parse_rfc3339(&level.journal.started_at).is_some_and(|at| at < oldest)
+        });
+        found.extend(old.map(|level| level.path));
+    }
+    Ok(found)
+}
+
+/// What `tw open` wrote about a worktree, when it made it.
+///
+/// # Errors
+/// `CORRUPT_RECORD` or `NEWER_RECORD`.
+pub fn opened(dir: &StateDir) -> Result<Option<OpenedDir>> {
+    read_json(&dir.file(OPENED))
+}
+
+/// Says which worktree's record could not be read, and that nothing was done for that reason.
+pub fn unreadable(worktree: &Worktree, error: Error) -> Error {
+    error.while_doing(format!("worktree '{}'", worktree.name))
+}
