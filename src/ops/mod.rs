@@ -15,6 +15,7 @@ pub mod log;
 pub mod outcome;
 pub mod prove;
 pub mod prune;
+pub mod purge;
 pub mod record;
 pub mod recover;
 pub mod recover_dropped;

@@ -133,10 +133,8 @@ pub fn levels(dir: &StateDir, log: &str) -> Result<Vec<Level>> {
             found.push(Level { path, journal });
         }
     }
-    found.sort_by(|a, b| {
-        let key = |level: &Level| (level.journal.started_at.clone(), level.path.clone());
-        key(b).cmp(&key(a))
-    });
+    // Names count up.
+    found.reverse();
     Ok(found)
 }
 

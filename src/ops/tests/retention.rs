@@ -9,6 +9,7 @@ use crate::ops::prune::{drop, prune};
 use crate::ops::recover_dropped::dropped;
 use crate::ops::request::{Drop, DryRun, Label, Prune};
 use crate::store::Store;
+use crate::store::names::{LABELS, RECORDS, SNAPSHOTS};
 use crate::store::state::{Mode, State};
 
 const OLD: &str = "s_20200101_000000_aaaaaa";
@@ -58,12 +59,12 @@ fn note(lab: &Lab, kind: &str, name: &str, on: Oid, body: &str) {
     let face = format!("refs/notes/timewarp/{kind}/{name}");
     let on = on.to_string();
     lab.git(&["notes", &format!("--ref={face}"), "add", "-m", body, &on]);
-    let memory = format!("refs/timewarp/records/{kind}/{name}");
+    let memory = format!("{RECORDS}{kind}/{name}");
     lab.git(&["update-ref", &memory, &face]);
 }
 
 fn commit_of(lab: &Lab, id: &str) -> Oid {
-    lab.rev(&format!("refs/timewarp/snapshots/{id}"))
+    lab.rev(&format!("{SNAPSHOTS}{id}"))
 }
 
 #[test]
@@ -165,10 +166,7 @@ fn whatever_holds_is_named_and_kept() {
         let gone = forget(&lab, id, *forced).expect("forced");
         assert_eq!(ids(&gone), [id.as_str()]);
     }
-    assert_eq!(
-        lab.git(&["for-each-ref", "refs/timewarp/records/labels"]),
-        ""
-    );
+    assert_eq!(lab.git(&["for-each-ref", LABELS]), "");
     assert!(!lab.path(".git/timewarp/undo/1.json").exists());
 }
 
@@ -210,11 +208,7 @@ fn one_unreadable_worktree_keeps_everything() {
 fn a_record_that_cannot_be_read_is_kept_and_can_be_dropped_by_its_id() {
     let lab = Lab::with_commit();
     let head = lab.rev("HEAD").to_string();
-    lab.git(&[
-        "update-ref",
-        &format!("refs/timewarp/snapshots/{OLD}"),
-        &head,
-    ]);
+    lab.git(&["update-ref", &format!("{SNAPSHOTS}{OLD}"), &head]);
     let pruned = run(&lab, 0, 0, DryRun::No).expect("pruned");
     assert!(pruned.forgotten.is_empty());
     assert!(pruned.notices[0].contains(OLD), "{:?}", pruned.notices);
@@ -260,12 +254,7 @@ fn orphan_chats_go_when_older_than_a_day() {
         note(&lab, kind, name, on, r#"{"status":"fixed"}"#);
     }
     run(&lab, 14, 0, DryRun::No).expect("pruned");
-    let left = lab.git(&[
-        "for-each-ref",
-        "--format=%(refname)",
-        "refs/notes",
-        "refs/timewarp/records",
-    ]);
+    let left = lab.git(&["for-each-ref", "--format=%(refname)", "refs/notes", RECORDS]);
     assert!(!left.contains("i_20200101_000000_aaaaaa"), "{left}");
     assert_eq!(
         left.matches("i_20200101_000000_bbbbbb").count(),
@@ -279,25 +268,25 @@ fn orphan_chats_go_when_older_than_a_day() {
 fn an_undo_level_and_its_backup_go_together() {
     let lab = Lab::with_commit();
     let backup = lab.old(BACKUP);
-    lab.level("undo", "old", "2020-01-01T00:00:00Z", &backup);
+    lab.level("undo", "00000001-old", "2020-01-01T00:00:00Z", &backup);
     let kept = run(&lab, 0, 0, DryRun::No).expect("pruned");
     assert!(kept.forgotten.is_empty(), "one of fewer than 100 levels");
     for nth in 0..100 {
         let now = Moment(lab.ctx().env.now().0).rfc3339();
         lab.level(
             "undo",
-            &format!("new{nth}"),
+            &format!("{:08}-new", nth + 2),
             &now,
             "b_20200101_000000_dddddd",
         );
     }
     let planned = run(&lab, 0, 0, DryRun::Yes).expect("planned");
     assert_eq!(ids(&planned), [backup.as_str()]);
-    assert!(lab.path(".git/timewarp/undo/old.json").exists());
+    assert!(lab.path(".git/timewarp/undo/00000001-old.json").exists());
     let pruned = run(&lab, 0, 0, DryRun::No).expect("pruned");
     assert_eq!(ids(&pruned), [backup.as_str()]);
-    assert!(!lab.path(".git/timewarp/undo/old.json").exists());
-    assert!(lab.path(".git/timewarp/undo/new0.json").exists());
+    assert!(!lab.path(".git/timewarp/undo/00000001-old.json").exists());
+    assert!(lab.path(".git/timewarp/undo/00000002-new.json").exists());
 }
 
 #[test]

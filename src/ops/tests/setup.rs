@@ -8,6 +8,7 @@ use crate::ops::outcome::{Initialised, Labelled};
 use crate::ops::request::{DryRun, Init, Label};
 use crate::ops::{address, config, init, label};
 use crate::store::Store;
+use crate::store::names::label_ref;
 
 fn add(lab: &Lab, address: &str, name: &str) -> Result<Labelled> {
     let request = Label {
@@ -72,7 +73,7 @@ fn a_label_is_taken_away_even_when_its_snapshot_is_gone() {
     assert_eq!(done.snapshot.id, one.id);
     assert_eq!(code(remove(&lab, "keep")), Some(Code::InvalidLabel));
     let head = lab.rev("HEAD").to_string();
-    lab.git(&["update-ref", "refs/timewarp/records/labels/odd", &head]);
+    lab.git(&["update-ref", &label_ref("odd"), &head]);
     assert!(remove(&lab, "odd").is_ok());
 }
 

@@ -1,6 +1,7 @@
 use super::Lab;
 use crate::ops::status::{prompt_line, status};
 use crate::store::Store;
+use crate::store::names::SNAPSHOTS;
 use crate::store::state::{Mode, State};
 
 fn past(lab: &Lab) -> String {
@@ -64,7 +65,7 @@ fn the_past_says_where_it_stands() {
 fn a_snapshot_that_is_gone_is_a_notice() {
     let lab = Lab::with_commit();
     let id = past(&lab);
-    lab.git(&["update-ref", "-d", &format!("refs/timewarp/snapshots/{id}")]);
+    lab.git(&["update-ref", "-d", &format!("{SNAPSHOTS}{id}")]);
     let said = status(&lab.ctx()).expect("status");
     assert!(said.current.is_none());
     assert!(said.notices[0].contains(&id), "{:?}", said.notices);

@@ -1,0 +1,268 @@
+//! Taking files, a secret that slipped in, out of everything that `tw` keeps.
+//!
+//! Snapshots, backups and experiments are written anew without the paths: their trees, index commits, conflict stages and
+//! lists. Refs, labels and notes move from old to new in one transaction, and undo levels and states that name the old commits
+//! follow. It ends with what it cannot reach. The old bytes are git's to delete: the outcome names the command.
+
+mod elsewhere;
+mod follow;
+mod rewrite;
+
+use std::collections::HashMap;
+
+use super::Context;
+use super::holders::record_tips;
+use super::log::{self, RefEvent};
+use super::outcome::Purged;
+use super::request::{DryRun, Purge};
+use super::worktrees::{self, Worktree, unreadable};
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::fs::remove_optional;
+use crate::git::objects::{ObjectWriter, WriteMode};
+use crate::git::path::RepoPath;
+use crate::git::refs::Transaction;
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::lock::{Hold, Owner, WorktreeLock};
+use crate::store::names;
+use crate::store::state::Mode;
+use crate::worktree::capture::Sink;
+use rewrite::Rewriter;
+
+/// What makes git delete the old bytes.
+const FINISH: &str = "git reflog expire --expire=now --all && git gc --prune=now";
+
+/// Old commits and what they became.
+type Moved = HashMap<Oid, Oid>;
+
+/// Takes paths (files, or directories with all that is in them) out of every snapshot, backup and experiment.
+///
+/// # Errors
+/// `USAGE` for the whole working tree; `HELD` while any worktree is in the past or has an unfinished swap; `BUSY`.
+pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
+    let store = Store::open(&ctx.repo)?;
+    let mut paths: Vec<Vec<u8>> = Vec::new();
+    for word in &request.paths {
+        let path = ctx.repo_path(word)?;
+        if path.is_empty() {
+            return Err(
+                Error::new(Code::Usage, "the whole working tree cannot be purged")
+                    .hint("'tw drop' forgets whole snapshots"),
+            );
+        }
+        paths.push(path);
+    }
+    paths.sort();
+    paths.dedup();
+    let worktrees = worktrees::all(&ctx.repo)?;
+    let purging = Purging {
+        ctx,
+        store: &store,
+        paths: &paths,
+        worktrees: &worktrees,
+    };
+    if request.dry_run == DryRun::Yes {
+        purging.refuse()?;
+        let found = purging.rewrite(&super::capture::HashOnly)?;
+        return purging.answer(DryRun::Yes, found);
+    }
+    let mut locks = Vec::new();
+    for worktree in &worktrees {
+        let dir = worktree.dir.path();
+        let timeout = ctx.settings.lock_timeout;
+        locks.push(WorktreeLock::acquire(
+            dir,
+            Hold::Exclusive,
+            "purge",
+            timeout,
+        )?);
+    }
+    purging.refuse()?;
+    let found = purging.carry_out()?;
+    purging.answer(DryRun::No, found)
+}
+
+/// What was, or would be, rewritten: id, old commit, new commit; and what could not be read.
+struct Found {
+    rewritten: Vec<(SnapshotId, Oid, Oid)>,
+    unreached: Vec<String>,
+}
+
+struct Purging<'a, 'r> {
+    ctx: &'a Context<'a>,
+    store: &'a Store<'r>,
+    paths: &'a [Vec<u8>],
+    worktrees: &'a [Worktree],
+}
+
+impl Purging<'_, '_> {
+    /// The past and unfinished swaps name commits that have to stay what they are.
+    fn refuse(&self) -> Result<()> {
+        for worktree in self.worktrees {
+            let name = &worktree.name;
+            let state = worktree
+                .dir
+                .state()
+                .map_err(|error| unreadable(worktree, error))?;
+            if state.mode == Mode::Past {
+                let message = format!("worktree '{name}' is in the past");
+                return Err(Error::new(Code::Held, message).hint("run 'tw return' there first"));
+            }
+            if worktree.dir.has_journal() {
+                let message = format!("worktree '{name}' has an unfinished swap");
+                return Err(Error::new(Code::Held, message).hint("run 'tw recover' there first"));
+            }
+        }
+        Ok(())
+    }
+
+    fn rewrite(&self, sink: &dyn Sink) -> Result<Found> {
+        let mut found = Found {
+            rewritten: Vec::new(),
+            unreached: Vec::new(),
+        };
+        let mut rewriter = Rewriter::new(self.store, self.paths, sink);
+        for kind in IdKind::ALL {
+            for (name, commit) in self.store.refs.list(names::prefix(kind))? {
+                let Some(id) = names::parse_snapshot_ref(&name) else {
+                    continue;
+                };
+                match rewriter.snapshot(&id, commit) {
+                    Ok(new) if new == commit => {}
+                    Ok(new) => found.rewritten.push((id, commit, new)),
+                    Err(error)
+                        if matches!(error.code(), Code::CorruptRecord | Code::NewerRecord) =>
+                    {
+                        found
+                            .unreached
+                            .push(format!("'{id}' was not looked into: {}", error.message()));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        found.unreached.append(&mut rewriter.unreached);
+        found
+            .rewritten
+            .sort_by_key(|(id, _, _)| std::cmp::Reverse((id.time(), id.to_string())));
+        Ok(found)
+    }
+
+    /// Objects, then the log, then all refs at once, then what follows them.
+    fn carry_out(&self) -> Result<Found> {
+        let keep_note = Owner::this_process("purge").line().trim_end().to_owned();
+        let mode = WriteMode::Pack {
+            keep_note,
+            sync: true,
+        };
+        let writer = ObjectWriter::new(&self.store.objects, mode)?;
+        let found = self.rewrite(&super::capture::Writing(&writer))?;
+        let written = writer.finish()?;
+        self.store.objects.refresh();
+        let mut moved: Moved = HashMap::new();
+        for (id, old, new) in &found.rewritten {
+            // What cannot be read back must not replace what can.
+            self.store.read(id, *new)?;
+            moved.insert(*old, *new);
+        }
+        for worktree in self.worktrees {
+            // Ids of the cache hang on commits that go.
+            remove_optional(&worktree.dir.file("cache"))?;
+        }
+        if !found.rewritten.is_empty() {
+            let mut edit = self.store.refs.transaction();
+            self.move_refs(&mut edit, &found, &moved)?;
+            edit.durable();
+            let events: Vec<RefEvent> = found.rewritten.iter().map(|one| self.event(one)).collect();
+            log::append(&self.store.dir, &events)?;
+            fail_point("purge-logged");
+            edit.commit()?;
+            fail_point("purge-moved");
+        }
+        self.follow(moved)?;
+        if let Some(pack) = written.pack {
+            pack.release()?;
+        }
+        Ok(found)
+    }
+
+    fn event(&self, (id, old, new): &(SnapshotId, Oid, Oid)) -> RefEvent {
+        RefEvent {
+            at: self.ctx.env.now().rfc3339(),
+            event: "purged".to_owned(),
+            reference: names::snapshot_ref(id),
+            commit: new.to_string(),
+            old_commit: Some(old.to_string()),
+            id: id.to_string(),
+        }
+    }
+
+    fn move_refs(&self, edit: &mut Transaction, found: &Found, moved: &Moved) -> Result<()> {
+        for (id, old, new) in &found.rewritten {
+            edit.update(&names::snapshot_ref(id), *new, *old);
+        }
+        for (name, commit) in self.store.refs.list(names::LABELS)? {
+            if let Some(new) = moved.get(&commit) {
+                edit.update(&name, *new, commit);
+            }
+        }
+        let now = self.ctx.env.now();
+        for record in record_tips(self.store)?.keys() {
+            for name in record.note_ref().into_iter().chain([record.record_ref()]) {
+                let Some(tip) = self.store.refs.read(&name)? else {
+                    continue;
+                };
+                let to = |oid: Oid| moved.get(&oid).copied();
+                let next = self.ctx.repo.prepare_moved_notes(tip, &to, "purge", now)?;
+                if let Some(next) = next {
+                    edit.update(&name, next, tip);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// States, undo levels and open directories name commits: those of this purge, and of an earlier one that died before it
+    /// came to this.
+    fn follow(&self, mut moved: Moved) -> Result<()> {
+        for worktree in self.worktrees {
+            for event in log::ref_events(&worktree.dir)? {
+                if let ("purged", Some(old), Ok(new)) = (
+                    event.event.as_str(),
+                    event.old_commit.as_deref(),
+                    Oid::from_str(&event.commit),
+                ) && let Ok(old) = Oid::from_str(old)
+                {
+                    moved.entry(old).or_insert(new);
+                }
+            }
+        }
+        for worktree in self.worktrees {
+            follow::worktree(worktree, &moved, self.paths)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, dry_run: DryRun, found: Found) -> Result<Purged> {
+        let mut unreachable = found.unreached;
+        unreachable.extend(elsewhere::sentences(
+            self.ctx,
+            self.store,
+            self.paths,
+            self.worktrees,
+        )?);
+        let rewritten = found.rewritten.into_iter().map(|(id, old, new)| {
+            let new = if dry_run == DryRun::Yes { old } else { new };
+            (id.to_string(), old, new)
+        });
+        Ok(Purged {
+            dry_run: dry_run == DryRun::Yes,
+            paths: self.paths.iter().cloned().map(RepoPath::new).collect(),
+            rewritten: rewritten.collect(),
+            unreachable,
+            finish: FINISH.to_owned(),
+        })
+    }
+}

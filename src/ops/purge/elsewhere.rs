@@ -1,0 +1,233 @@
+//! Where purged paths may still be: what `tw` does not own and does not touch. One sentence each.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::rewrite::contains;
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::fs::{Root, read_optional};
+use crate::git::index::{Checksum, Index};
+use crate::git::objects::ObjectKind;
+use crate::git::path;
+use crate::git::tree;
+use crate::ops::Context;
+use crate::ops::gitview::Trees;
+use crate::ops::holders::record_tips;
+use crate::ops::log;
+use crate::ops::worktrees::Worktree;
+use crate::store::Store;
+use crate::store::names;
+
+/// Says what could not be reached.
+///
+/// # Errors
+/// When refs or an index cannot be read; a single unreadable ref is passed over.
+pub fn sentences(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    paths: &[Vec<u8>],
+    worktrees: &[Worktree],
+) -> Result<Vec<String>> {
+    let mut search = Search {
+        ctx,
+        store,
+        paths,
+        known: HashMap::new(),
+        said: Vec::new(),
+    };
+    search.working_trees(worktrees)?;
+    search.refs()?;
+    search.stash()?;
+    search.records()?;
+    let mut said = search.said;
+    if ctx.repo.head()?.oid.is_some() {
+        let shown: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
+        said.push(format!(
+            "earlier commits of branches and tags were not searched: git log --all --oneline -- {}",
+            shown.join(" ")
+        ));
+    }
+    let dropped = log::ref_events(&store.dir)?;
+    if dropped.iter().any(|event| event.event == "dropped") {
+        said.push("snapshots that were dropped before, until git has deleted them".to_owned());
+    }
+    said.push("clones of this repository, and whoever fetched from it".to_owned());
+    Ok(said)
+}
+
+fn quoted(path: &[u8]) -> String {
+    format!("'{}'", path::display(path))
+}
+
+struct Search<'a, 'r> {
+    ctx: &'a Context<'a>,
+    store: &'a Store<'r>,
+    paths: &'a [Vec<u8>],
+    /// The paths that a tree has, by tree.
+    known: HashMap<Oid, Vec<String>>,
+    said: Vec<String>,
+}
+
+impl Search<'_, '_> {
+    fn working_trees(&mut self, worktrees: &[Worktree]) -> Result<()> {
+        for worktree in worktrees {
+            let trees = Trees(&self.store.objects);
+            let file = worktree.git_dir.join("index");
+            let index = Index::read(&file, &worktree.git_dir, &trees, Checksum::Trust)?;
+            for gone in self.paths {
+                if index.has_path(gone) || !index.within(gone).is_empty() {
+                    self.said.push(format!(
+                        "the index of worktree '{}' has {}: git rm --cached -r",
+                        worktree.name,
+                        quoted(gone)
+                    ));
+                }
+            }
+            let Some(root) = self.root_of(worktree).and_then(|dir| Root::open(&dir).ok()) else {
+                continue;
+            };
+            for gone in self.paths {
+                if root.stamp(gone)?.is_some() {
+                    self.said.push(format!(
+                        "the working tree '{}' has {}: the next snapshot takes it in again unless it is excluded",
+                        root.path().display(),
+                        quoted(gone)
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a worktree's working tree is, as far as it is known here.
+    fn root_of(&self, worktree: &Worktree) -> Option<PathBuf> {
+        if worktree.git_dir == self.ctx.repo.git_dir() {
+            return Some(self.ctx.repo.worktree_root().to_owned());
+        }
+        let link = read_optional(&worktree.git_dir.join("gitdir")).ok()??;
+        let file = worktree
+            .git_dir
+            .join(OsStr::from_bytes(link.trim_ascii_end()));
+        file.parent().map(std::path::Path::to_path_buf)
+    }
+
+    fn refs(&mut self) -> Result<()> {
+        let ours = |name: &str| name.starts_with(names::ROOT) || name.starts_with(names::NOTES);
+        for (name, oid) in self.store.refs.list("refs/")? {
+            if ours(&name) || name == "refs/stash" {
+                continue;
+            }
+            let found = self.peeled(oid).map_or(Vec::new(), |tree| self.has(tree));
+            for gone in found {
+                self.said.push(format!("{} has {gone}", called(&name)));
+            }
+        }
+        let head = self.ctx.repo.head()?;
+        if let (true, Some(oid)) = (head.detached, head.oid) {
+            let found = self.peeled(oid).map_or(Vec::new(), |tree| self.has(tree));
+            for gone in found {
+                self.said.push(format!("HEAD has {gone}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every stash: its files, its index, and its untracked files.
+    fn stash(&mut self) -> Result<()> {
+        let log = self.ctx.repo.common_dir().join("logs/refs/stash");
+        let bytes = read_optional(&log)?.unwrap_or_default();
+        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+        let lines = lines.iter().filter(|line| !line.is_empty()).rev();
+        for (nth, line) in lines.enumerate() {
+            let id = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+            let oid = Oid::from_str(&String::from_utf8_lossy(id)).ok();
+            let Some(raw) = oid.and_then(|oid| self.store.commit(oid).ok()) else {
+                continue;
+            };
+            let mut found = self.has(raw.tree);
+            for parent in raw.parents.iter().skip(1) {
+                if let Ok(raw) = self.store.commit(*parent) {
+                    found.extend(self.has(raw.tree));
+                }
+            }
+            found.sort();
+            found.dedup();
+            for gone in found {
+                self.said.push(format!("stash@{{{nth}}} has {gone}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Issues, chats and sessions whose text names a path.
+    fn records(&mut self) -> Result<()> {
+        for (record, tips) in record_tips(self.store)? {
+            let mut named: Vec<String> = Vec::new();
+            for tip in tips {
+                for (_, blob) in self.ctx.repo.notes_in(tip).unwrap_or_default() {
+                    let text = self.ctx.repo.note_text(blob).unwrap_or_default();
+                    let found = self.paths.iter().filter(|path| contains(&text, path));
+                    named.extend(found.map(|path| quoted(path)));
+                }
+            }
+            named.sort();
+            named.dedup();
+            for gone in named {
+                self.said.push(format!("{record} mentions {gone}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The purged paths that a tree has.
+    fn has(&mut self, root: Oid) -> Vec<String> {
+        if let Some(known) = self.known.get(&root) {
+            return known.clone();
+        }
+        let read = |oid| self.store.objects.read_tree(oid);
+        let there = |gone: &&Vec<u8>| matches!(tree::find(&read, root, gone), Ok(Some(_)));
+        let found: Vec<String> = self
+            .paths
+            .iter()
+            .filter(there)
+            .map(|gone| quoted(gone))
+            .collect();
+        self.known.insert(root, found.clone());
+        found
+    }
+
+    /// The tree of a commit, or of what a tag names.
+    fn peeled(&self, oid: Oid) -> Option<Oid> {
+        let mut at = oid;
+        for _ in 0..8 {
+            match self.store.objects.header(at).ok()?? {
+                (ObjectKind::Commit, _) => return self.store.commit(at).ok().map(|raw| raw.tree),
+                (ObjectKind::Tree, _) => return Some(at),
+                (ObjectKind::Blob, _) => return None,
+                (ObjectKind::Tag, _) => {
+                    let (_, bytes) = self.store.objects.read(at).ok()?;
+                    let line = bytes.split(|byte| *byte == b'\n').next()?;
+                    let id = line.strip_prefix(b"object ")?;
+                    at = Oid::from_str(&String::from_utf8_lossy(id)).ok()?;
+                }
+            }
+        }
+        None
+    }
+}
+
+fn called(name: &str) -> String {
+    for (prefix, word) in [
+        ("refs/heads/", "branch"),
+        ("refs/remotes/", "remote branch"),
+        ("refs/tags/", "tag"),
+    ] {
+        if let Some(short) = name.strip_prefix(prefix) {
+            return format!("{word} '{short}'");
+        }
+    }
+    format!("ref '{name}'")
+}

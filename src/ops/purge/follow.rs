@@ -1,0 +1,85 @@
+//! What names rewritten commits by their ids: states, undo and redo levels, open directories.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Moved;
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::fs::{Durable, read_optional, write_atomic};
+use crate::git::path;
+use crate::ops::worktrees::{self, LOGS, OPENED, Worktree};
+use crate::store::state::path_from_stored;
+
+/// Makes a worktree's files name the new commits, and its levels forget the paths.
+///
+/// # Errors
+/// When one cannot be read or written.
+pub fn worktree(worktree: &Worktree, moved: &Moved, paths: &[Vec<u8>]) -> Result<()> {
+    for name in ["state.json", OPENED] {
+        file(&worktree.dir.file(name), moved, &[])?;
+    }
+    for log in LOGS {
+        for level in worktrees::levels(&worktree.dir, log)? {
+            file(&level.path, moved, paths)?;
+        }
+    }
+    Ok(())
+}
+
+fn file(path: &Path, moved: &Moved, paths: &[Vec<u8>]) -> Result<()> {
+    let Some(bytes) = read_optional(path)? else {
+        return Ok(());
+    };
+    let old: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        let message = format!("cannot read '{}': {error}", path.display());
+        Error::new(Code::CorruptRecord, message)
+    })?;
+    let mut new = old.clone();
+    rename(&mut new, moved);
+    if let Some(entries) = new.get_mut("entries").and_then(Value::as_array_mut) {
+        entries.retain(|entry| !is_purged(entry, paths));
+    }
+    if new == old {
+        return Ok(());
+    }
+    let mut text = serde_json::to_vec_pretty(&new).map_err(std::io::Error::from)?;
+    text.push(b'\n');
+    write_atomic(path, &text, Durable::Yes)
+}
+
+/// Replaces every string that is the id of a rewritten commit.
+fn rename(value: &mut Value, moved: &Moved) {
+    match value {
+        Value::String(text) => {
+            if let Ok(oid) = Oid::from_str(text)
+                && text.len() == 40
+            {
+                *text = last(oid, moved).to_string();
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| rename(value, moved)),
+        Value::Object(map) => map.values_mut().for_each(|value| rename(value, moved)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// What a commit has become in the end. Commits name their parents, so there is no circle; still it is bounded.
+fn last(oid: Oid, moved: &Moved) -> Oid {
+    let mut at = oid;
+    for _ in 0..=moved.len() {
+        match moved.get(&at) {
+            Some(next) => at = *next,
+            None => break,
+        }
+    }
+    at
+}
+
+fn is_purged(entry: &Value, paths: &[Vec<u8>]) -> bool {
+    let stored = entry.get("path").and_then(Value::as_str);
+    stored
+        .and_then(path_from_stored)
+        .is_some_and(|path| paths.iter().any(|gone| path::is_within(&path, gone)))
+}
