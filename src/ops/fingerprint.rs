@@ -95,8 +95,20 @@ pub fn fingerprint(ctx: &Context<'_>, store: &Store<'_>) -> Result<Map<String, V
     Ok(map)
 }
 
+/// Whether the cache lacks the version of a tool that is there.
+pub fn is_stale(ctx: &Context<'_>) -> bool {
+    let Ok(cache) = Store::open(&ctx.repo).and_then(|store| load(&store)) else {
+        return false;
+    };
+    let mut found = TOOLS
+        .iter()
+        .filter_map(|(_, program, _)| locate(ctx, program));
+    found.any(|(_, key)| !cache.versions.contains_key(&key))
+}
+
 /// Asks every tool that the cache does not know. Off the hot path only.
-pub fn refresh(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+pub fn refresh(ctx: &Context<'_>) -> Result<()> {
+    let store = &Store::open(&ctx.repo)?;
     let mut cache = load(store)?;
     let mut fresh = Cache::default();
     for (_, program, arguments) in TOOLS {

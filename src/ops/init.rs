@@ -76,7 +76,7 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Initialised> {
     let changed = exclude_desk(ctx, request.dry_run)?;
     note(exclude_file(ctx), changed);
     if request.dry_run == DryRun::No {
-        fingerprint::refresh(ctx, &store)?;
+        fingerprint::refresh(ctx)?;
     }
     Ok(done)
 }

@@ -6,12 +6,12 @@ pub mod config;
 pub mod diff;
 pub mod fingerprint;
 pub mod gitview;
-pub mod newindex;
-pub mod obstacles;
 pub mod holders;
 pub mod init;
 pub mod label;
 pub mod log;
+pub mod newindex;
+pub mod obstacles;
 pub mod outcome;
 pub mod prove;
 pub mod prune;
@@ -25,12 +25,12 @@ pub mod return_;
 pub mod secure;
 pub mod settings;
 pub mod snapshot;
+pub mod status;
 pub mod stayed;
 pub mod swap;
 pub mod travel;
 pub mod treerules;
 pub mod undo;
-pub mod status;
 pub mod worktrees;
 
 use std::path::{Path, PathBuf};
@@ -132,5 +132,10 @@ impl<'a> Context<'a> {
     }
 }
 
+pub mod doctor;
+pub mod open;
 #[cfg(test)]
 mod tests;
+fn missing<T>() -> Result<T> {
+    Err(Error::new(Code::Io, "engine missing"))
+}

@@ -1,0 +1,281 @@
+//! The words that `tw` understands: the clap tree, and with its parts in `args/` every word of help.
+//!
+//! Leaves out what the words do: `commands` turns each into a request.
+
+#![allow(
+    clippy::doc_markdown,
+    reason = "these comments are help for a terminal, which shows no backticks"
+)]
+
+mod keeping;
+mod looking;
+mod swaps;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::ValueHint;
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+pub use keeping::{Close, Drop, Init, Label, Open, Prune, Purge, Snapshot};
+pub use looking::{Completions, Diff, List, ListKind, Shell, Show};
+pub use swaps::{Recover, Restore, Return, Travel};
+
+/// The heading over what goes with every command.
+pub const GLOBAL: &str = "Global options";
+
+/// Help is laid out for terminals of at most so many columns.
+const COLUMNS: usize = 100;
+
+/// Keep a time machine for this working tree
+///
+/// tw takes snapshots of everything in the working tree (edits, staged state, untracked files) as commits on hidden refs
+/// of the same repository. 'tw travel' puts the working tree back to a snapshot, 'tw return' brings the present back
+/// exactly, and proves it. HEAD, branches, the index, the stash and the reflog are never touched by a snapshot, and
+/// nothing is overwritten or removed before it is saved.
+///
+/// Without a command, tw shows the status. No set-up is needed: every command works in any git repository.
+///
+/// Wherever a SNAPSHOT is asked for, give its id or any part of it of four characters or more, 'latest', 'latest~2', a
+/// label, a time such as '2h ago', 'yesterday' or 2026-02-28T15:30:12Z (the newest snapshot at or before it), or the
+/// commit id of a snapshot. tw(1) has the whole list.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tw",
+    bin_name = "tw",
+    version,
+    max_term_width = COLUMNS,
+    after_help = "\
+Examples:
+  # Save everything before a risky step
+  tw snapshot -m 'before the refactor'
+
+  # See what changed since
+  tw diff
+
+  # Go back, look around, build, try things, and come home
+  tw travel latest
+  tw return"
+)]
+pub struct Cli {
+    /// What goes with every command.
+    #[command(flatten)]
+    pub globals: Globals,
+    /// The command; status when there is none.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What goes with every command.
+#[derive(Debug, Clone, Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line, not states"
+)]
+pub struct Globals {
+    /// Run as if tw was started in DIR; may be given more than once
+    #[arg(short = 'C', value_name = "DIR", global = true, action = ArgAction::Append, value_hint = ValueHint::DirPath, help_heading = GLOBAL)]
+    pub dir: Vec<PathBuf>,
+
+    /// Print one JSON document instead of text, also for an error
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub json: bool,
+
+    /// Print ids only, no notes and no hints
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = GLOBAL)]
+    pub quiet: bool,
+
+    /// Print more: every path touched, commit ids, and the causes of an error
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
+    pub verbose: bool,
+
+    /// Use colour always, never, or (auto) on a terminal without NO_COLOR
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        default_value = "auto",
+        hide_possible_values = true,
+        help_heading = GLOBAL
+    )]
+    pub color: ColorChoice,
+
+    /// Show no progress bar on standard error
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub no_progress: bool,
+
+    /// Answer yes to the questions of drop and recover
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
+    pub yes: bool,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Also into a file or pipe
+    Always,
+    /// Never
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+#[allow(
+    missing_docs,
+    reason = "the comment of the arguments is the command's help; one here would replace it"
+)]
+pub enum Command {
+    /// Show where the working tree stands
+    ///
+    /// Says whether the working tree is in the present or in the past, which snapshot is the latest, and, before
+    /// anything else, whether a swap was interrupted. This is what tw does without a command. Looks at records only:
+    /// the working tree is not scanned.
+    #[command(after_help = "\
+Examples:
+  # Where am I?
+  tw status
+
+  # The same for a program
+  tw status --json")]
+    Status,
+    Snapshot(Snapshot),
+    List(List),
+    Show(Show),
+    Diff(Diff),
+    Travel(Travel),
+    Return(Return),
+    Restore(Restore),
+    /// Undo the last swap of the working tree
+    ///
+    /// Steps back over travel, return and restore, one for each call: undo of a travel is a return, undo of a return
+    /// goes back into the past as it was left. Touches only what that swap touched; what changed since is saved in a
+    /// backup first and named. When HEAD has moved since, HEAD and index stay and tw says so. The log reaches back 100
+    /// steps or 30 days, whichever is more, also across restarts. 'tw redo' brings back what undo replaced.
+    #[command(after_help = "\
+Examples:
+  # Take back a restore
+  tw restore latest src/main.rs
+  tw undo")]
+    Undo,
+    /// Bring back what undo replaced
+    ///
+    /// Goes forward over the swaps that 'tw undo' stepped back over. A new travel, return or restore ends the way
+    /// forward.
+    #[command(after_help = "\
+Examples:
+  # Undo, and think again
+  tw undo
+  tw redo")]
+    Redo,
+    Recover(Recover),
+    Open(Open),
+    Close(Close),
+    Label(Label),
+    Prune(Prune),
+    Drop(Drop),
+    Purge(Purge),
+    Init(Init),
+    /// List every setting with its value and where it comes from
+    ///
+    /// Settings come from .timewarp/config.toml (the team's; may be committed), 'git config timewarp.*' (yours; wins)
+    /// and flags (win over both). A key is spelled keep_days in the file and timewarp.keepDays in git config. Sizes take
+    /// k, m and g. The team's file may only make things safer: other keys in it do not count and are named.
+    #[command(after_help = "\
+Examples:
+  # What holds here, and why?
+  tw config
+
+  # Keep snapshots for 30 days in this repository
+  git config timewarp.keepDays 30")]
+    Config,
+    /// Check the repository and what tw keeps in it
+    ///
+    /// Looks at refs, records, caches, locks and settings, and names for each problem the command that mends it. Changes
+    /// nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
+    #[command(after_help = "\
+Examples:
+  # Is everything in order?
+  tw doctor")]
+    Doctor,
+    Completions(Completions),
+    /// Print one short line for a shell prompt
+    ///
+    /// Prints nothing in the present and outside of a repository, so that it can stand in every prompt. In the past it
+    /// names the snapshot, and a swap that was interrupted comes first. Takes a few milliseconds: the repository is not
+    /// opened.
+    #[command(after_help = "\
+Examples:
+  # bash: show it before the dollar sign
+  PS1='\\w $(tw prompt)\\$ '")]
+    Prompt,
+}
+
+/// The clap tree, for completions, help and man pages.
+pub fn tree() -> clap::Command {
+    Cli::command()
+}
+
+/// Reads the words of a command line, the program's name first.
+pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut tree = tree();
+    let mut matches = tree.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_is_sound() {
+        tree().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples_and_a_plain_first_line() {
+        for command in tree().get_subcommands() {
+            let name = command.get_name();
+            let about = command
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                !about.is_empty() && !about.ends_with('.'),
+                "{name}: {about}"
+            );
+            let long = command.get_long_about().map(ToString::to_string);
+            assert!(long.is_some_and(|text| text.ends_with('.')), "{name}");
+            let examples = command.get_after_help().map(ToString::to_string);
+            assert!(
+                examples.is_some_and(|text| text.starts_with("Examples:\n  # ")),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_flag_says_what_it_does() {
+        for command in tree().get_subcommands() {
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(
+                    !help.is_empty() && !help.ends_with('.'),
+                    "{} {}: {help}",
+                    command.get_name(),
+                    arg.get_id()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn global_options_stand_before_and_after_the_command() {
+        for words in [["tw", "--json", "list"], ["tw", "list", "--json"]] {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            assert!(parse(&words).is_ok_and(|cli| cli.globals.json));
+        }
+    }
+}

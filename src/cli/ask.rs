@@ -1,0 +1,115 @@
+//! Questions: on a terminal they are asked, elsewhere a flag has to answer.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use super::args::Globals;
+use crate::error::{Code, Error, Result};
+
+/// What answers a question where there is no terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flag {
+    /// `-y`, which also answers on a terminal.
+    Yes,
+    /// Only the command's own flag, by this name.
+    Own(&'static str),
+}
+
+/// Asks, or says which flag is missing.
+#[derive(Debug)]
+pub struct Ask {
+    yes: bool,
+    terminal: bool,
+}
+
+impl Ask {
+    /// Whether questions can be asked: standard input and standard error are terminals, and no JSON is wanted.
+    pub fn new(globals: &Globals) -> Self {
+        Self {
+            yes: globals.yes,
+            terminal: !globals.json
+                && std::io::stdin().is_terminal()
+                && std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// True when the question is answered already, so that nothing need be shown before it.
+    pub fn answered(&self, flag: Flag) -> bool {
+        self.yes && flag == Flag::Yes
+    }
+
+    /// True when a person can be asked.
+    pub fn can_ask(&self) -> bool {
+        self.terminal
+    }
+
+    /// Asks `question`; nothing but a yes is a yes.
+    ///
+    /// # Errors
+    /// `USAGE` where there is no terminal, naming the flag; `NOT_APPROVED` when the answer is no.
+    pub fn confirm(&self, question: &str, flag: Flag) -> Result<()> {
+        if self.answered(flag) {
+            return Ok(());
+        }
+        if !self.terminal {
+            let flag = match flag {
+                Flag::Yes => "-y",
+                Flag::Own(name) => name,
+            };
+            return Err(Error::new(
+                Code::Usage,
+                format!("{flag} is needed where there is no terminal to ask on"),
+            )
+            .hint("--dry-run shows what would be done"));
+        }
+        let mut stderr = std::io::stderr();
+        if approved(question, &mut std::io::stdin().lock(), &mut stderr)? {
+            Ok(())
+        } else {
+            Err(Error::new(
+                Code::NotApproved,
+                "not confirmed, nothing was done",
+            ))
+        }
+    }
+}
+
+fn approved(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> Result<bool> {
+    write!(output, "{question} [y/N] ")?;
+    output.flush()?;
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_a_yes_is_a_yes() {
+        for (typed, expected) in [
+            ("y\n", true),
+            ("YES\n", true),
+            ("\n", false),
+            ("", false),
+            ("yep\n", false),
+        ] {
+            let mut shown = Vec::new();
+            let answer = approved("Sure?", &mut typed.as_bytes(), &mut shown);
+            assert!(answer.is_ok_and(|answer| answer == expected), "{typed:?}");
+            assert_eq!(shown, b"Sure? [y/N] ");
+        }
+    }
+
+    #[test]
+    fn yes_does_not_answer_for_a_flag_of_its_own() {
+        let ask = Ask {
+            yes: true,
+            terminal: false,
+        };
+        assert!(ask.confirm("?", Flag::Yes).is_ok());
+        let error = ask.confirm("?", Flag::Own("--yes-purge"));
+        assert!(error.is_err_and(|error| error.code() == Code::Usage
+            && error.message().starts_with("--yes-purge is needed")));
+    }
+}

@@ -1,0 +1,127 @@
+//! One file per command: arguments to a request, one call into `ops`, its outcome back.
+
+mod close;
+mod completions;
+mod config;
+mod diff;
+mod doctor;
+mod drop;
+mod init;
+mod label;
+mod list;
+mod open;
+mod prompt;
+mod prune;
+mod purge;
+mod recover;
+mod redo;
+mod restore;
+mod return_;
+mod show;
+mod snapshot;
+mod status;
+mod travel;
+mod undo;
+
+use std::path::Path;
+
+use super::args::Command;
+use super::ask::Ask;
+use super::human::{Human, Look, Page};
+use super::output::Output;
+use crate::env::Env;
+use crate::error::Result;
+use crate::ops::Context;
+use crate::ops::request::DryRun;
+use crate::progress::Progress;
+use crate::wire::{self, Document};
+
+/// What a command answers, for programs and for people.
+pub trait Answer {
+    /// One JSON document.
+    fn json(&self) -> String;
+    /// See [`Human::page`].
+    fn page(&self, look: &Look) -> Page;
+    /// See [`Human::brief`].
+    fn brief(&self) -> Option<Vec<String>>;
+    /// See [`Human::exit_code`].
+    fn exit_code(&self) -> u8;
+}
+
+impl<T: Document + Human> Answer for T {
+    fn json(&self) -> String {
+        wire::text(self)
+    }
+
+    fn page(&self, look: &Look) -> Page {
+        Human::page(self, look)
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Human::brief(self)
+    }
+
+    fn exit_code(&self) -> u8 {
+        Human::exit_code(self)
+    }
+}
+
+/// What every command may use.
+pub struct Call<'a> {
+    /// The process's environment.
+    pub env: &'a Env,
+    /// The directory that paths are relative to.
+    pub start: &'a Path,
+    /// The bar, or the silent one.
+    pub progress: &'a dyn Progress,
+    /// For questions.
+    pub ask: Ask,
+    /// For showing what a question is about.
+    pub output: &'a Output,
+}
+
+impl<'a> Call<'a> {
+    /// Opens the repository.
+    pub fn open(&self) -> Result<Context<'a>> {
+        Context::open(self.start, self.env, self.progress)
+    }
+}
+
+/// What every command gives back.
+pub type Reply = Result<Box<dyn Answer>>;
+
+fn reply(answer: Result<impl Answer + 'static>) -> Reply {
+    Ok(Box::new(answer?))
+}
+
+fn dry_run(flag: bool) -> DryRun {
+    if flag { DryRun::Yes } else { DryRun::No }
+}
+
+/// Runs one command; status when there is none.
+pub fn run(command: Option<&Command>, call: &Call<'_>) -> Reply {
+    match command {
+        None | Some(Command::Status) => status::run(call),
+        Some(Command::Snapshot(args)) => snapshot::run(args, call),
+        Some(Command::List(args)) => list::run(args, call),
+        Some(Command::Show(args)) => show::run(args, call),
+        Some(Command::Diff(args)) => diff::run(args, call),
+        Some(Command::Travel(args)) => travel::run(args, call),
+        Some(Command::Return(args)) => return_::run(args, call),
+        Some(Command::Restore(args)) => restore::run(args, call),
+        Some(Command::Undo) => undo::run(call),
+        Some(Command::Redo) => redo::run(call),
+        Some(Command::Recover(args)) => recover::run(args, call),
+        Some(Command::Open(args)) => open::run(args, call),
+        Some(Command::Close(args)) => close::run(args, call),
+        Some(Command::Label(args)) => label::run(args, call),
+        Some(Command::Prune(args)) => prune::run(args, call),
+        Some(Command::Drop(args)) => drop::run(args, call),
+        Some(Command::Purge(args)) => purge::run(args, call),
+        Some(Command::Init(args)) => init::run(args, call),
+        Some(Command::Config) => config::run(call),
+        Some(Command::Doctor) => doctor::run(call),
+        Some(Command::Completions(args)) => completions::run(args),
+        Some(Command::Prompt) => prompt::run(call),
+    }
+}

@@ -1,0 +1,8 @@
+//! `tw redo`.
+
+use super::{Call, Reply, reply};
+use crate::ops;
+
+pub fn run(call: &Call<'_>) -> Reply {
+    reply(ops::undo::redo(&call.open()?))
+}

@@ -1,0 +1,15 @@
+//! `tw return`.
+
+use super::{Call, Reply, dry_run, reply};
+use crate::cli::args;
+use crate::ops::{self, request};
+
+pub fn run(args: &args::Return, call: &Call<'_>) -> Reply {
+    let request = request::Return {
+        keep: args.keep.clone(),
+        discard: args.discard,
+        move_aside: args.move_aside,
+        dry_run: dry_run(args.dry_run),
+    };
+    reply(ops::return_::return_(&call.open()?, &request))
+}

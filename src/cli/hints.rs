@@ -1,0 +1,52 @@
+//! The next command after an error that brought no hint of its own.
+
+use crate::error::{Code, Error};
+
+/// Adds the usual hint for the error's code when it has none.
+pub fn complete(error: Error) -> Error {
+    if !error.hints().is_empty() {
+        return error;
+    }
+    match usual(error.code()) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+fn usual(code: Code) -> Option<&'static str> {
+    Some(match code {
+        Code::NotARepository => {
+            "run tw inside a git working tree, or 'tw -C DIR'; 'git init' makes one"
+        }
+        Code::UnsupportedRepository => "nothing was touched; 'tw doctor' says what tw needs",
+        Code::UnsafeWorkspace => "--force goes on all the same",
+        Code::SnapshotNotFound => "'tw list --all' shows what there is",
+        Code::AmbiguousAddress => "give more of the id; 'tw list --all' shows the ids",
+        Code::InvalidAddress => "'tw --help' says how to name a snapshot",
+        Code::AlreadyInPast => "'tw return' brings the present back first",
+        Code::NotInPast => "'tw travel SNAPSHOT' goes to the past; 'tw list' shows where to",
+        Code::Busy => "try again when the other command has ended",
+        Code::Interrupted => "'tw recover' finishes or undoes the interrupted swap",
+        Code::VerifyFailed => "'tw recover' says what differs and how to go on",
+        Code::Held => "'tw show SNAPSHOT' tells more",
+        Code::NoSpace => "make room on the disk; 'tw prune --dry-run' lists what tw can forget",
+        Code::NothingToUndo => "'tw list --kind backup' shows what was saved",
+        Code::InvalidLabel => "choose another label; 'tw label --help' says what one looks like",
+        Code::InvalidConfig => "'tw config' lists every setting",
+        Code::CorruptRecord => "'tw doctor' checks what tw keeps",
+        Code::NewerRecord => "a newer tw wrote it: update tw",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_of_its_own_is_left_alone() {
+        let error = complete(Error::new(Code::Busy, "x").hint("own"));
+        assert_eq!(error.hints(), ["own"]);
+        assert_eq!(complete(Error::new(Code::Busy, "x")).hints().len(), 1);
+    }
+}

@@ -1,0 +1,74 @@
+//! Moments for people: how long ago, and when exactly.
+
+use crate::env::Moment;
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// `3 minutes ago`. Text that is no time is shown as it is.
+pub fn ago(now: Moment, then: &str) -> String {
+    let Some(moment) = Moment::parse_rfc3339(then) else {
+        return super::text::clean(then);
+    };
+    let seconds = now.seconds().saturating_sub(moment.seconds());
+    let span = span(seconds.abs());
+    match seconds {
+        0 => "now".to_owned(),
+        1.. => format!("{span} ago"),
+        _ => format!("in {span}"),
+    }
+}
+
+fn span(seconds: i64) -> String {
+    let (number, unit) = match seconds {
+        ..MINUTE => (seconds, "second"),
+        MINUTE..HOUR => (seconds / MINUTE, "minute"),
+        HOUR..DAY => (seconds / HOUR, "hour"),
+        _ if seconds < 14 * DAY => (seconds / DAY, "day"),
+        _ if seconds < 60 * DAY => (seconds / (7 * DAY), "week"),
+        _ if seconds < 730 * DAY => (seconds / (30 * DAY), "month"),
+        _ => (seconds / (365 * DAY), "year"),
+    };
+    super::text::count(usize::try_from(number).unwrap_or(0), unit)
+}
+
+/// `2026-02-28 15:30:12 UTC (3 minutes ago)`.
+pub fn exactly(now: Moment, then: &str) -> String {
+    match Moment::parse_rfc3339(then) {
+        Some(moment) => format!(
+            "{} ({})",
+            moment.utc().format("%Y-%m-%d %H:%M:%S UTC"),
+            ago(now, then)
+        ),
+        None => super::text::clean(then),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_told_in_the_largest_unit_that_says_enough() {
+        let now = Moment::parse_rfc3339("2026-02-28T15:30:12Z").expect("a fixed time");
+        for (then, expected) in [
+            ("2026-02-28T15:30:12Z", "now"),
+            ("2026-02-28T15:30:11Z", "1 second ago"),
+            ("2026-02-28T15:28:00Z", "2 minutes ago"),
+            ("2026-02-28T13:00:00Z", "2 hours ago"),
+            ("2026-02-27T15:30:12Z", "1 day ago"),
+            ("2026-02-10T15:30:12Z", "2 weeks ago"),
+            ("2025-11-28T15:30:12Z", "3 months ago"),
+            ("2020-02-28T15:30:12Z", "6 years ago"),
+            ("2026-02-28T15:31:12Z", "in 1 minute"),
+            ("no time\x1b", "no time\\u{1b}"),
+        ] {
+            assert_eq!(ago(now, then), expected);
+        }
+        assert_eq!(
+            exactly(now, "2026-02-28T17:30:11+02:00"),
+            "2026-02-28 15:30:11 UTC (1 second ago)"
+        );
+    }
+}

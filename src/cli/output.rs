@@ -1,0 +1,163 @@
+//! Where words go: the answer to standard output, notes, hints and errors to standard error.
+//!
+//! The only writer to either. A pipe that nobody reads any more ends quietly, with the exit code that the command earned;
+//! any other failure to write the answer is an error.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use clap::builder::StyledStr;
+
+use super::args::{ColorChoice, Globals};
+use super::commands::Answer;
+use super::human::style::Style;
+use super::human::text::clean;
+use super::human::{Look, Page};
+use crate::env::Env;
+use crate::error::{Code, Error};
+use crate::wire;
+
+/// The two streams and how they look.
+pub struct Output {
+    json: bool,
+    look: Look,
+    errors: Style,
+}
+
+impl Output {
+    /// Decides from the flags, the environment and whether each stream is a terminal.
+    pub fn new(globals: &Globals, env: &Env) -> Self {
+        let terminal = std::io::stdout().is_terminal();
+        Self {
+            json: globals.json,
+            look: Look {
+                style: style(globals.color, terminal, env),
+                terminal,
+                quiet: globals.quiet,
+                verbose: globals.verbose,
+                now: env.now(),
+            },
+            errors: style(globals.color, std::io::stderr().is_terminal(), env),
+        }
+    }
+
+    /// Whether a progress bar is wanted.
+    pub fn shows_progress(globals: &Globals) -> bool {
+        !globals.no_progress && !globals.json && !globals.quiet && std::io::stderr().is_terminal()
+    }
+
+    /// Prints an answer and tells the exit code.
+    pub fn answer(&self, answer: &dyn Answer) -> u8 {
+        if self.json {
+            return self.print(answer.json().as_bytes(), true, answer.exit_code());
+        }
+        if self.look.quiet
+            && let Some(lines) = answer.brief()
+        {
+            let mut text = String::new();
+            for line in lines {
+                let _ = writeln!(text, "{}", clean(&line));
+            }
+            return self.print(text.as_bytes(), false, answer.exit_code());
+        }
+        let page = answer.page(&self.look);
+        let code = self.print(&page.text, false, answer.exit_code());
+        if !self.look.quiet {
+            self.remarks(&page);
+        }
+        code
+    }
+
+    /// Shows on standard error what a question is about.
+    pub fn preview(&self, answer: &dyn Answer) {
+        let look = Look {
+            style: self.errors,
+            ..self.look.clone()
+        };
+        let page = answer.page(&look);
+        Self::say(&page.text);
+        self.remarks(&page);
+    }
+
+    /// Prints an error and tells its exit code.
+    pub fn error(&self, error: &Error) -> u8 {
+        if self.json {
+            let document = wire::error(error).to_string();
+            return self.print(document.as_bytes(), true, error.code().exit_code());
+        }
+        let mut text = format!("{} {}\n", self.errors.red("error:"), clean(error.message()));
+        if self.look.verbose {
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                let _ = writeln!(text, "  caused by: {}", clean(&error.to_string()));
+                cause = error.source();
+            }
+        }
+        if !self.look.quiet {
+            for hint in error.hints() {
+                text.push_str(&self.hint(hint));
+            }
+        }
+        Self::say(text.as_bytes());
+        error.code().exit_code()
+    }
+
+    /// Prints clap's help or version.
+    pub fn help(&self, help: &StyledStr) -> u8 {
+        let text = if self.look.style.is_on() {
+            help.ansi().to_string()
+        } else {
+            help.to_string()
+        };
+        self.print(text.as_bytes(), false, 0)
+    }
+
+    fn remarks(&self, page: &Page) {
+        let mut text = String::new();
+        for note in &page.notes {
+            let _ = writeln!(text, "{} {}", self.errors.yellow("note:"), clean(note));
+        }
+        for hint in &page.hints {
+            text.push_str(&self.hint(hint));
+        }
+        Self::say(text.as_bytes());
+    }
+
+    fn hint(&self, hint: &str) -> String {
+        format!("{} {}\n", self.errors.cyan("hint:"), clean(hint))
+    }
+
+    /// Writes the answer. `line` ends it with a line feed.
+    fn print(&self, bytes: &[u8], line: bool, code: u8) -> u8 {
+        let mut stdout = std::io::stdout().lock();
+        let written = stdout
+            .write_all(bytes)
+            .and_then(|()| stdout.write_all(if line { b"\n" } else { b"" }))
+            .and_then(|()| stdout.flush());
+        match written {
+            Ok(()) => code,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => code,
+            Err(error) => {
+                let message = format!("cannot write the answer: {error}");
+                Self::say(format!("{} {message}\n", self.errors.red("error:")).as_bytes());
+                Code::Io.exit_code()
+            }
+        }
+    }
+
+    /// Writes to standard error. When that fails there is nobody left to tell.
+    fn say(bytes: &[u8]) {
+        let _ = std::io::stderr().lock().write_all(bytes);
+    }
+}
+
+fn style(choice: ColorChoice, terminal: bool, env: &Env) -> Style {
+    Style::new(match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            terminal && env.var("NO_COLOR").is_none() && env.text("TERM") != Some("dumb")
+        }
+    })
+}

@@ -1,0 +1,116 @@
+//! The progress bar: on standard error, on a terminal only, silent for the first 250 ms.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::progress::{Progress, Silent};
+
+/// Work shorter than this shows nothing.
+const SILENCE: Duration = Duration::from_millis(250);
+const TICK: Duration = Duration::from_millis(100);
+
+/// The bar, or the silent one.
+pub fn for_terminal(shown: bool) -> Box<dyn Progress> {
+    if shown {
+        Box::new(Bar::new())
+    } else {
+        Box::new(Silent)
+    }
+}
+
+/// One bar for all phases of a command.
+struct Bar {
+    shown: ProgressBar,
+    /// Dropped first, so that the thread ends at once.
+    ended: Option<Sender<()>>,
+    waiter: Option<JoinHandle<()>>,
+}
+
+impl Bar {
+    fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        bar.finish_and_clear();
+        let (ended, wait) = channel();
+        let waiter = {
+            let bar = bar.clone();
+            std::thread::Builder::new()
+                .name("progress".to_owned())
+                .spawn(move || show_later(&bar, &wait))
+                .ok()
+        };
+        Self {
+            shown: bar,
+            ended: Some(ended),
+            waiter,
+        }
+    }
+}
+
+fn show_later(bar: &ProgressBar, ended: &Receiver<()>) {
+    if ended.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.enable_steady_tick(TICK);
+    }
+}
+
+impl Progress for Bar {
+    fn begin(&self, phase: &'static str, total: Option<u64>) {
+        let template = if total.is_some() {
+            "{msg} [{bar:30}] {pos}/{len}"
+        } else {
+            "{spinner} {msg} {pos}"
+        };
+        let style = ProgressStyle::with_template(template)
+            .expect("the templates above are well-formed")
+            .progress_chars("=> ");
+        self.shown.set_style(style);
+        self.shown.reset();
+        match total {
+            Some(total) => self.shown.set_length(total),
+            None => self.shown.unset_length(),
+        }
+        self.shown.set_message(phase);
+    }
+
+    fn advance(&self, steps: u64) {
+        self.shown.inc(steps);
+    }
+
+    fn end(&self) {
+        self.shown.finish_and_clear();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        drop(self.ended.take());
+        if let Some(waiter) = self.waiter.take() {
+            // A thread that panicked has nothing left to show.
+            let _ = waiter.join();
+        }
+        self.shown.disable_steady_tick();
+        self.shown.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_work_stays_hidden_and_ends_without_waiting() {
+        let bar = Bar::new();
+        bar.begin("scanning", Some(2));
+        bar.advance(2);
+        assert_eq!(bar.shown.position(), 2);
+        assert!(bar.shown.is_hidden());
+        bar.end();
+        assert!(bar.shown.is_finished());
+        bar.begin("hashing", None);
+        assert_eq!(bar.shown.position(), 0);
+        assert!(!bar.shown.is_finished());
+    }
+}

@@ -1,0 +1,124 @@
+//! Command lines that clap refuses, in our own form: one error with hints, exit code 2, also as JSON.
+
+use std::ffi::OsString;
+
+use super::args::{ColorChoice, Globals};
+use crate::error::{Code, Error};
+
+/// What can be told of the global flags of a command line that cannot be parsed.
+pub fn globals(words: &[OsString]) -> Globals {
+    let mut color = ColorChoice::Auto;
+    let mut words = words
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.to_str())
+        .take_while(|word| *word != "--");
+    let mut json = false;
+    while let Some(word) = words.next() {
+        json |= word == "--json";
+        let value = match word.strip_prefix("--color") {
+            Some("") => words.next(),
+            Some(rest) => rest.strip_prefix('='),
+            None => None,
+        };
+        match value {
+            Some("always") => color = ColorChoice::Always,
+            Some("never") => color = ColorChoice::Never,
+            _ => {}
+        }
+    }
+    Globals {
+        dir: Vec::new(),
+        json,
+        quiet: false,
+        verbose: false,
+        color,
+        no_progress: true,
+        yes: false,
+    }
+}
+
+/// Clap's words as one message and hints. Clap writes paragraphs: the message, tips, the usage, where help is.
+pub fn error(error: &clap::Error) -> Error {
+    let text = error.render().to_string();
+    let mut message = Vec::new();
+    let mut hints = Vec::new();
+    let mut usage = Vec::new();
+    for line in text.lines() {
+        let line = line.trim();
+        if let Some(tip) = line.strip_prefix("tip: ") {
+            hints.push(tip.to_owned());
+        } else if let Some(form) = line.strip_prefix("Usage: ") {
+            usage.push(form);
+        } else if !usage.is_empty() && line.starts_with("tw ") {
+            usage.push(line);
+        } else if hints.is_empty() && usage.is_empty() && !line.is_empty() {
+            message.push(line.strip_prefix("error: ").unwrap_or(line));
+        }
+    }
+    let help = usage.first().map_or("tw", |form| command_of(form));
+    hints.extend(usage.iter().map(|form| format!("usage: {form}")));
+    hints.push(format!("'{help} --help' says more"));
+    hints
+        .into_iter()
+        .fold(Error::new(Code::Usage, message.join(" ")), Error::hint)
+}
+
+/// `tw travel` of `tw travel [OPTIONS] <SNAPSHOT>`.
+fn command_of(usage: &str) -> &str {
+    let end = usage.find(['[', '<', '-']).unwrap_or(usage.len());
+    usage[..end].trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    fn refused(line: &str) -> Error {
+        match super::super::args::parse(&words(line)) {
+            Ok(cli) => panic!("{cli:?}"),
+            Err(refusal) => error(&refusal),
+        }
+    }
+
+    #[test]
+    fn a_missing_argument_is_named() {
+        let error = refused("tw travel");
+        assert_eq!(
+            error.message(),
+            "the following required arguments were not provided: <SNAPSHOT>"
+        );
+        assert_eq!(
+            error.hints(),
+            [
+                "usage: tw travel <SNAPSHOT>",
+                "'tw travel --help' says more"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mistyped_command_gets_its_neighbour() {
+        let error = refused("tw travle");
+        assert_eq!(error.message(), "unrecognized subcommand 'travle'");
+        assert_eq!(error.hints()[0], "a similar subcommand exists: 'travel'");
+    }
+
+    #[test]
+    fn what_follows_two_dashes_is_no_flag() {
+        assert!(globals(&words("tw --bogus --json")).json);
+        assert!(!globals(&words("tw --bogus -- --json")).json);
+        assert_eq!(
+            globals(&words("tw --color always --x")).color,
+            ColorChoice::Always
+        );
+        assert_eq!(
+            globals(&words("tw --color=never --x")).color,
+            ColorChoice::Never
+        );
+    }
+}

@@ -1,0 +1,291 @@
+//! The lay-out of the house, read from the sources: which layer may use which, and who may name what.
+
+use std::path::{Path, PathBuf};
+
+/// The layers from top to bottom. One may use any below it, none above or beside it.
+const LAYERS: [&[&str]; 6] = [
+    &["main"],
+    &["cli", "mcp"],
+    &["wire"],
+    &["ops"],
+    &["store", "worktree", "agents"],
+    &["git"],
+];
+
+/// Used by all, and using no layer.
+const GROUND: [&str; 5] = ["error", "env", "interrupt", "progress", "redact"];
+
+/// Who alone may name what.
+const RESERVED: [(&str, &[&str]); 13] = [
+    ("clap", &["cli/"]),
+    ("clap_complete", &["cli/"]),
+    ("clap_mangen", &["cli/"]),
+    ("indicatif", &["cli/progress.rs"]),
+    ("rmcp", &["mcp/"]),
+    // The error type takes in git2's own, so that `?` works in the git layer.
+    ("git2", &["git/", "error.rs"]),
+    ("refs/timewarp/", &["store/names.rs"]),
+    ("env::var", &["env.rs"]),
+    ("env::var_os", &["env.rs"]),
+    ("env::vars", &["env.rs"]),
+    ("env::vars_os", &["env.rs"]),
+    ("SystemTime::now", &["env.rs"]),
+    ("Utc::now", &["env.rs"]),
+];
+
+/// Lines of a file without its unit tests.
+const LONGEST: usize = 600;
+const LONGEST_COMMAND: usize = 120;
+
+/// One source file: its path below `src/` and what is left of it without comments and unit tests.
+struct Source {
+    path: String,
+    code: String,
+    lines: usize,
+}
+
+impl Source {
+    fn new(path: &str, text: &str) -> Self {
+        // Unit tests stand at the end of a file.
+        let text = text
+            .split("\n#[cfg(test)]\nmod tests")
+            .next()
+            .unwrap_or(text);
+        let code = text
+            .lines()
+            .map(without_comment)
+            .collect::<Vec<_>>()
+            .join("\n");
+        Self {
+            path: path.to_owned(),
+            code,
+            lines: text.lines().count(),
+        }
+    }
+
+    /// `store` for `store/names.rs` and for `store.rs`.
+    fn layer(&self) -> &str {
+        let first = self.path.split('/').next().unwrap_or_default();
+        first.strip_suffix(".rs").unwrap_or(first)
+    }
+}
+
+/// Cuts a comment off. A `//` inside of a string is kept when something precedes it but blanks: URLs are code.
+fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with("//") {
+        return "";
+    }
+    line.find(" // ").map_or(line, |at| &line[..at])
+}
+
+fn rank(layer: &str) -> Option<usize> {
+    LAYERS.iter().position(|names| names.contains(&layer))
+}
+
+/// What a file breaks.
+fn breaches(source: &Source) -> Vec<String> {
+    let mut found = Vec::new();
+    let own = source.layer();
+    for used in uses(source) {
+        if !may_use(own, &used, &source.path) {
+            found.push(format!("{}: {own} uses {used}", source.path));
+        }
+    }
+    for (word, homes) in RESERVED {
+        let home = homes.iter().any(|home| source.path.starts_with(home));
+        if !home && names(&source.code, word) {
+            found.push(format!("{}: names {word}", source.path));
+        }
+    }
+    let limit = match source.path.strip_prefix("cli/commands/") {
+        Some(_) if !source.path.ends_with("mod.rs") => LONGEST_COMMAND,
+        _ => LONGEST,
+    };
+    if source.lines > limit {
+        found.push(format!(
+            "{}: {} lines, more than {limit}",
+            source.path, source.lines
+        ));
+    }
+    found
+}
+
+fn may_use(own: &str, used: &str, path: &str) -> bool {
+    if own == used || own == "lib" || GROUND.contains(&used) {
+        return true;
+    }
+    // `cli` only starts `mcp`.
+    if used == "mcp" && path == "cli/commands/mcp.rs" {
+        return true;
+    }
+    match (rank(own), rank(used)) {
+        (Some(own), Some(used)) => used > own,
+        // The ground uses no layer; a module that no list knows has to be put in one.
+        _ => false,
+    }
+}
+
+/// The modules of this crate that a file names, by `crate::…` or, in `main`, by the crate's name.
+fn uses(source: &Source) -> Vec<String> {
+    let mut used = Vec::new();
+    for (at, path) in source
+        .code
+        .match_indices("crate::")
+        .chain(source.code.match_indices("timewarp::"))
+    {
+        let rest = source.code[at + path.len()..].trim_start();
+        let names = match rest.strip_prefix('{') {
+            Some(group) => first_names(group),
+            None => vec![first_name(rest)],
+        };
+        used.extend(names.into_iter().filter(|name| is_module(name)));
+    }
+    used.sort();
+    used.dedup();
+    used
+}
+
+/// The first component of each member of a `use` group.
+fn first_names(group: &str) -> Vec<String> {
+    let mut depth = 0;
+    let mut names = vec![first_name(group)];
+    for (at, ch) in group.char_indices() {
+        match ch {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => names.push(first_name(&group[at + 1..])),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn first_name(text: &str) -> String {
+    text.trim_start()
+        .chars()
+        .take_while(|ch| ch.is_alphanumeric() || *ch == '_')
+        .collect()
+}
+
+fn is_module(name: &str) -> bool {
+    !name.is_empty() && name.starts_with(|ch: char| ch.is_lowercase())
+}
+
+/// True when the word stands in the code as a word of its own.
+fn names(code: &str, word: &str) -> bool {
+    let inside = |ch: char| ch.is_alphanumeric() || ch == '_';
+    code.match_indices(word).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let after = code[at + word.len()..].chars().next();
+        !before.is_some_and(inside) && (word.ends_with('/') || !after.is_some_and(inside))
+    })
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    files.sort();
+    files
+        .iter()
+        .map(|file| {
+            let path = file.strip_prefix(&root).unwrap().to_str().unwrap();
+            Source::new(path, &std::fs::read_to_string(file).unwrap())
+        })
+        .collect()
+}
+
+fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_layer_uses_only_those_below() {
+    let sources = sources();
+    assert!(sources.len() > 40, "the sources were found");
+    let found: Vec<_> = sources.iter().flat_map(breaches).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn every_kind_of_breach_is_found() {
+    for (path, text, breach) in [
+        ("git/repo.rs", "use crate::store::Store;", "git uses store"),
+        (
+            "ops/travel.rs",
+            "let a = crate::cli::run();",
+            "ops uses cli",
+        ),
+        (
+            "store/mod.rs",
+            "use crate::worktree::scan;",
+            "store uses worktree",
+        ),
+        ("env.rs", "use crate::git::Oid;", "env uses git"),
+        (
+            "wire/mod.rs",
+            "use crate::{env::Env, cli::{a, b}};",
+            "wire uses cli",
+        ),
+        ("cli/mod.rs", "use crate::mcp::serve;", "cli uses mcp"),
+        ("new/mod.rs", "use crate::git::Oid;", "new uses git"),
+        ("ops/mod.rs", "fn f() -> clap::Command", "names clap"),
+        (
+            "cli/human/mod.rs",
+            "use indicatif::ProgressBar;",
+            "names indicatif",
+        ),
+        ("store/mod.rs", "use git2::Repository;", "names git2"),
+        (
+            "ops/mod.rs",
+            "\"refs/timewarp/snapshots/x\"",
+            "names refs/timewarp/",
+        ),
+        ("ops/mod.rs", "std::env::var(\"HOME\")", "names env::var"),
+        (
+            "git/fs.rs",
+            "let t = SystemTime::now();",
+            "names SystemTime::now",
+        ),
+        (
+            "cli/commands/x.rs",
+            &"\n".repeat(121),
+            "121 lines, more than 120",
+        ),
+        ("git/x.rs", &"\n".repeat(601), "601 lines, more than 600"),
+    ] {
+        assert_eq!(
+            breaches(&Source::new(path, text)),
+            [format!("{path}: {breach}")]
+        );
+    }
+}
+
+#[test]
+fn what_is_allowed_passes() {
+    for (path, text) in [
+        ("main.rs", "timewarp::cli::run(args)"),
+        (
+            "cli/mod.rs",
+            "use crate::{ops, wire, git::Oid, error::Result};",
+        ),
+        ("cli/commands/mcp.rs", "crate::mcp::serve()"),
+        ("error.rs", "impl From<git2::Error> for Error"),
+        (
+            "ops/mod.rs",
+            "/// Says refs/timewarp/ and clap in a comment.",
+        ),
+        ("ops/mod.rs", "x\n#[cfg(test)]\nmod tests { use git2::X; }"),
+        ("git/refs.rs", "use crate::git::repo::Repo;"),
+    ] {
+        assert_eq!(breaches(&Source::new(path, text)), Vec::<String>::new());
+    }
+}

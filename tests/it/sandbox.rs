@@ -1,0 +1,443 @@
+//! A repository and a home of its own for one test. Nothing reads the network, the real home, or the wall clock.
+
+#![allow(
+    dead_code,
+    reason = "tests of the engine use what tests of the faces do not"
+)]
+
+use std::cell::{Cell, RefCell};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::schema;
+use crate::state::State;
+
+/// The first command of a test runs at this time, 2026-02-28T15:30:00Z; each later one a minute after the one before.
+const BEGIN: i64 = 1_772_292_600;
+const STEP: i64 = 60;
+
+/// What one test works in: `home/`, `tmp/` and the repository `repo/`, all under one temporary directory.
+pub struct Sandbox {
+    root: TempDir,
+    now: Cell<i64>,
+    /// Ids and commit ids in the order in which they were first shown, for [`Sandbox::redact`].
+    seen: RefCell<Vec<String>>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// The exit code; 128 and the signal's number when a signal ended it, as shells say it.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: Vec<u8>,
+}
+
+impl Ran {
+    /// Standard output as text, lossy.
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Standard error as text, lossy.
+    pub fn err(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+impl Sandbox {
+    /// A repository without a commit, on branch `main`.
+    pub fn unborn() -> Self {
+        let sandbox = Self::bare_room();
+        std::fs::create_dir(sandbox.repo()).unwrap();
+        sandbox.git(["init", "-q", "-b", "main"]);
+        sandbox
+    }
+
+    /// A repository with one commit of `a.txt`.
+    pub fn new() -> Self {
+        let sandbox = Self::unborn();
+        sandbox.write("a.txt", "one\n");
+        sandbox.git(["add", "a.txt"]);
+        sandbox.git(["commit", "-q", "-m", "first"]);
+        sandbox
+    }
+
+    /// No repository at all; `repo/` does not exist.
+    pub fn bare_room() -> Self {
+        let root = tempfile::Builder::new().prefix("tw-it-").tempdir().unwrap();
+        for dir in ["home", "tmp"] {
+            std::fs::create_dir(root.path().join(dir)).unwrap();
+        }
+        Self {
+            root,
+            now: Cell::new(BEGIN),
+            seen: RefCell::default(),
+        }
+    }
+
+    /// The directory that holds everything.
+    pub fn root(&self) -> PathBuf {
+        // Where the temporary directory is reached by a symlink, git and tw show where it leads.
+        self.root.path().canonicalize().unwrap()
+    }
+
+    /// The repository's working tree.
+    pub fn repo(&self) -> PathBuf {
+        self.root().join("repo")
+    }
+
+    /// The user's home.
+    pub fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    /// Lets the clock run for so many seconds, beyond the step of each command.
+    pub fn wait(&self, seconds: i64) {
+        self.now.set(self.now.get() + seconds);
+    }
+
+    // --- files, relative to the working tree ---
+
+    /// An absolute path.
+    pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.repo().join(path)
+    }
+
+    /// Writes a file, and makes its directories.
+    pub fn write(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+    }
+
+    /// Reads a file.
+    pub fn read(&self, path: impl AsRef<Path>) -> Vec<u8> {
+        let path = self.path(path);
+        std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Reads a file as text.
+    pub fn text(&self, path: impl AsRef<Path>) -> String {
+        String::from_utf8(self.read(path)).unwrap()
+    }
+
+    /// Makes a directory and what leads to it.
+    pub fn mkdir(&self, path: impl AsRef<Path>) {
+        std::fs::create_dir_all(self.path(path)).unwrap();
+    }
+
+    /// Makes a symlink.
+    pub fn symlink(&self, target: impl AsRef<Path>, path: impl AsRef<Path>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(target, path).unwrap();
+    }
+
+    /// Sets permission bits.
+    pub fn chmod(&self, path: impl AsRef<Path>, mode: u32) {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(self.path(path), permissions).unwrap();
+    }
+
+    /// Removes a file, a symlink, or a directory with all it holds.
+    pub fn remove(&self, path: impl AsRef<Path>) {
+        let path = self.path(path);
+        if path.symlink_metadata().unwrap().is_dir() {
+            std::fs::remove_dir_all(path).unwrap();
+        } else {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+
+    /// True when something is there, a dangling symlink too.
+    pub fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.path(path).symlink_metadata().is_ok()
+    }
+
+    // --- commands ---
+
+    /// A command in the working tree with the sandbox's environment and the next time.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let now = self.now.get();
+        self.now.set(now + STEP);
+        let date = format!("@{now} +0000");
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("TMPDIR", self.root().join("tmp"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("TZ", "UTC")
+            .env("LC_ALL", "C")
+            .env("COLUMNS", "100")
+            .env("TW_NO_BACKGROUND", "1")
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date)
+            .env("TW_TEST_NOW", rfc3339(now));
+        let repo = self.repo();
+        command.current_dir(if repo.is_dir() { repo } else { self.root() });
+        command
+    }
+
+    /// The `tw` command, for tests that add to its environment or its input.
+    pub fn tw_command(&self) -> Command {
+        self.command(env!("CARGO_BIN_EXE_tw"))
+    }
+
+    /// Runs `tw` in the working tree.
+    pub fn tw<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        run(self.tw_command().args(args))
+    }
+
+    /// Runs `tw` in another directory.
+    pub fn tw_in<S: AsRef<OsStr>>(
+        &self,
+        dir: impl AsRef<Path>,
+        args: impl IntoIterator<Item = S>,
+    ) -> Ran {
+        run(self.tw_command().current_dir(dir).args(args))
+    }
+
+    /// Runs `tw`, which must succeed, and gives its standard output.
+    pub fn ok<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
+        let args: Vec<_> = args
+            .into_iter()
+            .map(|arg| arg.as_ref().to_owned())
+            .collect();
+        let ran = self.tw(&args);
+        assert_eq!(ran.code, 0, "tw {args:?}\n{}{}", ran.out(), ran.err());
+        ran.out()
+    }
+
+    /// Runs `tw --json`, which must succeed and keep to its schema, and gives the document.
+    pub fn json<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Value {
+        let (args, ran, document) = self.document(args);
+        assert_eq!(document["ok"], true, "tw {args:?}: {document}");
+        assert_eq!(ran.code, 0, "tw {args:?}: {document}");
+        schema::check(&schema_name(&args), &document);
+        document
+    }
+
+    /// Runs `tw --json`, which must fail as the schema of errors says, and gives the `error` object and the exit code.
+    pub fn json_error<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (Value, i32) {
+        let (args, ran, document) = self.document(args);
+        assert_eq!(document["ok"], false, "tw {args:?}: {document}");
+        assert_ne!(ran.code, 0, "tw {args:?}: {document}");
+        schema::check("error", &document);
+        (document["error"].clone(), ran.code)
+    }
+
+    fn document<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> (Vec<String>, Ran, Value) {
+        let args: Vec<_> = args
+            .into_iter()
+            .map(|arg| arg.as_ref().to_owned())
+            .collect();
+        let ran = run(self.tw_command().arg("--json").args(&args));
+        let document = serde_json::from_slice(&ran.stdout)
+            .unwrap_or_else(|error| panic!("tw {args:?}: {error}\n{}\n{}", ran.out(), ran.err()));
+        let args = args
+            .iter()
+            .map(|arg| arg.to_string_lossy().into_owned())
+            .collect();
+        (args, ran, document)
+    }
+
+    /// Runs git in the working tree; it must succeed. Gives its standard output.
+    pub fn git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
+        self.git_in(self.repo(), args)
+    }
+
+    /// Runs git in another directory; it must succeed.
+    pub fn git_in<S: AsRef<OsStr>>(
+        &self,
+        dir: impl AsRef<Path>,
+        args: impl IntoIterator<Item = S>,
+    ) -> String {
+        let args: Vec<_> = args
+            .into_iter()
+            .map(|arg| arg.as_ref().to_owned())
+            .collect();
+        let ran = self.try_git_in(dir, &args);
+        assert_eq!(ran.code, 0, "git {args:?}\n{}{}", ran.out(), ran.err());
+        ran.out()
+    }
+
+    /// Runs git in the working tree.
+    pub fn try_git<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        self.try_git_in(self.repo(), args)
+    }
+
+    /// Runs git in another directory. Only git gets a name to commit under: `tw` must do without.
+    pub fn try_git_in<S: AsRef<OsStr>>(
+        &self,
+        dir: impl AsRef<Path>,
+        args: impl IntoIterator<Item = S>,
+    ) -> Ran {
+        let mut command = self.command("git");
+        for role in ["AUTHOR", "COMMITTER"] {
+            command
+                .env(format!("GIT_{role}_NAME"), "Test")
+                .env(format!("GIT_{role}_EMAIL"), "test@example.com");
+        }
+        run(command.current_dir(dir).args(args))
+    }
+
+    // --- state ---
+
+    /// Everything that a round trip must bring back. See [`State`].
+    pub fn state(&self) -> State {
+        State::capture(self, &self.repo())
+    }
+
+    /// Travels to `address`, lets `in_the_past` do as it likes, returns, and finds everything as it was.
+    pub fn assert_round_trip(&self, address: &str, in_the_past: impl FnOnce(&Self)) {
+        let before = self.state();
+        self.json(["travel", address]);
+        in_the_past(self);
+        let returned = self.json(["return"]);
+        assert_eq!(returned["verified"], true, "{returned}");
+        before.assert_same(&self.state());
+    }
+
+    // --- whole outputs ---
+
+    /// Exit code, standard output and standard error in one text, redacted, for comparing them whole.
+    pub fn show(&self, ran: &Ran) -> String {
+        let mut text = format!("exit {}\n", ran.code);
+        for (name, stream) in [("stdout", ran.out()), ("stderr", ran.err())] {
+            if !stream.is_empty() {
+                let _ = write!(text, "--- {name}\n{}", self.redact(&stream));
+            }
+        }
+        text
+    }
+
+    /// Replaces what differs from run to run: the sandbox's directory, ids, commit ids. The same id gets the same name
+    /// all through a test: `s_[1]`, `[oid 2]`.
+    pub fn redact(&self, text: &str) -> String {
+        let text = text.replace(&*self.root().to_string_lossy(), "[ROOT]");
+        let mut out = String::new();
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let end = rest
+                .find(|ch: char| !(ch.is_ascii_alphanumeric() || ch == '_'))
+                .unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            out.push_str(&self.redact_word(word));
+            let next = after.chars().next().map_or(0, char::len_utf8);
+            out.push_str(&after[..next]);
+            rest = &after[next..];
+        }
+        out
+    }
+
+    fn redact_word(&self, word: &str) -> String {
+        if is_id(word) {
+            format!("{}[{}]", &word[..2], self.number(word))
+        } else if word.len() == 40
+            && word
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        {
+            format!("[oid {}]", self.number(word))
+        } else {
+            word.to_owned()
+        }
+    }
+
+    fn number(&self, word: &str) -> usize {
+        let mut seen = self.seen.borrow_mut();
+        let at = seen.iter().position(|known| known == word);
+        1 + at.unwrap_or_else(|| {
+            seen.push(word.to_owned());
+            seen.len() - 1
+        })
+    }
+}
+
+/// True for `s_20260228_153012_ab12cd` and its like.
+fn is_id(word: &str) -> bool {
+    let parts: Vec<_> = word.split('_').collect();
+    let [letter, date, time, tail] = parts[..] else {
+        return false;
+    };
+    let digits =
+        |text: &str, len| text.len() == len && text.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(letter, "s" | "b" | "x" | "i")
+        && digits(date, 8)
+        && digits(time, 6)
+        && tail.len() == 6
+        && tail
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+fn run(command: &mut Command) -> Ran {
+    use std::os::unix::process::ExitStatusExt;
+    let output = command.output().unwrap();
+    let signal = || 128 + output.status.signal().unwrap_or(0);
+    Ran {
+        code: output.status.code().unwrap_or_else(signal),
+        stdout: output.stdout,
+        stderr: output.stderr,
+    }
+}
+
+fn rfc3339(seconds: i64) -> String {
+    timewarp::env::Moment(i128::from(seconds) * 1_000_000_000).rfc3339()
+}
+
+/// The schema of a command line: that of its command.
+fn schema_name(args: &[String]) -> String {
+    let name = args
+        .iter()
+        .map(String::as_str)
+        .find(|arg| !arg.starts_with('-'));
+    match name {
+        Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",
+        Some(name) => name,
+        None => "status",
+    }
+    .to_owned()
+}
+
+#[test]
+fn redaction_gives_the_same_id_the_same_name() {
+    let sandbox = Sandbox::bare_room();
+    let text = format!(
+        "s_20260228_153012_ab12cd {}/repo b_20260228_153012_000000, s_20260228_153012_ab12cd {}",
+        sandbox.root().display(),
+        "0".repeat(40)
+    );
+    assert_eq!(
+        sandbox.redact(&text),
+        "s_[1] [ROOT]/repo b_[2], s_[1] [oid 3]"
+    );
+}
+
+#[test]
+fn the_clock_steps_with_each_command() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["commit", "-q", "--allow-empty", "-m", "second"]);
+    assert_eq!(
+        sandbox.git(["log", "--format=%ct"]).lines().count(),
+        2,
+        "two commits"
+    );
+    let times = sandbox.git(["log", "--format=%ct"]);
+    let times: Vec<i64> = times.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(times[0] - times[1], STEP);
+}
