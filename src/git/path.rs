@@ -104,6 +104,12 @@ pub fn is_safe_component(name: &[u8]) -> bool {
     !(is_ntfs_dot_git(name) || is_hfs_dot_git(name))
 }
 
+/// Whether a symlink may have this name: as [`is_safe_component`], and no spelling of `.gitmodules`, which git reads before
+/// anybody has looked at what it leads to.
+pub fn is_safe_link(name: &[u8]) -> bool {
+    is_safe_component(name) && !is_ntfs_dot_gitmodules(name) && !is_hfs_dot(name, ".gitmodules")
+}
+
 /// Whether every component of `path` is safe.
 pub fn is_safe(path: &[u8]) -> bool {
     !path.is_empty() && path.split(|&byte| byte == b'/').all(is_safe_component)
@@ -123,13 +129,39 @@ fn is_ntfs_dot_git(name: &[u8]) -> bool {
     })
 }
 
-/// `.git` as HFS+ reads it: case-insensitive, code points ignored that HFS+ ignores (git's `is_hfs_dotgit`).
+/// `.gitmodules` as NTFS reads it, its short names too (git's `is_ntfs_dotgitmodules`).
+fn is_ntfs_dot_gitmodules(name: &[u8]) -> bool {
+    let head = name.split(|&byte| byte == b':').next().unwrap_or_default();
+    let end = head
+        .iter()
+        .rposition(|&byte| byte != b'.' && byte != b' ')
+        .map_or(0, |at| at + 1);
+    let core = head[..end].to_ascii_lowercase();
+    match core.as_slice() {
+        b".gitmodules" => true,
+        [b'g', b'i', b't', b'm', b'o', b'd', b'~', digit] => matches!(digit, b'1'..=b'4'),
+        short if short.len() == 8 => {
+            let digits = short.iter().rev().take_while(|byte| byte.is_ascii_digit());
+            let (stem, tail) = short.split_at(8 - digits.count());
+            let stem = stem.strip_suffix(b"~");
+            stem.is_some_and(|stem| b"gi7eba".starts_with(stem))
+                && matches!(tail.first(), Some(b'1'..=b'9'))
+        }
+        _ => false,
+    }
+}
+
 fn is_hfs_dot_git(name: &[u8]) -> bool {
+    is_hfs_dot(name, ".git")
+}
+
+/// A name as HFS+ reads it: case-insensitive, code points ignored that HFS+ ignores (git's `is_hfs_dot_str`).
+fn is_hfs_dot(name: &[u8], wanted: &str) -> bool {
     let Ok(text) = std::str::from_utf8(name) else {
         return false;
     };
     let ignored = |ch: char| matches!(ch, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
-    let mut wanted = ".git".chars();
+    let mut wanted = wanted.chars();
     for ch in text.chars().filter(|&ch| !ignored(ch)) {
         if wanted.next() != Some(ch.to_ascii_lowercase()) {
             return false;
@@ -176,6 +208,36 @@ mod tests {
             "\u{200c}git",
         ] {
             assert!(is_safe_component(name.as_bytes()), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_symlink_may_not_pass_for_gitmodules() {
+        for name in [
+            ".gitmodules",
+            ".GitModules",
+            ".gitmodules .",
+            ".gitmodules:x",
+            "GITMOD~1",
+            "gitmod~4",
+            "gi7eba~1",
+            "gi7eb~10",
+            ".git\u{200c}modules",
+            ".git",
+        ] {
+            assert!(!is_safe_link(name.as_bytes()), "{name:?}");
+        }
+        for name in [
+            ".gitmodule",
+            ".gitmodules2",
+            "gitmod~5",
+            "gi7eba~0",
+            "gi7ebaxx",
+            "a1234567",
+            "12345678",
+            ".gitignore",
+        ] {
+            assert!(is_safe_link(name.as_bytes()), "{name:?}");
         }
     }
 

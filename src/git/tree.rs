@@ -112,7 +112,7 @@ fn parse_entry(bytes: &[u8]) -> Result<(Entry<'_>, &[u8])> {
         Some(0o100_664) => 0o100_644,
         _ => return Err(refused("it has an entry of an unknown mode", name)),
     };
-    if !path::is_safe_component(name) {
+    if !path::is_safe_component(name) || (mode == LINK_MODE && !path::is_safe_link(name)) {
         return Err(refused("it has an unsafe name", name));
     }
     let oid = Oid::from_bytes(oid)?;

@@ -255,7 +255,9 @@ impl Finder<'_> {
                         if let Some(file) = self.manifest.file(&full) {
                             let kind = file.kind;
                             self.known(&full, kind);
-                        } else if path::is_safe_component(name) {
+                        } else if path::is_safe_component(name)
+                            && (!stamp.is_symlink() || path::is_safe_link(name))
+                        {
                             self.found.to_force.insert(full);
                         } else {
                             self.refuse(&full, "unsafe-name");

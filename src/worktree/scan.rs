@@ -528,6 +528,7 @@ impl<J: Judge> Run<'_, '_, J> {
                 }
                 rec.git_mode = self.regular_mode(full, stamp);
             }
+            0o120_000 if !path::is_safe_link(path::split(full).1) => rec.kind = Kind::UnsafeName,
             0o120_000 => {
                 rec.kind = Kind::Symlink;
                 rec.git_mode = 0o120_000;
