@@ -161,6 +161,16 @@ pub fn usual_modes(manifest: &Manifest) -> [u32; 3] {
     usual
 }
 
+/// [`usual_modes`] as the record has them.
+pub fn default_modes(manifest: &Manifest) -> DefaultModes {
+    let [file, executable, directory] = usual_modes(manifest).map(octal);
+    DefaultModes {
+        file,
+        executable,
+        directory,
+    }
+}
+
 fn stats(manifest: &Manifest) -> Stats {
     let mut stats = Stats::default();
     for file in &manifest.files {
@@ -469,7 +479,6 @@ fn new_record(
     now: Moment,
 ) -> Result<SnapshotRecord> {
     let mut record = SnapshotRecord::new("", "snapshot");
-    let [file, executable, directory] = usual_modes(&capture.manifest);
     record.created_at = now.rfc3339();
     record.session_id = about
         .session_id
@@ -504,11 +513,7 @@ fn new_record(
         Mode::Present => "present".into(),
         Mode::Past => "past".into(),
     };
-    record.default_modes = DefaultModes {
-        file: octal(file),
-        executable: octal(executable),
-        directory: octal(directory),
-    };
+    record.default_modes = default_modes(&capture.manifest);
     record.stats = stats(&capture.manifest);
     record.interrupted = about.interrupted;
     record.extra.clone_from(&about.extra);

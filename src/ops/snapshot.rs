@@ -113,7 +113,10 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Resu
     // Permission bits, empty directories, index flags and operation files count as well.
     let lists = store.lists(&newest)?;
     let now = seen.lists();
-    let same_lists = lists.modes == now.modes
+    // What is listed are differences from what most have, which may itself have changed.
+    let same_usual = newest.record.default_modes == super::record::default_modes(&seen.manifest);
+    let same_lists = same_usual
+        && lists.modes == now.modes
         && lists.empty_dirs == now.empty_dirs
         && lists.conflicts == now.conflicts
         && lists.intent_to_add == now.intent_to_add
