@@ -555,7 +555,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         };
         let head_only = head_only_paths(&read, head_tree, index_tree, &index)?;
         let summary = summarize(&index, index_tree);
-        let tracked = tracked_hash(&index, &head_only)?;
+        let tracked = tracked_hash(&index, &head_only, self.ctx.repo.file_mode()?)?;
         let short = summary.paths() + head_only.len() <= SUMMARY_LIMIT;
         let record = if short {
             serde_json::json!({"summary": summary, "head_only": head_only})
@@ -718,13 +718,20 @@ fn resolve_undo_blobs(payload: &[u8]) -> Vec<String> {
     blobs
 }
 
-fn tracked_hash(index: &Index, head_only: &BTreeSet<Vec<u8>>) -> Result<String> {
+/// With `core.fileMode=false` the index says what is executable, so its modes count as well.
+fn tracked_hash(
+    index: &Index,
+    head_only: &BTreeSet<Vec<u8>>,
+    modes_from_disk: bool,
+) -> Result<String> {
     let mut sum = sha1::Sha1::default();
     for (path, entry) in index.iter() {
         sha1::Digest::update(&mut sum, path);
         let skip = entry.flags.contains(Flags::SKIP_WORKTREE);
         let link = entry.mode == tree::GITLINK_MODE;
-        sha1::Digest::update(&mut sum, [0, u8::from(skip), u8::from(link)]);
+        let executable = !modes_from_disk && entry.mode == 0o100_755;
+        let marks = [0, u8::from(skip), u8::from(link), u8::from(executable)];
+        sha1::Digest::update(&mut sum, marks);
         if skip || link {
             sha1::Digest::update(&mut sum, entry.oid.as_bytes());
         }
