@@ -84,6 +84,7 @@ pub fn take_locked(
         ));
     }
     notices.extend(secret_notice(ctx, store, &made.capture)?);
+    notices.extend(team_notice(ctx, store)?);
     let stored = store.read(&made.id, made.commit)?;
     Ok(Taken {
         snapshot: view(store, &stored)?,
@@ -157,6 +158,21 @@ fn secret_notice(
         "the snapshot holds files with secret-looking names ('{}'); to leave them out: git config --add timewarp.exclude '{first}'",
         found.join("', '")
     )))
+}
+
+/// Says once what in the team's file does not count, and again when that changes.
+fn team_notice(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<String>> {
+    let warnings = &ctx.settings.warnings;
+    if warnings.is_empty() {
+        return Ok(None);
+    }
+    let text = warnings.join("; ");
+    let told = store.common("told-team");
+    if crate::git::fs::read_optional(&told)?.as_deref() == Some(text.as_bytes()) {
+        return Ok(None);
+    }
+    crate::git::fs::write_atomic(&told, text.as_bytes(), crate::git::fs::Durable::No)?;
+    Ok(Some(text))
 }
 
 /// A stored snapshot as readers see it.
