@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::git::fs;
 use crate::progress::Silent;
 use crate::store::Store;
-use crate::store::address::valid_label;
+use crate::store::address::valid_label_among;
 use crate::store::id::{IdKind, ShortNames, SnapshotId};
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names;
@@ -28,10 +28,10 @@ use std::path::Path;
 /// `INVALID_LABEL`, or whatever keeps a file from being captured. Never an id for less than the whole.
 pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
     ctx.check_workspace(request.force)?;
-    if let Some(label) = &request.label {
-        valid_label(label)?;
-    }
     let store = Store::open(&ctx.repo)?;
+    if let Some(label) = &request.label {
+        check_label(&store, label)?;
+    }
     let mut notices = super::recover::recover_by_itself(ctx, &store)?;
     let _lock = WorktreeLock::acquire(
         store.dir.path(),
@@ -40,6 +40,15 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         ctx.settings.lock_timeout,
     )?;
     take_locked(ctx, &store, request, &mut notices, false)
+}
+
+/// A label may be no part of any id there is.
+fn check_label(store: &Store<'_>, label: &str) -> Result<()> {
+    let mut ids: Vec<String> = Vec::new();
+    for kind in IdKind::ALL {
+        ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
+    }
+    valid_label_among(label, ids.iter().map(String::as_str))
 }
 
 /// Takes a snapshot under a lock that the caller holds.
