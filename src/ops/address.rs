@@ -57,9 +57,10 @@ pub fn in_order(
     Ok((found, invalid))
 }
 
-/// Whether a plain list of this worktree shows it. Experiments are taken in the past by nature.
+/// Whether a plain list of this worktree shows it. Backups and experiments may be taken in the past by nature.
 fn is_listed_here(ctx: &Context<'_>, stored: &Stored) -> bool {
-    stored.record.worktree == ctx.repo.worktree_name()
+    let here = stored.record.worktree == ctx.repo.worktree_name();
+    here && (stored.id.kind() != IdKind::Snapshot || is_ours(ctx, stored))
 }
 
 /// The newest of a kind in this worktree, taken in the present.
