@@ -170,7 +170,11 @@ impl Repo {
                 .map(|commit| commit.id());
         }
         let refs = super::refs::Refs::new(self.common_dir(), self.git_dir());
-        let oid = refs.read(name).ok().flatten()?;
+        // git's order for short names, as far as a ref of ours or a tag or branch of the user's goes.
+        let mut oids = ["", "refs/", "refs/tags/", "refs/heads/"]
+            .iter()
+            .filter_map(|prefix| refs.read(&format!("{prefix}{name}")).ok().flatten());
+        let oid = oids.next()?;
         self.is_commit(oid).then_some(oid)
     }
 }
