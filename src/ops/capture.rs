@@ -154,6 +154,8 @@ pub struct Capture<'s> {
     pub unchanged: bool,
     /// Ids were taken from git's index.
     pub seeded: bool,
+    /// Cached ids were reused although their anchor was gone.
+    pub hung_on_nothing: bool,
     /// The anchor that the cached ids hang on, when it stood.
     pub anchor: Option<(String, Oid)>,
     /// The index commit of the anchor, when the cache knew it.
@@ -296,11 +298,12 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let (mut old, meta) = cached.map_or((None, Meta::default()), |(manifest, meta)| {
             (Some(manifest), meta)
         });
-        let state = self.index_state(&head, &meta)?;
+        let anchor = self.anchor(&meta)?;
+        let state = self.index_state(&head, &meta, anchor.is_some())?;
         let operation = operation::read(&self.ctx.repo)?;
         let root = Root::open(self.ctx.repo.worktree_root())?;
         let (globals, globs, options) = self.rules()?;
-        let anchor = self.anchor(&meta)?;
+        let hung_on_nothing = anchor.is_none() && old.is_some();
         if anchor.is_none()
             && let Some(manifest) = &mut old
         {
@@ -367,6 +370,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             started: self.started,
             unchanged,
             seeded: way == Way::Full,
+            hung_on_nothing,
             anchor,
             known_index_commit,
             options,
@@ -500,15 +504,15 @@ impl<'s> Taking<'_, 's, '_, '_> {
         }))
     }
 
-    /// The index and HEAD, out of the cache when neither moved.
-    fn index_state(&self, head: &Head, meta: &Meta) -> Result<IndexState> {
+    /// The index and HEAD, out of the cache when neither moved and the anchor stands: it alone holds the index's trees.
+    fn index_state(&self, head: &Head, meta: &Meta, anchored: bool) -> Result<IndexState> {
         let stamp = index_stamp(self.ctx);
         let fresh = stamp
             .get(1)
             .is_some_and(|ctime| *ctime >= self.started - 20_000_000);
         let known = &meta.index;
         let same = known.stamp == stamp && known.head == head_text(head) && !fresh;
-        if same && !self.wanted.whole_index && !known.record.is_null() {
+        if same && anchored && !self.wanted.whole_index && !known.record.is_null() {
             #[derive(Deserialize)]
             struct Kept {
                 summary: IndexSummary,
@@ -900,7 +904,7 @@ impl Capture<'_> {
             if store.refs.read(name)? != Some(*commit) {
                 return Ok(false);
             }
-        } else if !self.seeded {
+        } else if self.hung_on_nothing || !self.seeded {
             return Ok(false);
         }
         if self.seeded {
