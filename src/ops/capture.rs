@@ -321,9 +321,9 @@ impl<'s> Taking<'_, 's, '_, '_> {
         )?;
         let other = self.other_side();
         let rules = Rules::new(globals, globs.clone(), other);
-        let (mut manifest, unchanged) = self.look(&root, &rules, &view, old, way)?;
+        let (mut manifest, unchanged, way) = self.look(&root, &rules, &view, old, way)?;
         view.check()?;
-        if way == Way::Full || !same_rules {
+        if way == Way::Full {
             add_absent(&mut manifest, &view);
         }
         if let Some(look) = self.wanted.before_hashing {
@@ -379,6 +379,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         })
     }
 
+    /// The scan, and the way that it went in the end: the fast one may turn into the full one.
     fn look(
         &self,
         root: &Root,
@@ -386,7 +387,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         view: &GitView<'_>,
         old: Option<Manifest>,
         way: Way,
-    ) -> Result<(Manifest, bool)> {
+    ) -> Result<(Manifest, bool, Way)> {
         let repo = &self.ctx.repo;
         let what = Scan {
             root,
@@ -406,16 +407,16 @@ impl<'s> Taking<'_, 's, '_, '_> {
             threads: threads(),
             started: self.started,
         };
-        let found = match scan(&what, old.as_ref(), way)? {
-            Scanned::NeedsFull => scan(&what, old.as_ref(), Way::Full)?,
-            other => other,
+        let (found, way) = match scan(&what, old.as_ref(), way)? {
+            Scanned::NeedsFull => (scan(&what, old.as_ref(), Way::Full)?, Way::Full),
+            other => (other, way),
         };
         match (found, old) {
             (Scanned::Unchanged, Some(old)) => {
                 let whole = old.dirs.iter().all(|dir| dir.flags & DIRTY == 0);
-                Ok((old, whole))
+                Ok((old, whole, way))
             }
-            (Scanned::Changed(new), _) => Ok((new, false)),
+            (Scanned::Changed(new), _) => Ok((new, false, way)),
             _ => Err(Error::new(Code::Io, "the working tree cannot be read")),
         }
     }
