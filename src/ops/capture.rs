@@ -323,7 +323,8 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let rules = Rules::new(globals, globs.clone(), other);
         let (mut manifest, unchanged, way) = self.look(&root, &rules, &view, old, way)?;
         view.check()?;
-        if way == Way::Full {
+        // Also what was on disk against the sparse patterns may have gone since.
+        if way == Way::Full || (!unchanged && !state.summary.skip_worktree.is_empty()) {
             add_absent(&mut manifest, &view);
         }
         if let Some(look) = self.wanted.before_hashing {
