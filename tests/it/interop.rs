@@ -127,7 +127,7 @@ fn a_bisect_under_way_survives_a_gc() {
     let bad = sandbox.git(["rev-parse", "refs/bisect/bad"]);
     let snapshot = sandbox.snap();
     assert_eq!(snapshot["in_progress"], "bisect");
-    sandbox.git(["bisect", "reset", "-q"]);
+    sandbox.git(["bisect", "reset"]);
     sandbox.git(["checkout", "-q", "main"]);
     sandbox.git(["branch", "-q", "-D", "other"]);
     sandbox.gc();

@@ -8,9 +8,14 @@
 )]
 
 mod cli;
+mod facts;
 mod golden;
+mod interop;
 mod layers;
+mod list;
 mod outcomes;
 mod sandbox;
 mod schema;
+mod shapes;
+mod snapshot;
 mod state;

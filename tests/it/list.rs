@@ -1,0 +1,374 @@
+//! Which snapshot an address names, and how they are listed.
+
+use serde_json::Value;
+
+use crate::facts::{commit, id};
+use crate::sandbox::Sandbox;
+
+/// Takes a snapshot at a given time.
+fn snap_at(sandbox: &Sandbox, time: &str, args: &[&str]) -> String {
+    let mut command = sandbox.tw_command();
+    let output = command
+        .env("TW_TEST_NOW", time)
+        .args(["-q", "snapshot"])
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+fn listed(document: &Value) -> Vec<&str> {
+    let list = document["snapshots"].as_array().unwrap();
+    list.iter().map(id).collect()
+}
+
+fn named(sandbox: &Sandbox, address: &str) -> String {
+    id(&sandbox.json(["show", address])["snapshot"]).to_owned()
+}
+
+fn refused(sandbox: &Sandbox, address: &str) -> (String, i32) {
+    let (error, code) = sandbox.json_error(["show", address]);
+    (error["code"].as_str().unwrap().to_owned(), code)
+}
+
+#[test]
+fn the_newest_comes_first_also_within_one_second() {
+    let sandbox = Sandbox::new();
+    let mut ids: Vec<String> = (0..12)
+        .map(|n| {
+            snap_at(
+                &sandbox,
+                if n < 8 {
+                    "2026-03-01T10:00:00Z"
+                } else {
+                    "2026-03-01T10:00:01Z"
+                },
+                &[],
+            )
+        })
+        .collect();
+    ids.reverse();
+    assert_eq!(listed(&sandbox.json(["list"])), ids);
+    assert_eq!(listed(&sandbox.json(["list", "-n", "5"])), ids[..5]);
+    for (back, id) in ids.iter().enumerate() {
+        assert_eq!(named(&sandbox, &format!("latest~{back}")), *id);
+    }
+    assert_eq!(named(&sandbox, "latest"), ids[0]);
+    assert_eq!(named(&sandbox, "latest~"), ids[1]);
+    assert_eq!(
+        refused(&sandbox, "latest~12"),
+        ("SNAPSHOT_NOT_FOUND".to_owned(), 3)
+    );
+    let quiet = sandbox.ok(["-q", "list", "-n", "3"]);
+    assert_eq!(quiet.lines().collect::<Vec<_>>(), ids[..3]);
+}
+
+#[test]
+fn no_snapshot_is_an_empty_list() {
+    let sandbox = Sandbox::new();
+    assert_eq!(listed(&sandbox.json(["list"])), [""; 0]);
+    assert_eq!(
+        refused(&sandbox, "latest"),
+        ("SNAPSHOT_NOT_FOUND".to_owned(), 3)
+    );
+    assert!(!sandbox.exists(".git/timewarp"), "looking writes nothing");
+}
+
+#[test]
+fn a_time_names_the_newest_at_or_before_it() {
+    let sandbox = Sandbox::new();
+    let first = snap_at(&sandbox, "2026-02-26T09:00:00Z", &[]);
+    let second = snap_at(&sandbox, "2026-02-27T14:00:00Z", &[]);
+    let third = snap_at(&sandbox, "2026-02-28T13:00:00Z", &[]);
+    // The sandbox's clock stands at about 15:30 on 2026-02-28.
+    for (address, id) in [
+        ("2026-02-27T14:00:00Z", &second),
+        ("2026-02-27T13:59:59Z", &first),
+        ("2026-02-28T14:00:00+01:00", &third),
+        ("2026-02-27 14:00", &second),
+        ("2026-02-27", &second),
+        ("2h ago", &third),
+        ("5h ago", &second),
+        ("2 days ago", &first),
+        ("yesterday", &second),
+    ] {
+        assert_eq!(named(&sandbox, address), *id, "{address}");
+    }
+    assert_eq!(
+        refused(&sandbox, "2020-01-01"),
+        ("SNAPSHOT_NOT_FOUND".to_owned(), 3)
+    );
+}
+
+#[test]
+fn any_part_of_an_id_of_four_characters_names_it() {
+    let sandbox = Sandbox::new();
+    let id = snap_at(&sandbox, "2026-03-01T10:00:00Z", &[]);
+    let other = snap_at(&sandbox, "2026-03-02T10:00:00Z", &[]);
+    let tail = &id[id.len() - 6..];
+    for part in [
+        &id,
+        tail,
+        &tail[..4],
+        &id[..12],
+        "20260301",
+        "20260301_1000",
+    ] {
+        if part.bytes().all(|byte| byte.is_ascii_digit()) && part.len() != 8 {
+            continue;
+        }
+        assert_eq!(named(&sandbox, part), id, "{part}");
+    }
+    assert_eq!(
+        refused(&sandbox, &tail[..3]),
+        ("SNAPSHOT_NOT_FOUND".to_owned(), 3)
+    );
+    assert_eq!(
+        refused(&sandbox, "s_20991231_000000_zzzzzz"),
+        ("SNAPSHOT_NOT_FOUND".to_owned(), 3)
+    );
+    let (error, code) = sandbox.json_error(["show", "s_202603"]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("AMBIGUOUS_ADDRESS"), 3)
+    );
+    let mut candidates: Vec<&str> = error["candidates"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{error}"))
+        .iter()
+        .map(|id| id.as_str().unwrap())
+        .collect();
+    candidates.sort_unstable();
+    assert_eq!(candidates, [&*id, &*other]);
+    assert!(error["message"].as_str().unwrap().contains(&id), "{error}");
+}
+
+#[test]
+fn a_label_names_its_snapshot_bare_or_said_to_be_one() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.snap_with(["--label", "before-refactor"]);
+    sandbox.snap();
+    assert_eq!(named(&sandbox, "before-refactor"), id(&first));
+    assert_eq!(named(&sandbox, "label:before-refactor"), id(&first));
+    assert_eq!(
+        refused(&sandbox, "label:other"),
+        ("SNAPSHOT_NOT_FOUND".to_owned(), 3)
+    );
+    assert_eq!(
+        refused(&sandbox, "label:a b"),
+        ("INVALID_ADDRESS".to_owned(), 3)
+    );
+    let list = sandbox.json(["list"]);
+    assert_eq!(list["snapshots"][1]["label"], "before-refactor");
+    assert_eq!(list["snapshots"][0]["label"], Value::Null);
+}
+
+#[test]
+fn a_label_may_not_be_a_part_of_an_id() {
+    let sandbox = Sandbox::new();
+    // A tail of letters alone reads as a label, until there is such an id.
+    let snapshot = sandbox.snap();
+    let tail = &id(&snapshot)[18..];
+    let (error, _) = sandbox.json_error(["snapshot", "--label", tail]);
+    assert_eq!(error["code"], "INVALID_LABEL");
+}
+
+#[test]
+fn a_commit_id_or_a_ref_of_a_snapshot_names_it() {
+    let sandbox = Sandbox::new();
+    let snapshot = sandbox.snap();
+    sandbox.snap();
+    let name = format!("refs/timewarp/snapshots/{}", id(&snapshot));
+    for address in [
+        commit(&snapshot),
+        &commit(&snapshot)[..12],
+        &name,
+        &name[5..],
+    ] {
+        assert_eq!(named(&sandbox, address), id(&snapshot), "{address}");
+    }
+    for address in [
+        "HEAD",
+        "main",
+        "refs/heads/main",
+        &sandbox.git(["rev-parse", "HEAD"])[..40],
+    ] {
+        assert_eq!(
+            refused(&sandbox, address),
+            ("SNAPSHOT_NOT_FOUND".to_owned(), 3),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_address_is_said_to_be_none() {
+    let sandbox = Sandbox::new();
+    sandbox.snap();
+    for address in ["", "a b", "latest~x", "present", "a..b", "x\ny"] {
+        assert_eq!(
+            refused(&sandbox, address).0,
+            "INVALID_ADDRESS",
+            "{address:?}"
+        );
+    }
+    assert_eq!(
+        refused(&sandbox, "session"),
+        ("NO_SESSION_SNAPSHOT".to_owned(), 4)
+    );
+    assert_eq!(refused(&sandbox, "issue:xyz").0, "INVALID_ISSUE_ID");
+    assert_eq!(refused(&sandbox, "checkpoint:x").0, "INVALID_CHECKPOINT");
+}
+
+#[test]
+fn relative_addresses_mean_this_worktree_and_the_present() {
+    let sandbox = Sandbox::new();
+    let own = sandbox.snap();
+    let linked = sandbox.root().join("linked");
+    sandbox.git(["worktree", "add", "-q", linked.to_str().unwrap()]);
+    let ran = sandbox.tw_in(&linked, ["-q", "snapshot"]);
+    let theirs = ran.out().trim_end().to_owned();
+    assert_eq!(named(&sandbox, "latest"), id(&own));
+    assert_eq!(listed(&sandbox.json(["list"])), [id(&own)]);
+    assert_eq!(
+        listed(&sandbox.json(["list", "--all-worktrees"])),
+        [&*theirs, id(&own)]
+    );
+    assert_eq!(
+        named(&sandbox, &theirs),
+        theirs,
+        "an id names it from anywhere"
+    );
+    let second = sandbox.snap();
+    sandbox.json(["travel", id(&own)]);
+    let past = sandbox.snap();
+    assert_eq!(past["taken_in"], "past");
+    assert_eq!(named(&sandbox, "latest"), id(&second));
+    assert_eq!(listed(&sandbox.json(["list"])), [id(&second), id(&own)]);
+    assert_eq!(listed(&sandbox.json(["list", "--all-worktrees"])).len(), 4);
+    assert_eq!(
+        sandbox.json(["list", "--kind", "backup"])["snapshots"][0]["kind"],
+        "backup"
+    );
+    sandbox.json(["return"]);
+    assert_eq!(
+        sandbox.json(["list", "--kind", "experiment"])["snapshots"][0]["kind"],
+        "experiment"
+    );
+    assert_eq!(listed(&sandbox.json(["list", "--all"])).len(), 6);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_hides_no_other() {
+    let sandbox = Sandbox::new();
+    let good = sandbox.snap();
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    let bad = "refs/timewarp/snapshots/s_20260301_000000_bbbbbb";
+    sandbox.git(["update-ref", bad, head.trim_end()]);
+    let list = sandbox.json(["list"]);
+    assert_eq!(listed(&list), [id(&good)]);
+    assert_eq!(list["invalid"][0]["id"], "s_20260301_000000_bbbbbb");
+    assert_eq!(named(&sandbox, "latest"), id(&good));
+    assert_eq!(
+        refused(&sandbox, "s_20260301_000000_bbbbbb").0,
+        "CORRUPT_RECORD"
+    );
+    sandbox.snap();
+    assert_eq!(listed(&sandbox.json(["list"])).len(), 2);
+}
+
+#[test]
+fn a_record_of_a_newer_tw_is_refused_by_name() {
+    let sandbox = Sandbox::new();
+    let snapshot = sandbox.snap();
+    let raw = sandbox.git(["cat-file", "commit", commit(&snapshot)]);
+    let newer = raw
+        .replace("\"version\":1", "\"version\":99")
+        .replace("\"version\": 1", "\"version\": 99");
+    assert_ne!(raw, newer);
+    std::fs::write(sandbox.root().join("raw"), newer).unwrap();
+    let file = sandbox.root().join("raw");
+    let made = sandbox.git(["hash-object", "-t", "commit", "-w", file.to_str().unwrap()]);
+    let name = format!("refs/timewarp/snapshots/{}", id(&snapshot));
+    sandbox.git(["update-ref", &name, made.trim_end()]);
+    assert_eq!(refused(&sandbox, id(&snapshot)).0, "NEWER_RECORD");
+}
+
+#[test]
+fn unknown_fields_of_a_record_are_shown() {
+    let sandbox = Sandbox::new();
+    let snapshot = sandbox.snap();
+    let raw = sandbox.git(["cat-file", "commit", commit(&snapshot)]);
+    let at = raw.find("\n\n").unwrap();
+    let brace = raw[at..].find('{').unwrap() + at + 1;
+    let more = format!(
+        "{}\"later_field\":{{\"x\":1}},{}",
+        &raw[..brace],
+        &raw[brace..]
+    );
+    let file = sandbox.root().join("raw");
+    std::fs::write(&file, more).unwrap();
+    let made = sandbox.git(["hash-object", "-t", "commit", "-w", file.to_str().unwrap()]);
+    let name = format!("refs/timewarp/snapshots/{}", id(&snapshot));
+    sandbox.git(["update-ref", &name, made.trim_end()]);
+    assert_eq!(
+        sandbox.json(["show", "latest"])["snapshot"]["later_field"]["x"],
+        1
+    );
+}
+
+#[test]
+fn the_order_survives_a_lost_counter() {
+    let sandbox = Sandbox::new();
+    let time = "2026-03-01T10:00:00Z";
+    let mut ids: Vec<String> = (0..3).map(|_| snap_at(&sandbox, time, &[])).collect();
+    std::fs::remove_file(sandbox.path(".git/timewarp/seq")).unwrap();
+    ids.extend((0..3).map(|_| snap_at(&sandbox, time, &[])));
+    std::fs::write(sandbox.path(".git/timewarp/seq"), "garbage").unwrap();
+    ids.extend((0..3).map(|_| snap_at(&sandbox, time, &[])));
+    ids.reverse();
+    assert_eq!(listed(&sandbox.json(["list"])), ids);
+}
+
+#[test]
+fn many_at_once_each_get_an_id_and_a_number_of_their_own() {
+    let sandbox = Sandbox::new();
+    let commands: Vec<_> = (0..8)
+        .map(|_| {
+            let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tw"));
+            command
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+                .env("HOME", sandbox.home())
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("TW_TEST_NOW", "2026-03-01T10:00:00Z")
+                .current_dir(sandbox.repo())
+                .args(["-q", "snapshot"])
+                .stdout(std::process::Stdio::null());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for mut command in commands {
+        assert!(command.wait().unwrap().success());
+    }
+    let list = sandbox.json(["list"]);
+    let mut numbers: Vec<u64> = list["snapshots"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|snapshot| snapshot["seq"].as_u64().unwrap())
+        .collect();
+    assert!(numbers.is_sorted_by(|a, b| a > b), "{numbers:?}");
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 8);
+    sandbox.assert_sound();
+}

@@ -1,0 +1,516 @@
+//! Every shape that a repository may have.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::facts::{commit, is_root};
+use crate::sandbox::Sandbox;
+
+/// A repository with files in three directories.
+fn wide() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for dir in ["in", "out", "out/deep"] {
+        sandbox.write(format!("{dir}/x.txt"), format!("{dir}\n"));
+    }
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "wide"]);
+    sandbox
+}
+
+/// Takes a snapshot elsewhere and gives its record.
+#[track_caller]
+fn snap_in(sandbox: &Sandbox, dir: &Path) -> Value {
+    let ran = sandbox.tw_in(dir, ["--json", "snapshot"]);
+    let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(document["ok"], true, "{document}");
+    document["snapshot"].clone()
+}
+
+/// An edit, a staged edit and a new file are in the snapshot, and the way there and back is exact.
+#[track_caller]
+fn works(sandbox: &Sandbox, dir: &Path) {
+    let before = snap_in(sandbox, dir);
+    std::fs::write(dir.join("a.txt"), "staged\n").unwrap();
+    sandbox.git_in(dir, ["add", "a.txt"]);
+    std::fs::write(dir.join("a.txt"), "edited\n").unwrap();
+    std::fs::write(dir.join("new.txt"), "new\n").unwrap();
+    let index = std::fs::read(
+        sandbox
+            .git_in(
+                dir,
+                ["rev-parse", "--path-format=absolute", "--git-path", "index"],
+            )
+            .trim_end(),
+    )
+    .unwrap();
+    let snapshot = snap_in(sandbox, dir);
+    let commit = commit(&snapshot);
+    let blob = |spec: &str| sandbox.git_in(dir, ["cat-file", "blob", spec]);
+    assert_eq!(blob(&format!("{commit}:a.txt")), "edited\n");
+    assert_eq!(blob(&format!("{commit}:new.txt")), "new\n");
+    assert_eq!(blob(&format!("{commit}^2:a.txt")), "staged\n");
+    let index_after = std::fs::read(
+        sandbox
+            .git_in(
+                dir,
+                ["rev-parse", "--path-format=absolute", "--git-path", "index"],
+            )
+            .trim_end(),
+    )
+    .unwrap();
+    assert!(index == index_after, "the index was touched");
+    let state = crate::state::State::capture(sandbox, dir);
+    let ran = sandbox.tw_in(
+        dir,
+        ["--json", "travel", before["snapshot_id"].as_str().unwrap()],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.out());
+    assert!(!dir.join("new.txt").exists());
+    let ran = sandbox.tw_in(dir, ["--json", "return"]);
+    assert_eq!(ran.code, 0, "{}", ran.out());
+    state.assert_same(&crate::state::State::capture(sandbox, dir));
+}
+
+#[test]
+fn a_linked_worktree_has_its_own_state_and_shares_refs() {
+    let sandbox = Sandbox::new();
+    let linked = sandbox.root().join("linked");
+    sandbox.git([
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        linked.to_str().unwrap(),
+    ]);
+    let own = sandbox.snap();
+    let theirs = snap_in(&sandbox, &linked);
+    assert_eq!(own["worktree"], "main");
+    assert_eq!(theirs["worktree"], "linked");
+    assert_eq!(theirs["workspace_root"], linked.to_str().unwrap());
+    assert_eq!(theirs["repository_id"], own["repository_id"]);
+    assert_eq!(theirs["head"]["ref"], "refs/heads/side");
+    assert!(sandbox.exists(".git/worktrees/linked/timewarp/cache"));
+    assert_eq!(
+        sandbox
+            .git(["for-each-ref", "refs/timewarp"])
+            .lines()
+            .count(),
+        2
+    );
+    works(&sandbox, &linked);
+    sandbox.assert_sound();
+}
+
+#[test]
+fn a_sparse_checkout_keeps_what_is_not_on_disk() {
+    for index in ["--no-sparse-index", "--sparse-index"] {
+        let sandbox = wide();
+        sandbox.git(["sparse-checkout", "set", "--cone", index, "in"]);
+        assert!(!sandbox.exists("out"));
+        let head = sandbox.git(["rev-parse", "HEAD^{tree}"]);
+        let snapshot = sandbox.snap();
+        assert_eq!(snapshot["tree"], head.trim_end(), "{index}");
+        assert_eq!(
+            sandbox.git(["rev-parse", &format!("{}^2^{{tree}}", commit(&snapshot))]),
+            head
+        );
+        assert_eq!(
+            snapshot["index"]["skip_worktree"],
+            json!(["out/deep/x.txt", "out/x.txt"])
+        );
+        assert!(!sandbox.exists("out"));
+        works(&sandbox, &sandbox.repo());
+        assert!(!sandbox.exists("out"), "never materialised");
+        // What is there after all is taken.
+        sandbox.write("out/x.txt", "by hand\n");
+        let snapshot = sandbox.snap();
+        assert_eq!(sandbox.blob(commit(&snapshot), "out/x.txt"), b"by hand\n");
+        assert_eq!(
+            sandbox.blob(commit(&snapshot), "out/deep/x.txt"),
+            b"out/deep\n"
+        );
+        sandbox.remove("out");
+        assert_eq!(sandbox.blob(commit(&sandbox.snap()), "out/x.txt"), b"out\n");
+        sandbox.git(["sparse-checkout", "disable"]);
+        assert_eq!(sandbox.snap()["index"]["skip_worktree"], json!([]));
+        sandbox.assert_sound();
+    }
+}
+
+#[test]
+fn a_sparse_checkout_without_cones_works() {
+    let sandbox = wide();
+    sandbox.git(["sparse-checkout", "set", "--no-cone", "/a.txt", "*/deep/"]);
+    assert!(!sandbox.exists("in"));
+    let head = sandbox.git(["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(sandbox.snap()["tree"], head.trim_end());
+    works(&sandbox, &sandbox.repo());
+}
+
+#[test]
+fn every_index_version_is_read() {
+    for version in ["2", "3", "4"] {
+        let sandbox = wide();
+        sandbox.git(["update-index", "--index-version", version]);
+        sandbox.git(["update-index", "--skip-worktree", "in/x.txt"]);
+        works(&sandbox, &sandbox.repo());
+        sandbox.assert_sound();
+    }
+}
+
+#[test]
+fn a_split_index_is_read() {
+    let sandbox = wide();
+    sandbox.git(["update-index", "--split-index"]);
+    sandbox.write("in/x.txt", "changed\n");
+    sandbox.git(["add", "in"]);
+    works(&sandbox, &sandbox.repo());
+    sandbox.assert_sound();
+}
+
+#[test]
+fn an_untracked_cache_is_no_obstacle() {
+    let sandbox = wide();
+    sandbox.git(["update-index", "--force-untracked-cache"]);
+    sandbox.git(["status"]);
+    works(&sandbox, &sandbox.repo());
+}
+
+#[test]
+fn a_file_system_monitor_is_not_asked() {
+    let sandbox = wide();
+    let marker = sandbox.root().join("asked");
+    let hook = sandbox.root().join("monitor");
+    std::fs::write(
+        &hook,
+        format!("#!/bin/sh\ntouch {}\nprintf 'token\\0'\n", marker.display()),
+    )
+    .unwrap();
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.git(["config", "core.fsmonitor", hook.to_str().unwrap()]);
+    sandbox.git(["config", "core.fsmonitorHookVersion", "2"]);
+    sandbox.git(["update-index", "--fsmonitor"]);
+    sandbox.git(["status"]);
+    assert!(marker.exists(), "git asks");
+    // git says that nothing changed: the monitor never named a path.
+    sandbox.write("in/x.txt", "changed\n");
+    let _ = std::fs::remove_file(&marker);
+    let snapshot = sandbox.snap();
+    assert_eq!(sandbox.blob(commit(&snapshot), "in/x.txt"), b"changed\n");
+    sandbox.json(["travel", "latest"]);
+    sandbox.json(["return"]);
+    assert!(!marker.exists(), "it was started");
+}
+
+/// A remote that leaves a mark when anybody asks it.
+fn with_trap(sandbox: &Sandbox, clone: &Path) -> PathBuf {
+    let marker = sandbox.root().join("network");
+    let url = format!("ext::touch {}", marker.display());
+    sandbox.git_in(clone, ["config", "remote.origin.url", &url]);
+    sandbox.git_in(clone, ["config", "protocol.ext.allow", "always"]);
+    marker
+}
+
+#[test]
+fn a_partial_clone_is_left_alone_with_its_remote() {
+    let sandbox = wide();
+    sandbox.git(["config", "uploadpack.allowFilter", "true"]);
+    let clone = sandbox.root().join("clone");
+    let url = format!("file://{}", sandbox.repo().display());
+    sandbox.git([
+        "clone",
+        "-q",
+        "--filter=blob:none",
+        "--sparse",
+        &url,
+        clone.to_str().unwrap(),
+    ]);
+    sandbox.git_in(&clone, ["sparse-checkout", "set", "in"]);
+    let marker = with_trap(&sandbox, &clone);
+    let head = sandbox.git_in(&clone, ["rev-parse", "HEAD^{tree}"]);
+    assert_eq!(snap_in(&sandbox, &clone)["tree"], head.trim_end());
+    works(&sandbox, &clone);
+    assert!(!marker.exists(), "the network was used");
+    let ran = sandbox.try_git_in(
+        &clone,
+        ["fsck", "--strict", "--no-dangling", "--no-progress"],
+    );
+    assert_eq!((ran.code, ran.err()), (0, String::new()));
+}
+
+#[test]
+fn a_shallow_clone_works() {
+    let sandbox = wide();
+    let clone = sandbox.root().join("clone");
+    let url = format!("file://{}", sandbox.repo().display());
+    sandbox.git(["clone", "-q", "--depth=1", &url, clone.to_str().unwrap()]);
+    let marker = with_trap(&sandbox, &clone);
+    works(&sandbox, &clone);
+    assert!(!marker.exists(), "the network was used");
+    sandbox.git_in(&clone, ["fsck", "--strict"]);
+    sandbox.git_in(&clone, ["gc", "-q", "--prune=now"]);
+    sandbox.git_in(&clone, ["fsck", "--strict"]);
+}
+
+#[test]
+fn objects_of_an_alternate_are_found() {
+    let sandbox = wide();
+    let clone = sandbox.root().join("clone");
+    sandbox.git(["clone", "-q", "-s", ".", clone.to_str().unwrap()]);
+    works(&sandbox, &clone);
+    sandbox.git_in(&clone, ["fsck", "--strict"]);
+    sandbox.git_in(&clone, ["gc", "-q", "--prune=now"]);
+    sandbox.git_in(&clone, ["fsck", "--strict"]);
+}
+
+#[test]
+fn a_submodule_is_a_repository_of_its_own() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.root().join("other");
+    sandbox.git(["clone", "-q", ".", other.to_str().unwrap()]);
+    sandbox.git([
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        other.to_str().unwrap(),
+        "sub",
+    ]);
+    let sub = sandbox.path("sub");
+    works(&sandbox, &sub);
+    let snapshot = snap_in(&sandbox, &sub);
+    assert_eq!(snapshot["workspace_root"], sub.to_str().unwrap());
+    assert!(sandbox.exists(".git/modules/sub/timewarp"));
+    assert!(!sandbox.exists(".git/timewarp"));
+}
+
+#[test]
+fn a_separate_git_directory_works() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["init", "-q", "--separate-git-dir", "../away.git"]);
+    works(&sandbox, &sandbox.repo());
+    assert!(sandbox.root().join("away.git/timewarp").is_dir());
+}
+
+#[test]
+fn git_s_variables_of_a_hook_do_not_mislead() {
+    let sandbox = Sandbox::new();
+    let hook = sandbox.path(".git/hooks/pre-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    let tw = env!("CARGO_BIN_EXE_tw");
+    let said = sandbox.root().join("said");
+    std::fs::write(
+        &hook,
+        format!(
+            "#!/bin/sh\nenv | grep ^GIT_ > {0}.env\nexec '{tw}' --json snapshot > {0} 2>&1\n",
+            said.display()
+        ),
+    )
+    .unwrap();
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    sandbox.write("a.txt", "staged\n");
+    sandbox.git(["add", "a.txt"]);
+    sandbox.write("b.txt", "b\n");
+    sandbox.git(["add", "b.txt"]);
+    sandbox.write("a.txt", "edited\n");
+    // With paths named, git gives the hook an index of its own.
+    sandbox.git(["commit", "-q", "-m", "partial", "b.txt"]);
+    let env = std::fs::read_to_string(said.with_extension("env")).unwrap();
+    assert!(env.contains("GIT_INDEX_FILE"), "{env}");
+    let document: Value = serde_json::from_slice(&std::fs::read(&said).unwrap()).unwrap();
+    assert_eq!(document["ok"], true, "{document}");
+    let commit = commit(&document["snapshot"]);
+    assert_eq!(sandbox.blob(commit, "a.txt"), b"edited\n");
+    assert_eq!(sandbox.blob(&format!("{commit}^2"), "a.txt"), b"staged\n");
+    sandbox.assert_sound();
+}
+
+#[test]
+fn foreign_variables_do_not_mislead() {
+    let sandbox = Sandbox::new();
+    let other = Sandbox::new();
+    let before = other.git(["for-each-ref"]);
+    let nowhere = sandbox.root().join("nowhere");
+    let mut command = sandbox.tw_command();
+    for (name, value) in [
+        ("GIT_DIR", other.path(".git")),
+        ("GIT_WORK_TREE", other.repo()),
+        ("GIT_COMMON_DIR", other.path(".git")),
+        ("GIT_INDEX_FILE", nowhere.clone()),
+        ("GIT_OBJECT_DIRECTORY", nowhere.clone()),
+        ("GIT_ALTERNATE_OBJECT_DIRECTORIES", nowhere.clone()),
+        ("GIT_NAMESPACE", "x".into()),
+        ("GIT_SHALLOW_FILE", nowhere.clone()),
+        ("GIT_PREFIX", "x/".into()),
+        ("GIT_QUARANTINE_PATH", nowhere.clone()),
+    ] {
+        command.env(name, value);
+    }
+    let output = command.args(["--json", "snapshot"]).output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    if document["ok"] == true {
+        assert_eq!(
+            document["snapshot"]["workspace_root"],
+            sandbox.repo().to_str().unwrap()
+        );
+        assert_eq!(
+            sandbox
+                .git(["for-each-ref", "refs/timewarp"])
+                .lines()
+                .count(),
+            1
+        );
+        sandbox.assert_sound();
+    }
+    assert_eq!(other.git(["for-each-ref"]), before);
+    assert!(!other.exists(".git/timewarp"));
+    assert!(!nowhere.exists());
+}
+
+/// Every path below a directory, with its content.
+fn everything(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut pending = vec![dir.to_owned()];
+    while let Some(at) = pending.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path.clone());
+            }
+            found.push((path.clone(), std::fs::read(&path).unwrap_or_default()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_is_not_supported_is_refused_and_left_alone() {
+    let shapes: [(&str, &[&str], &str); 3] = [
+        (
+            "bare",
+            &["init", "-q", "--bare", "odd"],
+            "UNSUPPORTED_REPOSITORY",
+        ),
+        (
+            "sha256",
+            &["init", "-q", "--object-format=sha256", "odd"],
+            "UNSUPPORTED_REPOSITORY",
+        ),
+        (
+            "reftable",
+            &["init", "-q", "--ref-format=reftable", "odd"],
+            "UNSUPPORTED_REPOSITORY",
+        ),
+    ];
+    for (name, init, code) in shapes {
+        let sandbox = Sandbox::bare_room();
+        let root = sandbox.root();
+        if sandbox.try_git_in(&root, init).code != 0 {
+            continue; // A git too old to make one.
+        }
+        let before = everything(&root);
+        for args in [
+            &["snapshot"][..],
+            &["list"],
+            &["show", "latest"],
+            &["travel", "latest"],
+        ] {
+            let ran = sandbox.tw_in(root.join("odd"), [&["--json"], args].concat());
+            let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+            assert_eq!(document["error"]["code"], code, "{name} {args:?}");
+            assert_eq!(ran.code, 1, "{name} {args:?}");
+        }
+        assert!(everything(&root) == before, "{name}: something was touched");
+    }
+}
+
+#[test]
+fn inside_a_git_directory_its_working_tree_is_meant() {
+    let sandbox = Sandbox::new();
+    let snapshot = snap_in(&sandbox, &sandbox.path(".git"));
+    assert_eq!(snapshot["workspace_root"], sandbox.repo().to_str().unwrap());
+    assert_eq!(sandbox.paths(&snapshot), ["a.txt"]);
+}
+
+#[test]
+fn no_repository_is_said_to_be_none() {
+    let sandbox = Sandbox::bare_room();
+    let (error, code) = sandbox.json_error(["snapshot"]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("NOT_A_REPOSITORY"), 1)
+    );
+}
+
+#[test]
+fn a_repository_of_someone_else_is_refused_with_the_line_that_trusts_it() {
+    if !is_root() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for path in [sandbox.repo(), sandbox.path(".git")] {
+        std::os::unix::fs::chown(path, Some(12345), None).unwrap();
+    }
+    let (error, code) = sandbox.json_error(["snapshot"]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("UNSAFE_REPOSITORY"), 1)
+    );
+    let line = format!(
+        "git config --global --add safe.directory '{}'",
+        sandbox.repo().display()
+    );
+    assert_eq!(error["hint"], line);
+    assert!(!sandbox.exists(".git/timewarp"));
+    let words = [
+        "config",
+        "--global",
+        "--add",
+        "safe.directory",
+        sandbox.repo().to_str().unwrap(),
+    ]
+    .map(str::to_owned);
+    sandbox.git_in(sandbox.root(), words);
+    sandbox.snap();
+}
+
+#[test]
+fn an_index_that_is_torn_is_an_error_and_no_snapshot() {
+    let sandbox = wide();
+    let index = sandbox.path(".git/index");
+    let whole = std::fs::read(&index).unwrap();
+    for bytes in [
+        &whole[..whole.len() / 2],
+        b"DIRC",
+        b"",
+        b"garbage garbage garbage",
+    ] {
+        std::fs::write(&index, bytes).unwrap();
+        let ran = sandbox.tw(["--json", "snapshot"]);
+        let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        assert_eq!(document["ok"], false, "{document}");
+        assert_eq!(sandbox.git(["for-each-ref", "refs/timewarp"]), "");
+        assert_eq!(std::fs::read(&index).unwrap(), bytes);
+    }
+    std::fs::remove_file(&index).unwrap();
+    // No index at all is an empty one, as for git.
+    let snapshot = sandbox.snap();
+    assert_eq!(sandbox.paths(&snapshot).len(), 4);
+    assert!(sandbox.tree(&format!("{}^2", commit(&snapshot))).is_empty());
+}
+
+#[test]
+fn a_working_tree_reached_by_a_symlink_is_one_place() {
+    let sandbox = Sandbox::new();
+    let link = sandbox.root().join("link");
+    std::os::unix::fs::symlink(sandbox.repo(), &link).unwrap();
+    let first = snap_in(&sandbox, &link);
+    assert_eq!(first["workspace_root"], sandbox.repo().to_str().unwrap());
+    let again = sandbox.json(["snapshot", "--if-changed"]);
+    assert_eq!(again["snapshot"]["snapshot_id"], first["snapshot_id"]);
+}
