@@ -671,11 +671,20 @@ impl<J: Judge> Run<'_, '_, J> {
         let fd = match self.scan.root.open_dir_for_reading(&dir_path) {
             Ok(fd) => fd,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(Errno::ACCESS | Errno::PERM) if self.way == Way::Fast => {
+                self.needs_full();
+                return Ok(());
+            }
             Err(errno) => {
                 return Err(errno)
                     .context(|| format!("cannot read '{}'", path::display(&dir_path)));
             }
         };
+        if self.way == Way::Fast && stamp_at(fd.as_fd(), b".git") == Err(Errno::ACCESS) {
+            // It was taken away from us since: its parent lists it now.
+            self.needs_full();
+            return Ok(());
+        }
         names.read(fd.as_fd(), &dir_path)?;
         let mut files = Vec::with_capacity(names.len());
         let mut tasks = Vec::new();
@@ -875,14 +884,15 @@ impl<J: Judge> Run<'_, '_, J> {
             Verdict::Excluded(kind) => return Ok(Entry::File(self.listed(kind, stamp))),
             Verdict::Ignored | Verdict::Take => return Ok(Entry::Nothing),
         };
-        if is_repository(look.fd, look.name) {
-            return Ok(Entry::File(self.listed(Kind::Nested, stamp)));
-        }
+        let unreadable = || Ok(Entry::File(self.listed(Kind::Unreadable, stamp)));
         match self.scan.root.open_dir_for_reading(look.full) {
-            Ok(_) => Ok(Entry::Dir(inside)),
-            Err(Errno::ACCESS | Errno::PERM) => {
-                Ok(Entry::File(self.listed(Kind::Unreadable, stamp)))
+            // Without the x bit names can be read, but nothing behind them.
+            Ok(fd) if stamp_at(fd.as_fd(), b".git") == Err(Errno::ACCESS) => unreadable(),
+            Ok(_) if is_repository(look.fd, look.name) => {
+                Ok(Entry::File(self.listed(Kind::Nested, stamp)))
             }
+            Ok(_) => Ok(Entry::Dir(inside)),
+            Err(Errno::ACCESS | Errno::PERM) => unreadable(),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Entry::Nothing),
             Err(errno) => {
                 Err(errno).context(|| format!("cannot open '{}'", path::display(look.full)))

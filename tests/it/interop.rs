@@ -594,3 +594,60 @@ fn a_full_directory_of_new_files_goes_into_one_pack() {
     sandbox.gc();
     sandbox.assert_sound();
 }
+
+#[test]
+fn snapshots_and_collections_at_the_same_time_lose_nothing() {
+    let sandbox = Sandbox::new();
+    for n in 0..20 {
+        sandbox.write(format!("dir{n}/x.txt"), format!("{n}\n"));
+    }
+    std::thread::scope(|scope| {
+        let repo = sandbox.repo();
+        scope.spawn(move || {
+            for _ in 0..6 {
+                // It may lose against a snapshot's locks; it may not break anything.
+                let _ = std::process::Command::new("git")
+                    .args(["gc", "-q", "--prune=now"])
+                    .current_dir(&repo)
+                    .env("GIT_CONFIG_NOSYSTEM", "1")
+                    .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                    .output();
+            }
+        });
+        for n in 0..12 {
+            sandbox.write(format!("dir{n}/x.txt"), format!("changed {n}\n"));
+            sandbox.snap();
+            if n % 4 == 3 {
+                let refs = sandbox.git([
+                    "for-each-ref",
+                    "--format=%(refname)",
+                    "refs/timewarp/snapshots",
+                ]);
+                for name in refs.lines() {
+                    sandbox.try_git(["update-ref", "-d", name]);
+                }
+            }
+        }
+    });
+    sandbox.snap();
+    sandbox.assert_sound();
+    sandbox.gc();
+    sandbox.assert_sound();
+}
+
+#[test]
+fn what_an_operation_needs_survives_a_gc_in_the_past() {
+    let sandbox = diverged();
+    let clean = sandbox.snap();
+    let pick = ["cherry-pick", "other~2", "other~1", "other"];
+    assert_eq!(sandbox.try_git(pick).code, 1);
+    sandbox.git(["branch", "-q", "-D", "other"]);
+    sandbox.assert_round_trip(id(&clean), |sandbox| {
+        assert!(!sandbox.exists(".git/CHERRY_PICK_HEAD"));
+        sandbox.gc();
+        sandbox.assert_sound();
+    });
+    // git goes on to the next commit of its list, which conflicts as well: it is there.
+    let next = sandbox.try_git(["cherry-pick", "--skip"]);
+    assert!(next.err().contains("other 2"), "{}", next.err());
+}

@@ -1050,6 +1050,21 @@ fn unreadable_files_and_directories_are_listed() {
     sandbox.chmod("dir", 0o755);
     sandbox.chmod("locked", 0o644);
     assert_eq!(sandbox.paths(&sandbox.snap()), ["a.txt", "dir/x", "locked"]);
+    // A directory that was known is taken away from us: whole, for reading, for looking behind its names.
+    for mode in [0, 0o300, 0o600] {
+        sandbox.chmod("dir", mode);
+        let snapshot = sandbox.snap();
+        assert_eq!(sandbox.paths(&snapshot), ["a.txt", "locked"], "{mode:o}");
+        assert_eq!(
+            uncaptured(&snapshot),
+            [("dir".to_owned(), "unreadable".to_owned())]
+        );
+        let _ = std::fs::remove_file(sandbox.path(".git/timewarp/cache"));
+        assert_eq!(sandbox.snap()["tree"], snapshot["tree"], "{mode:o}");
+        sandbox.chmod("dir", 0o755);
+        sandbox.snap();
+    }
+    assert_eq!(sandbox.paths(&sandbox.snap()), ["a.txt", "dir/x", "locked"]);
 }
 
 #[test]
@@ -1268,4 +1283,174 @@ fn raw_bytes_are_taken_whatever_the_attributes_say() {
     for (name, bytes) in on_disk {
         assert_eq!(sandbox.blob(commit(&snapshot), name), bytes, "{name}");
     }
+}
+
+#[test]
+fn an_unreadable_submodule_or_tracked_file_hides_nothing_else() {
+    if is_root() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/b.txt", "b\n");
+    sandbox.git(["add", "dir"]);
+    sandbox.snap();
+    sandbox.chmod("a.txt", 0);
+    sandbox.write("new.txt", "new\n");
+    let snapshot = sandbox.snap();
+    assert_eq!(sandbox.paths(&snapshot), ["dir/b.txt", "new.txt"]);
+    assert_eq!(
+        uncaptured(&snapshot),
+        [("a.txt".to_owned(), "unreadable".to_owned())]
+    );
+    // What the index has of it is in the snapshot still.
+    assert_eq!(
+        sandbox.blob(&format!("{}^2", commit(&snapshot)), "a.txt"),
+        b"one\n"
+    );
+}
+
+#[test]
+fn a_tracked_file_that_a_directory_or_a_pipe_replaced_is_listed_or_followed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "b\n");
+    sandbox.git(["add", "b.txt"]);
+    sandbox.snap();
+    sandbox.remove("a.txt");
+    sandbox.write("a.txt/inner", "x");
+    sandbox.remove("b.txt");
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        sandbox.path("b.txt"),
+        rustix::fs::Mode::from(0o644),
+    )
+    .unwrap();
+    let snapshot = sandbox.snap();
+    assert_eq!(sandbox.paths(&snapshot), ["a.txt/inner"]);
+    assert_eq!(
+        uncaptured(&snapshot),
+        [("b.txt".to_owned(), "pipe".to_owned())]
+    );
+}
+
+#[test]
+fn a_directory_with_only_what_is_left_out_is_listed_as_empty() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "*.o\nignored/\n");
+    sandbox.write("objects/x.o", "x");
+    sandbox.write("ignored/deep/x", "x");
+    sandbox.write("logs/x.log", "x");
+    let snapshot = sandbox.snap();
+    assert_eq!(snapshot["empty_dirs"], json!(["logs", "objects"]));
+    sandbox.assert_round_trip("latest", |_| {});
+}
+
+#[test]
+fn large_tracked_files_under_a_filter_stand_for_their_index_blob_while_clean() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "filter.up.clean", "tr a-z A-Z"]);
+    sandbox.git(["config", "filter.up.smudge", "tr A-Z a-z"]);
+    sandbox.git(["config", "timewarp.maxFileSize", "1k"]);
+    sandbox.write(".gitattributes", "*.big filter=up\n");
+    sandbox.write("x.big", "x".repeat(4000));
+    sandbox.write("small.big", "x".repeat(40));
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "big"]);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    sandbox.git(["update-index", "--force-write-index"]);
+    let snapshot = sandbox.snap();
+    assert_eq!(
+        snapshot["uncaptured"],
+        json!([{"path": "x.big", "reason": "filtered-clean", "bytes": 4000}])
+    );
+    assert_eq!(
+        sandbox.blob(commit(&snapshot), "x.big"),
+        "X".repeat(4000).as_bytes()
+    );
+    assert_eq!(
+        sandbox.blob(commit(&snapshot), "small.big"),
+        "x".repeat(40).as_bytes()
+    );
+    sandbox.write("x.big", "y".repeat(4000));
+    let snapshot = sandbox.snap();
+    assert_eq!(snapshot["uncaptured"], json!([]));
+    assert_eq!(
+        sandbox.blob(commit(&snapshot), "x.big"),
+        "y".repeat(4000).as_bytes()
+    );
+}
+
+#[test]
+fn a_huge_sparse_file_that_is_left_out_costs_nothing() {
+    let sandbox = Sandbox::new();
+    let file = std::fs::File::create(sandbox.path("disk.img")).unwrap();
+    file.set_len(5 << 30).unwrap();
+    let snapshot = sandbox.snap();
+    assert_eq!(
+        snapshot["uncaptured"],
+        json!([{"path": "disk.img", "reason": "larger-than-limit", "bytes": 5_368_709_120_u64}])
+    );
+}
+
+#[test]
+fn an_include_reaches_into_left_out_directories_that_it_names() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "/data/\n");
+    sandbox.write("data/db/local.sqlite", "x");
+    sandbox.write("data/db/other", "x");
+    sandbox.write("data/huge", "x");
+    let snapshot = sandbox.snap_with(["--include", "/data/db/*.sqlite"]);
+    assert_eq!(
+        sandbox.paths(&snapshot),
+        [".gitignore", "a.txt", "data/db/local.sqlite"]
+    );
+}
+
+#[test]
+fn a_tracked_file_below_a_symlink_that_took_its_directory_s_place_is_gone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/b.txt", "b\n");
+    sandbox.git(["add", "dir"]);
+    sandbox.git(["commit", "-q", "-m", "dir"]);
+    sandbox.snap();
+    let outside = sandbox.root().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("b.txt"), "outside\n").unwrap();
+    sandbox.remove("dir");
+    sandbox.symlink(&outside, "dir");
+    let snapshot = sandbox.snap();
+    let tree = sandbox.tree(commit(&snapshot));
+    assert_eq!(tree.len(), 2);
+    assert!(tree[&b"dir"[..]].starts_with("120000"), "{tree:?}");
+}
+
+#[test]
+fn a_case_variant_of_the_desk_is_no_desk() {
+    let sandbox = Sandbox::new();
+    sandbox.write("sub/.timewarp/x", "x");
+    let snapshot = sandbox.snap();
+    assert_eq!(sandbox.paths(&snapshot), ["a.txt", "sub/.timewarp/x"]);
+}
+
+#[test]
+fn a_desk_that_is_a_symlink_is_not_followed() {
+    let sandbox = Sandbox::new();
+    let outside = sandbox.root().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("config.toml"), "exclude = ['b.txt']\n").unwrap();
+    sandbox.symlink(&outside, ".timewarp");
+    sandbox.write("b.txt", "b\n");
+    let snapshot = sandbox.snap();
+    assert_eq!(sandbox.paths(&snapshot), ["a.txt", "b.txt"]);
+}
+
+#[test]
+fn an_error_never_gives_an_id() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "timewarp.maxFileSize", "much"]);
+    let (error, code) = sandbox.json_error(["snapshot"]);
+    assert_eq!(error["code"], "INVALID_CONFIG");
+    assert_ne!(code, 0);
+    let ran = sandbox.tw(["-q", "snapshot"]);
+    assert_eq!((ran.code, ran.out().as_str()), (code, ""));
+    assert_eq!(sandbox.git(["for-each-ref", "refs/timewarp"]), "");
 }
