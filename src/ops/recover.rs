@@ -514,18 +514,19 @@ fn put_right(
     })
 }
 
-fn stored_by_id(store: &Store<'_>, id: &str) -> Result<Stored> {
+fn noted(store: &Store<'_>, id: &str, commit: Option<&str>) -> Result<Stored> {
     let id = SnapshotId::parse(id).ok_or_else(|| {
         Error::new(
             Code::CorruptRecord,
             format!("the journal names '{id}', which is no id"),
         )
     })?;
-    store.read_id(&id)
+    store.read_noted(&id, commit)
 }
 
+/// The backup's commit as its ref has it: one step ahead of the journal when the swap died while it saved late changes.
 fn current_commit(store: &Store<'_>, id: &str) -> Result<Oid> {
-    Ok(stored_by_id(store, id)?.commit)
+    Ok(noted(store, id, None)?.commit)
 }
 
 /// Index, HEAD and operation files as they were before the swap.
@@ -548,7 +549,7 @@ fn put_git_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Resu
         }
     }
     if journal.swaps_operation {
-        let saved = stored_by_id(store, &journal.backup_id)?;
+        let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
         operation::restore(&ctx.repo, &store.operation(&saved)?)?;
     }
     Ok(notices)
@@ -559,7 +560,7 @@ fn put_git_forward(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> R
     let target = journal
         .target_id
         .as_deref()
-        .map(|id| stored_by_id(store, id))
+        .map(|id| noted(store, id, journal.target_commit.as_deref()))
         .transpose()?;
     if journal.swaps_index {
         let target = target

@@ -88,7 +88,7 @@ impl<'a, 's> Homeward<'a, 's> {
                 .hint("run 'tw list --kind backup' and 'tw restore' the one you came from")
         })?;
         let backup = store
-            .read_id(&id)
+            .read_noted(&id, state.backup_commit.as_deref())
             .context(|| "the backup of the present cannot be read")?;
         let lists = store.lists(&backup)?;
         let start = state

@@ -250,7 +250,8 @@ impl Stepping<'_, '_> {
         }
         let id = SnapshotId::parse(&self.level.backup_id)
             .ok_or_else(|| Error::new(Code::CorruptRecord, "the undo log names no experiment"))?;
-        let left = self.store.read_id(&id)?;
+        let noted = Some(self.level.backup_commit.as_str());
+        let left = self.store.read_noted(&id, noted)?;
         let lists = self.store.lists(&left)?;
         let stays = self.head_moved()?;
         let (raw_head, _) = return_::head_for(self.ctx, self.store, &left)?;

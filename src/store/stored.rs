@@ -150,6 +150,18 @@ impl Store<'_> {
         }
     }
 
+    /// Reads a snapshot that state, journal or undo log names: by the commit noted there, never by what its ref says now, which
+    /// a fetch could have put there. Only without a noted commit the ref counts.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` when the commit is gone; `SNAPSHOT_NOT_FOUND` when none is noted and the ref is gone.
+    pub fn read_noted(&self, id: &SnapshotId, commit: Option<&str>) -> Result<Stored> {
+        match commit.map(Oid::from_str).transpose()? {
+            Some(commit) => self.read(id, commit),
+            None => self.read_id(id),
+        }
+    }
+
     /// The ids of a kind, newest first by name (the order within one second is told by `seq`).
     pub fn ids(&self, kind: IdKind) -> Result<Vec<SnapshotId>> {
         let refs = self.refs.names(names::prefix(kind))?;
