@@ -121,7 +121,9 @@ fn named_paths(
         }
         let in_snapshot = tree::find(&read, stored.tree, &full)?.is_some();
         let root = crate::git::fs::Root::open(ctx.repo.worktree_root())?;
-        if !in_snapshot && !matches!(root.stamp(&full), Ok(Some(_))) {
+        // What lies in '.git' is never captured, so there is nothing to put back.
+        let on_disk = path::is_safe(&full) && matches!(root.stamp(&full), Ok(Some(_)));
+        if !in_snapshot && !on_disk {
             let shown = path::display(&full);
             return Err(Error::new(
                 Code::PathNotFound,
