@@ -55,10 +55,17 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     Ok(returned)
 }
 
-/// The way home of an undo, under a lock that is held.
-pub fn return_as(ctx: &Context<'_>, store: &Store<'_>, logging: Logging) -> Result<Returned> {
+/// The way home of an undo of this kind of swap, under a lock that is held.
+pub fn return_as(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    logging: Logging,
+    reverses: String,
+) -> Result<Returned> {
     let state = store.dir.state()?;
-    Homeward::new(ctx, store, state)?.go(&Return::default(), logging)
+    let mut homeward = Homeward::new(ctx, store, state)?;
+    homeward.reverses = Some(reverses);
+    homeward.go(&Return::default(), logging)
 }
 
 fn not_in_past() -> Error {
@@ -75,6 +82,8 @@ struct Homeward<'a, 's> {
     start: Option<Stored>,
     /// Paths that travel made: they go, whatever the present's rules say.
     made: BTreeSet<Vec<u8>>,
+    /// For undo and redo: the kind of the swap they reverse.
+    reverses: Option<String>,
 }
 
 impl<'a, 's> Homeward<'a, 's> {
@@ -108,6 +117,7 @@ impl<'a, 's> Homeward<'a, 's> {
             lists,
             start,
             made,
+            reverses: None,
         })
     }
 
@@ -130,7 +140,7 @@ impl<'a, 's> Homeward<'a, 's> {
         }
         Ok(Goal {
             operation: "return",
-            reverses: None,
+            reverses: self.reverses.clone(),
             aim: Aim::Tree {
                 tree: self.backup.tree,
                 extras: stored_extras(self.store, &self.backup)?,

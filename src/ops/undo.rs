@@ -223,7 +223,7 @@ impl Stepping<'_, '_> {
 
     /// Undo of a travel: a return.
     fn go_home(&self) -> Result<Undone> {
-        let returned = return_as(self.ctx, self.store, self.logging.clone())?;
+        let returned = return_as(self.ctx, self.store, self.logging.clone(), self.kind())?;
         Ok(Undone {
             direction: self.direction,
             operation: self.kind(),
