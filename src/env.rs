@@ -103,17 +103,25 @@ pub fn clock_nanos() -> i64 {
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Dies here, as by SIGKILL, when `TW_FAIL_POINT` names this place (`name`, or `name:n` for the n-th time it is passed).
-/// Debug builds only: crash tests stop a swap at every step.
+/// Dies here, as by SIGKILL, when `TW_FAIL_POINT` names this place (`name`, or `name:n` for the n-th time it is passed);
+/// stops here until SIGCONT when `TW_STOP_POINT` does. Debug builds only: tests end a swap, or come in between, at every step.
 #[cfg(debug_assertions)]
 #[allow(
     clippy::disallowed_methods,
     reason = "the one reader of the environment"
 )]
 pub fn fail_point(name: &str) {
+    use rustix::process::Signal;
     use std::sync::atomic::{AtomicUsize, Ordering};
     static PASSED: AtomicUsize = AtomicUsize::new(0);
-    let Ok(wanted) = std::env::var("TW_FAIL_POINT") else {
+    let asked = [
+        ("TW_FAIL_POINT", Signal::KILL),
+        ("TW_STOP_POINT", Signal::STOP),
+    ];
+    let asked = asked
+        .iter()
+        .find_map(|(variable, signal)| Some((std::env::var(variable).ok()?, *signal)));
+    let Some((wanted, signal)) = asked else {
         return;
     };
     let (wanted, nth) = wanted
@@ -122,8 +130,7 @@ pub fn fail_point(name: &str) {
             (name, nth.parse().unwrap_or(1))
         });
     if wanted == name && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == nth {
-        let _ =
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
     }
 }
 

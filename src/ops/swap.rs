@@ -595,6 +595,7 @@ pub fn swap<'s>(
     for _ in 0..TRIES {
         let swap_id = format!("{}-{}", goal.operation, Tail::random()?.as_str());
         let looked = look(ctx, store, goal, &Storing::Durable(swap_id.clone()))?;
+        fail_point("swap-looked");
         let guard = crate::interrupt::defer();
         let owner = Owner::this_process(&swap_id);
         let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;

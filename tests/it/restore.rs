@@ -1,0 +1,245 @@
+//! `tw restore`: files of a snapshot in the working tree, with mode, HEAD and index as they are.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::trip::{commit, everything, identity, list, mode, snapshot, state_json, stored};
+
+/// A snapshot of several files, and a present that differs from it.
+fn changed() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/one.txt", "then\n");
+    sandbox.write("dir/two.txt", "then\n");
+    sandbox.write("run.sh", "then\n");
+    sandbox.chmod("run.sh", 0o755);
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    sandbox.git(["add", "a.txt"]);
+    sandbox.write("dir/one.txt", "now\n");
+    sandbox.remove("dir/two.txt");
+    sandbox.write("dir/new.txt", "now\n");
+    sandbox.write("new.txt", "now\n");
+    sandbox.chmod("run.sh", 0o644);
+    (sandbox, id)
+}
+
+#[test]
+fn restore_makes_the_whole_tree_as_the_snapshot_has_it() {
+    let (sandbox, id) = changed();
+    let answer = sandbox.json(["restore", &id]);
+    assert_eq!(answer["snapshot_id"], *id);
+    assert_eq!(answer["dry_run"], false);
+    assert_eq!(
+        list(&answer["changes"]["written"]),
+        ["a.txt", "dir/one.txt", "dir/two.txt", "run.sh"]
+    );
+    assert_eq!(
+        list(&answer["changes"]["removed"]),
+        ["dir/new.txt", "new.txt"]
+    );
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+    assert_eq!(sandbox.text("dir/two.txt"), "then\n");
+    assert_eq!(mode(&sandbox, "run.sh"), 0o755);
+    let backup = answer["backup_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, backup, "new.txt"), "now\n");
+}
+
+#[test]
+fn head_index_and_mode_stay() {
+    let (sandbox, id) = changed();
+    let index = sandbox.git(["ls-files", "-s"]);
+    let reflog = sandbox.git(["reflog"]);
+    sandbox.json(["restore", &id]);
+    assert_eq!(sandbox.git(["ls-files", "-s"]), index);
+    assert_eq!(sandbox.git(["reflog"]), reflog);
+    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(state_json(&sandbox)["mode"], "present");
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(error["code"], "NOT_IN_PAST");
+}
+
+#[test]
+fn only_named_paths_and_what_lies_beneath_are_touched() {
+    let (sandbox, id) = changed();
+    let others = ["a.txt", "new.txt", "run.sh"].map(|path| identity(&sandbox, path));
+    let answer = sandbox.json(["restore", &id, "dir"]);
+    assert_eq!(
+        list(&answer["changes"]["written"]),
+        ["dir/one.txt", "dir/two.txt"]
+    );
+    assert_eq!(list(&answer["changes"]["removed"]), ["dir/new.txt"]);
+    assert_eq!(
+        others,
+        ["a.txt", "new.txt", "run.sh"].map(|path| identity(&sandbox, path))
+    );
+    let answer = sandbox.json(["restore", &id, "run.sh", "new.txt"]);
+    assert_eq!(list(&answer["changes"]["written"]), ["run.sh"]);
+    assert_eq!(list(&answer["changes"]["removed"]), ["new.txt"]);
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+}
+
+#[test]
+fn paths_are_relative_to_the_start_directory() {
+    let (sandbox, id) = changed();
+    let ran = sandbox.tw_in(
+        sandbox.path("dir"),
+        ["restore", &id, "one.txt", "../run.sh"],
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err());
+    assert_eq!(sandbox.text("dir/one.txt"), "then\n");
+    assert_eq!(mode(&sandbox, "run.sh"), 0o755);
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+    let ran = sandbox.tw_in(sandbox.path("dir"), ["restore", &id, "."]);
+    assert_eq!(ran.code, 0, "{}", ran.err());
+    assert!(!sandbox.exists("dir/new.txt"));
+    assert!(sandbox.exists("new.txt"));
+}
+
+#[test]
+fn paths_outside_of_the_working_tree_are_refused() {
+    let (sandbox, id) = changed();
+    let before = sandbox.state();
+    for path in ["../other", "/etc/passwd", ".git/config", ".git"] {
+        let ran = sandbox.tw(["restore", &id, path]);
+        assert_ne!(ran.code, 0, "{path}: {}", ran.out());
+    }
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn a_path_that_neither_side_has_is_an_error() {
+    let (sandbox, id) = changed();
+    let before = sandbox.state();
+    let (error, code) = sandbox.json_error(["restore", &id, "dir", "nowhere"]);
+    assert_eq!((error["code"].as_str(), code), (Some("PATH_NOT_FOUND"), 3));
+    assert!(error["message"].as_str().unwrap().contains("nowhere"));
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn ignored_files_stay_and_one_in_the_way_is_backed_up() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x.local", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write(".gitignore", "*.local\n");
+    sandbox.write("x.local", "now, ignored\n");
+    sandbox.write("y.local", "now, ignored\n");
+    let answer = sandbox.json(["restore", &id, "x.local"]);
+    assert_eq!(sandbox.text("x.local"), "then\n");
+    assert_eq!(sandbox.text("y.local"), "now, ignored\n");
+    let backup = answer["backup_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, backup, "x.local"), "now, ignored\n");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("x.local"), "now, ignored\n");
+}
+
+#[test]
+fn a_nested_repository_in_the_way_refuses_and_names_the_way_out() {
+    let sandbox = Sandbox::new();
+    sandbox.write("lib", "a file then\n");
+    let id = snapshot(&sandbox);
+    sandbox.remove("lib");
+    sandbox.git(["init", "-q", "lib"]);
+    sandbox.write("a.txt", "now\n");
+    let before = sandbox.state();
+    let (error, code) = sandbox.json_error(["restore", &id]);
+    assert_eq!((error["code"].as_str(), code), (Some("WOULD_OVERWRITE"), 5));
+    assert_eq!(list(&error["paths"]), ["lib"]);
+    before.assert_same(&sandbox.state());
+    sandbox.json(["restore", &id, "a.txt"]);
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+}
+
+#[test]
+fn a_dry_run_lists_and_writes_nothing() {
+    let (sandbox, id) = changed();
+    let before = everything(&sandbox.repo());
+    let answer = sandbox.json(["restore", &id, "--dry-run", "dir"]);
+    assert_eq!(answer["dry_run"], true);
+    assert_eq!(answer["backup_id"], Value::Null);
+    assert_eq!(
+        list(&answer["changes"]["written"]),
+        ["dir/one.txt", "dir/two.txt"]
+    );
+    assert_eq!(before, everything(&sandbox.repo()));
+}
+
+#[test]
+fn what_is_as_the_snapshot_has_it_is_not_touched() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let before = identity(&sandbox, "a.txt");
+    let answer = sandbox.json(["restore", &id]);
+    assert_eq!(list(&answer["changes"]["written"]), Vec::<String>::new());
+    assert_eq!(identity(&sandbox, "a.txt"), before);
+}
+
+#[test]
+fn a_restore_in_the_past_does_not_change_the_way_home() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "first\n");
+    let first = snapshot(&sandbox);
+    sandbox.write("b.txt", "second\n");
+    let second = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    sandbox.write("c.txt", "now\n");
+    sandbox.assert_round_trip(&first, |sandbox| {
+        sandbox.json(["restore", &second, "b.txt"]);
+        assert_eq!(sandbox.text("b.txt"), "second\n");
+        let state = state_json(sandbox);
+        assert_eq!(state["mode"], "past");
+        assert_eq!(state["current_snapshot_id"], *first);
+    });
+}
+
+#[test]
+fn a_restore_in_the_past_goes_into_the_experiment() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "first\n");
+    let first = snapshot(&sandbox);
+    sandbox.write("new.txt", "second\n");
+    let second = snapshot(&sandbox);
+    sandbox.remove("new.txt");
+    sandbox.json(["travel", &first]);
+    sandbox.json(["restore", &second]);
+    let returned = sandbox.json(["return"]);
+    let experiment = returned["experiment_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, experiment, "new.txt"), "second\n");
+    assert!(!sandbox.exists("new.txt"));
+}
+
+#[test]
+fn an_operation_under_way_is_left_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["checkout", "-q", "-b", "other"]);
+    sandbox.write("a.txt", "other\n");
+    commit(&sandbox, "other");
+    sandbox.git(["checkout", "-q", "main"]);
+    sandbox.write("a.txt", "main\n");
+    commit(&sandbox, "main");
+    let id = snapshot(&sandbox);
+    assert_eq!(sandbox.try_git(["merge", "other"]).code, 1);
+    let stages = sandbox.git(["ls-files", "-u"]);
+    sandbox.json(["restore", &id]);
+    assert_eq!(sandbox.text("a.txt"), "main\n");
+    assert_eq!(sandbox.git(["ls-files", "-u"]), stages);
+    assert!(sandbox.exists(".git/MERGE_HEAD"));
+    sandbox.json(["undo"]);
+    assert!(sandbox.text("a.txt").contains("<<<<<<<"));
+}
+
+#[test]
+fn a_symlinked_directory_on_the_way_is_never_followed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/x", "then\n");
+    let id = snapshot(&sandbox);
+    let outside = sandbox.root().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    sandbox.remove("dir");
+    sandbox.symlink(&outside, "dir");
+    sandbox.json(["restore", &id]);
+    assert_eq!(sandbox.text("dir/x"), "then\n");
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    sandbox.json(["undo"]);
+    assert!(sandbox.path("dir").symlink_metadata().unwrap().is_symlink());
+}

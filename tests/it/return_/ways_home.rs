@@ -1,0 +1,216 @@
+//! There is always a way home: what is in the way, too large, or wanted in the present.
+
+use crate::sandbox::Sandbox;
+use crate::trip::{list, snapshot, state_json, stored};
+
+/// In the past, where `x` is not yet; in the present it is a file.
+fn away() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("x", "now\n");
+    sandbox.write("a.txt", "now\n");
+    sandbox.json(["travel", &id]);
+    sandbox
+}
+
+fn pipe(sandbox: &Sandbox, path: &str) {
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        sandbox.path(path),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o644),
+        0,
+    )
+    .unwrap();
+}
+
+#[test]
+fn something_uncapturable_in_the_way_refuses_and_names_the_way_home() {
+    let sandbox = away();
+    sandbox.git(["init", "-q", "x"]);
+    sandbox.write("x/precious", "theirs\n");
+    let before = sandbox.state();
+    let (error, code) = sandbox.json_error(["return"]);
+    assert_eq!((error["code"].as_str(), code), (Some("WOULD_OVERWRITE"), 5));
+    assert_eq!(list(&error["paths"]), ["x"]);
+    assert_eq!(error["hint"], "tw return --move-aside");
+    before.assert_same(&sandbox.state());
+    assert_eq!(state_json(&sandbox)["mode"], "past");
+}
+
+#[test]
+fn move_aside_renames_what_is_in_the_way() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("dir/x", "now\n");
+    sandbox.write("y", "now\n");
+    sandbox.write("a.txt", "now\n");
+    let backup = sandbox.json(["travel", &id])["backup_id"].clone();
+    let tail = backup
+        .as_str()
+        .unwrap()
+        .rsplit('_')
+        .next()
+        .unwrap()
+        .to_owned();
+    sandbox.mkdir("dir/x");
+    sandbox.git(["init", "-q", "dir/x"]);
+    sandbox.write("dir/x/precious", "theirs\n");
+    pipe(&sandbox, "y");
+    let answer = sandbox.json(["return", "--move-aside"]);
+    assert_eq!(answer["verified"], true);
+    let moved: Vec<_> = answer["moved_aside"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|moved| {
+            (
+                moved["from"].as_str().unwrap(),
+                moved["to"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    let names = [format!("dir/x.tw-past-{tail}"), format!("y.tw-past-{tail}")];
+    assert_eq!(moved, [("dir/x", &*names[0]), ("y", &*names[1])]);
+    assert_eq!(sandbox.text("dir/x"), "now\n");
+    assert_eq!(sandbox.text("y"), "now\n");
+    assert_eq!(sandbox.text(format!("{}/precious", names[0])), "theirs\n");
+    assert!(sandbox.exists(&names[1]));
+}
+
+#[test]
+fn keep_carries_named_files_over() {
+    let sandbox = away();
+    sandbox.write("notes.md", "what I found\n");
+    sandbox.write("dir/fix.txt", "the fix\n");
+    sandbox.write("a.txt", "fixed\n");
+    sandbox.write("other.txt", "left behind\n");
+    let answer = sandbox.json(["return", "--keep", "notes.md", "a.txt", "dir"]);
+    assert_eq!(answer["verified"], true);
+    assert_eq!(list(&answer["kept"]), ["notes.md", "a.txt", "dir"]);
+    assert_eq!(sandbox.text("notes.md"), "what I found\n");
+    assert_eq!(sandbox.text("a.txt"), "fixed\n");
+    assert_eq!(sandbox.text("dir/fix.txt"), "the fix\n");
+    assert_eq!(sandbox.text("x"), "now\n");
+    assert!(!sandbox.exists("other.txt"));
+    let experiment = answer["experiment_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, experiment, "notes.md"), "what I found\n");
+    // The present's version of what was kept is one undo or one restore away.
+    let backup = answer["backup_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, backup, "a.txt"), "now\n");
+}
+
+#[test]
+fn keep_of_what_is_not_there_is_an_error_and_changes_nothing() {
+    let sandbox = away();
+    let before = sandbox.state();
+    let (error, code) = sandbox.json_error(["return", "--keep", "nowhere.txt"]);
+    assert_eq!((error["code"].as_str(), code), (Some("PATH_NOT_FOUND"), 3));
+    before.assert_same(&sandbox.state());
+    assert_eq!(state_json(&sandbox)["mode"], "past");
+}
+
+#[test]
+fn keep_of_a_file_whose_directory_the_present_has_as_a_file() {
+    let sandbox = away();
+    sandbox.write("x/fix.txt", "the fix\n");
+    let ran = sandbox.tw(["return", "--keep", "x/fix.txt"]);
+    // Both cannot be there. Either it says so and stays, or one of them gives way in the open.
+    if ran.code == 0 {
+        assert!(sandbox.exists("x"));
+    } else {
+        assert_eq!(state_json(&sandbox)["mode"], "past");
+        assert_eq!(sandbox.text("x/fix.txt"), "the fix\n");
+    }
+    assert!(!sandbox.exists(".git/timewarp/journal.json"));
+}
+
+#[test]
+fn too_much_that_is_new_is_refused_and_discard_leaves_it_in_place() {
+    let sandbox = away();
+    sandbox.git(["config", "timewarp.experimentLimit", "4k"]);
+    sandbox.write("big.bin", vec![b'x'; 8192]);
+    sandbox.write("small.txt", "small\n");
+    sandbox.write("a.txt", "tried\n");
+    let before = sandbox.state();
+    let (error, code) = sandbox.json_error(["return"]);
+    assert_eq!((error["code"].as_str(), code), (Some("WOULD_OVERWRITE"), 5));
+    assert!(
+        error["hint"]
+            .as_str()
+            .unwrap()
+            .contains("tw return --discard"),
+        "{error}"
+    );
+    assert!(list(&error["paths"]).contains(&"big.bin".to_owned()));
+    before.assert_same(&sandbox.state());
+    let answer = sandbox.json(["return", "--discard"]);
+    assert_eq!(answer["verified"], true);
+    assert_eq!(list(&answer["discarded"]), ["big.bin"]);
+    let experiment = answer["experiment_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, experiment, "small.txt"), "small\n");
+    assert_eq!(stored(&sandbox, experiment, "a.txt"), "tried\n");
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+    assert!(!sandbox.exists("small.txt"));
+}
+
+#[test]
+fn directories_that_stayed_and_changed_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("node_modules/m.js", "1\n");
+    sandbox.write("target/out", "1\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    // The sandbox's clock is not the file system's: a trip into a long past.
+    sandbox.json(["travel", &id]);
+    sandbox.write("node_modules/added.js", "2\n");
+    let answer = sandbox.json(["return"]);
+    let stayed = list(&answer["stayed"]);
+    assert!(stayed.contains(&"node_modules".to_owned()), "{answer}");
+    assert_eq!(sandbox.text("node_modules/added.js"), "2\n");
+}
+
+#[test]
+fn a_lock_of_git_is_busy_and_the_way_home_stays() {
+    let sandbox = away();
+    sandbox.git(["config", "timewarp.lockTimeout", "0.1"]);
+    std::fs::write(sandbox.path(".git/index.lock"), "").unwrap();
+    let (error, code) = sandbox.json_error(["return"]);
+    assert_eq!((error["code"].as_str(), code), (Some("BUSY"), 4));
+    assert_eq!(state_json(&sandbox)["mode"], "past");
+    std::fs::remove_file(sandbox.path(".git/index.lock")).unwrap();
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(sandbox.text("x"), "now\n");
+}
+
+#[test]
+fn a_backup_whose_ref_was_deleted_is_found_by_its_commit() {
+    let sandbox = away();
+    let backup = state_json(&sandbox)["backup_path"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    sandbox.git(["update-ref", "-d", &backup]);
+    let answer = sandbox.json(["return"]);
+    assert_eq!(answer["verified"], true);
+    assert_eq!(sandbox.text("x"), "now\n");
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+}
+
+#[test]
+fn a_backup_whose_ref_somebody_moved_is_not_believed() {
+    let sandbox = away();
+    let state = state_json(&sandbox);
+    let backup = state["backup_path"].as_str().unwrap();
+    let commit = sandbox.git(["cat-file", "commit", backup]);
+    let empty = sandbox.git(["mktree"]);
+    let tree = sandbox.git(["rev-parse", &format!("{backup}^{{tree}}")]);
+    let file = sandbox.root().join("tmp/commit");
+    std::fs::write(&file, commit.replace(tree.trim(), empty.trim())).unwrap();
+    let file = file.display().to_string();
+    let other = sandbox.git(["hash-object", "-w", "-t", "commit", &file]);
+    sandbox.git(["update-ref", backup, other.trim()]);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(sandbox.text("x"), "now\n");
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+}

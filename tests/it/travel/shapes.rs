@@ -1,0 +1,228 @@
+//! Travel in every shape of repository that changes how files and blobs relate.
+
+use crate::sandbox::Sandbox;
+use crate::trip::{backdate, commit, snapshot, stored};
+
+#[test]
+fn a_linked_worktree_travels_alone() {
+    let sandbox = Sandbox::new();
+    let linked = sandbox.root().join("linked");
+    sandbox.git(["worktree", "add", "-q", "../linked", "-b", "linked"]);
+    std::fs::write(linked.join("b.txt"), "then\n").unwrap();
+    let tw = |args: &[&str]| {
+        let ran = sandbox.tw_in(&linked, args);
+        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out(), ran.err());
+        ran.out()
+    };
+    let id = tw(&["-q", "snapshot"]);
+    std::fs::write(linked.join("b.txt"), "now\n").unwrap();
+    std::fs::write(linked.join("c.txt"), "staged\n").unwrap();
+    sandbox.git_in(&linked, ["add", "c.txt"]);
+    let main = sandbox.state();
+    let before = crate::state::State::capture(&sandbox, &linked);
+    tw(&["travel", id.trim()]);
+    assert_eq!(
+        std::fs::read_to_string(linked.join("b.txt")).unwrap(),
+        "then\n"
+    );
+    main.assert_same(&sandbox.state());
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(error["code"], "NOT_IN_PAST", "the main worktree never left");
+    tw(&["return"]);
+    before.assert_same(&crate::state::State::capture(&sandbox, &linked));
+    main.assert_same(&sandbox.state());
+}
+
+#[test]
+fn a_detached_head_comes_back_detached() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "two\n");
+    commit(&sandbox, "two");
+    sandbox.git(["checkout", "-q", "--detach"]);
+    sandbox.write("a.txt", "three\n");
+    sandbox.assert_round_trip(&id, |_| {});
+}
+
+#[test]
+fn line_ends_stay_byte_for_byte() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "core.autocrlf", "true"]);
+    sandbox.write("crlf.txt", "one\r\ntwo\r\n");
+    sandbox.write("lf.txt", "one\ntwo\n");
+    sandbox.write(".gitattributes", "*.lf text eol=lf\n");
+    sandbox.write("x.lf", "one\ntwo\n");
+    commit(&sandbox, "text");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    let id = snapshot(&sandbox);
+    sandbox.write("crlf.txt", "three\r\n");
+    commit(&sandbox, "three");
+    sandbox.write("lf.txt", "three\n");
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert_eq!(sandbox.text("crlf.txt"), "one\r\ntwo\r\n");
+        assert_eq!(sandbox.text("lf.txt"), "one\ntwo\n");
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    });
+    assert_eq!(sandbox.git(["status", "--porcelain"]), " M lf.txt\n");
+}
+
+#[test]
+fn ident_and_working_tree_encoding_stay_byte_for_byte() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        ".gitattributes",
+        "*.id ident\n*.u16 text working-tree-encoding=UTF-16LE eol=lf\n",
+    );
+    sandbox.write("x.id", "$Id$\none\n");
+    let utf16 =
+        |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    sandbox.write("x.u16", utf16("één\n"));
+    commit(&sandbox, "converted");
+    sandbox.remove("x.id");
+    sandbox.git(["checkout", "-q", "x.id"]);
+    let expanded = sandbox.text("x.id");
+    assert!(expanded.contains("$Id: "), "{expanded}");
+    let id = snapshot(&sandbox);
+    sandbox.write("x.id", "$Id$\ntwo\n");
+    sandbox.write("x.u16", utf16("twee\n"));
+    commit(&sandbox, "two");
+    sandbox.remove("x.id");
+    sandbox.git(["checkout", "-q", "x.id"]);
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert_eq!(sandbox.text("x.id"), expanded);
+        assert_eq!(sandbox.read("x.u16"), utf16("één\n"));
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    });
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_filter_is_never_run_and_its_files_stay_clean() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitattributes", "*.bin filter=big\n");
+    let filter = sandbox.root().join("filter");
+    let script = "#!/bin/sh\nif [ \"$1\" = clean ]; then cat >/dev/null; echo pointer; else cat >/dev/null; echo content; fi\n";
+    std::fs::write(&filter, script).unwrap();
+    let bits = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&filter, bits).unwrap();
+    let run = |way: &str| format!("{} {way}", filter.display());
+    sandbox.git(["config", "filter.big.required", "true"]);
+    sandbox.git(["config", "filter.big.clean", &run("clean")]);
+    sandbox.git(["config", "filter.big.smudge", &run("smudge")]);
+    sandbox.write("x.bin", "content, raw\n");
+    sandbox.write("y.bin", "content, raw, too\n");
+    backdate(&sandbox, "x.bin");
+    backdate(&sandbox, "y.bin");
+    commit(&sandbox, "big");
+    assert_eq!(sandbox.git(["cat-file", "blob", "HEAD:x.bin"]), "pointer\n");
+    let absent = |yes: bool| {
+        let aside = filter.with_extension("aside");
+        let (from, to) = if yes {
+            (&filter, &aside)
+        } else {
+            (&aside, &filter)
+        };
+        std::fs::rename(from, to).unwrap();
+    };
+    absent(true);
+    let id = snapshot(&sandbox);
+    assert_eq!(stored(&sandbox, &id, "x.bin"), "content, raw\n");
+    absent(false);
+    sandbox.write("x.bin", "other content\n");
+    backdate(&sandbox, "x.bin");
+    sandbox.git(["add", "x.bin"]);
+    sandbox.write("a.txt", "two\n");
+    commit(&sandbox, "two");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    absent(true);
+    // A clean entry needs no filter: git would fail over the missing program otherwise. What a swap wrote in the second in
+    // which it wrote the index is racy for git, which looks for itself.
+    let status = |path: &str| {
+        let args = ["--no-optional-locks", "status", "--porcelain", "--", path];
+        let ran = sandbox.try_git(args);
+        (ran.code, ran.out(), ran.err())
+    };
+    sandbox.json(["travel", &id]);
+    assert_eq!(sandbox.text("x.bin"), "content, raw\n");
+    assert_eq!(status("y.bin"), (0, String::new(), String::new()));
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(status("y.bin"), (0, String::new(), String::new()));
+    absent(false);
+    assert_eq!(status("."), (0, String::new(), String::new()));
+    assert_eq!(sandbox.text("x.bin"), "other content\n");
+    assert_eq!(sandbox.text("y.bin"), "content, raw, too\n");
+}
+
+#[test]
+fn without_file_mode_the_executable_bit_is_the_indexs() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "core.fileMode", "false"]);
+    sandbox.write("run.sh", "then\n");
+    sandbox.git(["add", "run.sh"]);
+    sandbox.git(["update-index", "--chmod=+x", "run.sh"]);
+    sandbox.git(["commit", "-q", "-m", "run"]);
+    sandbox.chmod("a.txt", 0o755);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    let id = snapshot(&sandbox);
+    let tree = sandbox.git(["ls-tree", &crate::trip::commit_of(&sandbox, &id)]);
+    assert!(tree.contains("100755 blob"), "{tree}");
+    sandbox.write("run.sh", "now\n");
+    sandbox.write("a.txt", "now\n");
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+        assert_eq!(crate::trip::mode(sandbox, "a.txt"), 0o755);
+        assert_eq!(crate::trip::mode(sandbox, "run.sh") & 0o111, 0);
+    });
+}
+
+#[test]
+fn sparse_entries_are_never_materialised() {
+    for form in ["--no-sparse-index", "--sparse-index"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("in/x", "one\n");
+        sandbox.write("out/y", "one\n");
+        sandbox.write("out/deep/z", "one\n");
+        commit(&sandbox, "dirs");
+        let whole = snapshot(&sandbox);
+        sandbox.git(["sparse-checkout", "set", "--cone", form, "in"]);
+        assert!(!sandbox.exists("out"));
+        let sparse = snapshot(&sandbox);
+        assert_eq!(stored(&sandbox, &sparse, "out/y"), "one\n", "in its tree");
+        sandbox.write("in/x", "two\n");
+        sandbox.git(["commit", "-q", "-am", "two"]);
+        sandbox.write("in/x", "three\n");
+        sandbox.assert_round_trip(&sparse, |sandbox| {
+            assert!(!sandbox.exists("out"), "{form}");
+            assert_eq!(sandbox.text("in/x"), "one\n");
+            assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+        });
+        sandbox.assert_round_trip(&whole, |sandbox| {
+            assert_eq!(sandbox.text("out/deep/z"), "one\n", "it was on disk then");
+            assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+        });
+        assert!(!sandbox.exists("out"), "{form}");
+    }
+}
+
+#[test]
+fn split_index_untracked_cache_and_index_versions_come_back_readable() {
+    for setup in [
+        &["update-index", "--split-index"][..],
+        &["update-index", "--untracked-cache"],
+        &["update-index", "--index-version", "4"],
+        &["update-index", "--index-version", "2"],
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write("b.txt", "b\n");
+        commit(&sandbox, "b");
+        sandbox.git(setup);
+        let id = snapshot(&sandbox);
+        sandbox.write("a.txt", "two\n");
+        sandbox.git(["add", "a.txt"]);
+        sandbox.assert_round_trip(&id, |sandbox| {
+            assert_eq!(sandbox.git(["status", "--porcelain"]), "", "{setup:?}");
+        });
+        sandbox.git(["commit", "-q", "-m", "after"]);
+        assert_eq!(sandbox.try_git(["fsck"]).err(), "");
+    }
+}

@@ -1,0 +1,438 @@
+//! `tw undo` and `tw redo`: step over the log of swaps.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::trip::{commit, identity, list, snapshot, state_json, stored};
+
+#[track_caller]
+fn nothing(sandbox: &Sandbox, command: &str) {
+    let before = sandbox.state();
+    let (error, code) = sandbox.json_error([command]);
+    assert_eq!((error["code"].as_str(), code), (Some("NOTHING_TO_UNDO"), 4));
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn without_a_swap_there_is_nothing_to_undo_or_redo() {
+    let sandbox = Sandbox::new();
+    nothing(&sandbox, "undo");
+    nothing(&sandbox, "redo");
+    snapshot(&sandbox);
+    nothing(&sandbox, "undo");
+}
+
+#[test]
+fn undo_of_a_travel_is_a_return() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "staged\n");
+    sandbox.git(["add", "b.txt"]);
+    sandbox.write("b.txt", "now\n");
+    let before = sandbox.state();
+    sandbox.json(["travel", &id]);
+    sandbox.write("tried.txt", "tried\n");
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(answer["direction"], "undo");
+    assert_eq!(answer["operation"], "travel");
+    assert_eq!(answer["mode"], "present");
+    let experiment = answer["experiment_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, experiment, "tried.txt"), "tried\n");
+    before.assert_same(&sandbox.state());
+    assert_eq!(state_json(&sandbox)["mode"], "present");
+    nothing(&sandbox, "undo");
+}
+
+#[test]
+fn undo_of_a_return_goes_back_into_the_past_as_it_was_left() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    let present = sandbox.state();
+    sandbox.json(["travel", &id]);
+    sandbox.write("b.txt", "staged in the past\n");
+    sandbox.git(["add", "b.txt"]);
+    sandbox.write("b.txt", "tried\n");
+    sandbox.write("dir/tried.txt", "tried\n");
+    sandbox.mkdir("tried-empty");
+    let past = sandbox.state();
+    sandbox.json(["return"]);
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(answer["operation"], "return");
+    assert_eq!(answer["mode"], "past");
+    past.assert_same(&sandbox.state());
+    let state = state_json(&sandbox);
+    assert_eq!(state["mode"], "past");
+    assert_eq!(state["current_snapshot_id"], *id);
+    assert_eq!(state["backup_id"], answer["backup_id"]);
+    // And from there there is a way home.
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    present.assert_same(&sandbox.state());
+}
+
+#[test]
+fn redo_brings_back_what_undo_replaced() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    let present = sandbox.state();
+    sandbox.json(["travel", &id]);
+    let past = sandbox.state();
+    sandbox.json(["undo"]);
+    present.assert_same(&sandbox.state());
+    let answer = sandbox.json(["redo"]);
+    assert_eq!(answer["direction"], "redo");
+    assert_eq!(answer["operation"], "travel");
+    assert_eq!(answer["mode"], "past");
+    past.assert_same(&sandbox.state());
+    nothing(&sandbox, "redo");
+    sandbox.json(["undo"]);
+    present.assert_same(&sandbox.state());
+    sandbox.json(["redo"]);
+    past.assert_same(&sandbox.state());
+    sandbox.json(["return"]);
+    present.assert_same(&sandbox.state());
+}
+
+#[test]
+fn a_new_swap_forgets_what_could_be_redone() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "two\n");
+    sandbox.json(["restore", &id]);
+    sandbox.json(["undo"]);
+    sandbox.json(["restore", &id]);
+    nothing(&sandbox, "redo");
+}
+
+#[test]
+fn undo_steps_back_level_by_level_and_redo_forward() {
+    let sandbox = Sandbox::new();
+    let mut ids = Vec::new();
+    for text in ["one", "two", "three"] {
+        sandbox.write("a.txt", text);
+        sandbox.write(format!("{text}.txt"), text);
+        ids.push(snapshot(&sandbox));
+    }
+    let mut states = vec![sandbox.state()];
+    for id in &ids {
+        sandbox.json(["restore", id]);
+        states.push(sandbox.state());
+    }
+    for state in states.iter().rev().skip(1) {
+        sandbox.json(["undo"]);
+        state.assert_same(&sandbox.state());
+    }
+    nothing(&sandbox, "undo");
+    for state in &states[1..] {
+        sandbox.json(["redo"]);
+        state.assert_same(&sandbox.state());
+    }
+    nothing(&sandbox, "redo");
+    sandbox.json(["undo"]);
+    states[2].assert_same(&sandbox.state());
+}
+
+#[test]
+fn undo_touches_only_what_the_swap_touched() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    sandbox.write("gone.txt", "now\n");
+    sandbox.json(["restore", &id]);
+    sandbox.write("a.txt", "edited since\n");
+    sandbox.write("new.txt", "made since\n");
+    sandbox.git(["add", "a.txt"]);
+    let since = [identity(&sandbox, "a.txt"), identity(&sandbox, "new.txt")];
+    let index = sandbox.git(["ls-files", "-s"]);
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(list(&answer["changes"]["written"]), ["b.txt", "gone.txt"]);
+    assert_eq!(list(&answer["changed_since"]), Vec::<String>::new());
+    assert_eq!(sandbox.text("b.txt"), "now\n");
+    assert_eq!(sandbox.text("gone.txt"), "now\n");
+    assert_eq!(
+        since,
+        [identity(&sandbox, "a.txt"), identity(&sandbox, "new.txt")]
+    );
+    assert_eq!(sandbox.git(["ls-files", "-s"]), index);
+}
+
+#[test]
+fn a_path_changed_since_is_named_and_in_undos_own_backup() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    sandbox.write("goes.txt", "now\n");
+    sandbox.json(["restore", &id]);
+    sandbox.write("b.txt", "edited since\n");
+    sandbox.write("goes.txt", "made since\n");
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(list(&answer["changed_since"]), ["b.txt", "goes.txt"]);
+    let backup = answer["backup_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, backup, "b.txt"), "edited since\n");
+    assert_eq!(stored(&sandbox, backup, "goes.txt"), "made since\n");
+    assert_eq!(sandbox.text("b.txt"), "now\n");
+    // Redo goes back to the edit, not to the snapshot.
+    sandbox.json(["redo"]);
+    assert_eq!(sandbox.text("b.txt"), "edited since\n");
+}
+
+#[test]
+fn an_uncapturable_thing_in_undos_way_refuses() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("x", "now\n");
+    sandbox.json(["restore", &id]);
+    sandbox.git(["init", "-q", "x"]);
+    let before = sandbox.state();
+    let (error, code) = sandbox.json_error(["undo"]);
+    assert_eq!((error["code"].as_str(), code), (Some("WOULD_OVERWRITE"), 5));
+    assert_eq!(list(&error["paths"]), ["x"]);
+    before.assert_same(&sandbox.state());
+    sandbox.remove("x");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("x"), "now\n");
+}
+
+#[test]
+fn modes_and_directories_are_undone_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/x", "then\n");
+    sandbox.chmod("dir/x", 0o600);
+    sandbox.chmod("dir", 0o700);
+    sandbox.mkdir("empty/deep");
+    sandbox.mkdir("emptied");
+    let id = snapshot(&sandbox);
+    sandbox.chmod("dir/x", 0o640);
+    sandbox.chmod("dir", 0o755);
+    sandbox.remove("empty");
+    sandbox.write("emptied/x", "now\n");
+    sandbox.write("made/deep/y", "now\n");
+    let before = sandbox.state();
+    sandbox.json(["restore", &id]);
+    let after = sandbox.state();
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    sandbox.json(["redo"]);
+    after.assert_same(&sandbox.state());
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn all_kinds_of_paths_are_undone() {
+    let sandbox = Sandbox::new();
+    let kinds = ["file", "dir", "link"];
+    let make = |name: &str, kind: &str, text: &str| match kind {
+        "file" => sandbox.write(name, text),
+        "dir" => sandbox.write(format!("{name}/inner.txt"), text),
+        _ => sandbox.symlink(format!("to-{text}"), name),
+    };
+    let each = |text: &str, pick: fn(usize, usize) -> usize| {
+        for from in 0..3 {
+            for to in 0..3 {
+                let name = format!("{}-{}", kinds[from], kinds[to]);
+                if sandbox.exists(&name) {
+                    sandbox.remove(&name);
+                }
+                make(&name, kinds[pick(from, to)], text);
+            }
+        }
+    };
+    each("then", |from, _| from);
+    let id = snapshot(&sandbox);
+    each("now", |_, to| to);
+    let before = sandbox.state();
+    sandbox.json(["restore", &id]);
+    let after = sandbox.state();
+    for _ in 0..2 {
+        sandbox.json(["undo"]);
+        before.assert_same(&sandbox.state());
+        sandbox.json(["redo"]);
+        after.assert_same(&sandbox.state());
+    }
+}
+
+#[test]
+fn undo_of_a_restore_in_the_past_stays_in_the_past() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "first\n");
+    let first = snapshot(&sandbox);
+    sandbox.write("b.txt", "second\n");
+    let second = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    let present = sandbox.state();
+    sandbox.json(["travel", &first]);
+    let past = sandbox.state();
+    sandbox.json(["restore", &second]);
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(answer["mode"], "past");
+    assert_eq!(answer["operation"], "restore");
+    past.assert_same(&sandbox.state());
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(answer["operation"], "travel");
+    present.assert_same(&sandbox.state());
+}
+
+#[test]
+fn when_head_moved_since_a_return_head_and_index_stay_and_it_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    sandbox.json(["travel", &id]);
+    sandbox.write("tried.txt", "tried\n");
+    sandbox.json(["return"]);
+    commit(&sandbox, "moved on");
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    let index = sandbox.git(["ls-files", "-s"]);
+    let present = sandbox.state();
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(answer["head_stayed"], "head-moved", "{answer}");
+    assert!(
+        answer["notices"]
+            .to_string()
+            .contains("HEAD has moved since"),
+        "{answer}"
+    );
+    assert_eq!(sandbox.text("tried.txt"), "tried\n");
+    assert_eq!(sandbox.text("b.txt"), "then\n");
+    assert_eq!(sandbox.git(["rev-parse", "HEAD"]), head);
+    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(sandbox.git(["ls-files", "-s"]), index);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    present.assert_same(&sandbox.state());
+}
+
+#[test]
+fn undo_of_a_travel_after_the_branch_moved_leaves_head_detached() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "two\n");
+    commit(&sandbox, "two");
+    let tip = sandbox.git(["rev-parse", "main"]);
+    sandbox.json(["travel", &id]);
+    sandbox.git(["branch", "-f", "main", "main~1"]);
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(answer["head_stayed"], "branch-moved");
+    assert_eq!(sandbox.text(".git/HEAD"), tip);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+}
+
+#[test]
+fn an_operation_under_way_survives_undo_and_redo() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["checkout", "-q", "-b", "other"]);
+    sandbox.write("a.txt", "other\n");
+    commit(&sandbox, "other");
+    sandbox.git(["checkout", "-q", "main"]);
+    sandbox.write("a.txt", "main\n");
+    commit(&sandbox, "main");
+    let id = snapshot(&sandbox);
+    assert_eq!(sandbox.try_git(["merge", "other"]).code, 1);
+    let merging = sandbox.state();
+    sandbox.json(["travel", &id]);
+    let past = sandbox.state();
+    for _ in 0..2 {
+        sandbox.json(["undo"]);
+        merging.assert_same(&sandbox.state());
+        sandbox.json(["redo"]);
+        past.assert_same(&sandbox.state());
+    }
+    sandbox.json(["return"]);
+    merging.assert_same(&sandbox.state());
+    sandbox.git(["merge", "--abort"]);
+}
+
+#[test]
+fn the_log_survives_gc_and_plain_git() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "only in the backup\n");
+    let before = sandbox.state();
+    sandbox.json(["restore", &id]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn undo_keeps_ignored_files_and_takes_back_one_that_was_in_the_way() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x.o", "captured then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write(".gitignore", "*.o\n");
+    sandbox.write("x.o", "ignored now\n");
+    sandbox.write("y.o", "ignored now\n");
+    let before = sandbox.state();
+    let kept = identity(&sandbox, "y.o");
+    sandbox.json(["restore", &id]);
+    assert_eq!(sandbox.text("x.o"), "captured then\n");
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    assert_eq!(identity(&sandbox, "y.o"), kept);
+}
+
+#[test]
+fn undo_and_redo_take_no_reflog_entry_that_checkout_would_follow() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["checkout", "-q", "-b", "other"]);
+    sandbox.git(["checkout", "-q", "main"]);
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "two\n");
+    commit(&sandbox, "two");
+    sandbox.json(["travel", &id]);
+    sandbox.json(["undo"]);
+    sandbox.json(["redo"]);
+    sandbox.json(["undo"]);
+    assert_eq!(
+        sandbox.git(["rev-parse", "--abbrev-ref", "@{-1}"]),
+        "other\n"
+    );
+    let entries = sandbox.git(["reflog", "-4", "--format=%gs"]);
+    assert!(
+        entries.lines().all(|line| line.starts_with("tw ")),
+        "{entries}"
+    );
+}
+
+#[test]
+fn files_only_travel_is_undone_without_head_and_index() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "two\n");
+    commit(&sandbox, "two");
+    sandbox.write("a.txt", "three\n");
+    let before = sandbox.state();
+    sandbox.json(["travel", &id, "--files-only"]);
+    let past = sandbox.state();
+    let reflog = sandbox.git(["reflog"]);
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    sandbox.json(["redo"]);
+    past.assert_same(&sandbox.state());
+    assert_eq!(sandbox.git(["reflog"]), reflog);
+    sandbox.json(["return"]);
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn each_worktree_has_a_log_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["worktree", "add", "-q", "../linked", "-b", "linked"]);
+    let linked = sandbox.root().join("linked");
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    sandbox.json(["restore", &id]);
+    let ran = sandbox.tw_in(&linked, ["--json", "undo"]);
+    let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(document["error"]["code"], "NOTHING_TO_UNDO");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+}
