@@ -422,7 +422,8 @@ fn put_right(
             side.as_deref().map(parse_octal).transpose()?,
         ));
     }
-    let saved = stored_extras(store, &stored_by_id(store, &journal.backup_id)?)?;
+    let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
+    let saved = stored_extras(store, &saved)?;
     let goal = Goal {
         operation: "recover",
         reverses: None,

@@ -357,7 +357,10 @@ impl Stepping<'_, '_> {
         }
         let saved = SnapshotId::parse(&self.level.backup_id)
             .ok_or_else(|| Error::new(Code::CorruptRecord, "the undo log names no backup"))?;
-        let saved = stored_extras(self.store, &self.store.read_id(&saved)?)?;
+        let saved = self
+            .store
+            .read_noted(&saved, Some(&self.level.backup_commit))?;
+        let saved = stored_extras(self.store, &saved)?;
         let goal = Goal {
             operation: self.direction,
             reverses: Some(self.kind()),
