@@ -1,0 +1,115 @@
+//! Sparse entries that are not on disk: they stand in the tree for what the index says.
+
+use super::super::gitview::GitView;
+use crate::git::Oid;
+use crate::git::index::Flags;
+use crate::worktree::manifest::{
+    DIRTY, DirRec, FileRec, Kind, Manifest, VIRTUAL, no_oid, preorder,
+};
+use std::collections::HashMap;
+
+/// Index entries with skip-worktree that are not on disk (sparse checkout) stand in the tree for what the index says.
+pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>) {
+    let Some(index) = view.index() else { return };
+    let mut missing: Vec<(Vec<u8>, u32, Oid)> = Vec::new();
+    for (path, entry) in index.iter() {
+        let absent = entry.flags.contains(Flags::SKIP_WORKTREE) && entry.stage == 0;
+        if absent && manifest.find_file(path).is_none() && manifest.find_dir(path).is_none() {
+            missing.push((path.to_vec(), entry.mode, entry.oid));
+        }
+    }
+    if !missing.is_empty() {
+        *manifest = with_absent(manifest, &missing);
+    }
+}
+
+fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
+    use std::collections::BTreeMap;
+    struct ByPreorder(Vec<u8>);
+    impl PartialEq for ByPreorder {
+        fn eq(&self, other: &Self) -> bool {
+            self.0 == other.0
+        }
+    }
+    impl Eq for ByPreorder {}
+    impl PartialOrd for ByPreorder {
+        fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+    impl Ord for ByPreorder {
+        fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+            preorder(&self.0, &other.0)
+        }
+    }
+    let mut dirs: BTreeMap<ByPreorder, (Option<DirRec>, Vec<(Vec<u8>, FileRec)>)> = BTreeMap::new();
+    for dir in &old.dirs {
+        let files = old.files_of(dir).iter();
+        let files = files
+            .map(|file| (old.bytes(file.name).to_vec(), *file))
+            .collect();
+        dirs.insert(ByPreorder(old.dir_path(dir).to_vec()), (Some(*dir), files));
+    }
+    for (full, mode, oid) in missing {
+        let (dir, name) = crate::git::path::split(full);
+        let mut at = dir;
+        while !at.is_empty() {
+            dirs.entry(ByPreorder(at.to_vec())).or_default();
+            at = crate::git::path::split(at).0;
+        }
+        let rec = FileRec {
+            name: Default::default(),
+            kind: Kind::Absent,
+            flags: crate::worktree::manifest::TRACKED,
+            stamp: Default::default(),
+            git_mode: *mode,
+            oid: *oid,
+        };
+        let slot = dirs.entry(ByPreorder(dir.to_vec())).or_default();
+        slot.1.push((name.to_vec(), rec));
+        if let Some(dir) = &mut slot.0 {
+            dir.flags |= DIRTY;
+        }
+    }
+    let mut new = Manifest::default();
+    let mut places: HashMap<Vec<u8>, u32> = HashMap::new();
+    for (ByPreorder(dir_path), (rec, mut files)) in dirs {
+        files.sort_by(|a, b| a.0.cmp(&b.0));
+        let at = u32::try_from(new.dirs.len()).expect("fewer than 2^32 directories");
+        let parent = places
+            .get(crate::git::path::split(&dir_path).0)
+            .copied()
+            .unwrap_or(0);
+        let path = new.intern(&dir_path);
+        let first = u32::try_from(new.files.len()).expect("fewer than 2^32 names");
+        for (name, file) in files {
+            let name = new.intern(&name);
+            new.files.push(FileRec { name, ..file });
+        }
+        let end = u32::try_from(new.files.len()).expect("fewer than 2^32 names");
+        let rec = rec.unwrap_or(DirRec {
+            path,
+            parent,
+            first,
+            end,
+            flags: VIRTUAL | DIRTY,
+            stamp: Default::default(),
+            tree: no_oid(),
+        });
+        new.dirs.push(DirRec {
+            path,
+            parent,
+            first,
+            end,
+            ..rec
+        });
+        places.insert(dir_path, at);
+    }
+    for at in (1..new.dirs.len()).rev() {
+        if new.dirs[at].flags & DIRTY != 0 {
+            let parent = new.dirs[at].parent as usize;
+            new.dirs[parent].flags |= DIRTY;
+        }
+    }
+    new
+}

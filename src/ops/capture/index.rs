@@ -1,0 +1,272 @@
+//! What the index and HEAD say: read afresh, or out of the cache when neither moved.
+
+use super::super::gitview::{head_only_paths, read_index};
+use super::{Taking, index_stamp};
+use crate::error::Result;
+use crate::git::index::{Flags, Index, TreeSink, build_tree};
+use crate::git::objects::{ObjectKind, hash};
+use crate::git::repo::Head;
+use crate::git::{Oid, tree};
+use crate::store::Store;
+use crate::worktree::cache::Meta;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+/// An index summary with more paths than this is not kept in the cache.
+const SUMMARY_LIMIT: usize = 200;
+
+/// What the index holds that its tree does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexSummary {
+    /// The index as a tree.
+    pub tree: String,
+    /// Unmerged paths.
+    pub conflicts: Vec<Vec<u8>>,
+    /// Unmerged entries as `git ls-files -u -z` prints them.
+    pub unmerged: Vec<u8>,
+    /// Blobs of unmerged entries and of resolve-undo, with their modes.
+    pub blobs: Vec<String>,
+    /// `git add -N` paths.
+    pub intent_to_add: Vec<Vec<u8>>,
+    /// Modes of those that are no plain files.
+    pub intent_modes: Vec<(Vec<u8>, u32)>,
+    /// skip-worktree paths.
+    pub skip_worktree: Vec<Vec<u8>>,
+    /// assume-unchanged paths.
+    pub assume_unchanged: Vec<Vec<u8>>,
+    /// The resolve-undo extension.
+    pub resolve_undo: Option<Vec<u8>>,
+}
+
+impl IndexSummary {
+    fn paths(&self) -> usize {
+        self.conflicts.len()
+            + self.intent_to_add.len()
+            + self.skip_worktree.len()
+            + self.assume_unchanged.len()
+            + self.resolve_undo.as_ref().map_or(0, Vec::len)
+    }
+
+    /// The index tree's id.
+    pub fn tree_oid(&self) -> Result<Oid> {
+        Ok(Oid::from_str(&self.tree)?)
+    }
+}
+
+/// Index trees, kept in memory until it is known where they go.
+#[derive(Default)]
+pub(super) struct MemoryTrees<'a, 's> {
+    store: Option<&'a Store<'s>>,
+    made: HashMap<Oid, Vec<u8>>,
+}
+
+impl TreeSink for MemoryTrees<'_, '_> {
+    fn has(&mut self, oid: Oid) -> bool {
+        self.store.is_some_and(|store| store.objects.contains(oid))
+    }
+
+    fn put(&mut self, content: &[u8]) -> Result<Oid> {
+        let oid = hash(ObjectKind::Tree, content)?;
+        self.made.insert(oid, content.to_vec());
+        Ok(oid)
+    }
+}
+
+/// What the index and HEAD say, read afresh or out of the cache.
+pub(super) struct IndexState {
+    pub(super) summary: IndexSummary,
+    pub(super) parsed: Option<Index>,
+    pub(super) head_only: BTreeSet<Vec<u8>>,
+    pub(super) tracked: String,
+    pub(super) trees: Vec<Vec<u8>>,
+    pub(super) stamp: Vec<i64>,
+    pub(super) record: serde_json::Value,
+}
+
+pub(super) fn head_text(head: &Head) -> String {
+    head.oid.map(|oid| oid.to_string()).unwrap_or_default()
+}
+
+impl<'s> Taking<'_, 's, '_, '_> {
+    /// The index and HEAD, out of the cache when neither moved and the anchor stands: it alone holds the index's trees.
+    pub(super) fn index_state(
+        &self,
+        head: &Head,
+        meta: &Meta,
+        anchored: bool,
+    ) -> Result<IndexState> {
+        let stamp = index_stamp(self.ctx);
+        let fresh = stamp
+            .get(1)
+            .is_some_and(|ctime| *ctime >= self.started - 20_000_000);
+        let known = &meta.index;
+        let same = known.stamp == stamp && known.head == head_text(head) && !fresh;
+        if same && anchored && !self.wanted.whole_index && !known.record.is_null() {
+            #[derive(Deserialize)]
+            struct Kept {
+                summary: IndexSummary,
+                head_only: BTreeSet<Vec<u8>>,
+            }
+            if let Ok(kept) = serde_json::from_value::<Kept>(known.record.clone()) {
+                return Ok(IndexState {
+                    summary: kept.summary,
+                    parsed: None,
+                    head_only: kept.head_only,
+                    tracked: known.tracked.clone(),
+                    trees: Vec::new(),
+                    stamp,
+                    record: known.record.clone(),
+                });
+            }
+        }
+        self.read_index_state(head, stamp)
+    }
+
+    fn read_index_state(&self, head: &Head, stamp: Vec<i64>) -> Result<IndexState> {
+        let index = read_index(&self.ctx.repo, &self.store.objects)?;
+        let head_tree = head
+            .oid
+            .map(|oid| self.ctx.repo.commit_tree(oid))
+            .transpose()?;
+        let mut memory = MemoryTrees {
+            store: Some(self.store),
+            made: HashMap::new(),
+        };
+        let unmerged = |path: &[u8]| match head_tree {
+            Some(tree) => self.ctx.repo.tree_entry(tree, path),
+            None => Ok(None),
+        };
+        let index_tree = build_tree(&index, &unmerged, &mut memory)?;
+        let made = Mutex::new(memory.made);
+        let read = |oid: Oid| {
+            let known = made
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get(&oid)
+                .cloned();
+            known.map_or_else(|| self.store.objects.read_tree(oid), Ok)
+        };
+        let head_only = head_only_paths(&read, head_tree, index_tree, &index)?;
+        let summary = summarize(&index, index_tree);
+        let tracked = tracked_hash(&index, &head_only, self.ctx.repo.file_mode()?)?;
+        let short = summary.paths() + head_only.len() <= SUMMARY_LIMIT;
+        let record = if short {
+            serde_json::json!({"summary": summary, "head_only": head_only})
+        } else {
+            serde_json::Value::Null
+        };
+        Ok(IndexState {
+            summary,
+            parsed: Some(index),
+            head_only,
+            tracked,
+            trees: made
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner)
+                .into_values()
+                .collect(),
+            stamp,
+            record,
+        })
+    }
+}
+
+fn summarize(index: &Index, tree: Oid) -> IndexSummary {
+    let mut summary = IndexSummary {
+        tree: tree.to_string(),
+        resolve_undo: index.resolve_undo.clone(),
+        ..IndexSummary::default()
+    };
+    for (path, entry) in index.iter() {
+        if entry.stage > 0 {
+            if summary.conflicts.last().is_none_or(|last| last != path) {
+                summary.conflicts.push(path.to_vec());
+            }
+            let line = format!("{:06o} {} {}\t", entry.mode, entry.oid, entry.stage);
+            summary.unmerged.extend_from_slice(line.as_bytes());
+            summary.unmerged.extend_from_slice(path);
+            summary.unmerged.push(0);
+            if entry.mode != tree::GITLINK_MODE {
+                summary.blobs.push(entry.oid.to_string());
+            }
+        }
+        if entry.flags == Flags::empty() {
+            continue;
+        }
+        if entry.flags.contains(Flags::INTENT_TO_ADD) {
+            summary.intent_to_add.push(path.to_vec());
+            if entry.mode != 0o100_644 {
+                summary.intent_modes.push((path.to_vec(), entry.mode));
+            }
+        }
+        if entry.flags.contains(Flags::SKIP_WORKTREE) {
+            summary.skip_worktree.push(path.to_vec());
+        }
+        if entry.flags.contains(Flags::ASSUME_VALID) {
+            summary.assume_unchanged.push(path.to_vec());
+        }
+    }
+    if let Some(payload) = &summary.resolve_undo {
+        summary.blobs.extend(resolve_undo_blobs(payload));
+    }
+    summary.blobs.sort();
+    summary.blobs.dedup();
+    summary
+}
+
+/// The blobs that a resolve-undo payload names: per path three octal modes, then an id for each that is not zero.
+fn resolve_undo_blobs(payload: &[u8]) -> Vec<String> {
+    let mut blobs = Vec::new();
+    let mut rest = payload;
+    let next = |rest: &mut &[u8]| -> Option<Vec<u8>> {
+        let end = rest.iter().position(|&byte| byte == 0)?;
+        let word = rest[..end].to_vec();
+        *rest = &rest[end + 1..];
+        Some(word)
+    };
+    while let Some(_path) = next(&mut rest) {
+        let mut modes = Vec::new();
+        for _ in 0..3 {
+            let Some(mode) = next(&mut rest) else {
+                return blobs;
+            };
+            modes.push(u32::from_str_radix(&String::from_utf8_lossy(&mode), 8).unwrap_or(0));
+        }
+        for mode in modes.into_iter().filter(|mode| *mode != 0) {
+            let Some(oid) = rest.get(..20).and_then(|bytes| Oid::from_bytes(bytes).ok()) else {
+                return blobs;
+            };
+            rest = &rest[20..];
+            if mode != tree::GITLINK_MODE {
+                blobs.push(oid.to_string());
+            }
+        }
+    }
+    blobs
+}
+
+/// With `core.fileMode=false` the index says what is executable, so its modes count as well.
+fn tracked_hash(
+    index: &Index,
+    head_only: &BTreeSet<Vec<u8>>,
+    modes_from_disk: bool,
+) -> Result<String> {
+    let mut sum = sha1::Sha1::default();
+    for (path, entry) in index.iter() {
+        sha1::Digest::update(&mut sum, path);
+        let skip = entry.flags.contains(Flags::SKIP_WORKTREE);
+        let link = entry.mode == tree::GITLINK_MODE;
+        let executable = !modes_from_disk && entry.mode == 0o100_755;
+        let marks = [0, u8::from(skip), u8::from(link), u8::from(executable)];
+        sha1::Digest::update(&mut sum, marks);
+        if skip || link {
+            sha1::Digest::update(&mut sum, entry.oid.as_bytes());
+        }
+    }
+    for path in head_only {
+        sha1::Digest::update(&mut sum, path);
+        sha1::Digest::update(&mut sum, [1]);
+    }
+    Ok(Oid::from_bytes(&sha1::Digest::finalize(sum))?.to_string())
+}

@@ -1,0 +1,69 @@
+//! The rules that hold everywhere, as capture and plans ask them.
+
+use super::Context;
+use crate::error::Result;
+use crate::git::fs::read_optional;
+use crate::git::objects::ObjectStore;
+use crate::git::{Oid, tree};
+use crate::worktree::globs::{GlobSettings, Globs, Source};
+use crate::worktree::ignore::{Globals, PatternFile};
+use std::sync::Arc;
+
+/// The rules that hold everywhere, and the text that tells one set of them from another.
+pub fn rule_parts(
+    ctx: &Context<'_>,
+    include: &[String],
+    exclude: &[String],
+) -> Result<(Arc<Globals>, Arc<Globs>, Vec<u8>)> {
+    let repo = &ctx.repo;
+    let settings = &ctx.settings;
+    let ignore_case = repo.ignore_case()?;
+    let info = read_optional(&repo.common_dir().join("info/exclude"))?.unwrap_or_default();
+    let global = match repo.excludes_file() {
+        Some(file) => read_optional(&file)?.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let sourced = |list: &[String], source: Source| -> Vec<(String, Source)> {
+        list.iter().map(|glob| (glob.clone(), source)).collect()
+    };
+    let globs = Globs::new(&GlobSettings {
+        use_defaults: settings.default_excludes,
+        ignore_case,
+        exclude: [
+            sourced(&settings.team_exclude, Source::Team),
+            sourced(&settings.exclude, Source::User),
+            sourced(exclude, Source::Flag),
+        ]
+        .concat(),
+        include: [
+            sourced(&settings.team_include, Source::Team),
+            sourced(&settings.include, Source::User),
+            sourced(include, Source::Flag),
+        ]
+        .concat(),
+    })?;
+    let mut text = Vec::new();
+    for part in [&info[..], &global, &globs.fingerprint()[..]] {
+        text.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        text.extend_from_slice(part);
+    }
+    text.extend_from_slice(&settings.max_file_size.to_le_bytes());
+    text.extend_from_slice(&[u8::from(ignore_case), u8::from(repo.file_mode()?)]);
+    let globals = Globals {
+        info_exclude: PatternFile::parse(&info, b""),
+        excludes_file: PatternFile::parse(&global, b""),
+        ignore_case,
+    };
+    Ok((Arc::new(globals), Arc::new(globs), text))
+}
+
+/// The bytes of the `.gitignore` of a directory in a tree.
+pub fn load_ignore_file(objects: &ObjectStore, tree: Oid, dir: &[u8]) -> Option<Vec<u8>> {
+    let read = |oid| objects.read_tree(oid);
+    let full = crate::git::path::join(dir, b".gitignore");
+    let node = tree::find(&read, tree, &full).ok()??;
+    if node.mode & 0o170_000 != 0o100_000 {
+        return None;
+    }
+    objects.read(node.oid).ok().map(|(_, bytes)| bytes)
+}
