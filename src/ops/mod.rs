@@ -12,6 +12,7 @@ pub mod label;
 pub mod log;
 pub mod newindex;
 pub mod obstacles;
+pub mod open;
 pub mod outcome;
 pub mod prove;
 pub mod prune;
@@ -133,7 +134,6 @@ impl<'a> Context<'a> {
 }
 
 pub mod doctor;
-pub mod open;
 #[cfg(test)]
 mod tests;
 fn missing<T>() -> Result<T> {

@@ -13,15 +13,13 @@ use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::Context;
 use super::gitview::{GitView, read_index};
 use crate::env::clock_nanos;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Root;
-use crate::git::index::{Index, TreeSink};
+use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::operation::{self, OperationState};
 use crate::git::repo::Head;

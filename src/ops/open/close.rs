@@ -1,0 +1,215 @@
+//! Closing an open directory: an experiment of it first, then exactly what was captured goes.
+
+use std::path::{Path, PathBuf};
+
+use super::remove;
+use super::survey::{Survey, refusal, survey};
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::fs::Root;
+use crate::git::path;
+use crate::ops::Context;
+use crate::ops::capture::{Storing, Wanted};
+use crate::ops::outcome::Closed;
+use crate::ops::record::{About, Made, make};
+use crate::ops::worktrees::{self, OpenedDir, Worktree};
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId, Tail};
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::state::Mode;
+use crate::worktree::manifest::{Kind, Manifest};
+
+/// Closes a directory that `open` made.
+///
+/// # Errors
+/// `PATH_NOT_FOUND`; `USAGE` when `tw open` did not make it, or for the directory one stands in; `WOULD_OVERWRITE`, naming the
+/// paths, when it holds what cannot be captured: nothing is removed then; `HELD` when it is in the past or locked.
+pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
+    let (dir, worktree, opened) = find(ctx, dir)?;
+    let there = Context::open(&dir, ctx.env, ctx.progress)?;
+    let store = Store::open(&there.repo)?;
+    let mut notices = crate::ops::recover::recover_by_itself(&there, &store)?;
+    let _lock = WorktreeLock::acquire(
+        worktree.dir.path(),
+        Hold::Exclusive,
+        "close",
+        ctx.settings.lock_timeout,
+    )?;
+    check_state(&store, &worktree, &dir)?;
+    let found = survey(&there, &store)?;
+    if !found.refused.is_empty() {
+        return Err(refusal(&dir, &found.refused));
+    }
+    let mut made = save(&there, &store, &dir, &opened, &found)?;
+    if let Some(kept) = made.kept.take() {
+        // The ref holds it now, and is on disk.
+        kept.release()?;
+    }
+    fail_point("close-saved");
+    notices.extend(said(&there, &store, &found, &opened)?);
+    let root = Root::open(&dir)?;
+    let left = remove::contents(&root, &made.capture.manifest, &found.output)?;
+    if !left.is_empty() {
+        return Err(left_over(&dir, &made.id, &left));
+    }
+    fail_point("close-emptied");
+    remove::worktree(&dir, &worktree.git_dir, &opened.parents)?;
+    Ok(Closed {
+        dir,
+        experiment_id: Some(made.id.to_string()),
+        notices,
+    })
+}
+
+fn find(ctx: &Context<'_>, dir: &Path) -> Result<(PathBuf, Worktree, OpenedDir)> {
+    let given = ctx.cwd.join(dir);
+    let dir = given.canonicalize().map_err(|error| {
+        let message = format!("'{}' is not there", given.display());
+        Error::new(Code::PathNotFound, message)
+            .caused_by(error)
+            .hint("'git worktree prune' forgets worktrees whose directories are gone")
+    })?;
+    let not_ours = || {
+        Error::new(
+            Code::Usage,
+            format!("'{}' was not made by 'tw open'", dir.display()),
+        )
+        .hint("'git worktree list' shows this repository's worktrees")
+    };
+    let git_dir = remove::linked_git_dir(ctx, &dir).ok_or_else(not_ours)?;
+    let mut all = worktrees::all(&ctx.repo)?.into_iter();
+    let worktree = all
+        .find(|worktree| worktree.git_dir == git_dir)
+        .ok_or_else(not_ours)?;
+    let opened = worktrees::opened(&worktree.dir)?.ok_or_else(not_ours)?;
+    if ctx.cwd.starts_with(&dir) {
+        return Err(Error::new(
+            Code::Usage,
+            format!("'{}' is the directory you are in", dir.display()),
+        )
+        .hint("change to another worktree of the repository and close it from there"));
+    }
+    Ok((dir, worktree, opened))
+}
+
+fn check_state(store: &Store<'_>, worktree: &Worktree, dir: &Path) -> Result<()> {
+    let held = |what: &str, hint: String| {
+        let message = format!("'{}' {what}", dir.display());
+        Err(Error::new(Code::Held, message).hint(hint))
+    };
+    if store.dir.state()?.mode == Mode::Past {
+        let hint = format!("run 'tw -C {} return' first", dir.display());
+        return held("is in the past", hint);
+    }
+    if store.dir.has_journal() {
+        let hint = format!("run 'tw -C {} recover' first", dir.display());
+        return held("has an unfinished swap", hint);
+    }
+    if worktree.git_dir.join("locked").exists() {
+        let hint = format!("run 'git worktree unlock {}' first", dir.display());
+        return held("is locked", hint);
+    }
+    Ok(())
+}
+
+/// The experiment, on disk before the first path goes.
+fn save<'s>(
+    there: &Context<'_>,
+    store: &'s Store<'_>,
+    dir: &Path,
+    opened: &OpenedDir,
+    found: &Survey,
+) -> Result<Made<'s>> {
+    let check = |manifest: &mut Manifest| uncapturable(dir, manifest);
+    let wanted = Wanted {
+        storing: Storing::Durable(format!("close-{}", Tail::random()?.as_str())),
+        forced: found.forced.clone(),
+        before_hashing: Some(&check),
+        ..Wanted::default()
+    };
+    make(there, store, IdKind::Experiment, &wanted, &|_| {
+        let mut about = About {
+            title: format!("closed {}", opened.dir),
+            trigger: "close".to_owned(),
+            ..About::default()
+        };
+        let from = opened.snapshot_id.clone();
+        about.extra.insert("opened_from".to_owned(), from.into());
+        Ok(about)
+    })
+}
+
+/// What came since the survey.
+fn uncapturable(dir: &Path, manifest: &Manifest) -> Result<()> {
+    let refused: Vec<(Vec<u8>, &'static str)> = manifest
+        .entries()
+        .filter(|(_, file)| !matches!(file.kind, Kind::DefaultExclude | Kind::Gitlink))
+        .filter_map(|(at, file)| Some((manifest.path_of(at, file), file.kind.reason()?)))
+        .collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(refusal(dir, &refused))
+}
+
+fn said(
+    there: &Context<'_>,
+    store: &Store<'_>,
+    found: &Survey,
+    opened: &OpenedDir,
+) -> Result<Vec<String>> {
+    let mut said = Vec::new();
+    if !found.forced.is_empty() {
+        let count = found.forced.len();
+        said.push(format!("ignored files were saved, too: {count}"));
+    }
+    if !found.output.is_empty() {
+        let names: Vec<String> = found
+            .output
+            .iter()
+            .take(10)
+            .map(|full| format!("'{}'", path::display(full)))
+            .collect();
+        said.push(format!(
+            "removed without being saved (left out by default): {}",
+            names.join(", ")
+        ));
+    }
+    let Some(head) = there.repo.head()?.oid else {
+        return Ok(said);
+    };
+    let id = SnapshotId::parse(&opened.snapshot_id);
+    let base: Option<Oid> = id
+        .and_then(|id| store.read_id(&id).ok())
+        .and_then(|stored| stored.head);
+    for (oid, title) in there.repo.commits_on_head_alone(head, base)? {
+        said.push(format!(
+            "commit {oid} ({title}) is on no branch: git branch NAME {oid}"
+        ));
+    }
+    Ok(said)
+}
+
+fn left_over(dir: &Path, id: &SnapshotId, left: &[Vec<u8>]) -> Error {
+    let shown: Vec<String> = left
+        .iter()
+        .take(5)
+        .map(|full| format!("'{}'", path::display(full)))
+        .collect();
+    let paths: Vec<String> = left
+        .iter()
+        .map(|full| String::from_utf8_lossy(full).into_owned())
+        .collect();
+    Error::new(
+        Code::WouldOverwrite,
+        format!(
+            "somebody wrote in '{}' meanwhile; these stay: {}",
+            dir.display(),
+            shown.join(", ")
+        ),
+    )
+    .hint(format!("everything else is saved as {id}; close it again"))
+    .detail("paths", paths)
+    .detail("experiment_id", id.to_string())
+}

@@ -1,0 +1,281 @@
+//! A snapshot's files and index, put into an empty worktree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{Durable, Root, Stamp, write_atomic_with_mode};
+use crate::git::index::{Builder, Entry, Flags, Stat};
+use crate::git::objects::{ObjectKind, hash};
+use crate::git::path;
+use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Node};
+use crate::ops::Context;
+use crate::store::Store;
+use crate::store::snapshot::Lists;
+use crate::store::stored::{Stored, part};
+use crate::worktree::apply::{Apply, Expected, Securing};
+use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
+use crate::worktree::scan::DESK;
+
+/// What a file takes on disk beside its bytes, at most.
+const BLOCK: u64 = 4096;
+
+/// Refuses when the file system has not enough room.
+///
+/// # Errors
+/// `NO_SPACE`.
+pub fn check_room(stored: &Stored, dir: &Path) -> Result<()> {
+    let stats = &stored.record.stats;
+    let needed = stats
+        .bytes
+        .saturating_add(stats.files.saturating_mul(BLOCK));
+    let room =
+        rustix::fs::statvfs(dir).context(|| format!("cannot look at '{}'", dir.display()))?;
+    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    if needed <= free {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::NoSpace,
+        format!(
+            "'{}' needs up to {} MiB, and {} MiB are free",
+            stored.id,
+            needed >> 20,
+            free >> 20
+        ),
+    ))
+}
+
+/// Writes the files, then the index. Answers how many files.
+///
+/// # Errors
+/// `CORRUPT_RECORD` when something cannot be read, `WOULD_OVERWRITE` when somebody else writes there.
+pub fn lay_out(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Result<usize> {
+    let lists = store.lists(stored)?;
+    let read = |oid| store.objects.read_tree(oid);
+    let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&read, stored.tree)?.into_iter().collect();
+    let plan = plan(store, stored, &lists, &nodes)?;
+    let root = Root::open(there.repo.worktree_root())?;
+    let copy = |oid, out: &mut dyn std::io::Write| store.objects.copy_blob(oid, out);
+    let tag = format!("open-{}", stored.id.tail());
+    Apply {
+        root: &root,
+        tag: &tag,
+        copy_blob: &copy,
+        expected: &|_| Expected::Absent,
+        securing: &mut NoOneElse,
+        protected: &[],
+        progress: there.progress,
+    }
+    .run(&plan)?;
+    write_index(there, store, stored, &lists, &nodes)?;
+    Ok(plan.entries.len())
+}
+
+/// The directory was empty: nothing can be in the way but what somebody puts there now.
+struct NoOneElse;
+
+impl Securing for NoOneElse {
+    fn secure(
+        &mut self,
+        full: &[u8],
+        _dir: BorrowedFd<'_>,
+        _temp: &[u8],
+        _stamp: &Stamp,
+    ) -> Result<()> {
+        Err(Error::new(
+            Code::WouldOverwrite,
+            format!("somebody else wrote '{}'", path::display(full)),
+        ))
+    }
+}
+
+fn plan(
+    store: &Store<'_>,
+    stored: &Stored,
+    lists: &Lists,
+    nodes: &BTreeMap<Vec<u8>, Node>,
+) -> Result<Plan> {
+    let extras = extras(store, stored, lists)?;
+    let mut dirs: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut plan = Plan::default();
+    for (full, node) in nodes {
+        if extras.absent.contains(full) || is_desk(full) {
+            continue;
+        }
+        if node.mode == GITLINK_MODE {
+            // git makes an empty directory for a submodule.
+            dirs.insert(full.clone());
+            continue;
+        }
+        let perm = match node.mode {
+            LINK_MODE => 0,
+            mode => extras.permissions(full, mode),
+        };
+        let after = Some(Side { node: *node, perm });
+        plan.entries.push(PlanEntry {
+            path: full.clone(),
+            before: None,
+            after,
+        });
+    }
+    let empty = extras.empty_dirs.iter().filter(|dir| !is_desk(dir));
+    dirs.extend(empty.cloned());
+    let leaves: Vec<Vec<u8>> = plan
+        .entries
+        .iter()
+        .map(|entry| entry.path.clone())
+        .collect();
+    for full in leaves.iter().chain(&dirs.clone()) {
+        let mut above = path::split(full).0;
+        while !above.is_empty() && dirs.insert(above.to_vec()) {
+            above = path::split(above).0;
+        }
+    }
+    plan.dirs = dirs
+        .into_iter()
+        .map(|full| DirChange {
+            after: Some(extras.permissions(&full, DIR_MODE)),
+            before: None,
+            path: full,
+        })
+        .collect();
+    Ok(plan)
+}
+
+fn is_desk(full: &[u8]) -> bool {
+    path::is_within(full, DESK) && full != b".timewarp/config.toml"
+}
+
+/// What the tree cannot say. Of a foreign snapshot only the plain permission bits count.
+fn extras(store: &Store<'_>, stored: &Stored, lists: &Lists) -> Result<Extras> {
+    let mask = if store.is_foreign(stored)? {
+        0o777
+    } else {
+        0o7777
+    };
+    let usual = |mode| stored.record.default_permissions(mode);
+    let modes = lists.modes.iter();
+    let empty_dirs = lists.empty_dirs.iter().filter(|dir| path::is_safe(dir));
+    Ok(Extras {
+        modes: modes
+            .map(|(full, mode)| (full.clone(), mode & mask))
+            .collect(),
+        defaults: [
+            usual(0o100_644)? & mask,
+            usual(0o100_755)? & mask,
+            usual(DIR_MODE)? & mask,
+        ],
+        empty_dirs: empty_dirs.cloned().collect(),
+        absent: lists.absent.iter().cloned().collect(),
+    })
+}
+
+/// The snapshot's index, with stat data of the files just written.
+fn write_index(
+    there: &Context<'_>,
+    store: &Store<'_>,
+    stored: &Stored,
+    lists: &Lists,
+    nodes: &BTreeMap<Vec<u8>, Node>,
+) -> Result<()> {
+    let side = store.index_side(stored)?;
+    let read = |oid| store.objects.read_tree(oid);
+    let marked = |list: &[Vec<u8>]| list.iter().cloned().collect::<BTreeSet<_>>();
+    let (conflicts, skipped) = (marked(&lists.conflicts), marked(&lists.skip_worktree));
+    let (assumed, converted) = (marked(&lists.assume_unchanged), marked(&lists.converted));
+    let flags = |full: &[u8]| {
+        let mut flags = Flags::empty();
+        if skipped.contains(full) {
+            flags = flags | Flags::SKIP_WORKTREE;
+        }
+        if assumed.contains(full) {
+            flags = flags | Flags::ASSUME_VALID;
+        }
+        flags
+    };
+    let mut builder = Builder::new();
+    for (full, node) in tree::flatten(&read, side.tree)? {
+        if conflicts.contains(&full) {
+            continue;
+        }
+        let mut entry = Entry::new(node.mode, node.oid);
+        entry.flags = flags(&full);
+        let same = nodes.get(&full) == Some(&node) && node.mode != GITLINK_MODE;
+        if same || converted.contains(&full) {
+            entry.stat = stat(there, &full);
+        }
+        builder.push(&full, entry)?;
+    }
+    for (full, mode) in intents(stored, lists)? {
+        let mut entry = Entry::new(mode, hash(ObjectKind::Blob, b"")?);
+        entry.flags = flags(&full) | Flags::INTENT_TO_ADD;
+        builder.push(&full, entry)?;
+    }
+    let unmerged = store.state_blob(side.state, part::UNMERGED)?;
+    for (full, entry) in stages(stored, &unmerged.unwrap_or_default())? {
+        builder.push(&full, entry)?;
+    }
+    builder.set_resolve_undo(store.state_blob(side.state, part::RESOLVE_UNDO)?);
+    let bytes = builder.finish().write_bytes();
+    write_atomic_with_mode(&there.repo.index_path(), &bytes, Durable::No, 0o644)
+}
+
+/// What git would remember of a file; nothing, which makes git look at it, when it is not there.
+fn stat(there: &Context<'_>, full: &[u8]) -> Stat {
+    let file = there.repo.worktree_root().join(OsStr::from_bytes(full));
+    match file.symlink_metadata() {
+        Ok(meta) if !meta.is_dir() => Stat::from(&meta),
+        _ => Stat::default(),
+    }
+}
+
+/// `git add -N` paths with their modes.
+fn intents(stored: &Stored, lists: &Lists) -> Result<Vec<(Vec<u8>, u32)>> {
+    let modes = &stored.record.index.intent_to_add_modes;
+    let one = |full: &Vec<u8>| {
+        let name = crate::store::state::stored_path(full);
+        let mode = match modes.get(&name) {
+            None => 0o100_644,
+            Some(text) => match u32::from_str_radix(text, 8) {
+                Ok(mode @ (0o100_644 | 0o100_755 | LINK_MODE | GITLINK_MODE)) => mode,
+                _ => return Err(damaged(stored)),
+            },
+        };
+        Ok((full.clone(), mode))
+    };
+    lists.intent_to_add.iter().map(one).collect()
+}
+
+/// Unmerged entries, from the form of `git ls-files -u -z`.
+fn stages(stored: &Stored, bytes: &[u8]) -> Result<Vec<(Vec<u8>, Entry)>> {
+    let parse = |line: &[u8]| {
+        let tab = line.iter().position(|byte| *byte == b'\t')?;
+        let words = std::str::from_utf8(line.get(..tab)?).ok()?;
+        let mut words = words.split(' ');
+        let mode = u32::from_str_radix(words.next()?, 8).ok()?;
+        let oid = Oid::from_str(words.next()?).ok()?;
+        let stage: u8 = words.next()?.parse().ok()?;
+        let full = line.get(tab + 1..)?;
+        let mut entry = Entry::new(mode, oid);
+        entry.stage = stage;
+        ((1..=3).contains(&stage) && path::is_safe(full)).then(|| (full.to_vec(), entry))
+    };
+    bytes
+        .split(|byte| *byte == 0)
+        .filter(|line| !line.is_empty())
+        .map(|line| parse(line).ok_or_else(|| damaged(stored)))
+        .collect()
+}
+
+fn damaged(stored: &Stored) -> Error {
+    Error::new(
+        Code::CorruptRecord,
+        format!("'{}' is damaged: its index is not well formed", stored.id),
+    )
+    .hint("run 'tw doctor'")
+}

@@ -1,0 +1,215 @@
+//! Taking an open directory away: exactly what is known, path by path, no-follow.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::survey::names;
+use crate::error::{Result, ResultExt};
+use crate::git::fs::{Root, stamp_at, stamp_of};
+use crate::git::path;
+use crate::ops::Context;
+use crate::worktree::apply::{content_oid, set_permissions};
+use crate::worktree::manifest::{FileRec, Kind, Manifest, RACY};
+
+/// Removes the captured files that are still what was captured, and the output named. Answers what is left: changed since,
+/// or made since.
+///
+/// # Errors
+/// When the system refuses a removal.
+pub fn contents(root: &Root, manifest: &Manifest, output: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+    for (dir, file) in manifest.entries() {
+        if matches!(file.kind, Kind::File | Kind::Symlink) {
+            let full = manifest.path_of(dir, file);
+            captured(root, &full, file)
+                .context(|| format!("cannot remove '{}'", path::display(&full)))?;
+        }
+    }
+    for full in output {
+        whole(root, full).context(|| format!("cannot remove '{}'", path::display(full)))?;
+    }
+    empty_dirs(root, b"")?;
+    let mut left = Vec::new();
+    leaves(root, b"", &mut left)?;
+    left.retain(|full| full != b".git");
+    Ok(left)
+}
+
+/// Removes one file when it is what was captured.
+fn captured(root: &Root, full: &[u8], file: &FileRec) -> Result<()> {
+    let (dir, name) = path::split(full);
+    let fd = match root.open_dir(dir) {
+        Ok(fd) => fd,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        Err(errno) => return Err(errno.into()),
+    };
+    let Some(stamp) = stamp_at(fd.as_fd(), name)? else {
+        return Ok(());
+    };
+    let untouched = stamp == file.stamp && file.flags & RACY == 0;
+    let same = untouched
+        || (stamp.mode == file.stamp.mode
+            && content_oid(fd.as_fd(), name, &stamp)? == Some(file.oid));
+    if same {
+        unlink(root, dir, fd.as_fd(), name, AtFlags::empty())?;
+    }
+    Ok(())
+}
+
+/// Unlinks; a directory that is read-only to its owner is made writable for it: it goes, too.
+fn unlink(
+    root: &Root,
+    dir: &[u8],
+    fd: BorrowedFd<'_>,
+    name: &[u8],
+    flags: AtFlags,
+) -> rustix::io::Result<()> {
+    let attempt = || rustix::fs::unlinkat(fd, OsStr::from_bytes(name), flags);
+    match attempt() {
+        Err(Errno::ACCESS) => {
+            let perm = stamp_of(fd)?.permissions() | 0o700;
+            set_permissions(root, dir, perm).map_err(|_| Errno::ACCESS)?;
+            attempt()
+        }
+        other => other,
+    }
+}
+
+/// Removes a file, or a directory with all that is in it. A symlink goes itself; a repository inside stays.
+fn whole(root: &Root, full: &[u8]) -> Result<()> {
+    let mut pending = vec![(full.to_vec(), false)];
+    while let Some((at, emptied)) = pending.pop() {
+        let (dir, name) = path::split(&at);
+        let fd = root.open_dir(dir)?;
+        let Some(stamp) = stamp_at(fd.as_fd(), name)? else {
+            continue;
+        };
+        if !stamp.is_dir() {
+            unlink(root, dir, fd.as_fd(), name, AtFlags::empty())?;
+        } else if emptied {
+            match unlink(root, dir, fd.as_fd(), name, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        } else {
+            let names = names(root, &at)?;
+            if names.iter().any(|name| name == b".git") {
+                continue;
+            }
+            pending.push((at.clone(), true));
+            pending.extend(names.iter().map(|name| (path::join(&at, name), false)));
+        }
+    }
+    Ok(())
+}
+
+/// Removes directories that hold nothing but such directories. The top stays.
+fn empty_dirs(root: &Root, top: &[u8]) -> Result<()> {
+    let mut dirs = Vec::new();
+    let mut pending = vec![top.to_vec()];
+    while let Some(dir) = pending.pop() {
+        let fd = root.open_dir(&dir)?;
+        for name in names(root, &dir)? {
+            if stamp_at(fd.as_fd(), &name)?.is_some_and(|stamp| stamp.is_dir()) {
+                let full = path::join(&dir, &name);
+                dirs.push(full.clone());
+                pending.push(full);
+            }
+        }
+    }
+    // Parents come before what is in them.
+    for full in dirs.iter().rev() {
+        let (dir, name) = path::split(full);
+        let fd = root.open_dir(dir)?;
+        match unlink(root, dir, fd.as_fd(), name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => {}
+            Err(errno) => {
+                return Err(errno).context(|| format!("cannot remove '{}'", path::display(full)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn leaves(root: &Root, top: &[u8], found: &mut Vec<Vec<u8>>) -> Result<()> {
+    let mut pending = vec![top.to_vec()];
+    while let Some(dir) = pending.pop() {
+        let fd = root.open_dir(&dir)?;
+        for name in names(root, &dir)? {
+            let full = path::join(&dir, &name);
+            match stamp_at(fd.as_fd(), &name)? {
+                Some(stamp) if stamp.is_dir() => pending.push(full),
+                Some(_) => found.push(full),
+                None => {}
+            }
+        }
+    }
+    found.sort();
+    Ok(())
+}
+
+/// Removes an emptied directory, what made it a worktree, and the directories that were made to lead to it, while empty.
+///
+/// # Errors
+/// When something was put into it meanwhile: then it stays a worktree.
+pub fn worktree(dir: &Path, git_dir: &Path, parents: &[String]) -> Result<()> {
+    let what = || format!("cannot remove '{}'", dir.display());
+    let link = dir.join(".git");
+    let text = std::fs::read(&link).context(what)?;
+    std::fs::remove_file(&link).context(what)?;
+    if let Err(error) = std::fs::remove_dir(dir) {
+        crate::git::fs::write_atomic_with_mode(&link, &text, crate::git::fs::Durable::No, 0o644)?;
+        return Err(error).context(what);
+    }
+    metadata(git_dir)?;
+    for parent in parents.iter().rev() {
+        if std::fs::remove_dir(parent).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a linked worktree's git directory, and `worktrees` when it was the last, as git does.
+fn metadata(git_dir: &Path) -> Result<()> {
+    std::fs::remove_dir_all(git_dir)
+        .context(|| format!("cannot remove '{}'", git_dir.display()))?;
+    if let Some(worktrees) = git_dir.parent() {
+        // Fails while there are others, which is right.
+        let _ = std::fs::remove_dir(worktrees);
+    }
+    Ok(())
+}
+
+/// The git directory that a worktree's `.git` file names, when it is one of this repository's linked worktrees.
+pub fn linked_git_dir(ctx: &Context<'_>, dir: &Path) -> Option<PathBuf> {
+    let link = dir.join(".git");
+    if !link.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    let bytes = crate::git::fs::read_optional(&link).ok()??;
+    let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+    let git_dir = dir.join(OsStr::from_bytes(target)).canonicalize().ok()?;
+    let worktrees = ctx.repo.common_dir().join("worktrees");
+    (git_dir.parent() == Some(&worktrees)).then_some(git_dir)
+}
+
+/// Takes back an `open` that failed: the directory was empty before, and all in it is ours. What cannot be removed stays; the
+/// error that brought us here is the one to tell.
+pub fn failed_open(ctx: &Context<'_>, dir: &Path) {
+    let Some(git_dir) = linked_git_dir(ctx, dir) else {
+        return;
+    };
+    if let Ok(root) = Root::open(dir)
+        && let Ok(names) = names(&root, b"")
+    {
+        for name in names.iter().filter(|name| *name != b".git") {
+            let _ = whole(&root, name);
+        }
+    }
+    let _ = worktree(dir, &git_dir, &[]);
+}

@@ -1,0 +1,222 @@
+//! Everything in an open directory, and what becomes of it when the directory is closed.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+
+use rustix::fs::Dir;
+use rustix::io::Errno;
+
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::{Root, Stamp, stamp_at};
+use crate::git::path;
+use crate::ops::Context;
+use crate::ops::capture::{Storing, Wanted, capture};
+use crate::store::Store;
+use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs};
+use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::scan::DESK;
+
+/// What a look found.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Ignored files that are captured all the same.
+    pub forced: BTreeSet<Vec<u8>>,
+    /// Build output and the like, left out by the default globs: goes without being captured.
+    pub output: Vec<Vec<u8>>,
+    /// What cannot be captured, and why.
+    pub refused: Vec<(Vec<u8>, &'static str)>,
+    /// The bytes of what is forced.
+    forced_bytes: u64,
+}
+
+/// Looks at everything. Stores nothing.
+///
+/// # Errors
+/// When a directory cannot be read.
+pub fn survey(there: &Context<'_>, store: &Store<'_>) -> Result<Survey> {
+    let wanted = Wanted {
+        storing: Storing::No,
+        ..Wanted::default()
+    };
+    let seen = capture(there, store, &wanted)?;
+    let globs = Globs::new(&GlobSettings {
+        use_defaults: there.settings.default_excludes,
+        ignore_case: there.repo.ignore_case()?,
+        ..GlobSettings::default()
+    })?;
+    let root = Root::open(there.repo.worktree_root())?;
+    let mut walk = Walk {
+        root: &root,
+        manifest: &seen.manifest,
+        globs: &globs,
+        found: Survey::default(),
+    };
+    walk.run()?;
+    let mut found = walk.found;
+    if found.forced_bytes > there.settings.experiment_limit {
+        let forced = std::mem::take(&mut found.forced);
+        let reason = "ignored, and larger than the experiment limit together";
+        found
+            .refused
+            .extend(forced.into_iter().map(|full| (full, reason)));
+    }
+    Ok(found)
+}
+
+/// Names in a directory, sorted.
+pub fn names(root: &Root, dir: &[u8]) -> Result<Vec<Vec<u8>>> {
+    let what = || format!("cannot read '{}'", path::display(dir));
+    let fd = root.open_dir_for_reading(dir).context(what)?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(&fd).context(what)? {
+        let entry = entry.context(what)?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(name.to_vec());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+struct Walk<'a> {
+    root: &'a Root,
+    manifest: &'a Manifest,
+    globs: &'a Globs,
+    found: Survey,
+}
+
+/// What follows from a directory for what is in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    /// Each name is judged.
+    Judged,
+    /// The default globs left the directory out.
+    Output,
+}
+
+impl Walk<'_> {
+    fn run(&mut self) -> Result<()> {
+        let mut pending: Vec<(Vec<u8>, Inside)> = vec![(Vec::new(), Inside::Judged)];
+        while let Some((dir, inside)) = pending.pop() {
+            let names = names(self.root, &dir)?;
+            let is_repository = names.iter().any(|name| name == b".git");
+            if is_repository && !dir.is_empty() {
+                self.refuse(&dir, "nested-repository");
+                continue;
+            }
+            let fd = self.root.open_dir(&dir)?;
+            for name in names {
+                let full = path::join(&dir, &name);
+                if full == b".git" {
+                    continue;
+                }
+                if let Some(stamp) = stamp_at(fd.as_fd(), &name)?
+                    && let Some(inside) = self.judge(&full, &stamp, inside)
+                {
+                    pending.push((full, inside));
+                }
+            }
+        }
+        self.found.output.sort();
+        self.found.refused.sort();
+        Ok(())
+    }
+
+    /// Puts a name where it belongs. Answers how to go on when it is a directory to walk.
+    fn judge(&mut self, full: &[u8], stamp: &Stamp, inside: Inside) -> Option<Inside> {
+        if inside == Inside::Output {
+            return stamp.is_dir().then_some(inside);
+        }
+        if let Some(file) = self.manifest.file(full) {
+            return self.known(full, stamp, file.kind);
+        }
+        if full == DESK && self.manifest.find_dir(full).is_none() {
+            if !self.is_empty(full) {
+                self.refuse(full, "tw's own directory, never captured");
+            }
+            return None;
+        }
+        if self.manifest.find_dir(full).is_some() && stamp.is_dir() {
+            return Some(Inside::Judged);
+        }
+        // Left out by git's own rules.
+        if self.globs.verdict(full, stamp.is_dir(), false) == GlobVerdict::Default {
+            self.found.output.push(full.to_vec());
+            return stamp.is_dir().then_some(Inside::Output);
+        }
+        if stamp.is_dir() {
+            return Some(Inside::Judged);
+        }
+        self.force(full, stamp);
+        None
+    }
+
+    fn known(&mut self, full: &[u8], stamp: &Stamp, kind: Kind) -> Option<Inside> {
+        match kind {
+            Kind::File | Kind::Symlink => {}
+            // Not in the snapshot by their own bytes otherwise.
+            Kind::FilteredClean | Kind::IgnoreFile => self.force(full, stamp),
+            Kind::DefaultExclude => {
+                self.found.output.push(full.to_vec());
+                return stamp.is_dir().then_some(Inside::Output);
+            }
+            Kind::Gitlink if self.is_empty(full) => {}
+            kind => self.refuse(full, kind.reason().unwrap_or("changed meanwhile")),
+        }
+        None
+    }
+
+    fn is_empty(&self, dir: &[u8]) -> bool {
+        names(self.root, dir).is_ok_and(|names| names.is_empty())
+    }
+
+    fn force(&mut self, full: &[u8], stamp: &Stamp) {
+        let captured = stamp.is_file() || stamp.is_symlink();
+        let readable = || match self.root.open_file(full) {
+            Ok(_) | Err(Errno::LOOP) => true,
+            Err(_) => stamp.is_symlink(),
+        };
+        if path::is_within(full, DESK) {
+            self.refuse(full, "tw's own directory, never captured");
+        } else if !captured || !path::is_safe(full) {
+            self.refuse(full, "cannot be captured");
+        } else if !readable() {
+            self.refuse(full, "unreadable");
+        } else {
+            self.found.forced_bytes += stamp.size;
+            self.found.forced.insert(full.to_vec());
+        }
+    }
+
+    fn refuse(&mut self, full: &[u8], why: &'static str) {
+        self.found.refused.push((full.to_vec(), why));
+    }
+}
+
+/// The refusal, with the paths.
+pub fn refusal(dir: &std::path::Path, refused: &[(Vec<u8>, &'static str)]) -> Error {
+    let shown: Vec<String> = refused
+        .iter()
+        .take(5)
+        .map(|(full, why)| format!("'{}' ({why})", path::display(full)))
+        .collect();
+    let more = match refused.len().saturating_sub(shown.len()) {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    let paths: Vec<String> = refused
+        .iter()
+        .map(|(full, _)| String::from_utf8_lossy(full).into_owned())
+        .collect();
+    Error::new(
+        Code::WouldOverwrite,
+        format!(
+            "'{}' holds what cannot be captured: {}{more}",
+            dir.display(),
+            shown.join(", ")
+        ),
+    )
+    .hint("move these elsewhere and close it again; nothing was removed")
+    .detail("paths", paths)
+}
