@@ -1,9 +1,284 @@
-//! Stub of the engine.
+//! A check-up: what is broken or at risk, and the command that mends it. Only looks.
 
-#![allow(missing_docs, clippy::wildcard_imports)]
+mod kept;
 
-use super::*;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
-pub fn doctor(_: &Context) -> Result<outcome::Checkup> {
-    missing()
+use super::Context;
+use super::init::{check_desk, is_desk_excluded};
+use super::outcome::{Check, CheckStatus, Checkup};
+use super::refspecs;
+use super::status::is_alive;
+use super::worktrees::{self, LOGS, Worktree};
+use crate::error::{Error, Result};
+use crate::git::command::Git;
+use crate::store::Store;
+use crate::store::lock::Owner;
+
+/// How many names a message carries.
+const SHOWN: usize = 5;
+
+/// Looks at everything.
+///
+/// # Errors
+/// When the repository itself cannot be read. What a check finds is in its result.
+pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
+    let store = Store::open(&ctx.repo)?;
+    let worktrees = worktrees::all(&ctx.repo)?;
+    let mut checks = vec![
+        git(ctx),
+        config(ctx),
+        states(&worktrees),
+        interrupted(&worktrees),
+        locks(&worktrees),
+    ];
+    checks.extend(kept::snapshots(ctx, &store));
+    checks.push(tell("undo-log", undo_log(&store, &worktrees)));
+    checks.push(tell("labels", kept::labels(&store)));
+    checks.push(tell("records", kept::records(ctx, &store)));
+    checks.push(tell("refspecs", refspecs(ctx)));
+    checks.push(tell("open-directories", open_directories(&worktrees)));
+    checks.push(tell("desk", desk(ctx, &store)));
+    checks.push(tell("permissions", Ok(permissions(&store, &worktrees))));
+    Ok(Checkup { checks })
+}
+
+/// What a check came to: status, message, fix.
+type Finding = (CheckStatus, String, Option<String>);
+
+fn ok(message: impl Into<String>) -> Finding {
+    (CheckStatus::Ok, message.into(), None)
+}
+
+fn warning(message: impl Into<String>, fix: impl Into<String>) -> Finding {
+    (CheckStatus::Warning, message.into(), Some(fix.into()))
+}
+
+fn broken(message: impl Into<String>, fix: Option<String>) -> Finding {
+    (CheckStatus::Error, message.into(), fix)
+}
+
+fn tell(name: &'static str, found: Result<Finding>) -> Check {
+    let (status, message, fix) = match found {
+        Ok(found) => found,
+        Err(error) => broken(error.message(), error.hints().first().cloned()),
+    };
+    Check {
+        name,
+        status,
+        message,
+        fix,
+    }
+}
+
+/// `'a', 'b' and 3 more`.
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names
+        .iter()
+        .take(SHOWN)
+        .map(|name| format!("'{name}'"))
+        .collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn git(ctx: &Context<'_>) -> Check {
+    let version = Git::new(&ctx.repo).arg("--version").run();
+    tell(
+        "git",
+        match version {
+            Ok(text) => Ok(ok(String::from_utf8_lossy(&text).trim().to_owned())),
+            Err(error) => Ok((
+                CheckStatus::Warning,
+                format!("{}; a few commands need it", error.message()),
+                Some("install git".to_owned()),
+            )),
+        },
+    )
+}
+
+fn config(ctx: &Context<'_>) -> Check {
+    let warnings = &ctx.settings.warnings;
+    tell(
+        "config",
+        Ok(match warnings.first() {
+            None => ok("every setting counts where it stands"),
+            Some(_) => warning(warnings.join("; "), "edit .timewarp/config.toml"),
+        }),
+    )
+}
+
+fn states(worktrees: &[Worktree]) -> Check {
+    let mut unreadable: Vec<(&Worktree, Error)> = Vec::new();
+    for worktree in worktrees {
+        if let Err(error) = worktree.dir.state() {
+            unreadable.push((worktree, error));
+        }
+    }
+    tell(
+        "state",
+        Ok(match unreadable.first() {
+            None => ok(format!("readable in every worktree ({})", worktrees.len())),
+            Some((worktree, error)) => broken(
+                format!(
+                    "worktree '{}': {}; nothing can be forgotten until it is mended",
+                    worktree.name,
+                    error.message()
+                ),
+                error.hints().first().cloned(),
+            ),
+        }),
+    )
+}
+
+fn interrupted(worktrees: &[Worktree]) -> Check {
+    let mut dead = Vec::new();
+    for worktree in worktrees {
+        match worktree.dir.journal() {
+            Ok(Some(journal)) if !is_alive(&journal) => dead.push(worktree.name.clone()),
+            Ok(_) => {}
+            Err(error) => return tell("interrupted", Err(error)),
+        }
+    }
+    tell(
+        "interrupted",
+        Ok(if dead.is_empty() {
+            ok("no swap was interrupted")
+        } else {
+            let message = format!("a swap did not end in worktree {}", listed(&dead));
+            broken(message, Some("tw recover".to_owned()))
+        }),
+    )
+}
+
+/// Locks that a dead process of ours left: git would wait for them for ever.
+fn locks(worktrees: &[Worktree]) -> Check {
+    let mut dead = Vec::new();
+    for worktree in worktrees {
+        for name in ["index.lock", "HEAD.lock"] {
+            let path = worktree.git_dir.join(name);
+            let owner = std::fs::read(&path)
+                .ok()
+                .and_then(|bytes| Owner::parse(&bytes));
+            if owner.is_some_and(|owner| !owner.is_alive()) {
+                dead.push(path.display().to_string());
+            }
+        }
+    }
+    tell(
+        "locks",
+        Ok(if dead.is_empty() {
+            ok("no lock was left behind")
+        } else {
+            warning(
+                format!("a tw that died left {}", listed(&dead)),
+                "tw recover",
+            )
+        }),
+    )
+}
+
+fn undo_log(store: &Store<'_>, worktrees: &[Worktree]) -> Result<Finding> {
+    let mut ids = std::collections::HashSet::new();
+    for kind in crate::store::id::IdKind::ALL {
+        ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
+    }
+    let (mut count, mut lost) = (0, Vec::new());
+    for worktree in worktrees {
+        for log in LOGS {
+            for level in worktrees::levels(&worktree.dir, log)? {
+                count += 1;
+                if !ids.contains(&level.journal.backup_id) {
+                    lost.push(level.journal.backup_id);
+                }
+            }
+        }
+    }
+    Ok(if lost.is_empty() {
+        ok(format!("{count} steps, each with its backup"))
+    } else {
+        warning(
+            format!("steps whose backups are gone: {}", listed(&lost)),
+            "tw recover --dropped",
+        )
+    })
+}
+
+fn refspecs(ctx: &Context<'_>) -> Result<Finding> {
+    let risks = refspecs::risks(ctx)?;
+    let Some(first) = risks.first() else {
+        return Ok(ok("no remote takes in or gives out what tw keeps"));
+    };
+    let messages: Vec<&str> = risks.iter().map(|risk| risk.message.as_str()).collect();
+    let fixes: Vec<&str> = risks.iter().map(|risk| risk.fix.as_str()).collect();
+    let fix = if risks.len() == 1 {
+        first.fix.clone()
+    } else {
+        fixes.join("; ")
+    };
+    Ok(warning(messages.join("; "), fix))
+}
+
+fn open_directories(worktrees: &[Worktree]) -> Result<Finding> {
+    let (mut open, mut gone) = (0, Vec::new());
+    for worktree in worktrees {
+        if let Some(opened) = worktrees::opened(&worktree.dir)? {
+            open += 1;
+            if !Path::new(&opened.dir).exists() {
+                gone.push(opened.dir);
+            }
+        }
+    }
+    Ok(if gone.is_empty() {
+        ok(format!("{open} open"))
+    } else {
+        warning(
+            format!("removed by hand: {}", listed(&gone)),
+            "git worktree prune",
+        )
+    })
+}
+
+fn desk(ctx: &Context<'_>, store: &Store<'_>) -> Result<Finding> {
+    check_desk(ctx, store)?;
+    let there = ctx.repo.worktree_root().join(".timewarp").is_dir();
+    Ok(if there && !is_desk_excluded(ctx.repo.common_dir())? {
+        warning(
+            ".timewarp/ is there and git's info/exclude does not leave it out",
+            "tw init",
+        )
+    } else {
+        ok(if there {
+            ".timewarp/ is there and left out by git"
+        } else {
+            "no .timewarp/ here; none is needed"
+        })
+    })
+}
+
+/// State, logs and journals are for their owner alone.
+fn permissions(store: &Store<'_>, worktrees: &[Worktree]) -> Finding {
+    let mut open = Vec::new();
+    let dirs = worktrees
+        .iter()
+        .map(|worktree| worktree.dir.path().to_owned());
+    for dir in dirs.chain([store.common("")]) {
+        if let Ok(meta) = dir.symlink_metadata()
+            && meta.mode() & 0o077 != 0
+        {
+            open.push(dir.display().to_string().trim_end_matches('/').to_owned());
+        }
+    }
+    open.sort();
+    open.dedup();
+    match open.first() {
+        None => ok("state and logs are private"),
+        Some(first) => warning(
+            format!("others can look into {}", listed(&open)),
+            format!("chmod go-rwx '{first}'"),
+        ),
+    }
 }

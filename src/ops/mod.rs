@@ -4,6 +4,7 @@ pub mod address;
 pub mod capture;
 pub mod config;
 pub mod diff;
+pub mod doctor;
 pub mod fingerprint;
 pub mod gitview;
 pub mod holders;
@@ -20,6 +21,7 @@ pub mod purge;
 pub mod record;
 pub mod recover;
 pub mod recover_dropped;
+pub mod refspecs;
 pub mod request;
 pub mod restore;
 pub mod return_;
@@ -133,9 +135,5 @@ impl<'a> Context<'a> {
     }
 }
 
-pub mod doctor;
 #[cfg(test)]
 mod tests;
-fn missing<T>() -> Result<T> {
-    Err(Error::new(Code::Io, "engine missing"))
-}

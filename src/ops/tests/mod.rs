@@ -5,6 +5,7 @@ mod lab;
 use lab::Lab;
 
 mod diff;
+mod doctor;
 mod open;
 mod purge;
 mod retention;

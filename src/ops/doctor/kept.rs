@@ -1,0 +1,114 @@
+//! What is kept in refs: snapshots and their objects, labels, records.
+
+use std::collections::HashSet;
+
+use super::{Finding, broken, listed, ok, tell, warning};
+use crate::error::{Code, Result};
+use crate::git::Oid;
+use crate::ops::Context;
+use crate::ops::outcome::Check;
+use crate::ops::recover_dropped::Whole;
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::names;
+
+/// Whether every record can be read, and whether everything it holds is there.
+pub fn snapshots(ctx: &Context<'_>, store: &Store<'_>) -> Vec<Check> {
+    let refs = match all(store) {
+        Ok(refs) => refs,
+        Err(error) => return vec![tell("snapshots", Err(error))],
+    };
+    ctx.progress.begin("checking", Some(refs.len() as u64));
+    let (mut damaged, mut newer, mut torn) = (Vec::new(), Vec::new(), Vec::new());
+    let mut whole = Whole::new(store);
+    for (id, commit) in &refs {
+        match store.read(id, *commit) {
+            Ok(_) if whole.commit(*commit) => {}
+            Ok(_) => torn.push(id.to_string()),
+            Err(error) if error.code() == Code::NewerRecord => newer.push(id.to_string()),
+            Err(_) => damaged.push(id.to_string()),
+        }
+        ctx.progress.advance(1);
+    }
+    ctx.progress.end();
+    let readable = if !damaged.is_empty() {
+        let fix = format!("tw drop {}", damaged[0]);
+        broken(format!("not readable: {}", listed(&damaged)), Some(fix))
+    } else if !newer.is_empty() {
+        warning(format!("of a newer tw: {}", listed(&newer)), "upgrade tw")
+    } else {
+        ok(format!("{} snapshots, backups and experiments", refs.len()))
+    };
+    // In a partial clone git itself leaves objects with the remote.
+    let partial = matches!(ctx.repo.config("extensions.partialClone"), Ok(Some(_)));
+    let objects = if torn.is_empty() {
+        ok("every object of theirs is there")
+    } else if partial {
+        warning(
+            format!("objects are not here (partial clone): {}", listed(&torn)),
+            "git fetch --refetch",
+        )
+    } else {
+        let message = format!("objects are missing: {}; git gc may fail", listed(&torn));
+        broken(message, Some(format!("tw drop {}", torn[0])))
+    };
+    vec![
+        tell("snapshots", Ok(readable)),
+        tell("objects", Ok(objects)),
+    ]
+}
+
+fn all(store: &Store<'_>) -> Result<Vec<(SnapshotId, Oid)>> {
+    let mut found = Vec::new();
+    for kind in IdKind::ALL {
+        let refs = store.refs.list(names::prefix(kind))?.into_iter();
+        found.extend(refs.filter_map(|(name, oid)| Some((names::parse_snapshot_ref(&name)?, oid))));
+    }
+    Ok(found)
+}
+
+/// Whether every label names something that is listed.
+pub fn labels(store: &Store<'_>) -> Result<Finding> {
+    let commits: HashSet<Oid> = all(store)?.into_iter().map(|(_, oid)| oid).collect();
+    let mut labels = store.refs.list(names::LABELS)?;
+    let total = labels.len();
+    labels.retain(|(_, oid)| !commits.contains(oid));
+    let lost: Vec<String> = labels
+        .iter()
+        .map(|(name, _)| names::label_of(name).to_owned())
+        .collect();
+    Ok(match lost.first() {
+        None => ok(format!("{total} labels")),
+        Some(first) => warning(
+            format!("labels of snapshots that are not listed: {}", listed(&lost)),
+            format!("tw label --remove {first}"),
+        ),
+    })
+}
+
+/// Whether every record has its face and its memory at one commit, and can be read.
+pub fn records(ctx: &Context<'_>, store: &Store<'_>) -> Result<Finding> {
+    let (mut total, mut apart, mut unreadable) = (0, Vec::new(), Vec::new());
+    for (record, tips) in crate::ops::holders::record_tips(store)? {
+        total += 1;
+        let face = record.note_ref().map(|name| store.refs.read(&name));
+        let face = face.transpose()?.flatten();
+        if face != store.refs.read(&record.record_ref())? {
+            apart.push(record.to_string());
+        }
+        if tips.iter().any(|tip| ctx.repo.notes_in(*tip).is_err()) {
+            unreadable.push(record.to_string());
+        }
+    }
+    Ok(if !unreadable.is_empty() {
+        broken(format!("not readable: {}", listed(&unreadable)), None)
+    } else if !apart.is_empty() {
+        let message = format!(
+            "notes ref and memory differ: {}; the next command that looks at it puts that right",
+            listed(&apart)
+        );
+        warning(message, "tw issue list")
+    } else {
+        ok(format!("{total} issues, chats and sessions"))
+    })
+}

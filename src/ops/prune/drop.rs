@@ -1,0 +1,175 @@
+//! `drop`: forgetting what is named, unless something holds it.
+
+use std::path::PathBuf;
+
+use super::{Candidate, Plan, answer, forgotten, levels_text, lock, remove_levels};
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::address;
+use crate::ops::holders::{Grip, Holder, Holders, Reach};
+use crate::ops::log;
+use crate::ops::outcome::Pruned;
+use crate::ops::request::{Drop, DryRun};
+use crate::ops::worktrees::{self, LOGS};
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::names;
+
+/// Forgets what is named.
+///
+/// # Errors
+/// `HELD`, naming the holders, unless forced; what a state or journal needs is held in any case. As [`address::resolve`].
+pub fn drop(ctx: &Context<'_>, request: &Drop) -> Result<Pruned> {
+    let store = Store::open(&ctx.repo)?;
+    if request.dry_run == DryRun::Yes {
+        return drop_locked(ctx, &store, request);
+    }
+    let mut notices = crate::ops::recover::recover_by_itself(ctx, &store)?;
+    let _lock = lock(ctx, &store, "drop")?;
+    let mut dropped = drop_locked(ctx, &store, request)?;
+    notices.append(&mut dropped.notices);
+    dropped.notices = notices;
+    Ok(dropped)
+}
+
+fn drop_locked(ctx: &Context<'_>, store: &Store<'_>, request: &Drop) -> Result<Pruned> {
+    let plan = Plan {
+        ctx,
+        store,
+        reach: Reach {
+            now: ctx.env.now(),
+            keep_days: ctx.settings.keep_days,
+            strict: false,
+        },
+        gone: Vec::new(),
+    };
+    let mut named: Vec<Candidate> = Vec::new();
+    for address in &request.addresses {
+        let one = named_by(ctx, store, address)?;
+        if named.iter().all(|known| known.id != one.id) {
+            named.push(one);
+        }
+    }
+    let mut total = 0;
+    for kind in IdKind::ALL {
+        total += store.ids(kind)?.len();
+    }
+    check_held(&plan.holders()?, &named, request.force)?;
+    if request.dry_run == DryRun::Yes {
+        return Ok(answer(request.dry_run, named, total, Vec::new()));
+    }
+    let notices = plan.drop_refs(&named, request.force)?;
+    Ok(answer(request.dry_run, named, total, notices))
+}
+
+/// What an address names, also when it cannot be read: a damaged record must not stay for ever.
+fn named_by(ctx: &Context<'_>, store: &Store<'_>, address: &str) -> Result<Candidate> {
+    let resolved = address::resolve(ctx, store, address);
+    let (id, commit, bytes) = match (resolved, SnapshotId::parse(address)) {
+        (Ok(stored), _) => {
+            let bytes = stored.record.stats.new_bytes;
+            (stored.id, stored.commit, bytes)
+        }
+        (Err(error), Some(id)) if error.code() != Code::SnapshotNotFound => {
+            match store.refs.read(&names::snapshot_ref(&id))? {
+                Some(commit) => (id, commit, 0),
+                None => return Err(error),
+            }
+        }
+        (Err(error), _) => return Err(error),
+    };
+    Ok(Candidate {
+        id,
+        commit,
+        forgotten: forgotten(&id, commit, bytes),
+    })
+}
+
+fn check_held(holders: &Holders, named: &[Candidate], force: bool) -> Result<()> {
+    let mut held: Vec<(String, Vec<&Holder>)> = Vec::new();
+    for one in named {
+        let mut by = holders.of(&one.id, one.commit);
+        by.retain(|holder| !force || holder.grip == Grip::Firm);
+        if !by.is_empty() {
+            held.push((one.id.to_string(), by));
+        }
+    }
+    let Some((first, by)) = held.first() else {
+        return Ok(());
+    };
+    let texts: Vec<&str> = by.iter().map(|holder| holder.text.as_str()).collect();
+    let more = match held.len() - 1 {
+        0 => String::new(),
+        count => format!(" (and {count} more are held)"),
+    };
+    let message = format!("'{first}' is held by {}{more}", texts.join(", "));
+    let mut error = Error::new(Code::Held, message);
+    let firm = held
+        .iter()
+        .any(|(_, by)| by.iter().any(|holder| holder.grip == Grip::Firm));
+    error = if firm {
+        error.hint("'tw status' in that worktree says what it is needed for")
+    } else {
+        error.hint("'tw drop --force' drops it all the same")
+    };
+    let details: Vec<serde_json::Value> = held
+        .iter()
+        .map(|(id, by)| {
+            let by: Vec<&str> = by.iter().map(|holder| holder.text.as_str()).collect();
+            serde_json::json!({"id": id, "holders": by})
+        })
+        .collect();
+    Err(error.detail("held", details))
+}
+
+impl Plan<'_, '_> {
+    /// Deletes refs and, when forced, labels and undo levels that need them. Answers what else went.
+    fn drop_refs(&self, named: &[Candidate], force: bool) -> Result<Vec<String>> {
+        let mut labels = self.store.refs.list(names::LABELS)?;
+        labels.retain(|(_, commit)| named.iter().any(|one| one.commit == *commit));
+        let mut edit = self.store.refs.transaction();
+        for one in named {
+            edit.delete(&names::snapshot_ref(&one.id), Some(one.commit));
+        }
+        for (name, commit) in &labels {
+            edit.delete(name, Some(*commit));
+        }
+        let prepared = edit.prepare()?;
+        check_held(&self.holders()?, named, force)?;
+        let mut events = self.events(named);
+        for (name, commit) in &labels {
+            events.push(self.event(name, *commit, names::title(name)));
+        }
+        log::append(&self.store.dir, &events)?;
+        let levels = self.levels_that_need(named)?;
+        remove_levels(&levels)?;
+        prepared.commit()?;
+        let mut notices: Vec<String> = labels
+            .iter()
+            .map(|(name, _)| format!("took {} away", names::title(name)))
+            .collect();
+        if !levels.is_empty() {
+            notices.push(levels_text(levels.len(), DryRun::No));
+        }
+        Ok(notices)
+    }
+
+    /// The undo and redo levels of this worktree that cannot be reached any more: the newest that needs one of these, and
+    /// those beneath it.
+    fn levels_that_need(&self, named: &[Candidate]) -> Result<Vec<PathBuf>> {
+        let ids: Vec<String> = named.iter().map(|one| one.id.to_string()).collect();
+        let mut found = Vec::new();
+        for log in LOGS {
+            let levels = worktrees::levels(&self.store.dir, log)?;
+            let needs = |level: &worktrees::Level| {
+                level
+                    .needs()
+                    .iter()
+                    .any(|id| ids.iter().any(|own| own == id))
+            };
+            let lost = levels.into_iter().skip_while(|level| !needs(level));
+            found.extend(lost.map(|level| level.path));
+        }
+        Ok(found)
+    }
+}

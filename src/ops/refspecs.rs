@@ -1,0 +1,138 @@
+//! Refspecs that would publish, overwrite or prune what `tw` keeps: a fetch with prune into `refs/notes/*`, a push of `refs/*`, a
+//! mirror. Only tells; the user's config is the user's.
+
+use super::Context;
+use crate::error::Result;
+use crate::store::names::{NOTES, ROOT};
+
+/// What was found, and the commands that mend it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Risk {
+    /// One sentence.
+    pub message: String,
+    /// A shell line.
+    pub fix: String,
+}
+
+/// The risks in the configuration of all remotes.
+///
+/// # Errors
+/// When git's configuration cannot be asked.
+pub fn risks(ctx: &Context<'_>) -> Result<Vec<Risk>> {
+    let entries = ctx.repo.config_entries("remote.")?;
+    let mut found = Vec::new();
+    for entry in &entries {
+        let Some((remote, variable)) = split_key(&entry.key) else {
+            continue;
+        };
+        let risk = match variable {
+            "mirror" if entry.bool().unwrap_or(false) => Some(mirror(remote)),
+            "fetch" | "push" => {
+                let all = ctx.repo.config_all(&entry.key)?;
+                of_spec(remote, variable, &entry.text(), &all)
+            }
+            _ => None,
+        };
+        if let Some(risk) = risk
+            && !found.contains(&risk)
+        {
+            found.push(risk);
+        }
+    }
+    Ok(found)
+}
+
+/// `remote.<name>.<variable>`; the name may hold dots.
+fn split_key(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix("remote.")?.rsplit_once('.')
+}
+
+fn mirror(remote: &str) -> Risk {
+    let push = format!("git config --add remote.{remote}.push");
+    Risk {
+        message: format!("'git push {remote}' mirrors every ref, those of tw too"),
+        fix: format!(
+            "git config --unset remote.{remote}.mirror && {push} '+refs/*:refs/*' && {push} '^{ROOT}*' && {push} '^{NOTES}*'"
+        ),
+    }
+}
+
+fn of_spec(remote: &str, variable: &str, spec: &str, all: &[String]) -> Option<Risk> {
+    if spec.starts_with('^') {
+        return None;
+    }
+    let plain = spec.strip_prefix('+').unwrap_or(spec);
+    let (source, target) = plain.split_once(':').unwrap_or((plain, plain));
+    // A fetch harms what it writes and prunes, a push shows what it reads.
+    let side = if variable == "fetch" { target } else { source };
+    let open = |prefix: &&str| {
+        let shut = all.contains(&format!("^{prefix}*"));
+        covers(side, prefix) && !shut
+    };
+    let exposed: Vec<&str> = [ROOT, NOTES]
+        .iter()
+        .filter(|prefix| open(prefix))
+        .copied()
+        .collect();
+    if exposed.is_empty() {
+        return None;
+    }
+    let fixes: Vec<String> = exposed
+        .iter()
+        .map(|prefix| format!("git config --add remote.{remote}.{variable} '^{prefix}*'"))
+        .collect();
+    let does = if variable == "fetch" {
+        "writes, and with prune deletes, refs of tw"
+    } else {
+        "publishes refs of tw"
+    };
+    Some(Risk {
+        message: format!("remote '{remote}' has the {variable} refspec '{spec}', which {does}"),
+        fix: fixes.join(" && "),
+    })
+}
+
+/// Whether a side of a refspec takes in refs below `prefix`. One that names them and nothing else is meant so.
+fn covers(side: &str, prefix: &str) -> bool {
+    match side.split_once('*') {
+        Some((before, _)) => prefix.starts_with(before) && before.len() < prefix.len(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn risk(variable: &str, spec: &str, others: &[&str]) -> Option<String> {
+        let mut all: Vec<String> = others.iter().map(|text| (*text).to_owned()).collect();
+        all.push(spec.to_owned());
+        of_spec("origin", variable, spec, &all).map(|risk| risk.fix)
+    }
+
+    #[test]
+    fn only_what_takes_ours_in_is_a_risk() {
+        for spec in [
+            "+refs/heads/*:refs/remotes/origin/*",
+            "refs/notes/commits:refs/notes/commits",
+            "+refs/*:refs/remotes/origin/*",
+            "^refs/notes/*",
+        ] {
+            assert_eq!(risk("fetch", spec, &[]), None, "{spec}");
+        }
+        let fix = risk("fetch", "+refs/notes/*:refs/notes/*", &[]).expect("a risk");
+        assert_eq!(
+            fix,
+            format!("git config --add remote.origin.fetch '^{NOTES}*'")
+        );
+        let shut = format!("^{NOTES}*");
+        assert_eq!(risk("fetch", "+refs/notes/*:refs/notes/*", &[&shut]), None);
+        let fix = risk("push", "refs/*", &[&shut]).expect("a risk");
+        assert_eq!(
+            fix,
+            format!("git config --add remote.origin.push '^{ROOT}*'")
+        );
+        let meant = format!("{ROOT}*:{ROOT}*");
+        assert_eq!(risk("push", &meant, &[]), None);
+    }
+}

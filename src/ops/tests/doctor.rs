@@ -1,0 +1,149 @@
+use super::Lab;
+use crate::ops::doctor::doctor;
+use crate::ops::outcome::CheckStatus;
+use crate::ops::request::{DryRun, Init};
+use crate::store::lock::Owner;
+use crate::store::names::{LABELS, NOTES, SNAPSHOTS};
+
+/// What one check says: status, message, fix.
+fn check(lab: &Lab, name: &str) -> (CheckStatus, String, String) {
+    let checkup = doctor(&lab.ctx()).expect("a check-up");
+    let found = checkup.checks.into_iter().find(|check| check.name == name);
+    let found = found.expect("checked");
+    (found.status, found.message, found.fix.unwrap_or_default())
+}
+
+#[test]
+fn a_sound_repository_has_nothing_to_mend_and_is_not_touched() {
+    let lab = Lab::with_commit();
+    let checkup = doctor(&lab.ctx()).expect("a check-up");
+    assert!(!lab.path(".git/timewarp").exists());
+    lab.snapshot("one");
+    let init = Init {
+        dry_run: DryRun::No,
+    };
+    crate::ops::init::init(&lab.ctx(), &init).expect("set up");
+    let later = doctor(&lab.ctx()).expect("a check-up");
+    for check in checkup.checks.iter().chain(&later.checks) {
+        assert_eq!(check.status, CheckStatus::Ok, "{check:?}");
+    }
+}
+
+#[test]
+fn damage_is_named_with_what_mends_it() {
+    let lab = Lab::with_commit();
+    lab.write("only-here", "x\n");
+    let torn = lab.snapshot("torn").id;
+    let blob = lab.git(&["hash-object", "only-here"]);
+    let file = lab.path(&format!(".git/objects/{}/{}", &blob[..2], blob[2..].trim()));
+    std::fs::remove_file(file).expect("a loose blob");
+    let (status, message, fix) = check(&lab, "objects");
+    assert_eq!(status, CheckStatus::Error);
+    assert!(message.contains(&torn));
+    assert_eq!(fix, format!("tw drop {torn}"));
+    let head = lab.rev("HEAD").to_string();
+    let bad = "s_20200101_000000_aaaaaa";
+    lab.git(&["update-ref", &format!("{SNAPSHOTS}{bad}"), &head]);
+    let (status, message, _) = check(&lab, "snapshots");
+    assert_eq!(status, CheckStatus::Error);
+    assert!(message.contains(bad));
+    let parent = lab.git(&["commit-tree", "-m", "x", "HEAD^{tree}"]);
+    lab.git(&["update-ref", &format!("{LABELS}lost"), parent.trim()]);
+    let (status, _, fix) = check(&lab, "labels");
+    assert_eq!(
+        (status, fix.as_str()),
+        (CheckStatus::Warning, "tw label --remove lost")
+    );
+    lab.git(&[
+        "notes",
+        &format!("--ref={NOTES}issues/i_20200101_000000_aaaaaa"),
+        "add",
+        "-m",
+        "x",
+        &head,
+    ]);
+    assert_eq!(check(&lab, "records").0, CheckStatus::Warning);
+    lab.level(
+        "undo",
+        "00000001-x",
+        "2026-01-01T00:00:00Z",
+        "b_20260101_000000_aaaaaa",
+    );
+    let (status, message, _) = check(&lab, "undo-log");
+    assert_eq!(status, CheckStatus::Warning);
+    assert!(message.contains("b_20260101_000000_aaaaaa"));
+}
+
+#[test]
+fn interruptions_dead_locks_and_unreadable_states_are_seen_in_every_worktree() {
+    let lab = Lab::with_commit();
+    let other = lab.dir().with_file_name("other");
+    lab.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        other.to_str().expect("plain"),
+    ]);
+    let git_dir = lab.path(".git/worktrees/other");
+    let dir = git_dir.join("timewarp");
+    std::fs::create_dir_all(&dir).expect("made");
+    let journal = serde_json::to_vec(&super::lab::journal(false)).expect("plain");
+    std::fs::write(dir.join("journal.json"), journal).expect("written");
+    let (status, message, fix) = check(&lab, "interrupted");
+    assert_eq!((status, fix.as_str()), (CheckStatus::Error, "tw recover"));
+    assert!(message.contains("'other'"));
+    let mut owner = Owner::this_process("travel-x");
+    owner.start += 1;
+    std::fs::write(git_dir.join("index.lock"), owner.line()).expect("written");
+    assert_eq!(check(&lab, "locks").0, CheckStatus::Warning);
+    std::fs::write(git_dir.join("index.lock"), "").expect("git's own");
+    assert_eq!(check(&lab, "locks").0, CheckStatus::Ok);
+    std::fs::write(dir.join("state.json"), "{").expect("written");
+    assert_eq!(check(&lab, "state").0, CheckStatus::Error);
+    let (status, _, fix) = check(&lab, "permissions");
+    assert_eq!(status, CheckStatus::Warning);
+    assert!(fix.starts_with("chmod go-rwx"));
+}
+
+#[test]
+fn remotes_that_take_ours_along_are_told_with_the_exact_refspec() {
+    let lab = Lab::with_commit();
+    lab.git(&["remote", "add", "origin", "https://example.com/x.git"]);
+    assert_eq!(check(&lab, "refspecs").0, CheckStatus::Ok);
+    lab.git(&[
+        "config",
+        "--add",
+        "remote.origin.fetch",
+        "+refs/notes/*:refs/notes/*",
+    ]);
+    let (status, _, fix) = check(&lab, "refspecs");
+    assert_eq!(status, CheckStatus::Warning);
+    assert_eq!(
+        fix,
+        format!("git config --add remote.origin.fetch '^{NOTES}*'")
+    );
+    lab.git(&[
+        "config",
+        "--add",
+        "remote.origin.fetch",
+        &format!("^{NOTES}*"),
+    ]);
+    assert_eq!(check(&lab, "refspecs").0, CheckStatus::Ok);
+    lab.git(&["config", "remote.origin.mirror", "true"]);
+    assert!(
+        check(&lab, "refspecs")
+            .2
+            .contains("--unset remote.origin.mirror")
+    );
+}
+
+#[test]
+fn a_desk_that_git_would_add_is_told() {
+    let lab = Lab::with_commit();
+    lab.write(".timewarp/issues/x", "x");
+    assert_eq!(check(&lab, "desk").2, "tw init");
+    std::fs::remove_dir_all(lab.path(".timewarp")).expect("removed");
+    std::os::unix::fs::symlink("dir", lab.path(".timewarp")).expect("linked");
+    assert_eq!(check(&lab, "desk").0, CheckStatus::Error);
+}
