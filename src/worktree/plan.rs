@@ -121,6 +121,12 @@ impl Extras {
     }
 }
 
+/// The directories over a path, the nearest first, without the root.
+fn parents(full: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::successors(Some(path::split(full).0), |at| Some(path::split(at).0))
+        .take_while(|at| !at.is_empty())
+}
+
 /// Whether empty directories that only the earlier side has are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmptyDirs {
@@ -172,6 +178,7 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
             planning.add(&mut plan, &full, old, new)?;
         }
     }
+    planning.take_in_the_way(&mut plan);
     plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
     plan.entries.dedup_by(|a, b| a.path == b.path);
     plan.dirs = planning.dirs(&plan)?;
@@ -216,6 +223,44 @@ impl Planning<'_> {
             after,
         });
         Ok(())
+    }
+
+    /// What the later side's rules would leave is removed all the same where the later side has a directory in its place, or
+    /// a file in the place of a directory over it: it is in the backup like any other.
+    fn take_in_the_way(&self, plan: &mut Plan) {
+        if plan.left.is_empty() {
+            return;
+        }
+        let mut placed: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut dirs: BTreeSet<&[u8]> = BTreeSet::new();
+        for entry in plan.entries.iter().filter(|entry| entry.after.is_some()) {
+            placed.insert(&entry.path);
+            dirs.extend(parents(&entry.path));
+        }
+        for full in self
+            .after
+            .empty_dirs
+            .iter()
+            .filter(|full| self.wanted(full))
+        {
+            dirs.insert(full);
+            dirs.extend(parents(full));
+        }
+        let (in_the_way, left) = std::mem::take(&mut plan.left)
+            .into_iter()
+            .partition(|full| {
+                dirs.contains(full.as_slice()) || parents(full).any(|over| placed.contains(over))
+            });
+        plan.left = left;
+        let in_the_way: Vec<Vec<u8>> = in_the_way;
+        for full in in_the_way {
+            let before = self.before.side(&full, self.node_on_disk(&full));
+            plan.entries.push(PlanEntry {
+                path: full,
+                before,
+                after: None,
+            });
+        }
     }
 
     fn node_on_disk(&self, full: &[u8]) -> Option<Node> {
