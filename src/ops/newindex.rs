@@ -285,7 +285,13 @@ impl Making<'_> {
             .current
             .file
             .is_none_or(|file| entry.stat.mtime >= file.mtime);
-        if racy || entry.stat == Stat::default() {
+        // Touched, or written anew with the same bytes: git would have to look again.
+        let stale = || {
+            self.capture.manifest.file(path).is_some_and(|file| {
+                file.oid == entry.oid && !is_stat_clean(entry, self.current, &file.stamp)
+            })
+        };
+        if racy || entry.stat == Stat::default() || stale() {
             return self.fresh_stat(path, node);
         }
         entry.stat
