@@ -85,7 +85,7 @@ pub fn lists(capture: &Capture<'_>) -> Lists {
     for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0) {
         let perm = dir.stamp.permissions();
         let path = manifest.dir_path(dir);
-        if perm != usual[2] && !path.is_empty() && is_recorded_dir(manifest, dir) {
+        if perm != usual[2] && !path.is_empty() && is_recorded_dir(dir) {
             lists.modes.insert(path.to_vec(), perm);
         }
         for file in manifest.files_of(dir) {
@@ -119,8 +119,9 @@ pub fn lists(capture: &Capture<'_>) -> Lists {
 }
 
 /// Directories that only lead to what the rules leave out are not ours to describe.
-fn is_recorded_dir(_manifest: &Manifest, dir: &crate::worktree::manifest::DirRec) -> bool {
+fn is_recorded_dir(dir: &crate::worktree::manifest::DirRec) -> bool {
     dir.flags & crate::worktree::manifest::INSIDE_IGNORED == 0
+        || dir.tree != crate::worktree::manifest::no_oid()
 }
 
 fn uncaptured(

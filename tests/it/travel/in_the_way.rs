@@ -39,6 +39,23 @@ fn an_ignored_file_is_captured_first_and_comes_back() {
 }
 
 #[test]
+fn an_ignored_directory_keeps_its_bits_over_the_trip() {
+    let sandbox = Sandbox::new();
+    sandbox.write("cache/x", "then\n");
+    sandbox.write("cache/deep/y", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write(".gitignore", "cache\n");
+    sandbox.write("cache/x", "now, ignored\n");
+    sandbox.write("cache/z", "now, ignored\n");
+    sandbox.chmod("cache/deep", 0o750);
+    sandbox.chmod("cache", 0o700);
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert_eq!(sandbox.text("cache/x"), "then\n");
+        assert_eq!(sandbox.text("cache/z"), "now, ignored\n");
+    });
+}
+
+#[test]
 fn an_ignored_directory_where_a_file_was_is_captured_first() {
     let sandbox = Sandbox::new();
     sandbox.write("cache", "a file then\n");
