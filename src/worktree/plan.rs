@@ -337,12 +337,13 @@ impl Planning<'_> {
             let dirs = self.manifest.dirs.iter();
             candidates.extend(dirs.map(|dir| self.manifest.dir_path(dir).to_vec()));
         }
+        // The root's bits are recorded nowhere: it is no path of the snapshot.
+        candidates.remove(&b""[..]);
         for full in candidates {
             let Some(before) = self.dir_on_disk(&full) else {
                 continue;
             };
-            let is_dir_after = full.is_empty()
-                || self.after.empty_dirs.contains(&full)
+            let is_dir_after = self.after.empty_dirs.contains(&full)
                 || (self.after_node)(&full)?.is_some_and(Node::is_dir);
             let after = self.after.permissions(&full, tree::DIR_MODE);
             if is_dir_after && before != after {
