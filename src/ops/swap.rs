@@ -34,7 +34,9 @@ use crate::store::stored::Stored;
 use crate::worktree::apply::{Applied, Apply, Expected};
 use crate::worktree::globs::Globs;
 use crate::worktree::manifest::{Kind, Manifest, RACY};
-use crate::worktree::plan::{EmptyDirs, Extras, Plan, PlanEntry, Planning, Side, plan};
+use crate::worktree::plan::{
+    EmptyDirs, Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan,
+};
 
 /// How often a scan is repeated because index, HEAD or what is in the way moved meanwhile.
 const TRIES: usize = 4;
@@ -453,6 +455,17 @@ fn plan_of_paths(
             }
             at = path::split(at).0;
         }
+    }
+    for (path, bits) in closed_parents(&plan.entries, &on_disk) {
+        let filled = plan
+            .entries
+            .iter()
+            .any(|entry| entry.after.is_some() && path::is_within(&entry.path, &path));
+        changes.entry(path.clone()).or_insert(DirChange {
+            path,
+            before: Some(bits),
+            after: filled.then_some(bits),
+        });
     }
     plan.dirs = changes.into_values().collect();
     plan

@@ -109,7 +109,7 @@ impl Apply<'_> {
             }
         }
         fail_point("apply-removed");
-        self.remove_dirs(plan)?;
+        self.remove_dirs(plan, &mut opened)?;
         for dir in &plan.dirs {
             if let (None, Some(perm)) = (dir.before, dir.after) {
                 self.make_dir(&dir.path, perm, &mut opened)?;
@@ -251,7 +251,7 @@ impl Apply<'_> {
         self.protected.iter().any(|kept| kept == dir)
     }
 
-    fn remove_dirs(&self, plan: &Plan) -> Result<()> {
+    fn remove_dirs(&self, plan: &Plan, opened: &mut OpenedDirs) -> Result<()> {
         for DirChange {
             path: full, after, ..
         } in plan.dirs.iter().rev()
@@ -260,12 +260,15 @@ impl Apply<'_> {
                 continue;
             }
             let (parent, name) = path::split(full);
-            let Ok(dir) = self.root.open_dir(parent) else {
+            let Ok(dir) = opened.dir(self.root, parent) else {
                 continue;
             };
-            match rustix::fs::unlinkat(&dir, OsStr::from_bytes(name), AtFlags::REMOVEDIR) {
-                Ok(())
-                | Err(
+            let removed = opened.with_write_access(self.root, parent, || {
+                rustix::fs::unlinkat(&dir, OsStr::from_bytes(name), AtFlags::REMOVEDIR)
+            });
+            match removed {
+                Ok(()) => opened.forget(full),
+                Err(
                     Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY,
                 ) => {}
                 Err(errno) => {
@@ -331,9 +334,18 @@ impl Apply<'_> {
         let temp = temp_name(self.tag, nth);
         opened.with_write_access(self.root, dir_path, || clear_temp(dir.as_fd(), &temp))?;
         if side.node.mode == LINK_MODE {
-            self.make_link(dir.as_fd(), &temp, side.node.oid)?;
+            let mut target = Vec::new();
+            (self.copy_blob)(side.node.oid, &mut target)?;
+            let (target, name) = (OsStr::from_bytes(&target), OsStr::from_bytes(&temp));
+            opened.with_write_access(self.root, dir_path, || {
+                rustix::fs::symlinkat(target, &dir, name)
+            })?;
+            own_link(dir.as_fd(), name)?;
         } else {
-            self.make_file(dir.as_fd(), &temp, side, seen.is_some().then_some(name))?;
+            let file = opened.with_write_access(self.root, dir_path, || {
+                create_temp(dir.as_fd(), &temp).map(File::from)
+            })?;
+            self.fill_file(&file, dir.as_fd(), side, seen.is_some().then_some(name))?;
         }
         fail_point("apply-written");
         let exchanged = exchange(dir.as_fd(), &temp, name)?;
@@ -366,36 +378,14 @@ impl Apply<'_> {
         Ok(known && seen.is_file())
     }
 
-    fn make_link(&self, dir: BorrowedFd<'_>, temp: &[u8], oid: Oid) -> Result<()> {
-        let mut target = Vec::new();
-        (self.copy_blob)(oid, &mut target)?;
-        rustix::fs::symlinkat(OsStr::from_bytes(&target), dir, OsStr::from_bytes(temp))?;
-        if rustix::process::geteuid().is_root() {
-            let owner = rustix::fs::fstat(dir)?;
-            let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-            let name = OsStr::from_bytes(temp);
-            rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
-        }
-        Ok(())
-    }
-
-    fn make_file(
+    fn fill_file(
         &self,
+        file: &File,
         dir: BorrowedFd<'_>,
-        temp: &[u8],
         side: Side,
         replaces: Option<&[u8]>,
     ) -> Result<()> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(
-            dir,
-            OsStr::from_bytes(temp),
-            flags,
-            Mode::from_raw_mode(0o600),
-        )?;
-        let file = File::from(fd);
-        let mut writer = BufWriter::with_capacity(64 * 1024, &file);
+        let mut writer = BufWriter::with_capacity(64 * 1024, file);
         (self.copy_blob)(side.node.oid, &mut writer)?;
         writer.flush()?;
         drop(writer);
@@ -408,9 +398,9 @@ impl Apply<'_> {
                 None => rustix::fs::fstat(dir)?,
             };
             let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-            rustix::fs::fchown(&file, Some(uid), Some(gid))?;
+            rustix::fs::fchown(file, Some(uid), Some(gid))?;
         }
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(side.perm))?;
+        rustix::fs::fchmod(file, Mode::from_raw_mode(side.perm))?;
         Ok(())
     }
 }
@@ -431,6 +421,22 @@ fn needed_dirs(plan: &Plan) -> BTreeSet<&[u8]> {
         }
     }
     needed
+}
+
+fn create_temp(dir: BorrowedFd<'_>, temp: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o600);
+    rustix::fs::openat(dir, OsStr::from_bytes(temp), flags, mode)
+}
+
+/// As root, a new symlink gets the owner of its directory.
+fn own_link(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let owner = rustix::fs::fstat(dir)?;
+    let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+    rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// A temporary file of this very entry can only be there when an earlier try of the same swap was undone.

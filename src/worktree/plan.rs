@@ -156,6 +156,26 @@ pub struct Planning<'a> {
     pub only: &'a [Vec<u8>],
 }
 
+/// Directories over the entries whose bits keep their owner from writing, with these bits. The swap opens them for a while, so
+/// they stand in the plan: a rollback has to know their bits.
+pub fn closed_parents(
+    entries: &[PlanEntry],
+    on_disk: &dyn Fn(&[u8]) -> Option<u32>,
+) -> Vec<(Vec<u8>, u32)> {
+    let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
+    let mut closed = Vec::new();
+    for entry in entries {
+        let mut at = path::split(&entry.path).0;
+        while !at.is_empty() && seen.insert(at) {
+            if let Some(bits) = on_disk(at).filter(|bits| bits & 0o300 != 0o300) {
+                closed.push((at.to_vec(), bits));
+            }
+            at = path::split(at).0;
+        }
+    }
+    closed
+}
+
 /// Makes the plan.
 pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
     let mut plan = Plan::default();
@@ -319,6 +339,14 @@ impl Planning<'_> {
             if self.wanted(full) {
                 make(full);
             }
+        }
+        for (full, before) in closed_parents(&plan.entries, &|full| self.dir_on_disk(full)) {
+            let is_dir_after = (self.after_node)(&full)?.is_some_and(Node::is_dir);
+            changes.entry(full.clone()).or_insert(DirChange {
+                path: full,
+                before: Some(before),
+                after: is_dir_after.then_some(before),
+            });
         }
         if self.only.is_empty() {
             self.other_dir_modes(&mut changes)?;

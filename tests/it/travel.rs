@@ -364,6 +364,69 @@ fn permission_bits_come_and_go() {
 }
 
 #[test]
+fn a_closed_directory_is_opened_for_the_swap_alone() {
+    let sandbox = Sandbox::new();
+    let fill = |text: &str| {
+        sandbox.write("closed/x", text);
+        sandbox.write(format!("closed/{text}"), text);
+        sandbox.write(format!("closed/{text}-dir/y"), text);
+        sandbox.symlink(text, "closed/link");
+    };
+    fill("then");
+    sandbox.chmod("closed/then-dir", 0o555);
+    sandbox.chmod("closed", 0o555);
+    let id = snapshot(&sandbox);
+    sandbox.chmod("closed", 0o755);
+    sandbox.chmod("closed/then-dir", 0o755);
+    sandbox.remove("closed");
+    fill("now");
+    sandbox.chmod("closed/now-dir", 0o500);
+    sandbox.chmod("closed", 0o555);
+    let before = sandbox.state();
+    sandbox.json(["travel", &id]);
+    assert_eq!(mode(&sandbox, "closed"), 0o555);
+    assert_eq!(mode(&sandbox, "closed/then-dir"), 0o555);
+    assert!(!sandbox.exists("closed/now-dir"));
+    let past = sandbox.state();
+    for point in ["apply-written", "apply-removing", "swap-applied"] {
+        let mut command = sandbox.tw_command();
+        command.env("TW_FAIL_POINT", point).arg("return");
+        assert!(!command.output().unwrap().status.success(), "{point}");
+        sandbox.ok(["recover", "--back"]);
+        past.assert_same(&sandbox.state());
+    }
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    before.assert_same(&sandbox.state());
+    for path in ["closed/now-dir", "closed"] {
+        sandbox.chmod(path, 0o755);
+    }
+}
+
+#[test]
+fn the_root_keeps_its_bits_whatever_most_directories_have() {
+    let sandbox = Sandbox::new();
+    sandbox.chmod("", 0o750);
+    let dirs = ["one", "two", "three"];
+    for dir in dirs {
+        sandbox.write(format!("{dir}/x"), "x\n");
+        sandbox.chmod(dir, 0o700);
+    }
+    let id = snapshot(&sandbox);
+    for dir in dirs {
+        sandbox.chmod(dir, 0o755);
+    }
+    sandbox.json(["restore", &id]);
+    assert_eq!(mode(&sandbox, ""), 0o750);
+    assert_eq!(mode(&sandbox, "one"), 0o700);
+    sandbox.json(["undo"]);
+    assert_eq!(mode(&sandbox, ""), 0o750);
+    assert_eq!(mode(&sandbox, "one"), 0o755);
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert_eq!(mode(sandbox, ""), 0o750);
+    });
+}
+
+#[test]
 fn empty_directories_of_the_snapshot_are_made() {
     let sandbox = Sandbox::new();
     sandbox.mkdir("logs/old");
