@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::Context;
 use super::capture::{IndexSummary, Storing, Wanted, capture};
 use super::swap::{captured_extras, read_tree, stamp_of_path};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::Root;
 use crate::git::operation::{self, OperationState};
@@ -74,6 +74,7 @@ pub fn prove(
         differing.insert(change.path);
     }
     let extras = captured_extras(&seen);
+    let root = Root::open(ctx.repo.worktree_root())?;
     for (path, file) in seen
         .manifest
         .entries()
@@ -91,7 +92,8 @@ pub fn prove(
         }
     }
     for dir in &extras.empty_dirs {
-        if !claim.extras.empty_dirs.contains(dir) {
+        // One that is new and still holds what the rules leave out, or a nested repository, stays with it.
+        if !claim.extras.empty_dirs.contains(dir) && is_bare(&root, dir)? {
             differing.insert(dir.clone());
         }
     }
@@ -101,7 +103,6 @@ pub fn prove(
             .iter()
             .any(|except| path::is_within(path, except) || path::is_within(except, path))
     });
-    let root = Root::open(ctx.repo.worktree_root())?;
     let (changed_since, wrong): (Vec<_>, Vec<_>) = differing
         .into_iter()
         .partition(|path| was_changed_since(&root, path, before, applied));
@@ -124,6 +125,19 @@ pub fn prove(
         cache::save(&store.dir.file("cache"), &seen.manifest, &meta)?;
     }
     Ok(Proof { changed_since })
+}
+
+/// Whether a directory holds nothing at all.
+fn is_bare(root: &Root, dir: &[u8]) -> Result<bool> {
+    let what = || format!("cannot read '{}'", path::display(dir));
+    let fd = root.open_dir_for_reading(dir).context(what)?;
+    for entry in rustix::fs::Dir::read_from(&fd).context(what)? {
+        let entry = entry.context(what)?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether somebody else touched a path after we last saw it: when we wrote it, or before the swap.

@@ -380,3 +380,105 @@ fn many_trips_end_where_they_began() {
         before.assert_same(&sandbox.state());
     }
 }
+
+#[test]
+fn a_directory_of_the_past_that_still_holds_something_left_out_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.write("from-travel/x.txt", "then\n");
+    sandbox.write("nested/x.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.remove("from-travel");
+    sandbox.remove("nested");
+    sandbox.write(".gitignore", "*.o\n");
+    sandbox.json(["travel", &id]);
+    sandbox.write("from-travel/run.log", "left out\n");
+    sandbox.write("made/mod.py", "made\n");
+    sandbox.write("made/__pycache__/mod.pyc", "left out\n");
+    sandbox.write("deep/made/x.log", "left out\n");
+    sandbox.git(["init", "-q", "nested/theirs"]);
+    let answer = sandbox.json(["return"]);
+    assert_eq!(answer["verified"], true);
+    assert_eq!(list(&answer["changed_since"]), Vec::<String>::new());
+    for stays in [
+        "from-travel/run.log",
+        "made/__pycache__/mod.pyc",
+        "deep/made/x.log",
+        "nested/theirs/.git",
+    ] {
+        assert!(sandbox.exists(stays), "{stays}");
+    }
+    for goes in ["from-travel/x.txt", "made/mod.py", "nested/x.txt"] {
+        assert!(!sandbox.exists(goes), "{goes}");
+    }
+}
+
+#[test]
+fn an_empty_directory_that_is_filled_with_what_is_left_out_is_still_there() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.mkdir("logs");
+    sandbox.write("a.txt", "now\n");
+    sandbox.json(["travel", &id]);
+    sandbox.write("logs/run.log", "left out\n");
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(sandbox.text("logs/run.log"), "left out\n");
+}
+
+#[test]
+fn directories_with_left_out_files_alone_come_back_with_their_bits() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("logs/old.log", "left out\n");
+    sandbox.chmod("logs", 0o750);
+    sandbox.write("a.txt", "now\n");
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert!(sandbox.exists("logs/old.log"));
+        sandbox.chmod("logs", 0o700);
+    });
+}
+
+#[test]
+fn a_symlink_planted_in_the_past_is_never_followed_home() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/x", "one\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("dir/x", "now\n");
+    sandbox.write("new/y", "now\n");
+    let outside = sandbox.root().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("x"), "theirs\n").unwrap();
+    sandbox.assert_round_trip(&id, |sandbox| {
+        sandbox.remove("dir");
+        sandbox.symlink(&outside, "dir");
+        sandbox.symlink(&outside, "new");
+    });
+    assert_eq!(
+        std::fs::read_to_string(outside.join("x")).unwrap(),
+        "theirs\n"
+    );
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+#[test]
+fn a_gc_in_the_middle_of_a_return_takes_nothing() {
+    for point in ["swap-looked", "swap-journal", "swap-operation"] {
+        let sandbox = Sandbox::new();
+        let id = snapshot(&sandbox);
+        sandbox.write("a.txt", "staged\n");
+        sandbox.git(["add", "a.txt"]);
+        sandbox.write("a.txt", "now\n");
+        let before = sandbox.state();
+        sandbox.json(["travel", &id]);
+        sandbox.write("tried.txt", "tried\n");
+        let answer = with_stop(&sandbox, &["return"], point, || {
+            // All of a gc but for the reflogs, whose lock is held.
+            sandbox.git(["repack", "-q", "-a", "-d"]);
+            sandbox.git(["prune", "--expire=now"]);
+        });
+        assert_eq!(answer["verified"], true, "{point}: {answer}");
+        before.assert_same(&sandbox.state());
+        let experiment = answer["experiment_id"].as_str().unwrap();
+        assert_eq!(stored(&sandbox, experiment, "tried.txt"), "tried\n");
+        assert_eq!(sandbox.try_git(["fsck", "--strict"]).err(), "");
+    }
+}
