@@ -272,7 +272,11 @@ pub fn look<'s>(
         }
         let plan = make_plan(ctx, store, goal, &capture, &forced)?;
         let root = Root::open(ctx.repo.worktree_root())?;
-        let Obstacles { to_force, refused } = find_obstacles(&root, &capture.manifest, &plan)?;
+        let Obstacles {
+            to_force,
+            mut refused,
+        } = find_obstacles(&root, &capture.manifest, &plan)?;
+        refused.extend(start_in_the_way(ctx, &plan));
         if !refused.is_empty() {
             return Err(would_overwrite(goal, &refused));
         }
@@ -541,6 +545,14 @@ pub fn protected_dirs(ctx: &Context<'_>) -> Vec<Vec<u8>> {
         .filter(|dir| !dir.as_os_str().is_empty())
         .map(|dir| dir.as_os_str().as_bytes().to_vec())
         .collect()
+}
+
+/// The directory `tw` was started in, or one above it, where the plan has a file: it is kept, so the file cannot be there.
+fn start_in_the_way(ctx: &Context<'_>, plan: &Plan) -> Option<(Vec<u8>, &'static str)> {
+    let protected = protected_dirs(ctx);
+    let mut files = plan.entries.iter().filter(|entry| entry.after.is_some());
+    let entry = files.find(|entry| protected.contains(&entry.path))?;
+    Some((entry.path.clone(), "the current directory"))
 }
 
 /// What the backup's manifest says of a path.

@@ -245,6 +245,24 @@ fn the_start_directory_and_its_parents_are_kept() {
 }
 
 #[test]
+fn a_start_directory_that_the_target_has_as_a_file_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x", "a file then\n");
+    let id = snapshot(&sandbox);
+    sandbox.remove("x");
+    sandbox.write("x/y/z", "now\n");
+    sandbox.write("a.txt", "now\n");
+    let before = sandbox.state();
+    let ran = sandbox.tw_in(sandbox.path("x/y"), ["--json", "travel", &id]);
+    let answer: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(ran.code, 5, "{answer}");
+    assert_eq!(answer["error"]["code"], "WOULD_OVERWRITE");
+    assert_eq!(list(&answer["error"]["paths"]), ["x"], "{answer}");
+    before.assert_same(&sandbox.state());
+    sandbox.assert_round_trip(&id, |_| {});
+}
+
+#[test]
 fn all_nine_changes_among_file_directory_and_symlink_work() {
     let sandbox = Sandbox::new();
     let kinds = ["file", "dir", "link"];
