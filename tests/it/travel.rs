@@ -711,3 +711,141 @@ fn nothing_of_the_users_is_run() {
     sandbox.json(["return"]);
     assert!(!sandbox.path(".git/ran").exists());
 }
+
+#[test]
+fn tabs_quotes_and_long_paths_travel() {
+    let sandbox = Sandbox::new();
+    let long = ["d".repeat(200), "e".repeat(200), "f".repeat(200)].join("/");
+    let names = [
+        "tab\there.txt".to_owned(),
+        "\"quoted\".txt".to_owned(),
+        "back\\slash.txt".to_owned(),
+        "-dash".to_owned(),
+        " space ".to_owned(),
+        format!("{long}/x.txt"),
+    ];
+    for name in &names {
+        sandbox.write(name, "then\n");
+    }
+    let id = snapshot(&sandbox);
+    for name in &names {
+        sandbox.remove(name);
+    }
+    sandbox.assert_round_trip(&id, |sandbox| {
+        for name in &names {
+            assert_eq!(sandbox.text(name), "then\n", "{name}");
+        }
+    });
+}
+
+#[test]
+fn hard_links_of_others_keep_their_bytes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("x", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("x", "now\n");
+    let other = sandbox.root().join("other-name");
+    std::fs::hard_link(sandbox.path("x"), &other).unwrap();
+    sandbox.chmod("x", 0o600);
+    sandbox.assert_round_trip(&id, |_| {
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "now\n");
+    });
+}
+
+#[test]
+fn the_desk_is_never_touched_and_its_config_only_when_git_tracks_it() {
+    for tracked in [true, false] {
+        let sandbox = Sandbox::new();
+        sandbox.write(".timewarp/config.toml", "keep_days = 20\n");
+        if tracked {
+            commit(&sandbox, "config");
+        }
+        let id = snapshot(&sandbox);
+        sandbox.write(".timewarp/config.toml", "keep_days = 30\n");
+        sandbox.write(".timewarp/issues/i_1/issue.json", "{}\n");
+        sandbox.write("a.txt", "now\n");
+        sandbox.assert_round_trip(&id, |sandbox| {
+            let days = if tracked { 20 } else { 30 };
+            assert_eq!(
+                sandbox.text(".timewarp/config.toml"),
+                format!("keep_days = {days}\n")
+            );
+            assert_eq!(sandbox.text(".timewarp/issues/i_1/issue.json"), "{}\n");
+        });
+    }
+}
+
+#[test]
+fn addresses_lead_where_they_say() {
+    let sandbox = Sandbox::new();
+    let mut ids = Vec::new();
+    for text in ["one", "two", "three"] {
+        sandbox.write("b.txt", text);
+        ids.push(snapshot(&sandbox));
+        sandbox.wait(3600);
+    }
+    let tail = ids[0].rsplit('_').next().unwrap().to_owned();
+    let reference = format!("refs/timewarp/snapshots/{}", ids[1]);
+    for (address, at) in [
+        ("latest", 2),
+        ("latest~2", 0),
+        (tail.as_str(), 0),
+        (reference.as_str(), 1),
+        (&commit_of(&sandbox, &ids[1])[..12], 1),
+        ("90m ago", 1),
+    ] {
+        let answer = sandbox.json(["travel", address, "--dry-run"]);
+        assert_eq!(answer["snapshot_id"], *ids[at], "{address}");
+    }
+    // Backups and experiments are snapshots too.
+    let backup = sandbox.json(["travel", &ids[0]])["backup_id"].clone();
+    let experiment = sandbox.json(["return"])["experiment_id"].clone();
+    for id in [backup, experiment] {
+        sandbox.assert_round_trip(id.as_str().unwrap(), |_| {});
+    }
+}
+
+#[test]
+fn a_foreign_git_dir_in_the_environment_misleads_nobody() {
+    let sandbox = Sandbox::new();
+    let other = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    let untouched = everything(&other.repo());
+    for command in [&["travel", &id][..], &["return"]] {
+        let output = sandbox
+            .tw_command()
+            .env("GIT_DIR", other.path(".git"))
+            .env("GIT_WORK_TREE", other.repo())
+            .env("GIT_INDEX_FILE", other.path(".git/index"))
+            .args(command)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert_eq!(sandbox.text("a.txt"), "now\n");
+    assert_eq!(untouched, everything(&other.repo()));
+}
+
+#[test]
+fn an_unknown_operation_file_of_a_snapshot_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["checkout", "-q", "-b", "other"]);
+    sandbox.write("a.txt", "other\n");
+    commit(&sandbox, "other");
+    sandbox.git(["checkout", "-q", "main"]);
+    sandbox.write("a.txt", "main\n");
+    commit(&sandbox, "main");
+    sandbox.git(["update-ref", "ORIG_HEAD", "HEAD"]);
+    assert_eq!(sandbox.try_git(["merge", "other"]).code, 1);
+    // A name beside the closed list is never captured, so never put back.
+    sandbox.write(".git/rebase-merge-not", "x\n");
+    sandbox.write(".git/sequencer/evil", "x\n");
+    let id = snapshot(&sandbox);
+    std::fs::remove_file(sandbox.path(".git/sequencer/evil")).unwrap();
+    sandbox.git(["merge", "--abort"]);
+    sandbox.json(["travel", &id]);
+    assert!(!sandbox.exists(".git/sequencer/evil"));
+    assert!(sandbox.exists(".git/rebase-merge-not"), "nor removed");
+    sandbox.json(["return"]);
+}

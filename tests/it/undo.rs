@@ -436,3 +436,48 @@ fn each_worktree_has_a_log_of_its_own() {
     sandbox.json(["undo"]);
     assert_eq!(sandbox.text("a.txt"), "now\n");
 }
+
+#[test]
+fn undo_of_a_return_that_kept_files_goes_back_and_home_again() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    sandbox.json(["travel", &id]);
+    sandbox.write("notes.md", "found\n");
+    let past = sandbox.state();
+    sandbox.json(["return", "--keep", "notes.md"]);
+    let kept = sandbox.state();
+    sandbox.json(["undo"]);
+    past.assert_same(&sandbox.state());
+    sandbox.json(["redo"]);
+    kept.assert_same(&sandbox.state());
+}
+
+#[test]
+fn undo_in_the_middle_of_plain_git_work_keeps_that_work() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    sandbox.json(["restore", &id, "b.txt"]);
+    commit(&sandbox, "with the restored file");
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    let answer = sandbox.json(["undo"]);
+    assert_eq!(list(&answer["changed_since"]), Vec::<String>::new());
+    assert_eq!(sandbox.git(["rev-parse", "HEAD"]), head);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), " M b.txt\n");
+    assert_eq!(sandbox.text("b.txt"), "now\n");
+}
+
+#[test]
+fn a_lost_backup_ref_does_not_stop_an_undo_while_git_has_the_objects() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("b.txt", "now\n");
+    let backup = sandbox.json(["restore", &id])["backup_id"].clone();
+    let name = format!("refs/timewarp/backups/{}", backup.as_str().unwrap());
+    sandbox.git(["update-ref", "-d", &name]);
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("b.txt"), "now\n");
+}
