@@ -348,6 +348,7 @@ impl Planning<'_> {
                 after: is_dir_after.then_some(before),
             });
         }
+        self.dirs_in_the_way(plan, &mut changes);
         if self.only.is_empty() {
             self.other_dir_modes(&mut changes)?;
             if self.empty_dirs == EmptyDirs::Go {
@@ -386,6 +387,31 @@ impl Planning<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Empty directories where the later side has a file: nothing in them is removed that would take them along.
+    fn dirs_in_the_way(&self, plan: &Plan, changes: &mut BTreeMap<Vec<u8>, DirChange>) {
+        if self.before.empty_dirs.is_empty() {
+            return;
+        }
+        let written = plan.entries.iter().filter(|entry| entry.after.is_some());
+        let placed: BTreeSet<&[u8]> = written.map(|entry| entry.path.as_slice()).collect();
+        for full in &self.before.empty_dirs {
+            let chain = || std::iter::once(full.as_slice()).chain(parents(full));
+            let Some(file) = chain().find(|at| placed.contains(at)) else {
+                continue;
+            };
+            for at in chain().take_while(|at| at.len() >= file.len()) {
+                changes.insert(
+                    at.to_vec(),
+                    DirChange {
+                        path: at.to_vec(),
+                        before: self.dir_on_disk(at),
+                        after: None,
+                    },
+                );
+            }
+        }
     }
 
     fn dirs_to_remove(
