@@ -5,13 +5,16 @@
 //! git looks for itself: an entry that git would have called racy must never come out looking clean.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 
 use super::Context;
 use super::capture::Capture;
 use super::gitview::is_stat_clean;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::fs::Stamp;
 use crate::git::index::{Builder, Entry, Flags, Index, Stat};
 use crate::git::tree::{self, Node};
 use crate::store::Store;
@@ -102,8 +105,12 @@ pub fn new_index(
             .map(|entry| entry.path.as_slice())
             .collect(),
         converted: lists.converted.iter().map(Vec::as_slice).collect(),
+        stamps: applied
+            .stamps
+            .iter()
+            .map(|(path, stamp)| (path.as_slice(), stamp))
+            .collect(),
     };
-    let _ = applied;
     making.make(stored)
 }
 
@@ -116,6 +123,8 @@ struct Making<'a> {
     written: BTreeMap<&'a [u8], Node>,
     removed: BTreeSet<&'a [u8]>,
     converted: BTreeSet<&'a [u8]>,
+    /// What the swap wrote, as it was right afterwards.
+    stamps: BTreeMap<&'a [u8], &'a Stamp>,
 }
 
 impl Making<'_> {
@@ -281,10 +290,12 @@ impl Making<'_> {
         {
             return self.fresh_stat(path, node);
         }
+        // By whole seconds, as a git built without USE_NSEC compares: for such a git the stamp of a file that was changed in
+        // the second of its `git add` still matches, and only a racy entry makes it look at the bytes.
         let racy = self
             .current
             .file
-            .is_none_or(|file| entry.stat.mtime >= file.mtime);
+            .is_none_or(|file| entry.stat.mtime.0 >= file.mtime.0);
         // Touched, or written anew with the same bytes: git would have to look again.
         let stale = || {
             self.capture.manifest.file(path).is_some_and(|file| {
@@ -321,7 +332,26 @@ impl Making<'_> {
             .repo
             .worktree_root()
             .join(std::ffi::OsStr::from_bytes(path));
-        full.symlink_metadata()
-            .map_or_else(|_| Stat::default(), |meta| Stat::from(&meta))
+        match full.symlink_metadata() {
+            Ok(meta) if self.is_as_seen(path, &meta) => Stat::from(&meta),
+            _ => Stat::default(),
+        }
+    }
+
+    /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean.
+    fn is_as_seen(&self, path: &[u8], meta: &Metadata) -> bool {
+        let seen = match self.stamps.get(path) {
+            Some(stamp) => Some(*stamp),
+            None if self.written.contains_key(path) => None,
+            None => self.capture.manifest.file(path).map(|file| &file.stamp),
+        };
+        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
+        seen.is_none_or(|seen| {
+            meta.is_dir()
+                || seen.mtime == nanos(meta.mtime(), meta.mtime_nsec())
+                    && seen.ctime == nanos(meta.ctime(), meta.ctime_nsec())
+                    && seen.ino == meta.ino()
+                    && seen.size == meta.size()
+        })
     }
 }
