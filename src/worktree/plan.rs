@@ -223,6 +223,10 @@ impl Planning<'_> {
         new: Option<Node>,
     ) -> Result<()> {
         if !self.wanted(full) {
+            // It may yet stand in the way of what was asked for.
+            if new.is_none() && old.is_some() && !path::is_within(full, DESK) {
+                plan.left.push(full.to_vec());
+            }
             return Ok(());
         }
         let before = self.before.side(full, old);
@@ -272,6 +276,7 @@ impl Planning<'_> {
                 dirs.contains(full.as_slice()) || parents(full).any(|over| placed.contains(over))
             });
         plan.left = left;
+        plan.left.retain(|full| self.wanted(full));
         let in_the_way: Vec<Vec<u8>> = in_the_way;
         for full in in_the_way {
             let before = self.before.side(&full, self.node_on_disk(&full));
