@@ -13,6 +13,8 @@ mod golden;
 mod interop;
 mod layers;
 mod list;
+mod model;
+mod model_regressions;
 mod outcomes;
 mod restore;
 mod return_;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::sandbox::Sandbox;
 
 /// Files in the git directory that belong to a merge, rebase, cherry-pick, revert or bisect under way.
-const OPERATION: [&str; 17] = [
+pub const OPERATION: [&str; 17] = [
     "MERGE_HEAD",
     "MERGE_MSG",
     "MERGE_MODE",
@@ -30,7 +30,7 @@ const OPERATION: [&str; 17] = [
     "BISECT_FIRST_PARENT",
 ];
 
-const OPERATION_DIRS: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+pub const OPERATION_DIRS: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 
 /// Each fact by its name: a path with type, mode and content, or one answer of git.
 #[derive(Debug, Clone, PartialEq, Eq)]

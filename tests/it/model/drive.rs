@@ -1,0 +1,548 @@
+//! Runs the steps and keeps the full copies that each command is held against.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::judge::{self, Swap};
+use super::step::{SHELL, Step};
+use super::world::{Mode, World};
+use crate::sandbox::Sandbox;
+
+/// A snapshot and the world it was taken of.
+struct Saved {
+    id: String,
+    world: World,
+}
+
+/// A swap that can be undone or redone.
+struct Level {
+    before: World,
+    after: World,
+}
+
+/// What a command answered, and the worlds around it.
+struct Told {
+    document: Value,
+    before: World,
+    after: World,
+}
+
+impl Told {
+    fn ok(&self) -> bool {
+        self.document["ok"] == true
+    }
+
+    fn code(&self) -> &str {
+        self.document["error"]["code"].as_str().unwrap_or_default()
+    }
+}
+
+pub struct Drive {
+    sandbox: Sandbox,
+    lines: Vec<String>,
+    saved: Vec<Saved>,
+    /// The present, while in the past.
+    home: Option<World>,
+    undo: Vec<Level>,
+    redo: Vec<Level>,
+    /// Blobs of every captured path that a swap has met.
+    keep: BTreeMap<String, String>,
+    pub problems: Vec<String>,
+}
+
+const BEGIN: [&str; 4] = [
+    "put a 'v0\\n'; put d/a 'v0\\n'; put d/e/c 'v1\\n'; put x.sh 'v0\\n'; chmod 755 x.sh",
+    "git add -A; git commit -q -m first",
+    "put a 'v1\\n'; git commit -q -am second",
+    "git checkout -q -b other HEAD~; put a 'v2\\n'; put b 'v0\\n'; git add -A; git commit -q -m third; git checkout -q main",
+];
+
+impl Drive {
+    pub fn new(unborn: bool) -> Self {
+        let mut drive = Self {
+            sandbox: Sandbox::bare_room(),
+            lines: Vec::new(),
+            saved: Vec::new(),
+            home: None,
+            undo: Vec::new(),
+            redo: Vec::new(),
+            keep: BTreeMap::new(),
+            problems: Vec::new(),
+        };
+        for dir in ["repo", "rules"] {
+            std::fs::create_dir(drive.sandbox.root().join(dir)).unwrap();
+        }
+        let rules = drive.sandbox.root().join("rules");
+        drive.sandbox.git_in(&rules, ["init", "-q", "--template="]);
+        drive.shell("git init -q --template= -b main; git config core.quotePath false; git config gc.auto 0");
+        if !unborn {
+            for line in BEGIN {
+                drive.shell(line);
+            }
+        }
+        drive
+    }
+
+    /// What happened so far, for a shell in an empty directory.
+    pub fn script(&self) -> String {
+        format!("{SHELL}{}\n", self.lines.join("\n"))
+    }
+
+    fn shell(&mut self, line: &str) {
+        let mut command = self.sandbox.command("sh");
+        for role in ["AUTHOR", "COMMITTER"] {
+            command
+                .env(format!("GIT_{role}_NAME"), "Test")
+                .env(format!("GIT_{role}_EMAIL"), "test@example.com");
+        }
+        command.env("GIT_EDITOR", "true");
+        let _ = command
+            .args(["-c", &format!("umask 022\n{SHELL}{line}")])
+            .output()
+            .unwrap();
+        self.lines.push(line.to_owned());
+    }
+
+    pub fn step(&mut self, step: &Step) {
+        match step {
+            Step::Shell(line) => self.shell(line),
+            Step::Snapshot => self.snapshot(),
+            Step::Travel(nth) => self.travel(*nth),
+            Step::Trip(nth) if self.home.is_none() => self.travel(*nth),
+            Step::Return | Step::Trip(_) => self.go_home(),
+            Step::Restore(nth, path) => self.restore(*nth, *path),
+            Step::Undo => self.step_over("undo"),
+            Step::Redo => self.step_over("redo"),
+            Step::Recover => self.recover(),
+        }
+    }
+
+    /// The last look: git finds the repository whole, and everything is still there.
+    pub fn end(&mut self) {
+        if !self.problems.is_empty() {
+            return;
+        }
+        self.check_kept();
+        let ran = self
+            .sandbox
+            .try_git(["fsck", "--strict", "--no-dangling", "--no-progress"]);
+        // Git's own index names the empty tree, which it knows without having it, and fsck misses it.
+        let empty = "missing tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+        let text = format!("{}{}", ran.out(), ran.err());
+        let harmless = |line: &&str| *line == empty || line.starts_with("notice: ");
+        if let Some(line) = text.lines().find(|line| !harmless(line)) {
+            self.problems.push(format!("fsck: {line}"));
+        }
+    }
+
+    // --- commands ---
+
+    fn tw(&mut self, args: &[&str]) -> Told {
+        let before = World::take(&self.sandbox);
+        let output = self
+            .sandbox
+            .tw_command()
+            .arg("--json")
+            .args(args)
+            .output()
+            .unwrap();
+        let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+            let text = String::from_utf8_lossy(&output.stderr);
+            self.problems.push(format!("tw {args:?}: {error}: {text}"));
+            Value::Null
+        });
+        let told = Told {
+            document,
+            before,
+            after: World::take(&self.sandbox),
+        };
+        if !told.ok() && told.before != told.after {
+            self.problems
+                .push("a command that failed changed something".to_owned());
+        }
+        told
+    }
+
+    /// A command that may swap: what a swap met is kept for ever.
+    fn swap(&mut self, args: &[&str], line: String) -> Told {
+        self.lines.push(line);
+        let told = self.tw(args);
+        let swapped = told.ok() && told.before != told.after;
+        for path in told.before.captured.iter().filter(|_| swapped) {
+            if let Some((_, oid)) = told.before.nodes[path].entry() {
+                let at = format!("{path} before step {}", self.lines.len());
+                self.keep.entry(oid).or_insert(at);
+            }
+        }
+        self.check_kept();
+        let branches = |world: &World| {
+            let mut refs = world.refs.clone();
+            refs.retain(|name, _| !name.starts_with("refs/bisect/"));
+            refs
+        };
+        if branches(&told.before) != branches(&told.after) {
+            self.problems
+                .push("the command moved branches, tags or the stash".to_owned());
+        }
+        self.check_stamps(&told);
+        told
+    }
+
+    /// Reports an error that nothing excuses.
+    fn expect_error(&mut self, told: &Told, code: &str) {
+        if told.code() != code {
+            self.problems
+                .push(format!("expected {code}, got {}", told.document));
+        }
+    }
+
+    /// True when the command succeeded and left that mode behind.
+    fn expect_ok(&mut self, told: &Told, mode: Mode) -> bool {
+        if !told.ok() {
+            self.problems
+                .push(format!("refused: {}", told.document["error"]));
+        } else if told.after.mode != mode {
+            self.problems.push(format!("mode is {:?}", told.after.mode));
+        }
+        told.ok()
+    }
+
+    fn nth(&self, nth: usize) -> Option<usize> {
+        let len = self.saved.len();
+        len.checked_sub(1).map(|last| last - nth % len)
+    }
+
+    fn snapshot(&mut self) {
+        let at = self.saved.len();
+        self.lines.push(format!(
+            "S{at}=$(tw --json snapshot | sed 's/.*\"snapshot_id\": *\"\\([^\"]*\\)\".*/\\1/;q')"
+        ));
+        let index = self.sandbox.path(".git/index");
+        let bytes = std::fs::read(&index).ok();
+        let told = self.tw(&["snapshot"]);
+        if !told.ok() {
+            self.problems
+                .push(format!("refused: {}", told.document["error"]));
+            return;
+        }
+        if told.before != told.after || bytes != std::fs::read(&index).ok() {
+            self.problems
+                .push("the snapshot changed something".to_owned());
+        }
+        let text = |name: &str| told.document["snapshot"][name].as_str().unwrap().to_owned();
+        self.check_trees(&text("commit"), &told.before);
+        self.saved.push(Saved {
+            id: text("snapshot_id"),
+            world: told.before,
+        });
+    }
+
+    fn travel(&mut self, nth: usize) {
+        let Some(at) = self.nth(nth) else { return };
+        let id = self.saved[at].id.clone();
+        let mut told = self.swap(&["travel", &id], format!("tw travel $S{at}"));
+        if self.home.is_some() {
+            self.expect_error(&told, "ALREADY_IN_PAST");
+        } else if self.expect_ok(&told, Mode::Past) {
+            let target = self.saved[at].world.clone();
+            self.judge(&told, &target, None, false, true);
+            meet(&mut told);
+            self.home = Some(told.before.clone());
+            self.log(told);
+        }
+    }
+
+    fn go_home(&mut self) {
+        let mut told = self.swap(&["return"], "tw return".to_owned());
+        let Some(home) = self.home.clone() else {
+            self.expect_error(&told, "NOT_IN_PAST");
+            return;
+        };
+        if self.expect_ok(&told, Mode::Present) {
+            self.judge(&told, &home, None, true, true);
+            meet(&mut told);
+            self.home = None;
+            self.log(told);
+        }
+    }
+
+    fn restore(&mut self, nth: usize, path: Option<&str>) {
+        let Some(at) = self.nth(nth) else { return };
+        let id = self.saved[at].id.clone();
+        let mut args = vec!["restore", &id];
+        args.extend(path);
+        let named = path.map_or(String::new(), |path| format!(" '{path}'"));
+        let mut told = self.swap(&args, format!("tw restore $S{at}{named}"));
+        let target = self.saved[at].world.clone();
+        let beneath = |file: &String| {
+            path.is_none_or(|path| {
+                file.strip_prefix(path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+        };
+        if !told.ok() && !target.captured.iter().any(beneath) {
+            return;
+        }
+        let mode = told.before.mode;
+        if self.expect_ok(&told, mode) {
+            self.judge(&told, &target, path, false, false);
+            meet(&mut told);
+            if !told.document["backup_id"].is_null() {
+                self.log(told);
+            }
+        }
+    }
+
+    fn step_over(&mut self, verb: &str) {
+        let mut told = self.swap(&[verb], format!("tw {verb}"));
+        let levels = if verb == "undo" {
+            &mut self.undo
+        } else {
+            &mut self.redo
+        };
+        let Some(level) = levels.pop() else {
+            self.expect_error(&told, "NOTHING_TO_UNDO");
+            return;
+        };
+        let flips = level.before.mode != level.after.mode;
+        let mode = match (told.before.mode, flips) {
+            (mode, false) => mode,
+            (Mode::Past, true) => Mode::Present,
+            (Mode::Present, true) => Mode::Past,
+        };
+        if !self.expect_ok(&told, mode) {
+            return;
+        }
+        match (mode, flips, self.home.clone()) {
+            (_, false, _) => {
+                let around = (&level.before, &level.after);
+                let problems = judge::touched(around, &told.before, &told.after);
+                self.problems.extend(problems);
+                self.check_git_left_alone(&told);
+            }
+            (Mode::Present, true, Some(home)) => {
+                self.judge(&told, &home, None, true, true);
+                self.home = None;
+            }
+            _ => {
+                let moved = level.after.head != told.before.head
+                    || level.after.head_oid != told.before.head_oid;
+                self.judge(&told, &level.before, None, false, !moved);
+            }
+        }
+        meet(&mut told);
+        if flips && mode == Mode::Past {
+            self.home = Some(told.before.clone());
+        }
+        let level = Level {
+            before: told.before,
+            after: told.after,
+        };
+        if verb == "undo" {
+            self.redo.push(level);
+        } else {
+            self.undo.push(level);
+        }
+    }
+
+    fn recover(&mut self) {
+        let told = self.swap(&["recover"], "tw recover".to_owned());
+        if told.before != told.after {
+            self.problems
+                .push("nothing to recover, and yet a change".to_owned());
+        }
+    }
+
+    fn log(&mut self, told: Told) {
+        self.redo.clear();
+        self.undo.push(Level {
+            before: told.before,
+            after: told.after,
+        });
+    }
+
+    // --- checks ---
+
+    fn judge(
+        &mut self,
+        told: &Told,
+        target: &World,
+        scope: Option<&str>,
+        homeward: bool,
+        git: bool,
+    ) {
+        let swap = Swap {
+            before: &told.before,
+            target,
+            after: &told.after,
+            ignored: self.ignored(
+                target,
+                &judge::questions([&told.before, target, &told.after]),
+            ),
+            scope,
+            homeward,
+        };
+        self.problems.extend(swap.files());
+        if git {
+            self.problems.extend(swap.git());
+        } else {
+            self.check_git_left_alone(told);
+        }
+    }
+
+    fn check_git_left_alone(&mut self, told: &Told) {
+        if told.before.head != told.after.head || told.before.index != told.after.index {
+            self.problems
+                .push("HEAD or index should have been left alone".to_owned());
+        }
+    }
+
+    /// Which of the paths git's own rules leave out, given the ignore files of `world`.
+    fn ignored(&self, world: &World, paths: &BTreeSet<String>) -> BTreeSet<String> {
+        let room = self.sandbox.root().join("rules");
+        for entry in std::fs::read_dir(&room).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with(".git") {
+                std::fs::remove_dir_all(path).unwrap();
+            } else if path.is_file() {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        for path in world
+            .captured
+            .iter()
+            .filter(|path| path.ends_with(".gitignore"))
+        {
+            if let Some(super::world::Node::File(_, bytes)) = world.nodes.get(path) {
+                let path = room.join(path);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, bytes).unwrap();
+            }
+        }
+        let mut asked = String::new();
+        for path in paths {
+            let _ = write!(asked, "{path}\0");
+        }
+        let output = self
+            .sandbox
+            .command("git")
+            .current_dir(&room)
+            .args(["check-ignore", "--no-index", "-z", "--stdin"])
+            .write_stdin(asked)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .split_terminator('\0')
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Every byte that a swap met in a captured path is reachable from a ref of ours.
+    fn check_kept(&mut self) {
+        let ran = self.sandbox.try_git([
+            "rev-list",
+            "--objects",
+            "--no-object-names",
+            "--glob=refs/timewarp",
+        ]);
+        if ran.code != 0 {
+            self.problems.push(format!("rev-list: {}", ran.err()));
+        }
+        let text = ran.out();
+        let reachable: BTreeSet<_> = text.lines().collect();
+        for (oid, at) in &self.keep {
+            if !reachable.contains(oid.as_str()) {
+                self.problems.push(format!("lost: {at} ({oid})"));
+            }
+        }
+    }
+
+    /// Git sees the files that differ from the index: no stale stamp hides one, nor makes one up where the swap wrote an
+    /// index.
+    fn check_stamps(&mut self, told: &Told) {
+        let ran = self.sandbox.try_git(["diff-files", "--name-only", "-z"]);
+        let text = ran.out();
+        let seen: BTreeSet<_> = text
+            .split_terminator('\0')
+            .filter(|path| *path != "n")
+            .map(str::to_owned)
+            .collect();
+        let truth = told.after.unstaged();
+        let flips = told.before.mode != told.after.mode;
+        if flips && seen != truth || !seen.is_superset(&truth) {
+            self.problems
+                .push(format!("diff-files says {seen:?}, true is {truth:?}"));
+        }
+    }
+
+    /// The snapshot's tree and its index tree are what was there.
+    fn check_trees(&mut self, commit: &str, world: &World) {
+        let stored = self.tree(commit);
+        let mut wanted: BTreeMap<String, String> = world
+            .captured
+            .iter()
+            .filter_map(|path| {
+                let (mode, oid) = world.taken(path)?.entry()?;
+                Some((path.clone(), format!("{mode} {oid}")))
+            })
+            .collect();
+        for entry in &world.index {
+            let fact = format!("{} {}", entry.mode, entry.oid);
+            let absent = !wanted.contains_key(&entry.path);
+            let stays = entry.tag.eq_ignore_ascii_case("S") || entry.mode == "160000";
+            if stays && absent && stored.get(&entry.path) == Some(&fact) {
+                wanted.insert(entry.path.clone(), fact);
+            }
+        }
+        if stored != wanted {
+            self.problems
+                .push(format!("the snapshot has {stored:?}, there was {wanted:?}"));
+        }
+        let parents = self.sandbox.git(["rev-list", "--parents", "-n1", commit]);
+        let Some(index) = parents.split_whitespace().skip(1).last() else {
+            self.problems
+                .push("the snapshot has no index commit".to_owned());
+            return;
+        };
+        let stored = self.tree(index);
+        for entry in &world.index {
+            let fact = format!("{} {}", entry.mode, entry.oid);
+            let whole = entry.stage == "0" && !entry.intent_to_add;
+            if whole && stored.get(&entry.path) != Some(&fact) {
+                self.problems
+                    .push(format!("the index tree lacks {entry:?}"));
+            }
+        }
+    }
+
+    fn tree(&self, commit: &str) -> BTreeMap<String, String> {
+        self.sandbox
+            .git(["ls-tree", "-r", "-z", commit])
+            .split_terminator('\0')
+            .map(|line| {
+                let (facts, path) = line.split_once('\t').unwrap();
+                let mut facts = facts.split(' ');
+                let (mode, _, oid) = (facts.next(), facts.next(), facts.next());
+                (
+                    path.to_owned(),
+                    format!("{} {}", mode.unwrap(), oid.unwrap()),
+                )
+            })
+            .collect()
+    }
+}
+
+/// Notes what stood in the way and was captured only for that: it must come back as captured paths do.
+fn meet(told: &mut Told) {
+    let met: Vec<_> = told
+        .before
+        .nodes
+        .iter()
+        .filter(|(path, node)| !node.is_dir() && told.after.nodes.get(*path) != Some(node))
+        .map(|(path, _)| path.clone())
+        .collect();
+    told.before.captured.extend(met);
+}

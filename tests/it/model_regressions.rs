@@ -1,0 +1,104 @@
+//! What the model found: each test is one defect, in as few steps as it takes.
+
+use std::collections::BTreeSet;
+
+use crate::sandbox::Sandbox;
+
+/// Takes a snapshot and gives its id.
+fn snapshot(sandbox: &Sandbox) -> String {
+    let taken = sandbox.json(["snapshot"]);
+    taken["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// The paths that git holds for changed without looking at their bytes again.
+fn stat_dirty(sandbox: &Sandbox) -> BTreeSet<String> {
+    let text = sandbox.git(["diff-files", "--name-only"]);
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn an_ignored_file_in_the_way_of_a_tracked_directory_gives_way() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/e/c", "tracked\n");
+    sandbox.git(["add", "d"]);
+    sandbox.git(["commit", "-q", "-m", "second"]);
+    let past = snapshot(&sandbox);
+    sandbox.write(".gitignore", "d/\n");
+    sandbox.assert_round_trip(&past, |sandbox| {
+        sandbox.remove("d/e");
+        sandbox.write("d/e", "a file now\n");
+    });
+}
+
+#[test]
+fn a_file_written_anew_with_the_same_bytes_is_clean_after_a_swap() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "two\n");
+    let past = snapshot(&sandbox);
+    sandbox.remove("b.txt");
+    sandbox.remove("a.txt");
+    sandbox.write("a.txt", "one\n");
+    sandbox.json(["travel", &past]);
+    assert_eq!(stat_dirty(&sandbox), BTreeSet::new());
+}
+
+#[test]
+fn an_ignored_directory_that_holds_tracked_files_keeps_its_bits() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/tracked", "one\n");
+    sandbox.mkdir("usual/too");
+    sandbox.git(["add", "d"]);
+    sandbox.git(["commit", "-q", "-m", "second"]);
+    sandbox.chmod("d", 0o700);
+    let past = snapshot(&sandbox);
+    sandbox.write(".gitignore", "d/\n");
+    sandbox.assert_round_trip(&past, |_| {});
+}
+
+#[test]
+fn an_empty_directory_in_the_way_of_a_file_gives_way() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d", "a file\n");
+    let past = snapshot(&sandbox);
+    sandbox.remove("d");
+    sandbox.mkdir("d/e/f");
+    sandbox.assert_round_trip(&past, |sandbox| assert_eq!(sandbox.text("d"), "a file\n"));
+}
+
+/// A git without sub-second stamps tells two versions of one length, written in one second, apart by their bytes alone,
+/// and only as long as the entry is no older than its index.
+#[test]
+fn a_change_within_the_second_of_its_add_stays_visible_to_git() {
+    let sandbox = Sandbox::new();
+    for version in 0..3 {
+        sandbox.write("a.txt", format!("new{version}\n"));
+        sandbox.git(["add", "a.txt"]);
+        sandbox.write("a.txt", format!("odd{version}\n"));
+        let past = snapshot(&sandbox);
+        // The index that the swap writes is of a later second than the file.
+        std::thread::sleep(std::time::Duration::from_millis(1001));
+        sandbox.json(["travel", &past]);
+        assert_eq!(stat_dirty(&sandbox), BTreeSet::from(["a.txt".to_owned()]));
+        sandbox.json(["return"]);
+        assert_eq!(stat_dirty(&sandbox), BTreeSet::from(["a.txt".to_owned()]));
+    }
+}
+
+#[test]
+fn restoring_a_path_beneath_what_is_a_file_now() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/e/c", "deep\n");
+    sandbox.write("d/other", "not asked for\n");
+    let past = snapshot(&sandbox);
+    sandbox.remove("d");
+    sandbox.write("d", "a file now\n");
+    let before = sandbox.state();
+    sandbox.json(["restore", &past, "d/e"]);
+    assert_eq!(sandbox.text("d/e/c"), "deep\n");
+    assert!(!sandbox.exists("d/other"));
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+}
