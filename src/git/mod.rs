@@ -4,6 +4,7 @@
 pub mod annotated;
 pub mod command;
 pub mod fs;
+pub mod gc;
 pub mod head;
 pub mod index;
 pub mod notes;

@@ -11,6 +11,7 @@ use super::capture::{Capture, Storing, Wanted, Writing, capture};
 use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::gc;
 use crate::git::objects::{KeptPack, ObjectKind, hash};
 use crate::git::operation;
 use crate::git::refs::Reason;
@@ -395,6 +396,10 @@ pub fn record<'s>(
     let mut whole = again.iter().all(|oid| store.objects.contains(*oid));
     if whole && !capture.anchored(ctx, store)? {
         whole = capture.missing(store).is_empty() && store.objects.contains(index_commit);
+    }
+    // One that began before the ref was there does not know of it, and has not yet taken what it will take.
+    if !capture.afresh && gc::is_running(ctx.repo.common_dir()) {
+        whole = false;
     }
     if !whole {
         let mut back = store.refs.transaction();

@@ -100,6 +100,7 @@ pub struct ObjectWriter<'a> {
     pack: Mutex<Option<PackWriter>>,
     loose_bytes: AtomicU64,
     failed: AtomicBool,
+    afresh: bool,
 }
 
 thread_local! {
@@ -125,7 +126,17 @@ impl<'a> ObjectWriter<'a> {
             pack: Mutex::default(),
             loose_bytes: AtomicU64::new(0),
             failed: AtomicBool::new(false),
+            afresh: false,
         })
+    }
+
+    /// Writes also what exists: a gc under way may be about to take it.
+    #[must_use]
+    pub fn afresh(self) -> Self {
+        Self {
+            afresh: true,
+            ..self
+        }
     }
 
     /// Writes an object, unless it exists, and returns its id.
@@ -222,7 +233,7 @@ impl<'a> ObjectWriter<'a> {
     }
 
     fn write_claimed(&self, oid: Oid, kind: ObjectKind, data: &[u8]) -> io::Result<Fate> {
-        if self.store.freshen(oid) {
+        if !self.afresh && self.store.freshen(oid) {
             return Ok(Fate::Reused);
         }
         match self.mode {
@@ -335,7 +346,7 @@ impl<'a> ObjectWriter<'a> {
         if !locked(&self.fates).try_claim(oid) {
             return false;
         }
-        let reused = self.store.freshen(oid);
+        let reused = !self.afresh && self.store.freshen(oid);
         let fate = if reused { Fate::Reused } else { Fate::Written };
         locked(&self.fates).insert(oid, fate);
         !reused

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::Context;
 use super::gitview::{GitView, read_index};
 use crate::env::clock_nanos;
+use crate::git::gc;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Root;
@@ -120,6 +121,8 @@ pub struct Capture<'s> {
     pub unchanged: bool,
     /// Ids were taken from git's index.
     pub seeded: bool,
+    /// A gc was under way: all is written afresh, into a pack.
+    pub afresh: bool,
     /// Cached ids were reused although their anchor was gone.
     pub hung_on_nothing: bool,
     /// The anchor that the cached ids hang on, when it stood.
@@ -162,6 +165,7 @@ pub fn capture<'s>(
         store,
         wanted,
         started: clock_nanos(),
+        afresh: gc::is_running(ctx.repo.common_dir()),
     }
     .run(cached)
 }
@@ -171,6 +175,8 @@ struct Taking<'a, 's, 'r, 'w> {
     store: &'s Store<'r>,
     wanted: &'a Wanted<'w>,
     started: i64,
+    /// See [`Capture::afresh`].
+    afresh: bool,
 }
 
 impl<'s> Taking<'_, 's, '_, '_> {
@@ -252,6 +258,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             started: self.started,
             unchanged,
             seeded: way == Way::Full,
+            afresh: self.afresh,
             hung_on_nothing,
             anchor,
             known_index_commit,
@@ -312,17 +319,18 @@ impl<'s> Taking<'_, 's, '_, '_> {
         Ok(stands.then(|| (meta.anchor_ref.clone(), commit)))
     }
 
-    /// The anchor is gone: ids whose objects are gone, too, have to be made again.
+    /// The anchor is gone: ids whose objects are gone, too, have to be made again; all of them when a gc is at work.
     fn doubt(&self, manifest: &mut Manifest) {
         self.store.objects.refresh();
         for file in &mut manifest.files {
             let stored = matches!(file.kind, Kind::File | Kind::Symlink);
-            if stored && !self.store.objects.contains(file.oid) {
+            if stored && (self.afresh || !self.store.objects.contains(file.oid)) {
                 file.flags |= TO_HASH;
             }
         }
         for dir in &mut manifest.dirs {
-            if dir.tree != no_oid() && !self.store.objects.contains(dir.tree) {
+            let made = dir.tree != no_oid();
+            if made && (self.afresh || !self.store.objects.contains(dir.tree)) {
                 dir.flags |= DIRTY | crate::worktree::manifest::RACY;
             }
         }
@@ -338,7 +346,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             },
             Storing::Yes => {
                 let (count, largest) = amount(manifest);
-                if count + index_trees >= PACK_FROM || largest >= LARGE {
+                if self.afresh || count + index_trees >= PACK_FROM || largest >= LARGE {
                     WriteMode::Pack {
                         keep_note: note("snapshot"),
                         sync: true,
@@ -348,7 +356,8 @@ impl<'s> Taking<'_, 's, '_, '_> {
                 }
             }
         };
-        Ok(Some(ObjectWriter::new(&self.store.objects, mode)?))
+        let writer = ObjectWriter::new(&self.store.objects, mode)?;
+        Ok(Some(if self.afresh { writer.afresh() } else { writer }))
     }
 
     fn rules(&self) -> Result<(Arc<Globals>, Arc<Globs>, String)> {

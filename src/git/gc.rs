@@ -1,0 +1,70 @@
+//! Whether a gc of git's is under way, by the file that it holds meanwhile.
+//!
+//! A gc finds out what is reachable first and removes loose objects last: what became reachable in between goes with
+//! `--prune=now`, but nothing in a pack that came after. Whoever sees one under way writes a pack, and trusts no object for being
+//! there. A bare `git prune` says nothing of itself and is not seen.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::{Pid, test_kill_process};
+
+/// git: a file older than this was left behind.
+const STALE: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// Whether one is under way in the repository with this common git directory. When in doubt, yes.
+pub fn is_running(common_dir: &Path) -> bool {
+    let file = common_dir.join("gc.pid");
+    let Ok(meta) = file.symlink_metadata() else {
+        return false;
+    };
+    let age = meta.modified().ok().and_then(|time| time.elapsed().ok());
+    if age.is_some_and(|age| age > STALE) {
+        return false;
+    }
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let mut words = text.split_whitespace();
+    let pid = words.next().and_then(|pid| pid.parse().ok());
+    let here = words
+        .next()
+        .is_some_and(|name| host().as_deref() == Some(name));
+    match pid.and_then(Pid::from_raw) {
+        Some(pid) if here => test_kill_process(pid) != Err(rustix::io::Errno::SRCH),
+        _ => true,
+    }
+}
+
+/// This machine's name, where it can be read.
+fn host() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gc_runs_while_its_process_lives() {
+        let temp = tempfile::tempdir().expect("a temporary directory");
+        let file = temp.path().join("gc.pid");
+        let Some(host) = host() else { return };
+        assert!(!is_running(temp.path()));
+        for (text, running) in [
+            (format!("{} {host}", std::process::id()), true),
+            (format!("2147483646 {host}"), false),
+            (format!("2147483646 not-{host}"), true),
+            (String::new(), true),
+        ] {
+            std::fs::write(&file, &text).expect("written");
+            assert_eq!(is_running(temp.path()), running, "{text:?}");
+        }
+        let times = std::fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
+        let opened = std::fs::File::options().append(true).open(&file);
+        opened
+            .expect("opened")
+            .set_times(times)
+            .expect("times are set");
+        assert!(!is_running(temp.path()));
+    }
+}
