@@ -1024,6 +1024,9 @@ fn take_over_trees(old: &Manifest, new: &mut Manifest) {
         let Some(before) = old.find_dir(new.dir_path(dir)).map(|at| &old.dirs[at]) else {
             continue;
         };
+        if before.flags & DIRTY != 0 {
+            continue; // Its tree is in doubt.
+        }
         let mut old_files = old
             .files_of(before)
             .iter()
