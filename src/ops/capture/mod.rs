@@ -16,10 +16,10 @@ use std::sync::Arc;
 use super::Context;
 use super::gitview::{GitView, read_index};
 use crate::env::clock_nanos;
-use crate::git::gc;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Root;
+use crate::git::gc;
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::operation::{self, OperationState};
@@ -119,12 +119,10 @@ pub struct Capture<'s> {
     pub started: i64,
     /// Nothing differs from the cached manifest.
     pub unchanged: bool,
-    /// Ids were taken from git's index.
+    /// Ids were taken from git's index, and none from a cache whose anchor was gone.
     pub seeded: bool,
     /// A gc was under way: all is written afresh, into a pack.
     pub afresh: bool,
-    /// Cached ids were reused although their anchor was gone.
-    pub hung_on_nothing: bool,
     /// The anchor that the cached ids hang on, when it stood.
     pub anchor: Option<(String, Oid)>,
     /// The index commit of the anchor, when the cache knew it.
@@ -257,9 +255,8 @@ impl<'s> Taking<'_, 's, '_, '_> {
             forced: self.wanted.forced.clone(),
             started: self.started,
             unchanged,
-            seeded: way == Way::Full,
+            seeded: way == Way::Full && !hung_on_nothing,
             afresh: self.afresh,
-            hung_on_nothing,
             anchor,
             known_index_commit,
             options,
@@ -455,7 +452,7 @@ impl Capture<'_> {
             if store.refs.read(name)? != Some(*commit) {
                 return Ok(false);
             }
-        } else if self.hung_on_nothing || !self.seeded {
+        } else if !self.seeded {
             return Ok(false);
         }
         if self.seeded {
