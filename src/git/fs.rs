@@ -374,13 +374,17 @@ pub fn remove_optional(path: &Path) -> Result<()> {
 }
 
 /// When a process started, in clock ticks since boot; 0 where the system does not say. With the pid it names a process
-/// for good: a pid alone is used again.
+/// for good: a pid alone is used again. `None` when there is none, or only a dead one that nobody has waited for yet.
 pub fn process_start(pid: u32) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The command name, in parentheses, may hold spaces and parentheses.
     let after = stat.iter().rposition(|&byte| byte == b')')? + 2;
     let rest = std::str::from_utf8(stat.get(after..)?).ok()?;
-    rest.split(' ').nth(19)?.parse().ok()
+    let mut fields = rest.split(' ');
+    if matches!(fields.next()?, "Z" | "X" | "x") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
 }
 
 /// Whether the process that a lock names still runs.
@@ -447,5 +451,17 @@ mod tests {
         let start = process_start(pid).expect("linux");
         assert!(process_is_alive(pid, start));
         assert!(!process_is_alive(pid, start + 1));
+    }
+
+    #[test]
+    fn a_dead_process_that_nobody_waited_for_is_dead() {
+        let mut child = std::process::Command::new("true").spawn().expect("started");
+        let pid = child.id();
+        let died = (0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            process_start(pid).is_none()
+        });
+        assert!(died && Path::new(&format!("/proc/{pid}/stat")).exists());
+        child.wait().expect("waited");
     }
 }

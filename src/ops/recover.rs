@@ -16,10 +16,10 @@ use super::record::{About, record};
 use super::request::{Direction, Recover};
 use super::secure::Late;
 use super::swap::{
-    Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, install_index, look,
-    protected_dirs, rename_into, stored_extras,
+    Aim, Goal, HeadGoal, Logging, NO_INDEX, OperationGoal, changes, expected_in, finish,
+    install_index, look, protected_dirs, rename_into, stored_extras,
 };
-use super::undo::{path_of, side_of};
+use super::undo::{head_mark, path_of, side_of};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -33,7 +33,7 @@ use crate::store::lock::{GitLocks, Hold, Owner, WorktreeLock, remove_dead_locks}
 use crate::store::snapshot::parse_octal;
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
-use crate::worktree::apply::{Apply, content_oid, temp_name};
+use crate::worktree::apply::{Apply, content_oid, temp_prefix};
 use crate::worktree::plan::Side;
 
 /// How a journalled path is on disk.
@@ -52,6 +52,16 @@ struct Survey {
     differing: Vec<Vec<u8>>,
     /// Temporary files that are still there, and whether their bytes are known to be kept.
     temps: Vec<(Vec<u8>, bool)>,
+}
+
+impl Survey {
+    /// Whether a path that somebody changed since, and that stays, needs the place: the one is a directory of the other.
+    fn is_blocked(&self, root: &Root, full: &[u8]) -> bool {
+        self.differing.iter().any(|kept| {
+            let in_the_way = path::is_within(kept, full) || path::is_within(full, kept);
+            in_the_way && !matches!(root.stamp(kept), Ok(None))
+        })
+    }
 }
 
 /// What a recovery did.
@@ -100,7 +110,7 @@ fn survey(ctx: &Context<'_>, journal: &Journal) -> Result<Survey> {
         differing: Vec::new(),
         temps: Vec::new(),
     };
-    for (nth, entry) in journal.entries.iter().enumerate() {
+    for entry in &journal.entries {
         let full = path_of(&entry.path)?;
         let before = entry.before.as_ref().map(side_of).transpose()?;
         let after = entry.after.as_ref().map(side_of).transpose()?;
@@ -130,20 +140,40 @@ fn survey(ctx: &Context<'_>, journal: &Journal) -> Result<Survey> {
             survey.differing.push(full.clone());
         }
         survey.found.push(found);
-        let dir = path::split(&full).0;
-        let temp = path::join(dir, &temp_name(&journal.swap_id, nth));
-        for temp in [temp.clone(), [&temp[..], b"~"].concat()] {
-            if let Some((node, _)) = node_of(&root, &temp)? {
-                let kept = [before, after]
-                    .iter()
-                    .flatten()
-                    .any(|side| side.node.oid == node.oid);
-                // A file that was being written when the process died is a beginning of the target.
-                survey.temps.push((temp, kept));
+    }
+    survey.temps = temps(&root, journal)?;
+    Ok(survey)
+}
+
+/// The swap's temporary files, and those of recoveries of it that died as well, beside the paths they were for.
+fn temps(root: &Root, journal: &Journal) -> Result<Vec<(Vec<u8>, bool)>> {
+    let mut known = BTreeSet::new();
+    let mut dirs = BTreeSet::new();
+    for entry in &journal.entries {
+        dirs.insert(path::split(&path_of(&entry.path)?).0.to_vec());
+        let sides = [&entry.before, &entry.after];
+        known.extend(sides.into_iter().flatten().map(|side| side.oid.clone()));
+    }
+    let prefix = temp_prefix(&journal.swap_id);
+    let mut temps = Vec::new();
+    for dir in dirs {
+        let Ok(fd) = root.open_dir_for_reading(&dir) else {
+            continue;
+        };
+        for found in rustix::fs::Dir::read_from(&fd)? {
+            let found = found?;
+            let name = found.file_name().to_bytes();
+            let temp = path::join(&dir, name);
+            if name.starts_with(&prefix)
+                && let Some((node, _)) = node_of(root, &temp)?
+            {
+                // A file that was being written when the process died is a beginning of the target: no side has it.
+                let kept = known.contains(&node.oid.to_string());
+                temps.push((temp, kept));
             }
         }
     }
-    Ok(survey)
+    Ok(temps)
 }
 
 /// Refuses to look at a working tree that a dead swap left half-way.
@@ -209,7 +239,7 @@ pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<Str
         "recover",
         ctx.settings.lock_timeout,
     )?;
-    let notices = recover_locked(ctx, store)?;
+    let notices = recover_locked(ctx, store, &lock)?;
     drop(lock);
     Ok(notices)
 }
@@ -218,8 +248,13 @@ pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<Str
 ///
 /// # Errors
 /// `INTERRUPTED` with the paths when something is.
-pub fn recover_locked(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+pub fn recover_locked(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    lock: &WorktreeLock,
+) -> Result<Vec<String>> {
     if !store.dir.has_journal() {
+        clear_after_death(ctx, store, lock)?;
         return Ok(Vec::new());
     }
     let Some(journal) = store.dir.journal()? else {
@@ -255,14 +290,36 @@ fn is_committed(store: &Store<'_>, journal: &Journal) -> Result<bool> {
 }
 
 fn clean(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<()> {
-    finish(store, journal)?;
+    finish_left(ctx, store, journal)?;
     remove_leftovers(ctx, store)
 }
 
+/// Puts a swap into the log whose process could not. HEAD is as the swap left it: the locks of the dead kept git out.
+fn finish_left(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<()> {
+    let mut journal = journal.clone();
+    if journal.head_left.is_empty() {
+        journal.head_left = head_mark(ctx)?;
+    }
+    finish(store, &journal)
+}
+
+/// Clears away what a swap left that died before it had a journal. Costs nothing after a holder that lived.
+pub fn clear_after_death(ctx: &Context<'_>, store: &Store<'_>, lock: &WorktreeLock) -> Result<()> {
+    if lock.follows_death() && !store.dir.has_journal() {
+        remove_leftovers(ctx, store)?;
+        lock.death_is_cleared();
+    }
+    Ok(())
+}
+
+/// Called only when no journal is left that could need any of it.
 fn remove_leftovers(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+    for name in ["index.before", "index.after"] {
+        remove_optional(&store.dir.file(name))?;
+    }
     remove_dead_locks(ctx.repo.git_dir())?;
     let alive = |pid: u32, start: u64| crate::git::fs::process_is_alive(pid, start);
-    store.objects.clear_dead_keeps(&alive)?;
+    store.objects.clear_dead(&alive)?;
     Ok(())
 }
 
@@ -370,14 +427,13 @@ fn carry_on(
         put_git_forward(ctx, store, journal)?;
         fail_point("recover-git");
         store.dir.write_state(&journal.state_after)?;
-        finish(store, journal)?;
+        finish_left(ctx, store, journal)?;
         done.action = "rolled-forward";
     } else {
         done.notices.extend(put_git_back(ctx, store, journal)?);
         fail_point("recover-git");
         store.dir.remove_journal()?;
     }
-    done.differing = survey.differing;
     locks.release()?;
     drop(guard);
     remove_leftovers(ctx, store)?;
@@ -399,9 +455,12 @@ fn put_right(
     forward: bool,
     rescue: Rescue,
 ) -> Result<Done> {
+    // Without the backup nothing is touched.
+    let commit = current_commit(store, &journal.backup_id)?;
     let root = Root::open(ctx.repo.worktree_root())?;
     let mut paths: Vec<(Vec<u8>, Option<Side>)> = Vec::new();
     let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut blocked = Vec::new();
     for (entry, found) in journal.entries.iter().zip(&survey.found) {
         let full = path_of(&entry.path)?;
         let stamp = root.stamp(&full).ok().flatten();
@@ -409,8 +468,14 @@ fn put_right(
             forced.insert(full.clone());
         }
         let side = if forward { &entry.after } else { &entry.before };
-        if *found != Found::Other {
-            paths.push((full, side.as_ref().map(side_of).transpose()?));
+        let side = side.as_ref().map(side_of).transpose()?;
+        if *found == Found::Other {
+            continue;
+        }
+        if side.is_some() && survey.is_blocked(&root, &full) {
+            blocked.push(full);
+        } else {
+            paths.push((full, side));
         }
     }
     forced.extend(survey.temps.iter().map(|(temp, _)| temp.clone()));
@@ -491,7 +556,6 @@ fn put_right(
     let expected = |path: &[u8]| expected_in(manifest, path);
     let copy = |oid, out: &mut dyn std::io::Write| store.objects.copy_blob(oid, out);
     let mut scratch = journal.clone();
-    let commit = current_commit(store, &journal.backup_id)?;
     let mut late = Late::new(store, &mut scratch, commit);
     Apply {
         root: &root,
@@ -510,7 +574,7 @@ fn put_right(
         action: "rolled-back",
         rescue_id,
         changes: changes(&looked.plan),
-        differing: Vec::new(),
+        differing: [&survey.differing[..], &blocked].concat(),
         notices: Vec::new(),
     })
 }
@@ -537,6 +601,8 @@ fn put_git_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Resu
     if journal.swaps_index {
         if kept.exists() {
             rename_into(&kept, &ctx.repo.index_path())?;
+        } else if journal.extra.contains_key(NO_INDEX) {
+            remove_optional(&ctx.repo.index_path())?;
         }
         remove_optional(&kept)?;
         remove_optional(&store.dir.file("index.after"))?;

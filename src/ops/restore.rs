@@ -37,7 +37,7 @@ pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
         "restore",
         ctx.settings.lock_timeout,
     )?;
-    let recovered = recover::recover_locked(ctx, &store)?;
+    let recovered = recover::recover_locked(ctx, &store, &lock)?;
     let stored = address::resolve(ctx, &store, &request.address)?;
     let mut restored = restore_from(ctx, &store, &stored, request)?;
     restored.notices.splice(0..0, recovered);

@@ -44,7 +44,7 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
         "return",
         ctx.settings.lock_timeout,
     )?;
-    let recovered = recover::recover_locked(ctx, &store)?;
+    let recovered = recover::recover_locked(ctx, &store, &lock)?;
     let state = store.dir.state()?;
     if state.mode == Mode::Present && !recovered.is_empty() {
         return Err(not_in_past().hint("an interrupted return was finished just now"));

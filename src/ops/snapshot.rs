@@ -33,12 +33,13 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         check_label(&store, label)?;
     }
     let mut notices = super::recover::recover_by_itself(ctx, &store)?;
-    let _lock = WorktreeLock::acquire(
+    let lock = WorktreeLock::acquire(
         store.dir.path(),
         Hold::Shared,
         "snapshot",
         ctx.settings.lock_timeout,
     )?;
+    super::recover::clear_after_death(ctx, &store, &lock)?;
     take_locked(ctx, &store, request, &mut notices, false)
 }
 

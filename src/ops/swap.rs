@@ -41,6 +41,9 @@ use crate::worktree::plan::{
 /// How often a scan is repeated because index, HEAD or what is in the way moved meanwhile.
 const TRIES: usize = 4;
 
+/// Among the journal's other fields: there was no index before the swap.
+pub const NO_INDEX: &str = "no_index";
+
 /// Which paths the swap is about.
 pub enum Aim<'a> {
     /// A tree, whole or as far as `only` says.
@@ -422,7 +425,8 @@ fn plan_of_paths(
     let mut changes: std::collections::BTreeMap<Vec<u8>, DirChange> = Default::default();
     for (path, after) in dirs {
         let before = on_disk(path);
-        if before != *after {
+        // One that is there and stays is named, so that removing what is in it does not take it along.
+        if before != *after || after.is_some() {
             changes.insert(
                 path.clone(),
                 DirChange {
@@ -677,7 +681,10 @@ impl<'s> Running<'_, '_, 's, '_> {
         let before = self.store.dir.state()?;
         let after = state_after(&before, &saved, &self.swap_id);
         let mut journal = self.journal(&saved, &plan, &raw_head, before, after);
-        self.link_index()?;
+        if !self.link_index()? {
+            journal.extra.insert(NO_INDEX.into(), true.into());
+        }
+        fail_point("swap-linked");
         self.store.dir.write_journal(&journal)?;
         fail_point("swap-journal");
         let kept = saved.kept.take();
@@ -800,19 +807,18 @@ impl<'s> Running<'_, '_, 's, '_> {
         journal
     }
 
-    /// Keeps the present index file by a second name: git replaces an index, it never writes into one.
-    fn link_index(&self) -> Result<()> {
+    /// Keeps the present index file by a second name: git replaces an index, it never writes into one. False: there is none.
+    fn link_index(&self) -> Result<bool> {
         let before = self.store.dir.file("index.before");
         remove_optional(&before)?;
         remove_optional(&self.store.dir.file("index.after"))?;
         if !self.swaps_index() {
-            return Ok(());
+            return Ok(true);
         }
         match std::fs::hard_link(self.ctx.repo.index_path(), &before) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).context(|| format!("cannot link '{}'", before.display()))
-            }
-            _ => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).context(|| format!("cannot link '{}'", before.display())),
         }
     }
 

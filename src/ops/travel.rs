@@ -38,7 +38,7 @@ pub fn travel(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
         "travel",
         ctx.settings.lock_timeout,
     )?;
-    let recovered = recover::recover_locked(ctx, &store)?;
+    let recovered = recover::recover_locked(ctx, &store, &lock)?;
     refuse_past(&store.dir.state()?)?;
     let stored = address::resolve(ctx, &store, &request.address)?;
     let mut travelled = travel_to(ctx, &store, &stored, request)?;

@@ -147,7 +147,7 @@ fn step(ctx: &Context<'_>, log: Log) -> Result<Undone> {
         word,
         ctx.settings.lock_timeout,
     )?;
-    let recovered = recover::recover_locked(ctx, &store)?;
+    let recovered = recover::recover_locked(ctx, &store, &lock)?;
     let Some(file) = levels(&store, log)?.pop() else {
         return Err(Error::new(
             Code::NothingToUndo,

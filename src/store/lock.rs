@@ -78,6 +78,7 @@ impl Owner {
 pub struct WorktreeLock {
     file: File,
     hold: Hold,
+    follows_death: bool,
 }
 
 impl WorktreeLock {
@@ -102,11 +103,29 @@ impl WorktreeLock {
             Hold::Exclusive => FlockOperation::NonBlockingLockExclusive,
         };
         wait_for(&file, operation, deadline, &path)?;
-        let lock = Self { file, hold };
+        // A holder who lives takes its line away when it lets go.
+        let follows_death = file.metadata().is_ok_and(|meta| meta.len() > 0);
+        let lock = Self {
+            file,
+            hold,
+            follows_death,
+        };
         if hold == Hold::Exclusive {
             lock.write_owner(&Owner::this_process(token).line());
         }
         Ok(lock)
+    }
+
+    /// True when the last exclusive holder died with it: there may be something to clear away.
+    pub fn follows_death(&self) -> bool {
+        self.follows_death
+    }
+
+    /// Everything a dead holder left is cleared away.
+    pub fn death_is_cleared(&self) {
+        if self.hold == Hold::Shared {
+            self.write_owner("");
+        }
     }
 
     /// Says for people who holds it. The lock itself does not depend on it.
@@ -315,6 +334,20 @@ mod tests {
         let error = refused.expect_err("held");
         assert!(error.message().contains("tw travel (process"), "{error}");
         drop(swap);
+        let next =
+            WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT).expect("next");
+        assert!(!next.follows_death());
+        // As if the holder had died: its line is still there.
+        next.write_owner("tw travel 1 1\n");
+        drop(next);
+        let next =
+            WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT).expect("next");
+        assert!(next.follows_death());
+        next.death_is_cleared();
+        drop(next);
+        let next =
+            WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT).expect("next");
+        assert!(!next.follows_death());
     }
 
     #[test]

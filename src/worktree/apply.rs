@@ -87,7 +87,12 @@ pub struct Applied {
 
 /// The name of the temporary file of a journal entry.
 pub fn temp_name(tag: &str, nth: usize) -> Vec<u8> {
-    format!(".tw-{tag}-{nth}").into_bytes()
+    [temp_prefix(tag), nth.to_string().into_bytes()].concat()
+}
+
+/// How all temporary files of a swap, and of recoveries of it, begin.
+pub fn temp_prefix(tag: &str) -> Vec<u8> {
+    format!(".tw-{tag}-").into_bytes()
 }
 
 impl Apply<'_> {

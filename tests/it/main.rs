@@ -8,20 +8,27 @@
 )]
 
 mod cli;
+mod crash;
+mod damage;
 mod facts;
+mod gc;
 mod golden;
+mod hostile;
 mod interop;
 mod layers;
 mod list;
+mod many;
 mod model;
 mod model_regressions;
 mod outcomes;
+mod recover;
 mod restore;
 mod return_;
 mod sandbox;
 mod schema;
 mod shapes;
 mod snapshot;
+mod stage;
 mod state;
 mod travel;
 mod trip;

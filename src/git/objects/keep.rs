@@ -3,12 +3,15 @@
 //! git's repack and gc leave a pack with a `.keep` beside it alone. Ours say who made them, so that those of the dead can be
 //! removed later; all others are someone else's and stay.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
 use super::store::ObjectStore;
-use super::temp::Target;
+use super::temp::{Target, made_by};
 use crate::error::{Result, ResultExt};
+use crate::git::fs::remove_optional;
 
 /// A pack whose `.keep` is on disk. Dropping it leaves the `.keep` there.
 #[derive(Debug)]
@@ -52,31 +55,60 @@ fn keep_name(pack: &str) -> String {
 }
 
 impl ObjectStore {
-    /// Removes the `.keep` files that a dead process of ours left, and returns their number. `is_alive` is asked with the
-    /// process id and start time that stand in the file (`tw <token> <pid> <start>`).
+    /// Removes what dead processes of ours left: `.keep` files, packs that never got their idx, temporary files. Returns the
+    /// number of `.keep` files. `is_alive` is asked with process id and start time, as they stand in the file
+    /// (`tw <token> <pid> <start>`) or in the name.
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub fn clear_dead(&self, is_alive: &dyn Fn(u32, u64) -> bool) -> Result<usize> {
+        let objects = &self.own().path;
+        let fan_out = (0..=255u8).map(|byte| objects.join(format!("{byte:02x}")));
+        for dir in fan_out.chain([objects.clone(), objects.join("pack")]) {
+            clear_dead_temps(&dir, is_alive)?;
+        }
+        self.clear_dead_keeps(is_alive)
+    }
+
+    /// The part of [`ObjectStore::clear_dead`] that costs no more than one look into `pack/`.
     ///
     /// # Errors
     /// One cannot be removed.
     pub fn clear_dead_keeps(&self, is_alive: &dyn Fn(u32, u64) -> bool) -> Result<usize> {
         let dir = self.own().path.join("pack");
-        let Ok(entries) = std::fs::read_dir(&dir) else {
-            return Ok(0);
-        };
         let mut removed = 0;
-        for entry in entries.flatten() {
-            let path = entry.path();
+        for path in paths(&dir) {
             if path.extension().is_none_or(|end| end != "keep") {
                 continue;
             }
             let owner = std::fs::read(&path).ok().and_then(|note| owner(&note));
             if owner.is_some_and(|(pid, start)| !is_alive(pid, start)) {
-                std::fs::remove_file(&path)
-                    .context(|| format!("cannot remove '{}'", path.display()))?;
+                if !path.with_extension("idx").exists() {
+                    remove_optional(&path.with_extension("pack"))?;
+                }
+                remove_optional(&path)?;
                 removed += 1;
             }
         }
+        clear_dead_temps(&dir, is_alive)?;
         Ok(removed)
     }
+}
+
+fn clear_dead_temps(dir: &Path, is_alive: &dyn Fn(u32, u64) -> bool) -> Result<()> {
+    for path in paths(dir) {
+        let maker = path.file_name().and_then(OsStr::to_str).and_then(made_by);
+        if maker.is_some_and(|(pid, start)| !is_alive(pid, start)) {
+            remove_optional(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a directory holds; nothing when it cannot be read.
+fn paths(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
 }
 
 /// Process id and start time from a note of ours.

@@ -1,6 +1,7 @@
 //! New files under `objects/`: made under a temporary name, put in place by rename, removed when dropped before that.
 //!
-//! The names begin with `tmp_`, so that git's own prune clears what a killed process leaves. A `gc --prune=now` at the wrong
+//! The names begin with `tmp_`, so that git's own prune clears what a killed process leaves, and say who made them, so that
+//! ours is cleared sooner. A `gc --prune=now` at the wrong
 //! moment also clears what is still being written, and empty fan-out directories; then the file is made anew from its open
 //! descriptor.
 
@@ -8,10 +9,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
+
+use crate::git::fs::process_start;
 
 const ATTEMPTS: usize = 4;
 const BUFFER: usize = 1 << 20;
@@ -34,12 +37,12 @@ impl Target {
         })
     }
 
-    /// Makes an empty file named `prefix` and something random. Missing directories are made.
+    /// Makes an empty file named `prefix`, this process and something random. Missing directories are made.
     pub(super) fn create(&self, prefix: &[u8]) -> io::Result<Temp> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         for _ in 0..ATTEMPTS {
             let random = random()?;
-            let name = [prefix, format!("{random:016x}").as_bytes()].concat();
+            let name = [prefix, format!("{}{random:016x}", maker()).as_bytes()].concat();
             match rustix::fs::openat(&self.fd, &name[..], flags, Mode::from_raw_mode(0o444)) {
                 Ok(fd) => {
                     let temp = Temp {
@@ -157,6 +160,22 @@ impl Drop for Temp {
             let _ = self.target.remove(name);
         }
     }
+}
+
+/// `tw-<pid>-<start>-`, of this process.
+fn maker() -> &'static str {
+    static MAKER: OnceLock<String> = OnceLock::new();
+    MAKER.get_or_init(|| {
+        let pid = std::process::id();
+        format!("tw-{pid}-{}-", process_start(pid).unwrap_or(0))
+    })
+}
+
+/// Process id and start time of the process of ours that made a temporary file; `None` when it is not ours.
+pub(super) fn made_by(name: &str) -> Option<(u32, u64)> {
+    let (_, maker) = name.strip_prefix("tmp_")?.split_once("_tw-")?;
+    let mut parts = maker.split('-');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// A number for a name that nobody else has.

@@ -686,6 +686,30 @@ fn only_keeps_of_our_dead_are_cleared() {
 }
 
 #[test]
+fn what_our_dead_began_is_cleared() {
+    let repo = Repo::new();
+    let store = repo.store();
+    let write = |name: &str, text: &str| {
+        let path = repo.objects().join(name);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        std::fs::write(path, text).expect("written");
+    };
+    write("pack/tmp_pack_tw-1-10-00ff", "");
+    write("pack/tmp_pack_tw-2-20-00ff", "");
+    write("pack/tmp_pack_XyZ123", "git's");
+    write("ab/tmp_obj_tw-1-10-00ff", "");
+    write("pack/pack-torn.keep", "tw a 1 10\n");
+    write("pack/pack-torn.pack", "PACK");
+    let alive = |pid: u32, start: u64| (pid, start) == (2, 20);
+    assert_eq!(store.clear_dead(&alive).expect("cleared"), 1);
+    assert_eq!(
+        repo.files("pack"),
+        ["tmp_pack_XyZ123", "tmp_pack_tw-2-20-00ff"]
+    );
+    assert!(repo.files("ab").is_empty());
+}
+
+#[test]
 fn missing_directories_are_made() {
     for mode in modes() {
         let repo = Repo::new();

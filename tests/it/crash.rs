@@ -1,0 +1,65 @@
+//! A kill at every step of every command that changes something, then the next command: the old state or the new one,
+//! whole, with the bytes of both.
+
+use crate::stage::{Stage, eventful, in_the_past};
+
+#[test]
+fn a_killed_snapshot_leaves_no_trace_but_perhaps_itself() {
+    let (sandbox, _) = eventful();
+    let stage = Stage::new(sandbox, &["snapshot"], None);
+    assert!(stage.crash_everywhere() >= 3);
+}
+
+#[test]
+fn a_killed_travel_is_undone_or_done() {
+    let (sandbox, snapshot) = eventful();
+    let home = sandbox.state();
+    let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
+    assert!(stage.crash_everywhere() >= 20);
+}
+
+#[test]
+fn a_killed_return_is_undone_or_done() {
+    let (sandbox, _, home) = in_the_past();
+    let stage = Stage::new(sandbox, &["return"], Some(home));
+    assert!(stage.crash_everywhere() >= 20);
+}
+
+#[test]
+fn a_killed_restore_is_undone_or_done() {
+    let (sandbox, snapshot) = eventful();
+    let stage = Stage::new(sandbox, &["restore", &snapshot], None);
+    assert!(stage.crash_everywhere() >= 15);
+}
+
+#[test]
+fn a_killed_undo_of_a_restore_is_undone_or_done() {
+    let (sandbox, snapshot) = eventful();
+    sandbox.ok(["restore", &snapshot]);
+    let stage = Stage::new(sandbox, &["undo"], None);
+    assert!(stage.crash_everywhere() >= 15);
+}
+
+#[test]
+fn a_killed_undo_of_a_travel_is_undone_or_done() {
+    let (sandbox, _, home) = in_the_past();
+    let stage = Stage::new(sandbox, &["undo"], Some(home));
+    assert!(stage.crash_everywhere() >= 20);
+}
+
+#[test]
+fn a_killed_undo_of_a_return_is_undone_or_done() {
+    let (sandbox, _, home) = in_the_past();
+    sandbox.ok(["return"]);
+    let stage = Stage::new(sandbox, &["undo"], Some(home));
+    assert!(stage.crash_everywhere() >= 20);
+}
+
+#[test]
+fn a_killed_redo_is_undone_or_done() {
+    let (sandbox, snapshot) = eventful();
+    sandbox.ok(["restore", &snapshot]);
+    sandbox.ok(["undo"]);
+    let stage = Stage::new(sandbox, &["redo"], None);
+    assert!(stage.crash_everywhere() >= 15);
+}

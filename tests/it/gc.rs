@@ -1,0 +1,280 @@
+//! `git gc --prune=now` with every reflog expired, at every moment: what is listed and what is needed stays whole.
+
+use std::process::Stdio;
+
+use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, litter, raw_command};
+use crate::many::{Held, go_on, wait_until_stopped};
+use crate::sandbox::Sandbox;
+use crate::stage::{KILLED, POINTS, Stage, eventful, taken};
+use crate::state::State;
+
+fn gc(sandbox: &Sandbox) {
+    sandbox.git(["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+}
+
+#[test]
+fn gc_between_any_two_commands_takes_nothing() {
+    let (sandbox, snapshot) = eventful();
+    let home = sandbox.state();
+    let mut known = blobs(&sandbox);
+    let mut step = |args: &[&str]| {
+        gc(&sandbox);
+        sandbox.json(args);
+        known.extend(blobs(&sandbox));
+        assert_nothing_lost(&sandbox, &known, &format!("{args:?}"));
+    };
+    step(&["travel", &snapshot]);
+    sandbox.write("a.txt", "made in the past\n");
+    let past = sandbox.state();
+    step(&["snapshot"]);
+    step(&["return"]);
+    home.assert_same(&sandbox.state());
+    step(&["undo"]);
+    past.assert_same(&sandbox.state());
+    step(&["redo"]);
+    home.assert_same(&sandbox.state());
+    step(&["restore", &snapshot]);
+    step(&["undo"]);
+    step(&["snapshot"]);
+    gc(&sandbox);
+    home.assert_same(&sandbox.state());
+    assert_fsck_clean(&sandbox, "after all");
+}
+
+#[test]
+fn gc_after_the_anchor_is_gone_makes_no_hollow_snapshot() {
+    let (sandbox, _) = eventful();
+    let id = taken(&sandbox);
+    let first = sandbox.json(["list"])["snapshots"]
+        .as_array()
+        .unwrap()
+        .len();
+    assert_eq!(first, 2);
+    sandbox.git(["update-ref", "-d", &format!("refs/timewarp/snapshots/{id}")]);
+    gc(&sandbox);
+    let again = taken(&sandbox);
+    gc(&sandbox);
+    assert_fsck_clean(&sandbox, "anchor gone");
+    sandbox.assert_round_trip(&again, gc);
+}
+
+#[test]
+fn old_unreachable_objects_that_a_snapshot_reuses_stay() {
+    let sandbox = Sandbox::new();
+    sandbox.write("again.txt", "seen before\n");
+    let oid = sandbox.git(["hash-object", "-w", "again.txt"]);
+    let oid = oid.trim();
+    let object = sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]));
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(90 * 24 * 3600);
+    let file = std::fs::File::open(&object).unwrap();
+    file.set_modified(old).unwrap();
+    // gc with its usual grace of two weeks, while the snapshot is between objects and ref.
+    with_pause(&sandbox, &["snapshot"], "record-written", &|sandbox| {
+        sandbox.git(["gc", "-q"]);
+    });
+    gc(&sandbox);
+    assert_fsck_clean(&sandbox, "reused");
+    let commit = sandbox.json(["show", "latest"])["snapshot"]["commit"].clone();
+    let spec = format!("{}:again.txt", commit.as_str().unwrap());
+    assert_eq!(sandbox.git(["cat-file", "blob", &spec]), "seen before\n");
+}
+
+/// What `gc --prune=now` does to objects and refs: git refuses the whole while a swap holds `HEAD.lock`.
+fn sweep(sandbox: &Sandbox) {
+    sandbox.try_git(["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(["pack-refs", "--all", "--prune"]);
+    sandbox.git(["repack", "-a", "-d", "-q"]);
+    sandbox.git(["prune", "--expire=now"]);
+}
+
+/// Runs `tw`, stops it at a fail point, lets `meanwhile` work, and lets it end, which must be well.
+fn with_pause(sandbox: &Sandbox, args: &[&str], point: &str, meanwhile: &dyn Fn(&Sandbox)) -> bool {
+    let mut child = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
+        .current_dir(sandbox.repo())
+        .env("TW_STOP_POINT", point)
+        .args(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(Held)
+        .unwrap();
+    let stopped = has_stopped(&mut child.0);
+    if stopped {
+        wait_until_stopped(child.0.id());
+        meanwhile(sandbox);
+        go_on(child.0.id());
+    }
+    let status = child.0.wait().unwrap();
+    assert!(
+        status.success(),
+        "{args:?} after a pause at {point}: {status}"
+    );
+    stopped
+}
+
+/// Waits until the child has either stopped or ended.
+fn has_stopped(child: &mut std::process::Child) -> bool {
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        match stat.rsplit_once(") ").unwrap().1.chars().next() {
+            Some('T') => return true,
+            Some('Z' | 'X') => return false,
+            _ => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    }
+}
+
+#[test]
+fn gc_in_the_middle_of_a_command_takes_nothing() {
+    for args in [&["snapshot"][..], &["travel", "SNAPSHOT"], &["return"]] {
+        let (sandbox, snapshot) = eventful();
+        let home = sandbox.state();
+        if args == ["return"] {
+            sandbox.json(["travel", &snapshot]);
+            sandbox.write("a.txt", "made in the past\n");
+        }
+        let args: Vec<&str> = args
+            .iter()
+            .map(|&arg| if arg == "SNAPSHOT" { &snapshot } else { arg })
+            .collect();
+        let stage = Stage::new(sandbox, &args, None);
+        let mut stopped = 0;
+        for point in POINTS {
+            stage.rewind();
+            let sandbox = &stage.sandbox;
+            if !with_pause(sandbox, &args, point, &sweep) {
+                continue;
+            }
+            stopped += 1;
+            let context = format!("{args:?}, gc at {point}");
+            gc(sandbox);
+            assert_fsck_clean(sandbox, &context);
+            assert_nothing_lost(sandbox, &stage.bytes, &context);
+            let far = stage.new.differences(&sandbox.state());
+            assert!(far.is_empty(), "{context}: {far:?}");
+            assert_eq!(litter(sandbox), [""; 0], "{context}");
+            if args[0] == "travel" {
+                sandbox.json(["return"]);
+                home.assert_same(&sandbox.state());
+            }
+        }
+        assert!(stopped >= 3, "{args:?}: {stopped}");
+    }
+}
+
+#[test]
+fn gc_after_a_death_takes_nothing_that_recovery_needs() {
+    let (sandbox, snapshot) = eventful();
+    let home = sandbox.state();
+    let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
+    for point in POINTS {
+        for way in [&["recover"][..], &["recover", "--forward"]] {
+            stage.rewind();
+            if stage.run_until(&stage.args, point).code != KILLED {
+                continue;
+            }
+            // git's own gc does not touch the index.lock of a dead swap, nor does it need to.
+            stage
+                .sandbox
+                .try_git(["reflog", "expire", "--expire=now", "--all"]);
+            stage.sandbox.try_git(["gc", "-q", "--prune=now"]);
+            stage.recover_and_check(way, &format!("{point} and gc"));
+        }
+    }
+}
+
+/// Two branches that conflict in `both.txt`, with `main` checked out.
+fn conflicting() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("both.txt", "base\n");
+    sandbox.write("mine.txt", "base\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "base"]);
+    sandbox.git(["checkout", "-q", "-b", "topic"]);
+    sandbox.write("both.txt", "topic\n");
+    sandbox.git(["commit", "-q", "-am", "topic"]);
+    sandbox.git(["commit", "-q", "--allow-empty", "-m", "topic again"]);
+    sandbox.git(["checkout", "-q", "main"]);
+    taken(&sandbox);
+    sandbox.write("both.txt", "main\n");
+    sandbox.git(["commit", "-q", "-am", "main"]);
+    sandbox
+}
+
+/// Travels, collects garbage, works in the past, collects again, returns, and finds `abort` doing what it would have done.
+fn abort_after_a_trip(sandbox: &Sandbox, abort: &[&str]) -> State {
+    sandbox.assert_round_trip("latest", |sandbox| {
+        gc(sandbox);
+        sandbox.write("both.txt", "in the past\n");
+        sandbox.git(["commit", "-q", "-am", "in the past"]);
+        gc(sandbox);
+    });
+    gc(sandbox);
+    sandbox.git(abort);
+    assert_fsck_clean(sandbox, &format!("{abort:?}"));
+    sandbox.state()
+}
+
+#[test]
+fn a_merge_left_in_the_present_can_be_aborted_after_gc_in_the_past() {
+    let sandbox = conflicting();
+    let before = sandbox.state();
+    assert_eq!(sandbox.try_git(["merge", "topic"]).code, 1);
+    sandbox.write("both.txt", "half resolved\n");
+    let after = abort_after_a_trip(&sandbox, &["merge", "--abort"]);
+    let told: Vec<_> = before
+        .differences(&after)
+        .into_iter()
+        .filter(|line| !line.contains("ORIG_HEAD"))
+        .collect();
+    assert!(told.is_empty(), "{told:?}");
+}
+
+#[test]
+fn a_rebase_with_autostash_can_be_aborted_after_gc_in_the_past() {
+    let sandbox = conflicting();
+    sandbox.git(["checkout", "-q", "topic"]);
+    sandbox.write("mine.txt", "not committed\n");
+    assert_eq!(sandbox.try_git(["rebase", "--autostash", "main"]).code, 1);
+    assert_eq!(sandbox.text("mine.txt"), "base\n");
+    abort_after_a_trip(&sandbox, &["rebase", "--abort"]);
+    assert_eq!(sandbox.text("mine.txt"), "not committed\n");
+    assert_eq!(
+        sandbox.git(["symbolic-ref", "HEAD"]).trim(),
+        "refs/heads/topic"
+    );
+    assert_eq!(sandbox.text("both.txt"), "topic\n");
+}
+
+#[test]
+fn a_bisect_can_be_reset_after_gc_in_the_past() {
+    let sandbox = conflicting();
+    sandbox.git(["checkout", "-q", "topic"]);
+    sandbox.git(["bisect", "start"]);
+    sandbox.git(["bisect", "bad"]);
+    sandbox.git(["bisect", "good", "HEAD~3"]);
+    abort_after_a_trip(&sandbox, &["bisect", "reset"]);
+    assert_eq!(
+        sandbox.git(["symbolic-ref", "HEAD"]).trim(),
+        "refs/heads/topic"
+    );
+}
+
+#[test]
+fn a_cherry_pick_and_a_revert_can_be_aborted_after_gc_in_the_past() {
+    for command in ["cherry-pick", "revert"] {
+        let sandbox = conflicting();
+        if command == "revert" {
+            sandbox.write("both.txt", "main again\n");
+            sandbox.git(["commit", "-q", "-am", "again"]);
+        }
+        let commit = if command == "revert" {
+            "HEAD~1"
+        } else {
+            "topic~1"
+        };
+        assert_eq!(sandbox.try_git([command, commit]).code, 1, "{command}");
+        abort_after_a_trip(&sandbox, &[command, "--abort"]);
+    }
+}

@@ -1,0 +1,363 @@
+//! What `recover` does in harder cases than one kill: paths changed since, a kill of the recovery itself, errors instead of
+//! kills.
+
+use serde_json::Value;
+
+use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, state_json};
+use crate::sandbox::Sandbox;
+use crate::stage::{KILLED, Stage, eventful, in_the_past, taken};
+
+/// A travel that died half-way, at a point given.
+fn died(point: &str) -> Stage {
+    let (sandbox, snapshot) = eventful();
+    let home = sandbox.state();
+    let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
+    stage.rewind();
+    let ran = stage.run_until(&stage.args, point);
+    assert_eq!(ran.code, KILLED, "{point}: {}", ran.out());
+    stage
+}
+
+/// Kills `args`, a recovery, wherever it can be killed after `stage`'s own death, and recovers from that.
+fn dies_again(mut stage: Stage, args: &[&str]) -> usize {
+    stage.args = args.iter().map(|&arg| arg.to_owned()).collect();
+    stage.keep_this();
+    stage.crash_everywhere()
+}
+
+#[test]
+fn a_killed_recovery_is_recovered_from() {
+    for (point, args) in [
+        ("apply-written:3", &["recover"][..]),
+        ("swap-head", &["recover"]),
+        ("apply-removing:2", &["recover", "--forward"]),
+    ] {
+        let tried = dies_again(died(point), args);
+        assert!(tried >= 5, "{point} {args:?}: {tried}");
+    }
+}
+
+#[test]
+fn a_killed_recovery_by_the_next_command_is_recovered_from() {
+    assert!(dies_again(died("apply-exchanged:2"), &["snapshot"]) >= 6);
+}
+
+#[test]
+fn three_deaths_in_a_row_lose_nothing() {
+    let stage = died("apply-exchanged:4");
+    for (way, point) in [
+        ("--forward", "apply-exchanged:2"),
+        ("--back", "apply-removing:1"),
+        ("--forward", "apply-written:3"),
+        ("--back", "recover-git"),
+    ] {
+        let args = ["recover".to_owned(), way.to_owned()];
+        assert_eq!(stage.run_until(&args, point).code, KILLED, "{way} {point}");
+    }
+    stage.recover_and_check(&["recover"], "forth and back");
+}
+
+#[test]
+fn a_path_edited_after_the_death_stops_recovery_and_keeps_its_bytes() {
+    for (path, point) in [
+        ("a.txt", "apply-removed"),
+        ("a.txt", "swap-applied"),
+        ("hollow/once.txt", "swap-applied"),
+        ("notes/todo.txt", "swap-applied"),
+        ("new/fresh.txt", "swap-journal"),
+    ] {
+        let stage = died(point);
+        let sandbox = &stage.sandbox;
+        sandbox.write(path, "edited after the death\n");
+        let before = blobs(sandbox);
+        for command in [
+            &["snapshot"][..],
+            &["return"],
+            &["restore", "latest"],
+            &["undo"],
+        ] {
+            let (error, code) = sandbox.json_error(command);
+            assert_eq!(
+                (&error["code"], code),
+                (&"INTERRUPTED".into(), 4),
+                "{error}"
+            );
+            assert_eq!(error["paths"], Value::from([path].as_slice()), "{error}");
+        }
+        let (error, code) = sandbox.json_error(["recover"]);
+        assert_eq!(
+            (&error["code"], code),
+            (&"INTERRUPTED".into(), 4),
+            "{error}"
+        );
+        assert!(error["differing"].to_string().contains(path), "{error}");
+        let done = sandbox.json(["recover", "-y"]);
+        assert!(done["differing"].to_string().contains(path), "{done}");
+        assert_eq!(
+            sandbox.text(path),
+            "edited after the death\n",
+            "{path} {point}"
+        );
+        let context = format!("{path} {point}");
+        assert_nothing_lost(sandbox, &before, &context);
+        assert_nothing_lost(sandbox, &stage.bytes, &context);
+        assert_fsck_clean(sandbox, &context);
+        assert_eq!(litter(sandbox), [""; 0], "{context}");
+        let others = stage.old.differences(&sandbox.state());
+        let unexpected: Vec<_> = others
+            .iter()
+            .filter(|line| {
+                let dir = path.split('/').next().unwrap();
+                !line.contains(" status ") && !line.contains(&format!("file {dir}"))
+            })
+            .collect();
+        assert!(unexpected.is_empty(), "{context}: {unexpected:?}");
+    }
+}
+
+#[test]
+fn a_path_that_became_a_directory_after_the_death_is_kept() {
+    let stage = died("swap-applied");
+    let sandbox = &stage.sandbox;
+    sandbox.remove("a.txt");
+    sandbox.write("a.txt/inside", "made after the death\n");
+    let (error, _) = sandbox.json_error(["recover"]);
+    assert_eq!(error["code"], "INTERRUPTED", "{error}");
+    sandbox.json(["recover", "-y"]);
+    assert_eq!(sandbox.text("a.txt/inside"), "made after the death\n");
+    assert_nothing_lost(sandbox, &stage.bytes, "directory");
+    assert_eq!(litter(sandbox), [""; 0]);
+}
+
+#[test]
+fn a_path_removed_after_the_death_stays_away_only_when_asked() {
+    let stage = died("swap-applied");
+    let sandbox = &stage.sandbox;
+    sandbox.remove("both.txt");
+    let (error, code) = sandbox.json_error(["snapshot"]);
+    assert_eq!(
+        (&error["code"], code),
+        (&"INTERRUPTED".into(), 4),
+        "{error}"
+    );
+    sandbox.json(["recover", "-y"]);
+    assert!(!sandbox.exists("both.txt"));
+    assert_nothing_lost(sandbox, &stage.bytes, "removed");
+}
+
+#[test]
+fn the_state_after_a_death_says_so_first_and_reading_still_works() {
+    let stage = died("apply-written:2");
+    let before = stage.sandbox.state();
+    for command in [&["list"][..], &["show", "latest"]] {
+        stage.sandbox.json(command);
+    }
+    for command in [
+        &["travel", "latest", "--dry-run"][..],
+        &["restore", "latest", "--dry-run"],
+    ] {
+        let (error, code) = stage.sandbox.json_error(command);
+        assert_eq!(
+            (&error["code"], code),
+            (&"INTERRUPTED".into(), 4),
+            "{error}"
+        );
+    }
+    before.assert_same(&stage.sandbox.state());
+}
+
+#[test]
+fn a_swap_that_was_done_can_be_undone_after_its_death() {
+    for point in ["swap-state", "swap-logged"] {
+        let (sandbox, _, home) = in_the_past();
+        let past = sandbox.state();
+        let stage = Stage::new(sandbox, &["return"], Some(home));
+        stage.rewind();
+        assert_eq!(stage.run_until(&stage.args, point).code, KILLED);
+        let done = stage.sandbox.json(["recover"]);
+        assert_eq!(done["action"], "cleaned", "{done}");
+        stage.new.assert_same(&stage.sandbox.state());
+        stage.sandbox.json(["undo"]);
+        past.assert_same(&stage.sandbox.state());
+    }
+}
+
+#[test]
+fn undo_after_a_death_still_sees_that_head_moved() {
+    let (sandbox, _, home) = in_the_past();
+    let stage = Stage::new(sandbox, &["return"], Some(home));
+    stage.rewind();
+    assert_eq!(stage.run_until(&stage.args, "swap-state").code, KILLED);
+    let sandbox = &stage.sandbox;
+    sandbox.json(["recover"]);
+    sandbox.git(["merge", "--abort"]);
+    sandbox.git(["checkout", "-q", "-f", "other"]);
+    let head = sandbox.git(["rev-parse", "--symbolic-full-name", "HEAD"]);
+    let undone = sandbox.json(["undo"]);
+    assert_eq!(
+        sandbox.git(["rev-parse", "--symbolic-full-name", "HEAD"]),
+        head,
+        "{undone}"
+    );
+    assert!(!undone["head_stayed"].is_null(), "{undone}");
+}
+
+#[test]
+fn an_index_that_did_not_exist_is_gone_again_after_a_rollback() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("a.txt", "one\n");
+    sandbox.git(["add", "a.txt"]);
+    let snapshot = taken(&sandbox);
+    sandbox.remove(".git/index");
+    sandbox.write("a.txt", "two\n");
+    let stage = Stage::new(sandbox, &["travel", &snapshot], None);
+    for point in ["swap-index", "swap-head", "swap-proved"] {
+        for way in [&["snapshot"][..], &["recover"]] {
+            stage.rewind();
+            assert_eq!(stage.run_until(&stage.args, point).code, KILLED);
+            stage.recover_and_check(way, point);
+        }
+    }
+}
+
+// --- errors instead of kills ---
+
+#[test]
+fn a_write_that_fails_half_way_is_undone_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "b, then\n");
+    sandbox.write("huge.txt", "a compressible line\n".repeat(200_000));
+    sandbox.write("z.txt", "z, then\n");
+    let snapshot = taken(&sandbox);
+    sandbox.write("b.txt", "b, now\n");
+    sandbox.remove("huge.txt");
+    sandbox.write("z.txt", "z, now\n");
+    sandbox.write("y/new.txt", "only now\n");
+    sandbox.chmod("y", 0o700);
+    let before = sandbox.state();
+    for command in ["travel", "restore"] {
+        // Files over a mebibyte cannot be written: an error, not a signal, in the middle of the swap.
+        let script = format!(
+            "trap '' XFSZ; ulimit -f 1024; exec '{}' --json {command} {snapshot}",
+            env!("CARGO_BIN_EXE_tw")
+        );
+        let output = sandbox
+            .command("bash")
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("everything is as it was"), "{said}");
+        before.assert_same(&sandbox.state());
+        assert_eq!(litter(&sandbox), [""; 0]);
+        assert!(!sandbox.exists(".git/timewarp/journal.json"));
+        assert_fsck_clean(&sandbox, command);
+    }
+    sandbox.assert_round_trip(&snapshot, |_| ());
+}
+
+/// The blob of `path` in a snapshot, as a loose object that can be harmed.
+fn loose_blob(sandbox: &Sandbox, snapshot: &str, path: &str) -> std::path::PathBuf {
+    let commit = sandbox.json(["show", snapshot])["snapshot"]["commit"].clone();
+    let spec = format!("{}:{path}", commit.as_str().unwrap());
+    let oid = sandbox.git(["rev-parse", &spec]);
+    let oid = oid.trim();
+    for pack in glob(sandbox, ".git/objects/pack", "pack") {
+        let aside = sandbox.root().join("aside.pack");
+        std::fs::rename(&pack, &aside).unwrap();
+        std::fs::remove_file(pack.with_extension("idx")).unwrap();
+        let mut unpack = std::process::Command::new("git");
+        unpack
+            .args(["unpack-objects", "-q"])
+            .current_dir(sandbox.repo());
+        unpack.stdin(std::fs::File::open(&aside).unwrap());
+        assert!(unpack.status().unwrap().success());
+    }
+    sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]))
+}
+
+fn glob(sandbox: &Sandbox, dir: &str, extension: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(sandbox.path(dir)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == extension))
+        .collect()
+}
+
+#[test]
+fn a_missing_or_damaged_target_is_refused_before_anything_is_written() {
+    type Harm = fn(&std::path::Path);
+    let harms: [(&str, Harm); 4] = [
+        ("gone", |path| std::fs::remove_file(path).unwrap()),
+        ("empty", |path| overwrite(path, b"")),
+        ("garbage", |path| overwrite(path, b"garbage")),
+        ("another object", |path| {
+            let other = std::fs::read(path).unwrap();
+            overwrite(path, &other[..other.len() - 3]);
+        }),
+    ];
+    for (what, harm) in harms {
+        let (sandbox, snapshot) = eventful();
+        let blob = loose_blob(&sandbox, &snapshot, "notes/todo.txt");
+        harm(&blob);
+        let before = sandbox.state();
+        for command in ["travel", "restore"] {
+            let (error, code) = sandbox.json_error([command, &snapshot]);
+            assert_eq!(
+                (&error["code"], code),
+                (&"CORRUPT_RECORD".into(), 1),
+                "{what}: {error}"
+            );
+            before.assert_same(&sandbox.state());
+            assert_eq!(litter(&sandbox), [""; 0], "{what}");
+        }
+        assert_eq!(state_json(&sandbox), Value::Null);
+    }
+}
+
+fn overwrite(path: &std::path::Path, bytes: &[u8]) {
+    std::fs::remove_file(path).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_lost_backup_makes_return_refuse_and_say_so() {
+    let (sandbox, _, _) = in_the_past();
+    let backup = state_json(&sandbox)["backup_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    sandbox.git([
+        "update-ref",
+        "-d",
+        &format!("refs/timewarp/backups/{backup}"),
+    ]);
+    let before = sandbox.state();
+    let ran = sandbox.tw(["--json", "return"]);
+    assert_ne!(ran.code, 0);
+    assert!(
+        document(&ran)["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("backup"),
+        "{}",
+        ran.out()
+    );
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn a_journal_whose_backup_is_gone_changes_nothing() {
+    let stage = died("apply-written:2");
+    let sandbox = &stage.sandbox;
+    let journal: Value =
+        serde_json::from_slice(&sandbox.read(".git/timewarp/journal.json")).unwrap();
+    let backup = journal["backup_id"].as_str().unwrap();
+    // git cannot delete a ref while HEAD is locked.
+    sandbox.remove(format!(".git/refs/timewarp/backups/{backup}"));
+    let before = sandbox.state();
+    let (error, _) = sandbox.json_error(["recover"]);
+    assert!(!error["message"].as_str().unwrap().is_empty());
+    before.assert_same(&sandbox.state());
+}
