@@ -1,0 +1,139 @@
+//! How every journalled path is on disk: as the one side has it, as the other, or as somebody else left it.
+
+use super::super::Context;
+use super::super::undo::{path_of, side_of};
+use crate::error::{Result, ResultExt};
+use crate::git::fs::{Root, stamp_at};
+use crate::git::tree::{LINK_MODE, Node};
+use crate::git::{Oid, path};
+use crate::store::state::Journal;
+use crate::worktree::apply::{content_oid, temp_prefix};
+use crate::worktree::plan::Side;
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+
+/// How a journalled path is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Before,
+    After,
+    Other,
+}
+
+/// What a look at every journalled path found.
+pub(super) struct Survey {
+    /// Per entry, in order.
+    pub(super) found: Vec<Found>,
+    /// Paths that neither side explains.
+    pub(super) differing: Vec<Vec<u8>>,
+    /// Temporary files that are still there, and whether their bytes are known to be kept.
+    pub(super) temps: Vec<(Vec<u8>, bool)>,
+}
+
+impl Survey {
+    /// Whether a path that somebody changed since, and that stays, needs the place: the one is a directory of the other.
+    pub(super) fn is_blocked(&self, root: &Root, full: &[u8]) -> bool {
+        self.differing.iter().any(|kept| {
+            let in_the_way = path::is_within(kept, full) || path::is_within(full, kept);
+            in_the_way && !matches!(root.stamp(kept), Ok(None))
+        })
+    }
+}
+
+pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Option<(Node, u32)>> {
+    let (dir, name) = path::split(full);
+    let Ok(fd) = root.open_dir(dir) else {
+        return Ok(None);
+    };
+    let Some(stamp) = stamp_at(fd.as_fd(), name)? else {
+        return Ok(None);
+    };
+    let what = || format!("cannot read '{}'", path::display(full));
+    let mode = match (stamp.is_symlink(), stamp.is_file(), stamp.mode & 0o100) {
+        (true, _, _) => LINK_MODE,
+        (_, true, 0) => 0o100_644,
+        (_, true, _) => 0o100_755,
+        // A directory or something special: no side of a journal has that.
+        _ => 0,
+    };
+    let oid = content_oid(fd.as_fd(), name, &stamp).context(what)?;
+    let node = Node {
+        mode,
+        oid: oid.unwrap_or(Oid::ZERO_SHA1),
+    };
+    Ok(Some((node, stamp.permissions())))
+}
+
+pub(super) fn survey(ctx: &Context<'_>, journal: &Journal) -> Result<Survey> {
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let trusted = ctx.repo.file_mode()?;
+    let mut survey = Survey {
+        found: Vec::new(),
+        differing: Vec::new(),
+        temps: Vec::new(),
+    };
+    for entry in &journal.entries {
+        let full = path_of(&entry.path)?;
+        let before = entry.before.as_ref().map(side_of).transpose()?;
+        let after = entry.after.as_ref().map(side_of).transpose()?;
+        let disk = node_of(&root, &full)?;
+        let is = |side: Option<Side>| match (disk, side) {
+            (None, None) => true,
+            (Some((node, _)), Some(side)) => {
+                node.oid == side.node.oid
+                    && (node.mode == side.node.mode
+                        || (!trusted && node.mode != LINK_MODE && side.node.mode != LINK_MODE))
+            }
+            // A directory where a path is to be nothing: what is beneath is in the journal itself.
+            (Some((node, _)), None) => node.mode == 0 && node.oid == Oid::ZERO_SHA1,
+            (None, Some(_)) => false,
+        };
+        let perm_is = |side: Option<Side>| match (disk, side) {
+            (Some((_, perm)), Some(side)) => perm == side.perm,
+            _ => true,
+        };
+        let found = match (is(before), is(after)) {
+            (true, true) if !perm_is(before) && perm_is(after) => Found::After,
+            (true, _) => Found::Before,
+            (false, true) => Found::After,
+            (false, false) => Found::Other,
+        };
+        if found == Found::Other {
+            survey.differing.push(full.clone());
+        }
+        survey.found.push(found);
+    }
+    survey.temps = temps(&root, journal)?;
+    Ok(survey)
+}
+
+/// The swap's temporary files, and those of recoveries of it that died as well, beside the paths they were for.
+pub(super) fn temps(root: &Root, journal: &Journal) -> Result<Vec<(Vec<u8>, bool)>> {
+    let mut known = BTreeSet::new();
+    let mut dirs = BTreeSet::new();
+    for entry in &journal.entries {
+        dirs.insert(path::split(&path_of(&entry.path)?).0.to_vec());
+        let sides = [&entry.before, &entry.after];
+        known.extend(sides.into_iter().flatten().map(|side| side.oid.clone()));
+    }
+    let prefix = temp_prefix(&journal.swap_id);
+    let mut temps = Vec::new();
+    for dir in dirs {
+        let Ok(fd) = root.open_dir_for_reading(&dir) else {
+            continue;
+        };
+        for found in rustix::fs::Dir::read_from(&fd)? {
+            let found = found?;
+            let name = found.file_name().to_bytes();
+            let temp = path::join(&dir, name);
+            if name.starts_with(&prefix)
+                && let Some((node, _)) = node_of(root, &temp)?
+            {
+                // A file that was being written when the process died is a beginning of the target: no side has it.
+                let kept = known.contains(&node.oid.to_string());
+                temps.push((temp, kept));
+            }
+        }
+    }
+    Ok(temps)
+}

@@ -1,0 +1,331 @@
+//! The look before a swap: capture, plan, refusals, proofs, room on disk. Nothing is written.
+
+use super::super::Context;
+use super::super::capture::{Capture, Storing, Wanted, capture, rule_parts};
+use super::super::obstacles::{Obstacles, find_obstacles};
+use super::super::treerules::TreeRules;
+use super::{Aim, Goal, Looked, TRIES, captured_extras, protected_dirs, read_tree};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::Root;
+use crate::git::tree::Node;
+use crate::git::{Oid, path, tree};
+use crate::store::Store;
+use crate::store::state::stored_path;
+use crate::worktree::globs::Globs;
+use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::plan::{Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan};
+use std::collections::BTreeSet;
+
+/// The globals and globs that rules need.
+pub(super) fn rules_parts(
+    ctx: &Context<'_>,
+) -> Result<(
+    std::sync::Arc<crate::worktree::ignore::Globals>,
+    std::sync::Arc<Globs>,
+)> {
+    rule_parts(ctx, &[], &[]).map(|(globals, globs, _)| (globals, globs))
+}
+
+/// Scans and plans until nothing uncaptured is in the way. Writes nothing but unreferenced temporary files.
+///
+/// # Errors
+/// `WOULD_OVERWRITE` with the paths, `CORRUPT_RECORD` when something that would be written is missing or damaged, `NO_SPACE`.
+pub fn look<'s>(
+    ctx: &Context<'_>,
+    store: &'s Store<'_>,
+    goal: &Goal<'_>,
+    storing: &Storing,
+) -> Result<Looked<'s>> {
+    let mut forced = goal.forced.clone();
+    let mut other_rules = None;
+    for _ in 0..TRIES {
+        let raw_head = ctx.repo.raw_head()?;
+        let wanted = Wanted {
+            storing: storing.clone(),
+            forced: forced.clone(),
+            other_rules,
+            whole_index: true,
+            before_hashing: goal.before_hashing,
+            ..Wanted::default()
+        };
+        let capture = capture(ctx, store, &wanted)?;
+        if let Some(find) = goal.hidden {
+            let hidden = find(&capture)?;
+            let known = hidden.forced.is_subset(&forced) && hidden.other_rules == other_rules;
+            if !known {
+                forced.extend(hidden.forced);
+                other_rules = hidden.other_rules;
+                continue;
+            }
+        }
+        let plan = make_plan(ctx, store, goal, &capture, &forced)?;
+        let root = Root::open(ctx.repo.worktree_root())?;
+        let Obstacles {
+            to_force,
+            mut refused,
+        } = find_obstacles(&root, &capture.manifest, &plan)?;
+        refused.extend(start_in_the_way(ctx, &plan));
+        if !refused.is_empty() {
+            return Err(would_overwrite(goal, &refused));
+        }
+        if to_force.is_empty() {
+            prove_objects(ctx, store, &capture, &plan)?;
+            check_room(ctx, store, &plan)?;
+            return Ok(Looked {
+                capture,
+                plan,
+                raw_head,
+            });
+        }
+        forced.extend(to_force);
+    }
+    Err(Error::new(Code::Busy, "files keep appearing in the way")
+        .hint("stop what writes here and try again"))
+}
+
+pub(super) fn would_overwrite(goal: &Goal<'_>, refused: &[(Vec<u8>, &'static str)]) -> Error {
+    let shown: Vec<String> = refused
+        .iter()
+        .take(5)
+        .map(|(path, why)| format!("'{}' ({why})", path::display(path)))
+        .collect();
+    let more = refused.len().saturating_sub(shown.len());
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let paths: Vec<String> = refused
+        .iter()
+        .map(|(path, _)| String::from_utf8_lossy(path).into_owned())
+        .collect();
+    let mut error = Error::new(
+        Code::WouldOverwrite,
+        format!(
+            "{} would overwrite what cannot be captured: {}{more}",
+            goal.operation,
+            shown.join(", ")
+        ),
+    )
+    .detail("paths", paths)
+    .detail(
+        "raw_paths",
+        refused
+            .iter()
+            .map(|(path, _)| stored_path(path))
+            .collect::<Vec<_>>(),
+    );
+    for hint in goal.way_out {
+        error = error.hint(*hint);
+    }
+    error
+}
+
+pub(super) fn make_plan(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    goal: &Goal<'_>,
+    capture: &Capture<'_>,
+    forced: &BTreeSet<Vec<u8>>,
+) -> Result<Plan> {
+    match &goal.aim {
+        Aim::Paths { paths, dirs, saved } => Ok(plan_of_paths(capture, paths, dirs, saved)),
+        Aim::Tree {
+            tree,
+            extras,
+            only,
+            empty_dirs,
+            made_before,
+            keep,
+        } => {
+            let read = |oid| read_tree(store, capture, oid);
+            let mut changes = tree::diff(&read, Some(capture.tree), Some(*tree))?;
+            changes.retain(|change| !keep.iter().any(|kept| path::is_within(&change.path, kept)));
+            let (globals, globs) = rules_parts(ctx)?;
+            let rules = TreeRules::new(&store.objects, *tree, globals, globs);
+            let left_out = |path: &[u8]| {
+                let ours = made_before.contains(path)
+                    || forced.contains(path) && !goal.forced.contains(path);
+                Ok(!ours && rules.leaves_out(path))
+            };
+            let after_node = |path: &[u8]| tree::find(&read, *tree, path);
+            let before = captured_extras(capture);
+            let mut plan = plan(&Planning {
+                changes: &changes,
+                manifest: &capture.manifest,
+                before: &before,
+                after: extras,
+                after_node: &after_node,
+                left_out: &left_out,
+                empty_dirs: *empty_dirs,
+                only,
+            })?;
+            plan.entries
+                .retain(|entry| !keep.iter().any(|kept| path::is_within(&entry.path, kept)));
+            Ok(plan)
+        }
+    }
+}
+
+pub(super) fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
+    let file = manifest.file(path)?;
+    let captured = matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean);
+    captured.then(|| Side {
+        node: Node {
+            mode: file.git_mode,
+            oid: file.oid,
+        },
+        perm: if file.kind == Kind::Symlink {
+            0
+        } else {
+            file.stamp.permissions()
+        },
+    })
+}
+
+pub(super) fn plan_of_paths(
+    capture: &Capture<'_>,
+    paths: &[(Vec<u8>, Option<Side>)],
+    dirs: &[(Vec<u8>, Option<u32>)],
+    saved: &Extras,
+) -> Plan {
+    use crate::worktree::plan::DirChange;
+    let manifest = &capture.manifest;
+    let mut plan = Plan::default();
+    for (path, after) in paths {
+        let before = side_on_disk(manifest, path);
+        if before != *after {
+            plan.entries.push(PlanEntry {
+                path: path.clone(),
+                before,
+                after: *after,
+            });
+        }
+    }
+    plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
+    let on_disk = |path: &[u8]| {
+        let at = manifest.find_dir(path)?;
+        Some(manifest.dirs[at].stamp.permissions())
+    };
+    let mut changes: std::collections::BTreeMap<Vec<u8>, DirChange> = Default::default();
+    for (path, after) in dirs {
+        let before = on_disk(path);
+        // One that is there and stays is named, so that removing what is in it does not take it along.
+        if before != *after || after.is_some() {
+            changes.insert(
+                path.clone(),
+                DirChange {
+                    path: path.clone(),
+                    before,
+                    after: *after,
+                },
+            );
+        }
+    }
+    let goes: BTreeSet<&[u8]> = dirs
+        .iter()
+        .filter(|(_, after)| after.is_none())
+        .map(|(path, _)| path.as_slice())
+        .collect();
+    for entry in plan.entries.iter().filter(|entry| entry.after.is_none()) {
+        let mut parent = path::split(&entry.path).0;
+        while goes.contains(parent) {
+            parent = path::split(parent).0;
+        }
+        if !parent.is_empty() {
+            plan.keep_dirs.insert(parent.to_vec());
+        }
+    }
+    for entry in plan.entries.iter().filter(|entry| entry.after.is_some()) {
+        let mut at = path::split(&entry.path).0;
+        while !at.is_empty() {
+            if on_disk(at).is_none() {
+                changes.entry(at.to_vec()).or_insert_with(|| DirChange {
+                    path: at.to_vec(),
+                    before: None,
+                    after: Some(saved.permissions(at, tree::DIR_MODE)),
+                });
+            }
+            at = path::split(at).0;
+        }
+    }
+    for (path, bits) in closed_parents(&plan.entries, &on_disk) {
+        let filled = plan
+            .entries
+            .iter()
+            .any(|entry| entry.after.is_some() && path::is_within(&entry.path, &path));
+        changes.entry(path.clone()).or_insert(DirChange {
+            path,
+            before: Some(bits),
+            after: filled.then_some(bits),
+        });
+    }
+    plan.dirs = changes.into_values().collect();
+    plan
+}
+
+/// Every object that will be written is readable and hashes to its name.
+pub(super) fn prove_objects(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    capture: &Capture<'_>,
+    plan: &Plan,
+) -> Result<()> {
+    let wanted: BTreeSet<Oid> = plan
+        .entries
+        .iter()
+        .filter(|entry| !entry.is_chmod())
+        .filter_map(|entry| entry.after.map(|side| side.node.oid))
+        .collect();
+    let captured: BTreeSet<Oid> = if capture.writer.is_some() {
+        // What this very capture stores is about to be in its pack.
+        capture.manifest.files.iter().map(|file| file.oid).collect()
+    } else {
+        BTreeSet::new()
+    };
+    ctx.progress.begin("checking", Some(wanted.len() as u64));
+    for oid in wanted {
+        if !captured.contains(&oid) || store.objects.contains(oid) {
+            store.objects.verify(oid)?;
+        }
+        ctx.progress.advance(1);
+    }
+    ctx.progress.end();
+    Ok(())
+}
+
+pub(super) fn check_room(ctx: &Context<'_>, store: &Store<'_>, plan: &Plan) -> Result<()> {
+    let mut needed: u64 = 0;
+    for entry in &plan.entries {
+        if let Some(side) = entry.after
+            && !entry.is_chmod()
+            && let Some((_, size)) = store.objects.header(side.node.oid)?
+        {
+            needed += size + 4096;
+        }
+    }
+    let stat = rustix::fs::statvfs(ctx.repo.worktree_root())
+        .context(|| format!("cannot look at '{}'", ctx.repo.worktree_root().display()))?;
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if needed > free {
+        return Err(Error::new(
+            Code::NoSpace,
+            format!(
+                "{} needs {} MiB and {} MiB are free",
+                "this swap",
+                needed >> 20,
+                free >> 20
+            ),
+        )
+        .hint("make room and try again; nothing was changed"));
+    }
+    Ok(())
+}
+
+/// The directory `tw` was started in, or one above it, where the plan has a file: it is kept, so the file cannot be there.
+pub(super) fn start_in_the_way(ctx: &Context<'_>, plan: &Plan) -> Option<(Vec<u8>, &'static str)> {
+    let protected = protected_dirs(ctx);
+    let mut files = plan.entries.iter().filter(|entry| entry.after.is_some());
+    let entry = files.find(|entry| protected.contains(&entry.path))?;
+    Some((entry.path.clone(), "the current directory"))
+}

@@ -1,0 +1,342 @@
+//! A swap: the working tree put into another state, in the order that loses nothing.
+//!
+//! `tw`'s lock → scan → plan → refusals, proofs, room on disk → (a dry run ends here) → git's locks → backup, its ref, synced →
+//! journal, synced → files → index, HEAD, operation files → proof, where one is asked for → `state.json`, the commit point → journal to
+//! the undo log → locks and `.keep` gone. An error before the commit point rolls back along the journal; a death there leaves
+//! it for `recover`.
+
+mod look;
+mod running;
+
+pub use look::look;
+use running::Running;
+pub use running::journal_entries;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::Context;
+use super::capture::{Capture, Storing, index_stamp};
+use super::newindex::IndexGoal;
+use super::outcome::Changes;
+use super::record::Made;
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{Stamp, remove_optional, write_atomic_with_mode};
+use crate::git::operation::OperationState;
+use crate::git::path::{self, RepoPath};
+use crate::git::tree::{self};
+use crate::store::Store;
+use crate::store::id::{IdKind, Tail};
+use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
+use crate::store::state::{Journal, State};
+use crate::store::stored::Stored;
+use crate::worktree::apply::{Applied, Expected};
+use crate::worktree::manifest::{Kind, Manifest, RACY};
+use crate::worktree::plan::{EmptyDirs, Extras, Plan, Side};
+
+/// How often a scan is repeated because index, HEAD or what is in the way moved meanwhile.
+const TRIES: usize = 4;
+
+/// Among the journal's other fields: there was no index before the swap.
+pub const NO_INDEX: &str = "no_index";
+
+/// Which paths the swap is about.
+pub enum Aim<'a> {
+    /// A tree, whole or as far as `only` says.
+    Tree {
+        /// The tree.
+        tree: Oid,
+        /// What the tree cannot say.
+        extras: Extras,
+        /// These paths and what lies beneath; empty means all.
+        only: Vec<Vec<u8>>,
+        /// See [`EmptyDirs`].
+        empty_dirs: EmptyDirs,
+        /// Paths that are removed whatever the tree's rules say: an earlier swap made them.
+        made_before: BTreeSet<Vec<u8>>,
+        /// Paths that stay as they are.
+        keep: Vec<Vec<u8>>,
+    },
+    /// Single paths and directories.
+    Paths {
+        /// What each becomes.
+        paths: &'a [(Vec<u8>, Option<Side>)],
+        /// Directories to make (with these bits) or to remove.
+        dirs: &'a [(Vec<u8>, Option<u32>)],
+        /// What directories that have to be made again had for permission bits.
+        saved: &'a Extras,
+    },
+}
+
+/// What becomes of HEAD.
+pub enum HeadGoal {
+    /// It stays.
+    Stay,
+    /// The file gets these bytes.
+    Raw(String),
+}
+
+/// What becomes of operation files.
+pub enum OperationGoal {
+    /// They stay.
+    Stay,
+    /// Exactly these.
+    Set(OperationState),
+}
+
+/// How the swap goes into the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Logging {
+    /// A new level; what could be redone is forgotten.
+    NewLevel,
+    /// An undo: this level goes from the undo log, the swap becomes a level of the redo log.
+    Undo(String),
+    /// A redo: the other way round.
+    Redo(String),
+}
+
+/// What a capture misses: a tree whose ignore rules hold beside those on disk, and paths to force in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// See above.
+    pub other_rules: Option<Oid>,
+    /// See above.
+    pub forced: BTreeSet<Vec<u8>>,
+}
+
+/// Looks for what a capture misses.
+pub type FindHidden<'a> = &'a dyn Fn(&Capture<'_>) -> Result<Hidden>;
+
+/// Everything about a swap that its command decides.
+pub struct Goal<'a> {
+    /// `travel`, `return`, …
+    pub operation: &'static str,
+    /// For undo and redo: the kind of the swap they reverse.
+    pub reverses: Option<String>,
+    /// Where it leads.
+    pub aim: Aim<'a>,
+    /// Whose files these are, when they are one snapshot's.
+    pub target: Option<&'a Stored>,
+    /// Index.
+    pub index: IndexGoal<'a>,
+    /// HEAD.
+    pub head: HeadGoal,
+    /// Operation files.
+    pub operation_files: OperationGoal,
+    /// `backup`, or `experiment` when the past is left.
+    pub saves_as: IdKind,
+    /// Title of what is saved.
+    pub title: String,
+    /// Other fields of its record.
+    pub extra: serde_json::Map<String, serde_json::Value>,
+    /// Paths captured whatever the rules say.
+    pub forced: BTreeSet<Vec<u8>>,
+    /// Finds what the rules hide from a capture although it has to be in it.
+    pub hidden: Option<FindHidden<'a>>,
+    /// Looks at the scan before anything is hashed.
+    pub before_hashing: Option<&'a dyn Fn(&mut Manifest) -> Result<()>>,
+    /// The log.
+    pub logging: Logging,
+    /// The command that gets home, for refusals.
+    pub way_out: &'a [&'a str],
+}
+
+/// What the look found: a capture, and a plan that can be carried out.
+pub struct Looked<'s> {
+    /// What is there.
+    pub capture: Capture<'s>,
+    /// What would be done.
+    pub plan: Plan,
+    /// HEAD's bytes at that moment.
+    raw_head: String,
+}
+
+/// A finished swap.
+pub struct Swapped<'s> {
+    /// Its id.
+    pub swap_id: String,
+    /// What was saved.
+    pub saved: Made<'s>,
+    /// What was done.
+    pub plan: Plan,
+    /// Stamps of what was written, and late changes.
+    pub applied: Applied,
+    /// What the proof said.
+    pub proof: Option<super::prove::Proof>,
+    /// `state.json` as it is now.
+    pub state: State,
+}
+
+impl Swapped<'_> {
+    /// The paths touched.
+    pub fn changes(&self) -> Changes {
+        changes(&self.plan)
+    }
+}
+
+/// The paths a plan touches.
+pub fn changes(plan: &Plan) -> Changes {
+    let (written, removed) = plan.changes();
+    Changes {
+        written: written.into_iter().map(RepoPath::new).collect(),
+        removed: removed.into_iter().map(RepoPath::new).collect(),
+    }
+}
+
+/// The extras of a stored snapshot. Permission bits of a foreign one are cut to the plain nine.
+pub fn stored_extras(store: &Store<'_>, stored: &Stored) -> Result<Extras> {
+    let lists = store.lists(stored)?;
+    let foreign = store.is_foreign(stored)?;
+    let mask = if foreign { 0o777 } else { 0o7777 };
+    let record = &stored.record;
+    let defaults =
+        [0o100_644, 0o100_755, tree::DIR_MODE].map(|mode| record.default_permissions(mode));
+    let [file, executable, directory] = defaults;
+    Ok(Extras {
+        modes: lists
+            .modes
+            .into_iter()
+            .map(|(path, mode)| (path, mode & mask))
+            .collect(),
+        defaults: [file? & mask, executable? & mask, directory? & mask],
+        empty_dirs: lists
+            .empty_dirs
+            .into_iter()
+            .filter(|dir| path::is_safe(dir))
+            .collect(),
+        absent: lists.absent.into_iter().collect(),
+    })
+}
+
+/// The extras of what is there now.
+pub fn captured_extras(capture: &Capture<'_>) -> Extras {
+    let lists = capture.lists();
+    Extras {
+        modes: lists.modes,
+        defaults: super::record::usual_modes(&capture.manifest),
+        empty_dirs: lists.empty_dirs.into_iter().collect(),
+        absent: lists.absent.into_iter().collect(),
+    }
+}
+
+/// Reads trees from the repository, and from a capture that is not stored yet.
+pub fn read_tree(store: &Store<'_>, capture: &Capture<'_>, oid: Oid) -> Result<Vec<u8>> {
+    match capture.made_trees.get(&oid) {
+        Some(bytes) => Ok(bytes.clone()),
+        None => store.objects.read_tree(oid),
+    }
+}
+
+/// The directory `tw` was started in and its parents, relative to the root.
+pub fn protected_dirs(ctx: &Context<'_>) -> Vec<Vec<u8>> {
+    use std::os::unix::ffi::OsStrExt;
+    let root = ctx.repo.worktree_root();
+    let Ok(inside) = ctx.cwd.strip_prefix(root) else {
+        return Vec::new();
+    };
+    inside
+        .ancestors()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .map(|dir| dir.as_os_str().as_bytes().to_vec())
+        .collect()
+}
+
+/// What the backup's manifest says of a path.
+pub fn expected_in(manifest: &Manifest, path: &[u8]) -> Expected {
+    match manifest.file(path) {
+        Some(file) if matches!(file.kind, Kind::File | Kind::Symlink) => Expected::Known {
+            stamp: file.stamp,
+            racy: file.flags & RACY != 0,
+            oid: file.oid,
+        },
+        _ => Expected::Absent,
+    }
+}
+
+/// Asks for the state after the swap, given the saved side.
+pub type StateAfter<'a> = &'a dyn Fn(&State, &Made<'_>, &str) -> State;
+
+/// Asks for the proof, given what was done.
+pub type Prove<'a> = &'a dyn Fn(&Capture<'_>, &Applied, &Plan) -> Result<super::prove::Proof>;
+
+/// Carries the swap out.
+///
+/// # Errors
+/// After any, the working tree is as it was (rolled back), but for `INTERRUPTED` and `VERIFY_FAILED`, where the journal stays.
+pub fn swap<'s>(
+    ctx: &Context<'_>,
+    store: &'s Store<'_>,
+    goal: &Goal<'_>,
+    state_after: StateAfter<'_>,
+    prove: Option<Prove<'_>>,
+) -> Result<Swapped<'s>> {
+    store.dir.create()?;
+    remove_dead_locks(ctx.repo.git_dir())?;
+    for _ in 0..TRIES {
+        let swap_id = format!("{}-{}", goal.operation, Tail::random()?.as_str());
+        let looked = look(ctx, store, goal, &Storing::Durable(swap_id.clone()))?;
+        fail_point("swap-looked");
+        let guard = crate::interrupt::defer();
+        let owner = Owner::this_process(&swap_id);
+        let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
+        fail_point("swap-locked");
+        let moved = index_stamp(ctx) != looked.capture.index_stamp
+            || ctx.repo.raw_head()? != looked.raw_head;
+        if moved {
+            locks.release()?;
+            continue;
+        }
+        let running = Running {
+            ctx,
+            store,
+            goal,
+            swap_id,
+        };
+        let result = running.carry_out(looked, state_after, prove);
+        let released = locks.release();
+        drop(guard);
+        match result {
+            Ok(Some(swapped)) => return released.map(|()| swapped),
+            Ok(None) => released?,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::new(Code::Busy, "index and HEAD keep changing")
+        .hint("wait for the git command that runs here"))
+}
+
+/// Writes the index beside itself and renames it in. The caller holds `index.lock`.
+pub fn install_index(ctx: &Context<'_>, store: &Store<'_>, bytes: &[u8]) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let index = ctx.repo.index_path();
+    let after = store.dir.file("index.after");
+    let mode = index.metadata().map_or(0o644, |meta| meta.mode() & 0o777);
+    write_atomic_with_mode(&after, bytes, crate::git::fs::Durable::Yes, mode)?;
+    rename_into(&after, &index)
+}
+
+/// Renames, and syncs the directory.
+pub fn rename_into(from: &Path, to: &Path) -> Result<()> {
+    let what = || format!("cannot replace '{}'", to.display());
+    std::fs::rename(from, to).context(what)?;
+    crate::git::fs::sync_parent(to).context(what)
+}
+
+/// After the commit point: the journal becomes a level of the log, what was kept for going back goes. Can be run again.
+pub fn finish(store: &Store<'_>, journal: &Journal) -> Result<()> {
+    remove_optional(&store.dir.file("index.before"))?;
+    remove_optional(&store.dir.file("index.after"))?;
+    super::undo::log_level(store, journal)?;
+    fail_point("swap-logged");
+    store.dir.remove_journal()
+}
+
+/// Stamps by path, for the proof.
+pub fn stamp_of_path(applied: &Applied, path: &[u8]) -> Option<Stamp> {
+    let at = applied
+        .stamps
+        .binary_search_by(|(known, _)| known.as_slice().cmp(path))
+        .ok()?;
+    Some(applied.stamps[at].1)
+}

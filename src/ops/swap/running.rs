@@ -1,0 +1,297 @@
+//! The swap itself: from the backup to the end.
+
+use super::super::Context;
+use super::super::capture::{Capture, Storing, Wanted};
+use super::super::newindex::{IndexGoal, new_index};
+use super::super::record::{About, Made, record};
+use super::super::secure::Late;
+use super::{
+    Goal, HeadGoal, Logging, Looked, NO_INDEX, OperationGoal, Prove, StateAfter, Swapped,
+    expected_in, finish, install_index, protected_dirs,
+};
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::{Root, remove_optional};
+use crate::git::operation;
+use crate::store::Store;
+use crate::store::id::IdKind;
+use crate::store::lock::Owner;
+use crate::store::snapshot::octal;
+use crate::store::state::{
+    Journal, JournalDir, JournalEntry, Side as StoredSide, State, stored_path,
+};
+use crate::worktree::apply::{Applied, Apply};
+use crate::worktree::plan::{Plan, Side};
+
+pub(super) fn stored_side(side: Side) -> StoredSide {
+    StoredSide {
+        mode: format!("{:06o}", side.node.mode),
+        oid: side.node.oid.to_string(),
+        perm: octal(side.perm),
+    }
+}
+
+/// Journal entries of a plan.
+pub fn journal_entries(plan: &Plan) -> Vec<JournalEntry> {
+    plan.entries
+        .iter()
+        .map(|entry| JournalEntry {
+            path: stored_path(&entry.path),
+            before: entry.before.map(stored_side),
+            after: entry.after.map(stored_side),
+        })
+        .collect()
+}
+
+pub(super) fn journal_dirs(plan: &Plan) -> Vec<JournalDir> {
+    plan.dirs
+        .iter()
+        .map(|dir| JournalDir {
+            path: stored_path(&dir.path),
+            before: dir.before.map(octal),
+            after: dir.after.map(octal),
+        })
+        .collect()
+}
+
+pub(super) struct Running<'a, 'g, 's, 'r> {
+    pub(super) ctx: &'a Context<'a>,
+    pub(super) store: &'s Store<'r>,
+    pub(super) goal: &'a Goal<'g>,
+    pub(super) swap_id: String,
+}
+
+impl<'s> Running<'_, '_, 's, '_> {
+    /// From the backup to the end. `None`: a gc came in between, look again.
+    pub(super) fn carry_out(
+        &self,
+        looked: Looked<'s>,
+        state_after: StateAfter<'_>,
+        prove: Option<Prove<'_>>,
+    ) -> Result<Option<Swapped<'s>>> {
+        let Looked {
+            capture,
+            plan,
+            raw_head,
+        } = looked;
+        let Some(mut saved) = self.save(capture, &plan)? else {
+            return Ok(None);
+        };
+        fail_point("swap-backup");
+        let before = self.store.dir.state()?;
+        let after = state_after(&before, &saved, &self.swap_id);
+        let mut journal = self.journal(&saved, &plan, &raw_head, before, after);
+        if !self.link_index()? {
+            journal.extra.insert(NO_INDEX.into(), true.into());
+        }
+        fail_point("swap-linked");
+        self.store.dir.write_journal(&journal)?;
+        fail_point("swap-journal");
+        let kept = saved.kept.take();
+        let result = self.apply_all(&mut journal, &mut saved, &plan, prove);
+        let (applied, proof) = match result {
+            Ok(done) => done,
+            Err(error) if error.code() == Code::VerifyFailed => {
+                journal.extra.insert("verify_failed".into(), true.into());
+                self.store.dir.write_journal(&journal)?;
+                return Err(error);
+            }
+            Err(error) => {
+                let back = super::super::recover::roll_back(self.ctx, self.store, &journal);
+                return Err(match back {
+                    Ok(_) => {
+                        if let Some(kept) = kept {
+                            kept.release()?;
+                        }
+                        error.hint("everything is as it was")
+                    }
+                    Err(second) => Error::new(
+                        Code::Interrupted,
+                        format!(
+                            "{} stopped half-way and could not be undone: {error}; {second}",
+                            self.goal.operation
+                        ),
+                    )
+                    .hint("run 'tw recover'"),
+                });
+            }
+        };
+        self.store.dir.write_state(&journal.state_after)?;
+        fail_point("swap-state");
+        finish(self.store, &journal)?;
+        if let Some(kept) = kept {
+            kept.release()?;
+        }
+        Ok(Some(Swapped {
+            swap_id: self.swap_id.clone(),
+            saved,
+            plan,
+            applied,
+            proof,
+            state: journal.state_after,
+        }))
+    }
+
+    fn save(&self, capture: Capture<'s>, plan: &Plan) -> Result<Option<Made<'s>>> {
+        let about = About {
+            title: self.goal.title.clone(),
+            trigger: self.goal.operation.to_owned(),
+            converted: super::super::newindex::converted_paths(self.ctx, &capture),
+            extra: self.goal.extra.clone(),
+            ..About::default()
+        };
+        let wanted = Wanted {
+            storing: Storing::Durable(self.swap_id.clone()),
+            ..Wanted::default()
+        };
+        let _ = plan;
+        record(
+            self.ctx,
+            self.store,
+            self.goal.saves_as,
+            &wanted,
+            capture,
+            about,
+        )
+    }
+
+    fn swaps_index(&self) -> bool {
+        !matches!(self.goal.index, IndexGoal::Stay)
+    }
+
+    fn journal(
+        &self,
+        saved: &Made<'_>,
+        plan: &Plan,
+        raw_head: &str,
+        before: State,
+        after: State,
+    ) -> Journal {
+        let owner = Owner::this_process(&self.swap_id);
+        let is_experiment = self.goal.saves_as == IdKind::Experiment;
+        let mut journal = Journal {
+            version: 1,
+            swap_id: self.swap_id.clone(),
+            operation: self.goal.operation.to_owned(),
+            reverses: self.goal.reverses.clone(),
+            started_at: self.ctx.env.now().rfc3339(),
+            pid: owner.pid,
+            process_start: owner.start,
+            backup_id: saved.id.to_string(),
+            backup_commit: saved.commit.to_string(),
+            target_id: self.goal.target.map(|stored| stored.id.to_string()),
+            target_commit: self.goal.target.map(|stored| stored.commit.to_string()),
+            experiment_id: is_experiment.then(|| saved.id.to_string()),
+            entries: journal_entries(plan),
+            dirs: journal_dirs(plan),
+            head: match &self.goal.head {
+                HeadGoal::Stay => None,
+                HeadGoal::Raw(text) => Some((raw_head.to_owned(), text.clone())),
+            },
+            swaps_index: self.swaps_index(),
+            swaps_operation: matches!(self.goal.operation_files, OperationGoal::Set(_)),
+            state_before: before,
+            state_after: after,
+            head_left: String::new(),
+            extra: serde_json::Map::new(),
+        };
+        let (log, pops) = match &self.goal.logging {
+            Logging::NewLevel => ("new", None),
+            Logging::Undo(level) => ("undo", Some(level.clone())),
+            Logging::Redo(level) => ("redo", Some(level.clone())),
+        };
+        journal.extra.insert("log".into(), log.into());
+        if let Some(level) = pops {
+            journal.extra.insert("pops".into(), level.into());
+        }
+        journal
+    }
+
+    /// Keeps the present index file by a second name: git replaces an index, it never writes into one. False: there is none.
+    fn link_index(&self) -> Result<bool> {
+        let before = self.store.dir.file("index.before");
+        remove_optional(&before)?;
+        remove_optional(&self.store.dir.file("index.after"))?;
+        if !self.swaps_index() {
+            return Ok(true);
+        }
+        match std::fs::hard_link(self.ctx.repo.index_path(), &before) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).context(|| format!("cannot link '{}'", before.display())),
+        }
+    }
+
+    fn apply_all(
+        &self,
+        journal: &mut Journal,
+        saved: &mut Made<'s>,
+        plan: &Plan,
+        prove: Option<Prove<'_>>,
+    ) -> Result<(Applied, Option<super::super::prove::Proof>)> {
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let manifest = &saved.capture.manifest;
+        let expected = |path: &[u8]| expected_in(manifest, path);
+        let copy = |oid, out: &mut dyn std::io::Write| self.store.objects.copy_blob(oid, out);
+        let mut late = Late::new(self.store, journal, saved.commit);
+        let applied = Apply {
+            root: &root,
+            tag: &self.swap_id,
+            copy_blob: &copy,
+            expected: &expected,
+            securing: &mut late,
+            protected: &protected_dirs(self.ctx),
+            progress: self.ctx.progress,
+        }
+        .run(plan)?;
+        let commit = late.commit();
+        saved.commit = commit;
+        fail_point("swap-applied");
+        self.put_index(&saved.capture, &applied, plan)?;
+        fail_point("swap-index");
+        self.put_head(journal)?;
+        fail_point("swap-head");
+        if let OperationGoal::Set(state) = &self.goal.operation_files {
+            operation::restore(&self.ctx.repo, state)?;
+        }
+        fail_point("swap-operation");
+        let proof = match prove {
+            Some(prove) => Some(prove(&saved.capture, &applied, plan)?),
+            None => None,
+        };
+        fail_point("swap-proved");
+        Ok((applied, proof))
+    }
+
+    fn put_index(&self, capture: &Capture<'_>, applied: &Applied, plan: &Plan) -> Result<()> {
+        if !self.swaps_index() {
+            return Ok(());
+        }
+        let index = new_index(
+            self.ctx,
+            self.store,
+            capture,
+            &self.goal.index,
+            applied,
+            plan,
+        )?;
+        install_index(self.ctx, self.store, &index.write_bytes())
+    }
+
+    fn put_head(&self, journal: &mut Journal) -> Result<()> {
+        if let Some((before, after)) = &journal.head {
+            let old = self.ctx.repo.head()?.oid;
+            self.ctx.repo.write_raw_head(after)?;
+            let new = self.ctx.repo.head()?.oid;
+            if before != after {
+                let target = journal.target_id.as_deref().unwrap_or(&journal.backup_id);
+                let message = format!("tw {}: {target}", journal.operation);
+                self.ctx
+                    .repo
+                    .append_head_reflog(old, new, self.ctx.env.now(), &message)?;
+            }
+        }
+        journal.head_left = super::super::undo::head_mark(self.ctx)?;
+        Ok(())
+    }
+}

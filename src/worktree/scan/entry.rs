@@ -1,0 +1,327 @@
+//! What a name is, and what becomes of it.
+
+use super::{DESK, DESK_CONFIG, FileMode, Judge, Run, Verdict, Way};
+use crate::error::{Result, ResultExt};
+use crate::git::fs::{Stamp, stamp_at};
+use crate::git::path;
+use crate::worktree::manifest::{
+    DirRec, FileRec, Kind, Manifest, Name, RACY, TO_HASH, TRACKED, no_oid,
+};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd};
+
+impl<J: Judge> Run<'_, '_, J> {
+    /// Looks at a known name once more; `None` when it is not there any more.
+    pub(super) fn look_again(
+        &self,
+        old: &Manifest,
+        dir: &DirRec,
+        file: &FileRec,
+        fd: BorrowedFd<'_>,
+        name: &[u8],
+    ) -> Result<Option<FileRec>> {
+        let full = || path::join(old.dir_path(dir), name);
+        let Some(stamp) = stamp_at(fd, name)
+            .context(|| format!("cannot look at '{}'", path::display(&full())))?
+        else {
+            if name == b".gitignore" {
+                self.needs_full();
+            }
+            return Ok((file.kind == Kind::Absent).then_some(*file));
+        };
+        match file.kind {
+            Kind::Nested | Kind::Gitlink => {
+                if !stamp.is_dir() || (file.kind == Kind::Nested && !is_repository(fd, name)) {
+                    self.needs_full();
+                }
+                return Ok(Some(*file));
+            }
+            Kind::Absent => {
+                self.needs_full();
+                return Ok(Some(*file));
+            }
+            _ => {}
+        }
+        if self.same(&file.stamp, &stamp) && file.flags & (RACY | TO_HASH) == 0 {
+            return Ok(Some(*file));
+        }
+        if name == b".gitignore" && !(self.same(&file.stamp, &stamp) && file.kind == Kind::File) {
+            self.needs_full();
+        }
+        let tracked = file.flags & TRACKED != 0;
+        if stamp.is_dir() {
+            // It was no directory and is one now: its parent moved, which is looked at elsewhere or next.
+            self.needs_full();
+            return Ok(None);
+        }
+        if file.kind == Kind::IgnoreFile {
+            return Ok(Some(FileRec {
+                stamp,
+                flags: self.racy_flag(&stamp),
+                ..*file
+            }));
+        }
+        Ok(Some(self.file_record(&full(), file.name, &stamp, tracked)))
+    }
+
+    pub(super) fn racy_flag(&self, stamp: &Stamp) -> u8 {
+        if self.is_racy(stamp) { RACY } else { 0 }
+    }
+
+    /// A file, symlink or special file that is to be captured as far as its kind allows; content unknown.
+    pub(super) fn file_record(
+        &self,
+        full: &[u8],
+        name: Name,
+        stamp: &Stamp,
+        tracked: bool,
+    ) -> FileRec {
+        let mut rec = FileRec {
+            name,
+            kind: Kind::File,
+            flags: if tracked { TRACKED } else { 0 } | self.racy_flag(stamp),
+            stamp: *stamp,
+            git_mode: 0,
+            oid: no_oid(),
+        };
+        match stamp.mode & 0o170_000 {
+            0o100_000 => {
+                if stamp.size > self.scan.max_file_size {
+                    if !tracked && !self.scan.tracked.is_tracked(full) {
+                        rec.kind = Kind::TooLarge;
+                        return rec;
+                    }
+                    if let Some(oid) = self.scan.tracked.filtered_clean(full, stamp) {
+                        rec.kind = Kind::FilteredClean;
+                        rec.oid = oid;
+                    }
+                }
+                rec.git_mode = self.regular_mode(full, stamp);
+            }
+            0o120_000 if !path::is_safe_link(path::split(full).1) => rec.kind = Kind::UnsafeName,
+            0o120_000 => {
+                rec.kind = Kind::Symlink;
+                rec.git_mode = 0o120_000;
+            }
+            0o140_000 => rec.kind = Kind::Socket,
+            0o010_000 => rec.kind = Kind::Pipe,
+            _ => rec.kind = Kind::Device,
+        }
+        if matches!(rec.kind, Kind::File | Kind::Symlink) {
+            rec.flags |= TO_HASH;
+        }
+        rec
+    }
+
+    pub(super) fn regular_mode(&self, full: &[u8], stamp: &Stamp) -> u32 {
+        if self.scan.file_mode == FileMode::FromIndex {
+            return match self.scan.tracked.index_mode(full) {
+                Some(0o100_755) => 0o100_755,
+                _ => 0o100_644,
+            };
+        }
+        if stamp.mode & 0o100 != 0 {
+            0o100_755
+        } else {
+            0o100_644
+        }
+    }
+
+    /// What a name is and what becomes of it.
+    pub(super) fn entry(&self, look: &Look<'_, J>) -> Result<Entry<J::Inside>> {
+        let Look {
+            fd,
+            full,
+            name,
+            old_dir,
+            rules,
+        } = *look;
+        if full == DESK {
+            return Ok(self.desk(rules, fd, full));
+        }
+        if full.starts_with(b".timewarp/") && name != DESK_CONFIG {
+            return Ok(Entry::Nothing);
+        }
+        let Some(stamp) =
+            stamp_at(fd, name).context(|| format!("cannot look at '{}'", path::display(full)))?
+        else {
+            return Ok(Entry::Nothing);
+        };
+        let known = self.old.zip(old_dir).and_then(|(old, dir)| {
+            let at = old.find_in(dir, name)?;
+            old.files.get(at).map(|file| (old, file))
+        });
+        if let Some((_, file)) = known
+            && self.way == Way::Fast
+            && file.kind.is_watched()
+            && !matches!(
+                file.kind,
+                Kind::Nested | Kind::Gitlink | Kind::Absent | Kind::Unreadable
+            )
+            && self.same(&file.stamp, &stamp)
+            && file.flags & (RACY | TO_HASH) == 0
+        {
+            return Ok(Entry::File(*file));
+        }
+        if name == b".gitignore" && self.way == Way::Fast {
+            let touched_only = known
+                .is_some_and(|(_, file)| file.kind == Kind::File && self.same(&file.stamp, &stamp));
+            if !touched_only {
+                self.needs_full();
+            }
+        }
+        if !path::is_safe_component(name) {
+            return Ok(Entry::File(self.listed(Kind::UnsafeName, &stamp)));
+        }
+        if stamp.is_dir() {
+            return self.dir_entry(look, &stamp);
+        }
+        let mut rec = self.judged_file(full, name, &stamp, rules);
+        if let (Some(rec), Some((_, file))) = (&mut rec, known) {
+            self.reuse(file, rec);
+        }
+        if let Some(rec) = &mut rec
+            && self.way == Way::Full
+            && rec.flags & TO_HASH != 0
+            && rec.kind == Kind::File
+            && let Some(oid) = self.scan.tracked.seed(full, &stamp)
+        {
+            rec.oid = oid;
+            rec.flags &= !TO_HASH;
+        }
+        Ok(rec.map_or(Entry::Nothing, Entry::File))
+    }
+
+    /// Takes over the object id of the earlier manifest when the stamp vouches for it.
+    pub(super) fn reuse(&self, file: &FileRec, rec: &mut FileRec) {
+        if rec.flags & TO_HASH != 0
+            && file.kind == rec.kind
+            && file.flags & (RACY | TO_HASH) == 0
+            && self.same(&file.stamp, &rec.stamp)
+        {
+            rec.oid = file.oid;
+            rec.flags &= !TO_HASH;
+        }
+    }
+
+    pub(super) fn judged_file(
+        &self,
+        full: &[u8],
+        name: &[u8],
+        stamp: &Stamp,
+        rules: &J::Dir,
+    ) -> Option<FileRec> {
+        let unnamed = Name::default();
+        let verdict = self.scan.judge.judge(rules, full, false, false);
+        if matches!(verdict, Verdict::Take) {
+            return Some(self.file_record(full, unnamed, stamp, false));
+        }
+        if self.scan.tracked.is_tracked(full) {
+            let verdict = self.scan.judge.judge(rules, full, false, true);
+            if let Verdict::Excluded(kind) = verdict {
+                return Some(self.listed(kind, stamp));
+            }
+            return Some(self.file_record(full, unnamed, stamp, true));
+        }
+        match verdict {
+            Verdict::Excluded(kind) => Some(self.listed(kind, stamp)),
+            _ if name == b".gitignore" => Some(FileRec {
+                flags: self.racy_flag(stamp),
+                ..self.listed(Kind::IgnoreFile, stamp)
+            }),
+            _ => None,
+        }
+    }
+
+    pub(super) fn listed(&self, kind: Kind, stamp: &Stamp) -> FileRec {
+        FileRec {
+            name: Name::default(),
+            kind,
+            flags: 0,
+            stamp: *stamp,
+            git_mode: 0,
+            oid: no_oid(),
+        }
+    }
+
+    pub(super) fn dir_entry(&self, look: &Look<'_, J>, stamp: &Stamp) -> Result<Entry<J::Inside>> {
+        let verdict = self.judge_dir(look.rules, look.full);
+        if let Some(oid) = self.scan.tracked.gitlink(look.full) {
+            let mut rec = self.listed(Kind::Gitlink, stamp);
+            rec.git_mode = 0o160_000;
+            rec.oid = oid;
+            rec.flags = TRACKED;
+            return Ok(Entry::File(rec));
+        }
+        let inside = match verdict {
+            Verdict::Enter(inside) => inside,
+            Verdict::Excluded(kind) => return Ok(Entry::File(self.listed(kind, stamp))),
+            Verdict::Ignored | Verdict::Take => return Ok(Entry::Nothing),
+        };
+        let unreadable = || Ok(Entry::File(self.listed(Kind::Unreadable, stamp)));
+        match self.scan.root.open_dir_for_reading(look.full) {
+            // Without the x bit names can be read, but nothing behind them.
+            Ok(fd) if stamp_at(fd.as_fd(), b".git") == Err(Errno::ACCESS) => unreadable(),
+            Ok(_) if is_repository(look.fd, look.name) => {
+                Ok(Entry::File(self.listed(Kind::Nested, stamp)))
+            }
+            Ok(_) => Ok(Entry::Dir(inside)),
+            Err(Errno::ACCESS | Errno::PERM) => unreadable(),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Entry::Nothing),
+            Err(errno) => {
+                Err(errno).context(|| format!("cannot open '{}'", path::display(look.full)))
+            }
+        }
+    }
+
+    /// The desk is left out silently, but for its `config.toml` when git tracks that.
+    pub(super) fn desk(&self, rules: &J::Dir, fd: BorrowedFd<'_>, full: &[u8]) -> Entry<J::Inside> {
+        let config = path::join(DESK, DESK_CONFIG);
+        match stamp_at(fd, full) {
+            Ok(Some(stamp)) if stamp.is_dir() => {
+                if !self.scan.tracked.is_tracked(&config) {
+                    return Entry::Nothing;
+                }
+                match self.scan.judge.judge(rules, full, true, true) {
+                    Verdict::Enter(inside) => Entry::Dir(inside),
+                    _ => Entry::Nothing,
+                }
+            }
+            Ok(Some(stamp)) if self.scan.tracked.is_tracked(full) => {
+                Entry::File(self.file_record(full, Name::default(), &stamp, true))
+            }
+            _ => Entry::Nothing,
+        }
+    }
+}
+
+pub(super) struct Look<'a, J: Judge> {
+    pub(super) fd: BorrowedFd<'a>,
+    pub(super) full: &'a [u8],
+    pub(super) name: &'a [u8],
+    pub(super) old_dir: Option<&'a DirRec>,
+    pub(super) rules: &'a J::Dir,
+}
+
+pub(super) enum Entry<I> {
+    File(FileRec),
+    Dir(I),
+    Nothing,
+}
+
+/// Whether a directory holds a repository of its own: a `.git` directory with a HEAD, or a `.git` file that names one.
+pub(super) fn is_repository(parent: BorrowedFd<'_>, name: &[u8]) -> bool {
+    is_repository_dir(parent, &path::join(name, b".git"))
+}
+
+pub(super) fn is_repository_dir(parent: BorrowedFd<'_>, dot_git: &[u8]) -> bool {
+    match stamp_at(parent, dot_git) {
+        Ok(Some(stamp)) if stamp.is_dir() => {
+            matches!(stamp_at(parent, &path::join(dot_git, b"HEAD")), Ok(Some(_)))
+        }
+        // A file (a submodule or linked worktree) or a symlink: not ours to look behind.
+        Ok(Some(_)) => true,
+        Ok(None) => false,
+        Err(_) => true,
+    }
+}

@@ -1,0 +1,431 @@
+//! What is in the working tree and what changed since the last look, in parallel.
+//!
+//! One function, [`scan`], stands for the whole question, so that a file watcher can answer it later. It reads directories
+//! and stamps, never content. Two ways lead to the same manifest:
+//!
+//! * *fast*, against an earlier manifest made under the same rules: every known directory is opened and compared by its own
+//!   stamp; where that did not move, only the known names are looked at (`fstatat`), elsewhere the names are read again and
+//!   the rules are asked about the unknown ones alone;
+//! * *full*, top down: every directory is read and every name is judged. Stamps of the earlier manifest still save hashing.
+//!
+//! Whatever the fast way cannot decide (an ignore file moved, a repository appeared inside, a sparse directory came to life)
+//! makes it give up for the full one. A stamp that is not older than the scan itself is marked racy and looked at again next
+//! time, since a later write within the same clock tick would leave it alone.
+
+mod entry;
+mod merge;
+mod names;
+mod walk;
+
+use merge::{assemble, merge};
+use names::NameBuffer;
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use super::manifest::{FileRec, Kind, Manifest};
+use crate::error::{Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{Root, Stamp, stamp_of};
+use crate::git::path;
+
+/// A stamp this close to the scan's start (or later) is racy: kernel time moves in ticks of up to 10 ms.
+const RACY_NANOS: i64 = 20_000_000;
+
+/// Directories a worker takes at a time on the fast way.
+const CHUNK: usize = 16;
+
+/// The desk of `tw`, never captured.
+pub const DESK: &[u8] = b".timewarp";
+
+/// The one file of the desk that is captured, when git tracks it.
+const DESK_CONFIG: &[u8] = b"config.toml";
+
+/// What the rules say of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict<I> {
+    /// A file that is captured.
+    Take,
+    /// A directory that is entered, with what follows from it for its names.
+    Enter(I),
+    /// Left out by git's rules.
+    Ignored,
+    /// Left out by a glob of ours, with the kind that says which.
+    Excluded(Kind),
+}
+
+/// The rules: what is left out. Implemented by `rules`; asked from several threads.
+pub trait Judge: Sync {
+    /// The rules that hold in one directory.
+    type Dir: Clone + Send + Sync;
+    /// What follows from a directory for its names.
+    type Inside: Copy + Send + Sync;
+    /// The rules in the root, given its ignore file.
+    fn root(&self, ignore_file: Option<&[u8]>) -> Self::Dir;
+    /// The rules in a directory, given its parent's and its ignore file.
+    fn enter(
+        &self,
+        parent: &Self::Dir,
+        path: &[u8],
+        inside: Self::Inside,
+        ignore_file: Option<&[u8]>,
+    ) -> Self::Dir;
+    /// Whether a directory is left out itself, and entered only for what is tracked or included beneath.
+    fn is_for_some(&self, inside: &Self::Inside) -> bool;
+    /// What becomes of a name in a directory. For a directory, `tracked` means that something tracked lies beneath.
+    fn judge(
+        &self,
+        dir: &Self::Dir,
+        path: &[u8],
+        is_dir: bool,
+        tracked: bool,
+    ) -> Verdict<Self::Inside>;
+}
+
+/// What git knows of paths: index, HEAD, and what the caller forces in.
+pub trait Tracked: Sync {
+    /// In the index, in HEAD or forced in: captured whatever the rules say.
+    fn is_tracked(&self, path: &[u8]) -> bool;
+    /// Something tracked lies beneath this directory.
+    fn any_beneath(&self, dir: &[u8]) -> bool;
+    /// The submodule commit that the index names at this path.
+    fn gitlink(&self, path: &[u8]) -> Option<Oid>;
+    /// The blob of a file whose stamp the index vouches for, when its raw bytes are that blob.
+    fn seed(&self, path: &[u8], stamp: &Stamp) -> Option<Oid>;
+    /// The index blob of a clean file under a filter, which need not be read.
+    fn filtered_clean(&self, path: &[u8], stamp: &Stamp) -> Option<Oid>;
+    /// The mode the index has for it, where the file system cannot say (`core.fileMode=false`).
+    fn index_mode(&self, path: &[u8]) -> Option<u32>;
+}
+
+/// Whether the permission bits of the file system are to be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileMode {
+    /// The owner's x bit decides.
+    Trusted,
+    /// `core.fileMode=false`: the index decides.
+    FromIndex,
+}
+
+/// Whether status change times are to be believed (`core.trustctime`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ctime {
+    /// They are compared.
+    Trusted,
+    /// They are not.
+    Ignored,
+}
+
+/// Which way to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Against an earlier manifest made under the same rules.
+    Fast,
+    /// Everything read and judged.
+    Full,
+}
+
+/// What a scan needs.
+pub struct Scan<'a, J: Judge> {
+    /// The working tree.
+    pub root: &'a Root,
+    /// The rules.
+    pub judge: &'a J,
+    /// What git knows.
+    pub tracked: &'a dyn Tracked,
+    /// Untracked files over this size are listed, not captured.
+    pub max_file_size: u64,
+    /// See [`FileMode`].
+    pub file_mode: FileMode,
+    /// See [`Ctime`].
+    pub ctime: Ctime,
+    /// Worker threads, at least 1.
+    pub threads: usize,
+    /// When the scan starts, nanoseconds since the epoch.
+    pub started: i64,
+}
+
+/// What a scan found.
+#[derive(Debug)]
+pub enum Scanned {
+    /// Nothing differs from the earlier manifest.
+    Unchanged,
+    /// The new manifest; files flagged `TO_HASH` have no object id yet, directories flagged `DIRTY` no tree.
+    Changed(Manifest),
+    /// The fast way cannot decide: take the full one.
+    NeedsFull,
+}
+
+/// One directory as a worker found it.
+struct FoundDir {
+    path: Vec<u8>,
+    stamp: Stamp,
+    flags: u8,
+    files: Vec<FoundFile>,
+}
+
+struct FoundFile {
+    name: Vec<u8>,
+    rec: FileRec,
+}
+
+struct Task<J: Judge> {
+    path: Vec<u8>,
+    /// The rules of the parent directory, and what follows from this one; None for the root.
+    above: Option<(J::Dir, J::Inside)>,
+}
+
+struct Queue<J: Judge> {
+    tasks: Mutex<QueueState<J>>,
+    wake: Condvar,
+}
+
+struct QueueState<J: Judge> {
+    tasks: Vec<Task<J>>,
+    busy: usize,
+    error: Option<Error>,
+}
+
+/// The rules in a directory, and whether it is entered only for some of what is in it.
+type Chain<J> = (<J as Judge>::Dir, bool);
+
+/// States of the known directories on the fast way.
+const SAME: u8 = 1;
+
+const FOUND: u8 = 2;
+
+const GONE: u8 = 3;
+
+struct Run<'a, 'b, J: Judge> {
+    scan: &'a Scan<'b, J>,
+    old: Option<&'a Manifest>,
+    way: Way,
+    states: Vec<AtomicU8>,
+    next: AtomicUsize,
+    queue: Queue<J>,
+    give_up: AtomicBool,
+    chains: Mutex<HashMap<Vec<u8>, Option<Chain<J>>>>,
+}
+
+/// Looks at the working tree.
+///
+/// # Errors
+/// A directory whose names cannot be read for another reason than permissions, with its path.
+pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> Result<Scanned> {
+    let way = if old.is_some() { way } else { Way::Full };
+    let known = if way == Way::Fast {
+        old.map_or(0, |old| old.dirs.len())
+    } else {
+        0
+    };
+    let tasks = if way == Way::Full {
+        vec![Task {
+            path: Vec::new(),
+            above: None,
+        }]
+    } else {
+        Vec::new()
+    };
+    let run = Run {
+        scan,
+        old,
+        way,
+        states: std::iter::repeat_with(|| AtomicU8::new(0))
+            .take(known)
+            .collect(),
+        next: AtomicUsize::new(0),
+        queue: Queue {
+            tasks: Mutex::new(QueueState {
+                tasks,
+                busy: 0,
+                error: None,
+            }),
+            wake: Condvar::new(),
+        },
+        give_up: AtomicBool::new(false),
+        chains: Mutex::new(HashMap::new()),
+    };
+    let found = run.in_parallel();
+    if let Some(error) = run.lock_queue().error.take() {
+        return Err(error);
+    }
+    if run.give_up.load(Ordering::Relaxed) {
+        return Ok(Scanned::NeedsFull);
+    }
+    match (way, old) {
+        (Way::Fast, Some(old)) => Ok(run.merge_fast(old, found)),
+        _ => Ok(Scanned::Changed(assemble(old, found))),
+    }
+}
+
+impl<J: Judge> Run<'_, '_, J> {
+    fn lock_queue(&self) -> std::sync::MutexGuard<'_, QueueState<J>> {
+        self.queue
+            .tasks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn in_parallel(&self) -> Vec<FoundDir> {
+        let threads = self.scan.threads.max(1);
+        if threads == 1 || (self.way == Way::Fast && self.states.len() <= CHUNK) {
+            return self.work();
+        }
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(|| self.work())).collect();
+            let mut found = self.work();
+            for worker in workers {
+                found.extend(worker.join().expect("scan workers do not panic"));
+            }
+            found
+        })
+    }
+
+    fn work(&self) -> Vec<FoundDir> {
+        let mut found = Vec::new();
+        let mut names = NameBuffer::default();
+        loop {
+            let at = self.next.fetch_add(CHUNK, Ordering::Relaxed);
+            if at >= self.states.len() {
+                break;
+            }
+            for known in at..(at + CHUNK).min(self.states.len()) {
+                if self.give_up.load(Ordering::Relaxed) {
+                    return found;
+                }
+                if let Err(error) = self.known_dir(known, &mut found, &mut names) {
+                    self.fail(error);
+                    return found;
+                }
+            }
+        }
+        while let Some(task) = self.take() {
+            let result = if self.give_up.load(Ordering::Relaxed) {
+                Ok(())
+            } else {
+                self.read_dir(task, &mut found, &mut names)
+            };
+            let mut queue = self.lock_queue();
+            queue.busy -= 1;
+            if let Err(error) = result {
+                queue.error.get_or_insert(error);
+                queue.tasks.clear();
+                self.give_up.store(true, Ordering::Relaxed);
+            }
+            let idle = queue.busy == 0 && queue.tasks.is_empty();
+            drop(queue);
+            if idle {
+                self.queue.wake.notify_all();
+            }
+        }
+        found
+    }
+
+    fn fail(&self, error: Error) {
+        self.give_up.store(true, Ordering::Relaxed);
+        self.lock_queue().error.get_or_insert(error);
+    }
+
+    fn take(&self) -> Option<Task<J>> {
+        let mut queue = self.lock_queue();
+        loop {
+            if let Some(task) = queue.tasks.pop() {
+                queue.busy += 1;
+                return Some(task);
+            }
+            // Known directories still being looked at by another worker may add tasks; those workers then do them.
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self
+                .queue
+                .wake
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn push(&self, tasks: Vec<Task<J>>) {
+        if !tasks.is_empty() {
+            self.lock_queue().tasks.extend(tasks);
+            self.queue.wake.notify_all();
+        }
+    }
+
+    fn needs_full(&self) {
+        self.give_up.store(true, Ordering::Relaxed);
+    }
+
+    fn set_state(&self, at: usize, state: u8) {
+        self.states[at].store(state, Ordering::Relaxed);
+    }
+
+    fn is_racy(&self, stamp: &Stamp) -> bool {
+        let time = match self.scan.ctime {
+            Ctime::Trusted => stamp.ctime,
+            Ctime::Ignored => stamp.mtime,
+        };
+        time >= self.scan.started - RACY_NANOS
+    }
+
+    fn same(&self, old: &Stamp, new: &Stamp) -> bool {
+        old.mtime == new.mtime
+            && old.size == new.size
+            && old.ino == new.ino
+            && old.mode == new.mode
+            && (self.scan.ctime == Ctime::Ignored || old.ctime == new.ctime)
+    }
+
+    fn merge_fast(&self, old: &Manifest, found: Vec<FoundDir>) -> Scanned {
+        let all_same = found.is_empty()
+            && self
+                .states
+                .iter()
+                .all(|state| state.load(Ordering::Relaxed) == SAME);
+        if all_same {
+            return Scanned::Unchanged;
+        }
+        let same: Vec<usize> = self
+            .states
+            .iter()
+            .enumerate()
+            .filter(|(_, state)| state.load(Ordering::Relaxed) == SAME)
+            .map(|(at, _)| at)
+            .collect();
+        Scanned::Changed(merge(Some(old), &same, found))
+    }
+}
+
+fn owned(old: &Manifest, file: &FileRec) -> FoundFile {
+    FoundFile {
+        name: old.bytes(file.name).to_vec(),
+        rec: *file,
+    }
+}
+
+/// The bytes of the `.gitignore` in a directory of the working tree; a symlink does not count, as in git.
+pub fn read_ignore_file(root: &Root, dir_path: &[u8]) -> Result<Option<Vec<u8>>> {
+    read_ignore_file_named(root, dir_path, b".gitignore")
+}
+
+/// The bytes of a rule file (`.gitignore`, `.gitattributes`) in a directory of the working tree.
+pub fn read_ignore_file_named(
+    root: &Root,
+    dir_path: &[u8],
+    name: &[u8],
+) -> Result<Option<Vec<u8>>> {
+    use std::io::Read;
+    let full = path::join(dir_path, name);
+    let Ok(fd) = root.open_file(&full) else {
+        return Ok(None);
+    };
+    if !stamp_of(fd.as_fd())?.is_file() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::from(fd)
+        .read_to_end(&mut bytes)
+        .context(|| format!("cannot read '{}'", path::display(&full)))?;
+    Ok(Some(bytes))
+}
