@@ -35,8 +35,8 @@ impl Stamp {
     /// Reads the fields out of a `stat` structure.
     pub fn of(stat: &rustix::fs::Stat) -> Self {
         Self {
-            mtime: nanoseconds(stat.st_mtime, stat.st_mtime_nsec as i64),
-            ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec as i64),
+            mtime: nanoseconds(stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
+            ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec.cast_signed()),
             ino: stat.st_ino,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             mode: stat.st_mode,

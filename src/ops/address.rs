@@ -203,9 +203,8 @@ fn with_commit(store: &Store<'_>, commit: Oid) -> Result<Option<Stored>> {
 }
 
 fn by_commit(ctx: &Context<'_>, store: &Store<'_>, name: &str) -> Result<Option<Stored>> {
-    let oid = match ctx.repo.resolve_commit(name) {
-        Some(oid) => oid,
-        None => return Ok(None),
+    let Some(oid) = ctx.repo.resolve_commit(name) else {
+        return Ok(None);
     };
     with_commit(store, oid)
 }

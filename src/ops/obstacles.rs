@@ -117,11 +117,9 @@ impl Finder<'_> {
         }
         match self.stamp(at)? {
             None => {}
-            Some(stamp) if stamp.is_dir() => {
-                if self.holds_repository(at) {
-                    self.refuse(at, "nested-repository");
-                    return Ok(false);
-                }
+            Some(stamp) if stamp.is_dir() && self.holds_repository(at) => {
+                self.refuse(at, "nested-repository");
+                return Ok(false);
             }
             Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
                 self.found.to_force.insert(at.to_vec());
@@ -219,10 +217,10 @@ impl Finder<'_> {
     fn inside(&mut self, dir: &[u8]) -> Result<()> {
         let mut pending = vec![dir.to_vec()];
         while let Some(at) = pending.pop() {
-            if at != dir || self.manifest.find_dir(&at).is_none() {
-                if self.refuse_if_repository(&at) {
-                    continue;
-                }
+            if (at != dir || self.manifest.find_dir(&at).is_none())
+                && self.refuse_if_repository(&at)
+            {
+                continue;
             }
             let fd = match self.root.open_dir_for_reading(&at) {
                 Ok(fd) => fd,

@@ -304,7 +304,7 @@ pub fn make<'s>(
     for _ in 0..TRIES {
         let capture = capture(ctx, store, wanted)?;
         let about = about(&capture)?;
-        if let Some(made) = record(ctx, store, kind, wanted, capture, about)? {
+        if let Some(made) = record(ctx, store, kind, wanted, capture, &about)? {
             return Ok(made);
         }
         // Objects went away underneath: trust nothing that is cached.
@@ -324,7 +324,7 @@ pub fn record<'s>(
     kind: IdKind,
     wanted: &Wanted<'_>,
     mut capture: Capture<'s>,
-    about: About,
+    about: &About,
 ) -> Result<Option<Made<'s>>> {
     let durable = matches!(wanted.storing, Storing::Durable(_));
     let writer = capture
@@ -339,7 +339,7 @@ pub fn record<'s>(
     lists.converted.clone_from(&about.converted);
     let now = ctx.env.now();
     let state = store.dir.state()?;
-    let mut record = new_record(ctx, store, &capture, &about, &state, now)?;
+    let mut record = new_record(ctx, store, &capture, about, &state, now)?;
     let long = record.set_lists(&lists);
     let state_commit = commits.state(&capture, &long)?;
     let index_commit = commits.index(&capture, state_commit)?;

@@ -480,7 +480,7 @@ impl<'a, 's> Homeward<'a, 's> {
                     match crate::git::fs::rename_to_free(std::os::fd::AsFd::as_fd(&fd), name, &to) {
                         Ok(()) => break,
                         Err(rustix::io::Errno::EXIST) => {
-                            to = [&base[..], format!("-{nth}").as_bytes()].concat()
+                            to = [&base[..], format!("-{nth}").as_bytes()].concat();
                         }
                         Err(rustix::io::Errno::NOENT) => break,
                         Err(errno) => {

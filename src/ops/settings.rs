@@ -264,10 +264,10 @@ impl Settings {
                 "include" => self.include.push(text.clone()),
                 "default_excludes" => self.default_excludes = entry.bool()?,
                 "max_file_size" => {
-                    self.max_file_size = size(&text).ok_or_else(|| invalid("size"))?
+                    self.max_file_size = size(&text).ok_or_else(|| invalid("size"))?;
                 }
                 "experiment_limit" => {
-                    self.experiment_limit = size(&text).ok_or_else(|| invalid("size"))?
+                    self.experiment_limit = size(&text).ok_or_else(|| invalid("size"))?;
                 }
                 "lock_timeout" => {
                     let seconds = text
@@ -278,7 +278,7 @@ impl Settings {
                     self.lock_timeout = std::time::Duration::from_secs_f64(seconds);
                 }
                 "keep_days" => {
-                    self.keep_days = text.parse().map_err(|_| invalid("number of days"))?
+                    self.keep_days = text.parse().map_err(|_| invalid("number of days"))?;
                 }
                 "keep_last" => self.keep_last = text.parse().map_err(|_| invalid("number"))?,
                 "keep_backup_days" => {
@@ -287,7 +287,7 @@ impl Settings {
                 _ => continue,
             }
             self.origins
-                .push((key.name, Origin::Git(format!("{:?}", entry.origin))));
+                .push((key.name, Origin::Git(entry.origin.display().to_string())));
         }
         Ok(())
     }

@@ -353,6 +353,7 @@ impl Planning<'_> {
                 after: is_dir_after.then_some(before),
             });
         }
+        self.emptied_dirs(plan, &mut changes)?;
         self.dirs_in_the_way(plan, &mut changes);
         if self.only.is_empty() {
             self.other_dir_modes(&mut changes)?;
@@ -361,6 +362,36 @@ impl Planning<'_> {
             }
         }
         Ok(changes.into_values().collect())
+    }
+
+    /// Directories that removals may empty and the later side lacks: they go, and going back needs their permission bits.
+    fn emptied_dirs(&self, plan: &Plan, changes: &mut BTreeMap<Vec<u8>, DirChange>) -> Result<()> {
+        let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
+        for entry in plan.entries.iter().filter(|entry| entry.after.is_none()) {
+            let mut at = path::split(&entry.path).0;
+            while !at.is_empty() && seen.insert(at) && !self.is_dir_after(at)? {
+                if let Some(before) = self.dir_on_disk(at) {
+                    changes.entry(at.to_vec()).or_insert_with(|| DirChange {
+                        path: at.to_vec(),
+                        before: Some(before),
+                        after: None,
+                    });
+                }
+                at = path::split(at).0;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_dir_after(&self, full: &[u8]) -> Result<bool> {
+        let inside = path::join(full, b"");
+        let empty_dirs = &self.after.empty_dirs;
+        let holds_empty = empty_dirs.contains(full)
+            || empty_dirs
+                .range(inside.clone()..)
+                .next()
+                .is_some_and(|dir| dir.starts_with(&inside));
+        Ok(holds_empty || (self.after_node)(full)?.is_some_and(Node::is_dir))
     }
 
     /// Directories on both sides whose permission bits differ.

@@ -516,7 +516,7 @@ fn a_damaged_undo_log_is_an_error_and_not_a_guess() {
     sandbox.json(["restore", &id]);
     let mut levels = Vec::new();
     walk(&sandbox.path(".git/timewarp/undo"), &mut |path| {
-        levels.push(path.to_owned())
+        levels.push(path.to_owned());
     });
     let [level] = &levels[..] else {
         panic!("{levels:?}")

@@ -4,7 +4,7 @@
 //! them, in turn, and of the steps that come once for each path the first two are tried.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -61,13 +61,13 @@ pub struct Stage {
 }
 
 /// Copies a directory over another.
-fn copy(from: PathBuf, to: PathBuf) {
+fn copy(from: &Path, to: &Path) {
     if to.exists() {
-        std::fs::remove_dir_all(&to).unwrap();
+        std::fs::remove_dir_all(to).unwrap();
     }
     let done = std::process::Command::new("cp")
         .arg("-a")
-        .args([&from, &to])
+        .args([from, to])
         .status()
         .unwrap();
     assert!(done.success());
@@ -79,7 +79,7 @@ impl Stage {
         let old = sandbox.state();
         let old_mode = state_json(&sandbox)["mode"].clone();
         let mut bytes = blobs(&sandbox);
-        copy(sandbox.repo(), sandbox.root().join("saved"));
+        copy(&sandbox.repo(), &sandbox.root().join("saved"));
         sandbox.ok(args);
         bytes.extend(blobs(&sandbox));
         Self {
@@ -96,12 +96,12 @@ impl Stage {
 
     /// Puts the repository back to where it was.
     pub fn rewind(&self) {
-        copy(self.sandbox.root().join("saved"), self.sandbox.repo());
+        copy(&self.sandbox.root().join("saved"), &self.sandbox.repo());
     }
 
     /// Makes what is there now the place that [`Stage::rewind`] leads to.
     pub fn keep_this(&self) {
-        copy(self.sandbox.repo(), self.sandbox.root().join("saved"));
+        copy(&self.sandbox.repo(), &self.sandbox.root().join("saved"));
     }
 
     /// Runs the command to its death at a fail point.
@@ -147,9 +147,9 @@ impl Stage {
             if !is_full() {
                 return stage.recover_and_check(WAYS[tried % WAYS.len()], place);
             }
-            copy(stage.sandbox.repo(), stage.sandbox.root().join("crashed"));
+            copy(&stage.sandbox.repo(), &stage.sandbox.root().join("crashed"));
             for way in WAYS {
-                copy(stage.sandbox.root().join("crashed"), stage.sandbox.repo());
+                copy(&stage.sandbox.root().join("crashed"), &stage.sandbox.repo());
                 stage.recover_and_check(way, place);
             }
         })

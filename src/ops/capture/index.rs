@@ -88,7 +88,7 @@ pub(super) fn head_text(head: &Head) -> String {
     head.oid.map(|oid| oid.to_string()).unwrap_or_default()
 }
 
-impl<'s> Taking<'_, 's, '_, '_> {
+impl Taking<'_, '_, '_, '_> {
     /// The index and HEAD, out of the cache when neither moved and the anchor stands: it alone holds the index's trees.
     pub(super) fn index_state(
         &self,

@@ -149,7 +149,7 @@ pub fn recover_locked(
     if !survey.differing.is_empty() {
         return Err(interrupted(&journal, &survey.differing));
     }
-    let done = carry_on(ctx, store, &journal, survey, Direction::Auto)?;
+    let done = carry_on(ctx, store, &journal, &survey, Direction::Auto)?;
     let mut notices = done.notices;
     let how = if done.action == "rolled-back" {
         "undone"
@@ -254,7 +254,7 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
             ..nothing(Vec::new())
         });
     }
-    let done = carry_on(ctx, &store, &journal, survey, request.direction)?;
+    let done = carry_on(ctx, &store, &journal, &survey, request.direction)?;
     drop(lock);
     Ok(Recovered {
         action: done.action,
@@ -281,7 +281,7 @@ fn carry_on(
     ctx: &Context<'_>,
     store: &Store<'_>,
     journal: &Journal,
-    survey: Survey,
+    survey: &Survey,
     direction: Direction,
 ) -> Result<Done> {
     let finished_return =
@@ -296,7 +296,7 @@ fn carry_on(
     remove_dead_locks(ctx.repo.git_dir())?;
     let owner = Owner::this_process(&format!("recover-{}", journal.swap_id));
     let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
-    let mut done = put_right(ctx, store, journal, &survey, forward, Rescue::Always)?;
+    let mut done = put_right(ctx, store, journal, survey, forward, Rescue::Always)?;
     fail_point("recover-files");
     if forward {
         put_git_forward(ctx, store, journal)?;
@@ -406,9 +406,10 @@ fn put_right(
             interrupted: true,
             ..About::default()
         };
-        let made = record(ctx, store, IdKind::Backup, &wanted, looked.capture, about)?.ok_or_else(
-            || Error::new(Code::Io, "a gc ran meanwhile").hint("run 'tw recover' again"),
-        )?;
+        let made = record(ctx, store, IdKind::Backup, &wanted, looked.capture, &about)?
+            .ok_or_else(|| {
+                Error::new(Code::Io, "a gc ran meanwhile").hint("run 'tw recover' again")
+            })?;
         rescue_id = Some(made.id.to_string());
         kept = made.kept;
         looked.capture = made.capture;

@@ -232,7 +232,13 @@ pub(super) fn plan_of_paths(
         while goes.contains(parent) {
             parent = path::split(parent).0;
         }
-        if !parent.is_empty() {
+        let gives_way = |dir: &[u8]| {
+            let at = plan
+                .entries
+                .binary_search_by(|entry| entry.path.as_slice().cmp(dir));
+            at.is_ok_and(|at| plan.entries[at].after.is_some())
+        };
+        if !parent.is_empty() && !gives_way(parent) {
             plan.keep_dirs.insert(parent.to_vec());
         }
     }

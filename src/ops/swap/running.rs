@@ -151,7 +151,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             self.goal.saves_as,
             &wanted,
             capture,
-            about,
+            &about,
         )
     }
 

@@ -171,7 +171,7 @@ impl<J: Judge> Run<'_, '_, J> {
             }
         }
         if !path::is_safe_component(name) {
-            return Ok(Entry::File(self.listed(Kind::UnsafeName, &stamp)));
+            return Ok(Entry::File(Self::listed(Kind::UnsafeName, &stamp)));
         }
         if stamp.is_dir() {
             return self.dir_entry(look, &stamp);
@@ -219,21 +219,21 @@ impl<J: Judge> Run<'_, '_, J> {
         if self.scan.tracked.is_tracked(full) {
             let verdict = self.scan.judge.judge(rules, full, false, true);
             if let Verdict::Excluded(kind) = verdict {
-                return Some(self.listed(kind, stamp));
+                return Some(Self::listed(kind, stamp));
             }
             return Some(self.file_record(full, unnamed, stamp, true));
         }
         match verdict {
-            Verdict::Excluded(kind) => Some(self.listed(kind, stamp)),
+            Verdict::Excluded(kind) => Some(Self::listed(kind, stamp)),
             _ if name == b".gitignore" => Some(FileRec {
                 flags: self.racy_flag(stamp),
-                ..self.listed(Kind::IgnoreFile, stamp)
+                ..Self::listed(Kind::IgnoreFile, stamp)
             }),
             _ => None,
         }
     }
 
-    pub(super) fn listed(&self, kind: Kind, stamp: &Stamp) -> FileRec {
+    pub(super) fn listed(kind: Kind, stamp: &Stamp) -> FileRec {
         FileRec {
             name: Name::default(),
             kind,
@@ -247,7 +247,7 @@ impl<J: Judge> Run<'_, '_, J> {
     pub(super) fn dir_entry(&self, look: &Look<'_, J>, stamp: &Stamp) -> Result<Entry<J::Inside>> {
         let verdict = self.judge_dir(look.rules, look.full);
         if let Some(oid) = self.scan.tracked.gitlink(look.full) {
-            let mut rec = self.listed(Kind::Gitlink, stamp);
+            let mut rec = Self::listed(Kind::Gitlink, stamp);
             rec.git_mode = 0o160_000;
             rec.oid = oid;
             rec.flags = TRACKED;
@@ -255,15 +255,15 @@ impl<J: Judge> Run<'_, '_, J> {
         }
         let inside = match verdict {
             Verdict::Enter(inside) => inside,
-            Verdict::Excluded(kind) => return Ok(Entry::File(self.listed(kind, stamp))),
+            Verdict::Excluded(kind) => return Ok(Entry::File(Self::listed(kind, stamp))),
             Verdict::Ignored | Verdict::Take => return Ok(Entry::Nothing),
         };
-        let unreadable = || Ok(Entry::File(self.listed(Kind::Unreadable, stamp)));
+        let unreadable = || Ok(Entry::File(Self::listed(Kind::Unreadable, stamp)));
         match self.scan.root.open_dir_for_reading(look.full) {
             // Without the x bit names can be read, but nothing behind them.
             Ok(fd) if stamp_at(fd.as_fd(), b".git") == Err(Errno::ACCESS) => unreadable(),
             Ok(_) if is_repository(look.fd, look.name) => {
-                Ok(Entry::File(self.listed(Kind::Nested, stamp)))
+                Ok(Entry::File(Self::listed(Kind::Nested, stamp)))
             }
             Ok(_) => Ok(Entry::Dir(inside)),
             Err(Errno::ACCESS | Errno::PERM) => unreadable(),

@@ -184,7 +184,9 @@ impl World {
 
 /// What the default globs hide among the paths of the steps.
 pub fn left_out_by_default(path: &str) -> bool {
-    path.split('/').any(|name| name.ends_with(".log"))
+    // git's globs are case-sensitive.
+    path.split('/')
+        .any(|name| name.strip_suffix(".log").is_some())
         || path.starts_with("node_modules/")
         || path.ends_with('/')
 }
