@@ -122,6 +122,7 @@ pub fn raw_command(root: &Path, program: &str) -> std::process::Command {
         .env("TMPDIR", root.join("tmp"))
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("TZ", "UTC")
-        .env("LC_ALL", "C");
+        .env("LC_ALL", "C")
+        .env("TW_NO_BACKGROUND", "1");
     command
 }
