@@ -226,6 +226,10 @@ impl<J: Judge> Run<'_, '_, J> {
             return Ok(());
         }
         names.read(fd.as_fd(), &dir_path)?;
+        if self.lost_ignore_file(old_dir, names) {
+            self.needs_full();
+            return Ok(());
+        }
         let mut files = Vec::with_capacity(names.len());
         let mut tasks = Vec::new();
         for name in names.iter() {
@@ -278,6 +282,20 @@ impl<J: Judge> Run<'_, '_, J> {
         });
         self.push(tasks);
         Ok(())
+    }
+
+    /// Whether the fast way's directory had an ignore file that is gone: what it hid beneath may be in directories that did
+    /// not move.
+    fn lost_ignore_file(&self, old_dir: Option<&DirRec>, names: &NameBuffer) -> bool {
+        let had = |old: &crate::worktree::manifest::Manifest, dir| {
+            old.find_in(dir, b".gitignore").is_some()
+        };
+        self.way == Way::Fast
+            && self
+                .old
+                .zip(old_dir)
+                .is_some_and(|(old, dir)| had(old, dir))
+            && !names.iter().any(|name| name == b".gitignore")
     }
 
     /// Sparse entries of the directory that are still not on disk stay, on the fast way.
