@@ -121,6 +121,7 @@ impl Finder<'_> {
                 self.refuse(at, "nested-repository");
                 return Ok(false);
             }
+            Some(stamp) if stamp.is_dir() => {}
             Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
                 self.found.to_force.insert(at.to_vec());
             }
