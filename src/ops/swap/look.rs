@@ -11,6 +11,7 @@ use crate::git::tree::Node;
 use crate::git::{Oid, path, tree};
 use crate::store::Store;
 use crate::store::state::stored_path;
+use crate::store::stored::Stored;
 use crate::worktree::globs::Globs;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan};
@@ -146,7 +147,7 @@ pub(super) fn make_plan(
             let left_out = |path: &[u8]| {
                 let ours = made_before.contains(path)
                     || forced.contains(path) && !goal.forced.contains(path);
-                Ok(!ours && rules.leaves_out(path))
+                Ok(!ours && rules.leaves_out(path) && !tracks(store, goal.target, path)?)
             };
             let after_node = |path: &[u8]| tree::find(&read, *tree, path);
             let before = captured_extras(capture);
@@ -165,6 +166,23 @@ pub(super) fn make_plan(
             Ok(plan)
         }
     }
+}
+
+/// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was
+/// deleted there when the side has it not.
+fn tracks(store: &Store<'_>, target: Option<&Stored>, path: &[u8]) -> Result<bool> {
+    let Some(stored) = target else {
+        return Ok(false);
+    };
+    let read = |oid| store.objects.read_tree(oid);
+    let sides = [Some(stored.index_commit), stored.head];
+    for commit in sides.into_iter().flatten() {
+        let found = tree::find(&read, store.commit(commit)?.tree, path)?;
+        if found.is_some_and(|node| !node.is_dir()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
