@@ -8,13 +8,24 @@ use crate::worktree::manifest::{
 };
 use std::collections::HashMap;
 
-/// Index entries with skip-worktree that are not on disk (sparse checkout) stand in the tree for what the index says.
+/// Index entries with skip-worktree that are not on disk (sparse checkout) stand in the tree for what the index says, unless
+/// a file stands where one of their directories would be: a tree has each name once.
 pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>) {
     let Some(index) = view.index() else { return };
     let mut missing: Vec<(Vec<u8>, u32, Oid)> = Vec::new();
+    let covered = |path: &[u8]| {
+        let above = |at: &[u8]| crate::git::path::split(at).0.to_vec();
+        std::iter::successors(Some(above(path)), |at| Some(above(at)))
+            .take_while(|at| !at.is_empty())
+            .any(|at| manifest.file(&at).is_some_and(|file| file.kind.in_tree()))
+    };
     for (path, entry) in index.iter() {
         let absent = entry.flags.contains(Flags::SKIP_WORKTREE) && entry.stage == 0;
-        if absent && manifest.find_file(path).is_none() && manifest.find_dir(path).is_none() {
+        if absent
+            && manifest.find_file(path).is_none()
+            && manifest.find_dir(path).is_none()
+            && !covered(path)
+        {
             missing.push((path.to_vec(), entry.mode, entry.oid));
         }
     }

@@ -31,8 +31,17 @@ impl<J: Judge> Run<'_, '_, J> {
                 return Ok(());
             }
             Ok(fd) => fd,
+            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => {
+                self.set_state(at, SAME);
+                return Ok(());
+            }
+            // A file in its place: the sparse entries beneath give way to it in the tree.
+            Err(Errno::NOTDIR | Errno::LOOP) if dir.flags & VIRTUAL != 0 => {
+                self.needs_full();
+                return Ok(());
+            }
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                self.set_state(at, if dir.flags & VIRTUAL != 0 { SAME } else { GONE });
+                self.set_state(at, GONE);
                 return Ok(());
             }
             Err(Errno::ACCESS) => {
