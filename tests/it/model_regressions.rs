@@ -102,3 +102,84 @@ fn restoring_a_path_beneath_what_is_a_file_now() {
     sandbox.json(["undo"]);
     before.assert_same(&sandbox.state());
 }
+
+#[test]
+fn what_a_removed_ignore_file_hid_deep_down_is_captured() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/tracked", "one\n");
+    sandbox.write("e/tracked", "one\n");
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "second"]);
+    sandbox.write(".gitignore", "hidden\nd/\n");
+    sandbox.write("d/new", "in an ignored directory\n");
+    sandbox.write("e/hidden", "ignored by name\n");
+    // Beyond the time in which a stamp is not trusted, so that only the root is read again.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    snapshot(&sandbox);
+    sandbox.remove(".gitignore");
+    let past = snapshot(&sandbox);
+    for path in ["d/new", "e/hidden"] {
+        let shown = sandbox.json(["show", &past]);
+        let name = format!("{}:{path}", shown["snapshot"]["commit"].as_str().unwrap());
+        assert_eq!(sandbox.try_git(["cat-file", "-e", &name]).code, 0, "{path}");
+    }
+}
+
+#[test]
+fn an_intended_path_has_its_empty_blob_after_a_gc() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "intended\n");
+    sandbox.git(["add", "-N", "b.txt"]);
+    let past = snapshot(&sandbox);
+    sandbox.git(["add", "b.txt"]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    sandbox.json(["travel", &past]);
+    sandbox.git(["fsck", "--no-dangling"]);
+}
+
+#[test]
+fn a_tracked_file_deleted_in_the_snapshot_goes_though_a_rule_matches_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("app.log", "tracked\n");
+    sandbox.git(["add", "-f", "app.log"]);
+    sandbox.git(["commit", "-q", "-m", "second"]);
+    sandbox.remove("app.log");
+    let past = snapshot(&sandbox);
+    sandbox.write("app.log", "back\n");
+    sandbox.assert_round_trip(&past, |sandbox| {
+        assert_eq!(sandbox.git(["status", "--porcelain"]), " D app.log\n");
+    });
+}
+
+#[test]
+fn a_directory_that_stays_for_what_is_ignored_in_it_does_not_spoil_the_proof() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write(".gitignore", "d/*\n");
+    sandbox.json(["travel", &past]);
+    sandbox.write("d/b", "made in the past, ignored in the present\n");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true);
+    assert!(sandbox.exists("d/b"));
+}
+
+#[test]
+fn a_file_over_sparse_entries_gives_a_sound_tree() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a", "sparse\n");
+    sandbox.git(["add", "d"]);
+    sandbox.git(["commit", "-q", "-m", "second"]);
+    sandbox.git(["update-index", "--skip-worktree", "d/a"]);
+    sandbox.remove("d");
+    let bare = snapshot(&sandbox);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    snapshot(&sandbox);
+    sandbox.write("d", "a file in its place\n");
+    let past = snapshot(&sandbox);
+    sandbox.git(["fsck", "--strict", "--no-dangling"]);
+    sandbox.assert_round_trip(&bare, |sandbox| assert!(!sandbox.exists("d")));
+    sandbox.assert_round_trip(&past, |sandbox| assert!(sandbox.exists("d")));
+    sandbox.remove("d");
+    sandbox.assert_round_trip(&past, |sandbox| assert!(sandbox.exists("d")));
+    sandbox.git(["fsck", "--strict", "--no-dangling"]);
+}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::judge::{self, Swap};
+use super::judge::{self, Swap, Way};
 use super::step::{SHELL, Step};
 use super::world::{Mode, World};
 use crate::sandbox::Sandbox;
@@ -45,6 +45,8 @@ pub struct Drive {
     saved: Vec<Saved>,
     /// The present, while in the past.
     home: Option<World>,
+    /// What the last way to the past put in place.
+    placed: BTreeSet<String>,
     undo: Vec<Level>,
     redo: Vec<Level>,
     /// Blobs of every captured path that a swap has met.
@@ -66,6 +68,7 @@ impl Drive {
             lines: Vec::new(),
             saved: Vec::new(),
             home: None,
+            placed: BTreeSet::new(),
             undo: Vec::new(),
             redo: Vec::new(),
             keep: BTreeMap::new(),
@@ -247,9 +250,10 @@ impl Drive {
             self.expect_error(&told, "ALREADY_IN_PAST");
         } else if self.expect_ok(&told, Mode::Past) {
             let target = self.saved[at].world.clone();
-            self.judge(&told, &target, None, false, true);
-            meet(&mut told);
+            self.judge(&told, &target, None, Way::There, true);
+            meet(&mut told, &target);
             self.home = Some(told.before.clone());
+            self.placed.clone_from(&target.captured);
             self.log(told);
         }
     }
@@ -261,8 +265,8 @@ impl Drive {
             return;
         };
         if self.expect_ok(&told, Mode::Present) {
-            self.judge(&told, &home, None, true, true);
-            meet(&mut told);
+            self.judge(&told, &home, None, Way::Home, true);
+            meet(&mut told, &home);
             self.home = None;
             self.log(told);
         }
@@ -287,8 +291,8 @@ impl Drive {
         }
         let mode = told.before.mode;
         if self.expect_ok(&told, mode) {
-            self.judge(&told, &target, path, false, false);
-            meet(&mut told);
+            self.judge(&told, &target, path, Way::There, false);
+            meet(&mut told, &target);
             if !told.document["backup_id"].is_null() {
                 self.log(told);
             }
@@ -323,18 +327,19 @@ impl Drive {
                 self.check_git_left_alone(&told);
             }
             (Mode::Present, true, Some(home)) => {
-                self.judge(&told, &home, None, true, true);
+                self.judge(&told, &home, None, Way::Home, true);
                 self.home = None;
             }
             _ => {
                 let moved = level.after.head != told.before.head
                     || level.after.head_oid != told.before.head_oid;
-                self.judge(&told, &level.before, None, false, !moved);
+                self.judge(&told, &level.before, None, Way::PastAgain, !moved);
             }
         }
-        meet(&mut told);
+        meet(&mut told, &level.before);
         if flips && mode == Mode::Past {
             self.home = Some(told.before.clone());
+            self.placed.clone_from(&level.before.captured);
         }
         let level = Level {
             before: told.before,
@@ -365,14 +370,7 @@ impl Drive {
 
     // --- checks ---
 
-    fn judge(
-        &mut self,
-        told: &Told,
-        target: &World,
-        scope: Option<&str>,
-        homeward: bool,
-        git: bool,
-    ) {
+    fn judge(&mut self, told: &Told, target: &World, scope: Option<&str>, way: Way, git: bool) {
         let swap = Swap {
             before: &told.before,
             target,
@@ -382,7 +380,8 @@ impl Drive {
                 &judge::questions([&told.before, target, &told.after]),
             ),
             scope,
-            homeward,
+            way,
+            placed: &self.placed,
         };
         self.problems.extend(swap.files());
         if git {
@@ -461,7 +460,7 @@ impl Drive {
     }
 
     /// Git sees the files that differ from the index: no stale stamp hides one, nor makes one up where the swap wrote an
-    /// index.
+    /// index, as it does when it moves HEAD.
     fn check_stamps(&mut self, told: &Told) {
         let ran = self.sandbox.try_git(["diff-files", "--name-only", "-z"]);
         let text = ran.out();
@@ -471,8 +470,8 @@ impl Drive {
             .map(str::to_owned)
             .collect();
         let truth = told.after.unstaged();
-        let flips = told.before.mode != told.after.mode;
-        if flips && seen != truth || !seen.is_superset(&truth) {
+        let index_written = told.before.head != told.after.head;
+        if index_written && seen != truth || !seen.is_superset(&truth) {
             self.problems
                 .push(format!("diff-files says {seen:?}, true is {truth:?}"));
         }
@@ -535,13 +534,16 @@ impl Drive {
     }
 }
 
-/// Notes what stood in the way and was captured only for that: it must come back as captured paths do.
-fn meet(told: &mut Told) {
+/// Notes what stood where the target has something and was captured only for that: it must come back as captured paths do.
+fn meet(told: &mut Told, target: &World) {
     let met: Vec<_> = told
         .before
         .nodes
         .iter()
-        .filter(|(path, node)| !node.is_dir() && told.after.nodes.get(*path) != Some(node))
+        .filter(|(path, node)| {
+            let moved = told.after.nodes.get(*path) != Some(node);
+            !node.is_dir() && (moved || target.captured.contains(*path))
+        })
         .map(|(path, _)| path.clone())
         .collect();
     told.before.captured.extend(met);

@@ -2,7 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::world::{Mode, Node, World, left_out_by_default};
+use super::world::{Node, World, left_out_by_default};
+
+/// Where a swap leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// To what a snapshot has.
+    There,
+    /// Home to the present: what was made in the past is known and goes, also what the past's rules hide.
+    Home,
+    /// To the past as it was left.
+    PastAgain,
+}
 
 /// One swap to be judged.
 pub struct Swap<'a> {
@@ -13,8 +24,9 @@ pub struct Swap<'a> {
     pub ignored: BTreeSet<String>,
     /// Only this path and what lies beneath, as `restore` takes it.
     pub scope: Option<&'a str>,
-    /// Home to the present: what was made in the past is known and goes, also what the past's rules hide.
-    pub homeward: bool,
+    pub way: Way,
+    /// What the way to the past put there.
+    pub placed: &'a BTreeSet<String>,
 }
 
 /// Stands for whatever a directory may hold, when its ignore rules are asked for.
@@ -117,13 +129,17 @@ impl Swap<'_> {
         let in_the_way = wanted
             .keys()
             .any(|other| beneath(other, path) || beneath(path, other));
+        let ours = self.before.captured.contains(path) || self.placed.contains(path);
         if in_the_way {
             Fate::Gone
+        } else if self.way != Way::There && self.left_out(path) && ours {
+            // The rules there would leave it, and yet it was not there: what a travel wrote goes again.
+            Fate::Either
         } else if !self.in_scope(path) || nested(path) || self.left_out(path) {
             Fate::Same
         } else if self.target.nodes.get(path).is_some_and(Node::is_dir) {
             Fate::Either
-        } else if self.homeward || self.before.captured.contains(path) {
+        } else if self.way == Way::Home || self.before.captured.contains(path) {
             Fate::Gone
         } else {
             Fate::Same
@@ -161,7 +177,8 @@ impl Swap<'_> {
                 nodes.any(|(other, node)| beneath(other, path) && !node.is_dir())
             };
             let was_bare = dir(self.before, path).is_some() && !files(self.before);
-            let excused = files(self.after) || self.hidden_dir(path) || was_bare && !self.homeward;
+            let excused =
+                files(self.after) || self.hidden_dir(path) || was_bare && self.way != Way::Home;
             if !excused {
                 problems.push(format!(
                     "{path}/: an empty directory that the target has not"
@@ -185,9 +202,8 @@ impl Swap<'_> {
     /// What `HEAD` must hold; none where DESIGN says nothing.
     fn head(&self) -> Option<String> {
         let detached = self.target.head_oid.as_ref().map(|oid| format!("{oid}\n"));
-        let to_branch = self.homeward || self.target.mode == Mode::Past;
         match self.target.head.trim_end().strip_prefix("ref: ") {
-            Some(name) if to_branch => {
+            Some(name) if self.way != Way::There => {
                 let tip = self.before.refs.get(name);
                 if tip == self.target.head_oid.as_ref() {
                     Some(self.target.head.clone())
@@ -214,13 +230,14 @@ impl Swap<'_> {
         for name in names {
             let wanted = self.target.operation.get(name);
             let now = self.after.operation.get(name);
-            if of_branches(name) && !self.homeward {
-                if now.is_some() {
+            if of_branches(name) && self.way != Way::Home {
+                if now.is_some() && self.way == Way::There {
                     problems.push(format!("{name}: revived in the past"));
                 }
                 continue;
             }
-            let counts = self.homeward || revived.contains(&name.as_str()) && !moves_branches;
+            let counts =
+                self.way == Way::Home || revived.contains(&name.as_str()) && !moves_branches;
             if counts && now != wanted {
                 let show =
                     |bytes: Option<&Vec<u8>>| bytes.map(|bytes| bytes.escape_ascii().to_string());
@@ -232,7 +249,7 @@ impl Swap<'_> {
             refs.retain(|name, _| name.starts_with("refs/bisect/"));
             refs
         };
-        if self.homeward && bisect(self.after) != bisect(self.target) {
+        if self.way == Way::Home && bisect(self.after) != bisect(self.target) {
             problems.push("refs/bisect/* are not back".to_owned());
         }
     }

@@ -56,7 +56,7 @@ fn run(case: &Case) -> Result<(), TestCaseError> {
 
 #[test]
 fn random_steps_keep_the_promises() {
-    let cases = number("TW_MODEL_CASES", 10);
+    let cases = number("TW_MODEL_CASES", 14);
     let steps = number("TW_MODEL_STEPS", 30);
     let seed = number("TW_MODEL_SEED", 1);
     let config = Config {

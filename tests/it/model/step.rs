@@ -124,6 +124,7 @@ fn edit() -> impl Strategy<Value = String> {
         1 => select(&["", "a\\n", "b\\ne/\\n"][..]).prop_map(|rules| format!("put d/.gitignore '{rules}'")),
         1 => Just("clone".to_owned()),
         1 => Just("rm -rf n".to_owned()),
+        1 => Just("rm -f .gitignore".to_owned()),
     ]
 }
 
