@@ -41,6 +41,7 @@ pub mod git;
 pub mod interrupt;
 pub mod ops;
 pub mod progress;
+pub mod redact;
 pub mod store;
 pub mod wire;
 pub mod worktree;

@@ -1,0 +1,362 @@
+//! Named values: `password = …`, `"api_key": "…"`, `--token …`, whatever the language.
+//!
+//! The name says how much to trust the value; the value has to be convincing for that much trust.
+
+use std::ops::Range;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+use super::judge::{Trust, is_assigned_secret, is_secret};
+use super::keys::{KeyClass, classify};
+use super::shape::{Shape, is_uuid, wordiness};
+use super::syntax::{Field, Quoting, Tie, field_after, literal_on_line};
+use super::vendors;
+use super::words::PLAIN_KEYS;
+
+/// Words whose presence in a text starts the reading of a field.
+pub(super) const TELLING: &[&str] = &[
+    "token",
+    "secret",
+    "passw",
+    "passphrase",
+    "passcode",
+    "pass",
+    "pwd",
+    "pswd",
+    "key",
+    "auth",
+    "cred",
+    "bearer",
+    "session",
+    "sid",
+    "jwt",
+    "psk",
+    "sig",
+    "webhook",
+    "salt",
+    "licen",
+    "hmac",
+    "otp",
+    "sas",
+    "senha",
+    "contrasena",
+    "motdepasse",
+    "tkn",
+    "dsn",
+    "mnemonic",
+    "login",
+    "access",
+    "api",
+    "seed",
+    "private",
+    "pat",
+];
+
+/// How far back a vendor's name counts for a weak name.
+const VENDOR_REACH: usize = 120;
+
+/// The secret that follows a name, and what the name says.
+pub(super) fn secret_after(text: &str, name: Range<usize>) -> Option<(Range<usize>, KeyClass)> {
+    let class = class_in_words(text, &name)?;
+    // A path of types: `Api::Secret`.
+    if class == KeyClass::None || text[..name.start].ends_with("::") {
+        return None;
+    }
+    let mut field = field_after(text, name)?;
+    if text.as_bytes()[field.value.start..].starts_with(b"***REDACTED") {
+        return None;
+    }
+    widen(text, &mut field, class);
+    let value = text.get(field.value.clone())?;
+    if convinces(text, &field, class, value) {
+        return Some((field.value, class));
+    }
+    let expression = field.quoting == Quoting::Bare && value.contains(['(', '.', '[', '|']);
+    if class >= KeyClass::Strong && expression && matches!(field.tie, Tie::Assign | Tie::Call) {
+        return fallback(text, &field).map(|range| (range, class));
+    }
+    None
+}
+
+/// The class of a name, with the word before it when it is `key` alone: `my API key`.
+fn class_in_words(text: &str, name: &Range<usize>) -> Option<KeyClass> {
+    let own = text.get(name.clone())?;
+    let class = classify(own);
+    let bytes = text.as_bytes();
+    if class != KeyClass::Weak
+        || !own.to_ascii_lowercase().starts_with("key")
+        || name.start == 0
+        || bytes[name.start - 1] != b' '
+    {
+        return Some(class);
+    }
+    let end = name.start - 1;
+    let before = bytes[..end]
+        .iter()
+        .rev()
+        .take(24)
+        .take_while(|byte| byte.is_ascii_alphanumeric())
+        .count();
+    let both = text.get(end - before..name.end)?;
+    Some(classify(both))
+}
+
+/// A literal further on in an expression: `getenv("X") or "…"`.
+fn fallback(text: &str, field: &Field) -> Option<Range<usize>> {
+    let literal = literal_on_line(text, field.value.start)?;
+    let value = text.get(literal.clone())?;
+    let shape = Shape::of(value);
+    (shape.len >= 12
+        && shape.digit >= 2
+        && is_secret(value, Trust::Named)
+        && wordiness(value) < 0.45)
+        .then_some(literal)
+}
+
+/// Whether a whole value under a name is a secret, as in decoded JSON.
+pub(super) fn is_secret_under(name: &str, value: &str) -> bool {
+    match classify(name) {
+        KeyClass::None => false,
+        KeyClass::Password => is_secret(value, Trust::Password),
+        KeyClass::Strong => is_secret(value, Trust::Named),
+        KeyClass::Weak => is_weak_secret(value, || vendors::named_in(name), name),
+    }
+}
+
+/// Whether a name alone makes a number a secret.
+pub(super) fn is_password_name(name: &str) -> bool {
+    classify(name) == KeyClass::Password
+}
+
+/// `NAME=value` of an environment file runs to the next blank; a query string's value to the next `&`.
+fn widen(text: &str, field: &mut Field, class: KeyClass) {
+    if field.quoting != Quoting::Bare {
+        return;
+    }
+    let bytes = text.as_bytes();
+    if class == KeyClass::Password && is_environment(text, field) {
+        let more = bytes[field.value.end..]
+            .iter()
+            .take(256)
+            .take_while(|byte| **byte > b' ' && !b"\"'`\\<".contains(byte))
+            .count();
+        field.value.end += more;
+    }
+    let value = &bytes[field.value.clone()];
+    let in_query = field.name.start > 0 && matches!(bytes[field.name.start - 1], b'?' | b'&');
+    let cut = value.iter().enumerate().position(|(at, byte)| match byte {
+        b'&' => in_query || class != KeyClass::Password || value[at..].contains(&b'='),
+        b'#' => in_query,
+        _ => false,
+    });
+    if let Some(cut) = cut {
+        field.value.end = field.value.start + cut;
+    }
+}
+
+/// Upper case, `=` at once: a line of an environment file or a shell's assignment.
+fn is_environment(text: &str, field: &Field) -> bool {
+    field.value.start == field.name.end + 1
+        && text[field.name.clone()]
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+fn convinces(text: &str, field: &Field, class: KeyClass, value: &str) -> bool {
+    let bare = field.quoting == Quoting::Bare;
+    let call = field.tie == Tie::Call;
+    let gap = &text.as_bytes()[field.name.end..field.value.start];
+    let led = gap.iter().any(|byte| b"|>".contains(byte))
+        || gap
+            .windows(4)
+            .any(|four| four == b"alue" || four == b"faul");
+    let far = gap.contains(&b'\n') && !led;
+    if ((bare && (far || call)) || (far && call)) && !stands_out(value) {
+        return false;
+    }
+    let flag = text[field.name.clone()].starts_with('-') && field.tie == Tie::Blank;
+    match class {
+        KeyClass::Password => {
+            let trust = if is_trusted_place(text, field) {
+                Trust::Password
+            } else {
+                Trust::BarePassword
+            };
+            let sure = match field.tie {
+                Tie::Assign | Tie::Element => true,
+                Tie::Call | Tie::Is => {
+                    has_digits(value, 1) && !value.starts_with('-') && wordiness(value) < 0.6
+                }
+                Tie::Blank => {
+                    flag || (has_digits(value, 1)
+                        && !value.starts_with('-')
+                        && is_whole_word(&text[field.name.clone()]))
+                }
+            };
+            sure && is_secret(value, trust)
+        }
+        KeyClass::Strong => {
+            let sure = !matches!(field.tie, Tie::Blank | Tie::Is) || flag || stands_out(value);
+            sure && is_secret(value, Trust::Named)
+        }
+        KeyClass::Weak => {
+            let sure =
+                !matches!(field.tie, Tie::Blank | Tie::Is) || flag || is_assigned_secret(value);
+            let from = super::span::floor(text, field.name.start.saturating_sub(VENDOR_REACH));
+            let before = text[from..field.value.start]
+                .rsplit("***")
+                .next()
+                .unwrap_or_default();
+            let owned = || is_owned_key(text, field) || vendors::named_in(before);
+            sure && is_weak_secret(value, owned, &text[field.name.clone()])
+        }
+        KeyClass::None => false,
+    }
+}
+
+/// `ACME_KEY=…`, `acme key = '…'`: somebody's key, though nobody known.
+fn is_owned_key(text: &str, field: &Field) -> bool {
+    let name = &text[field.name.clone()];
+    if is_environment(text, field) {
+        return name.ends_with("_KEY");
+    }
+    let before = text[..field.name.start]
+        .strip_suffix(' ')
+        .unwrap_or_default();
+    let owner = before
+        .rsplit(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    name.eq_ignore_ascii_case("key")
+        && field.quoting == Quoting::Quoted
+        && field.tie == Tie::Assign
+        && owner.len() >= 4
+        && !PLAIN_KEYS.has(&owner.to_ascii_lowercase())
+        && !matches!(
+            owner,
+            "const"
+                | "this"
+                | "that"
+                | "with"
+                | "each"
+                | "your"
+                | "self"
+                | "auto"
+                | "string"
+                | "public"
+                | "private"
+                | "static"
+        )
+}
+
+/// `password` itself; `pass` alone is a word of other meanings.
+fn is_whole_word(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["password", "passwd", "passphrase"]
+        .iter()
+        .any(|word| name.ends_with(word))
+}
+
+/// Where even a word is taken for the password.
+fn is_trusted_place(text: &str, field: &Field) -> bool {
+    match field.quoting {
+        Quoting::Quoted | Quoting::Text => matches!(field.tie, Tie::Assign | Tie::Element),
+        Quoting::Bare => field.tie == Tie::Assign && is_environment(text, field),
+    }
+}
+
+fn has_digits(value: &str, least: usize) -> bool {
+    value.bytes().filter(u8::is_ascii_digit).count() >= least
+}
+
+/// Random enough to be told from the words around it.
+fn stands_out(value: &str) -> bool {
+    is_uuid(value)
+        || (value.len() >= 12
+            && has_digits(value, 2)
+            && (value.len() >= 16 || !value.contains(['_', '.', '-']))
+            && wordiness(value) < 0.4)
+}
+
+/// A value under a name like `key` or `auth`.
+fn is_weak_secret(value: &str, vendor: impl Fn() -> bool, name: &str) -> bool {
+    if is_basic(value) && name.to_ascii_lowercase().contains("auth") {
+        return true;
+    }
+    if !is_secret(value, Trust::Hinted) {
+        return false;
+    }
+    let shape = Shape::of(value);
+    let plain = shape.hex || is_uuid(value) || shape.len < 20 || shape.digit == 0;
+    !plain || vendor()
+}
+
+/// Base64 of `user:password`.
+pub(super) fn is_basic(value: &str) -> bool {
+    let value = value.trim_end_matches('=');
+    if !(8..=512).contains(&value.len()) {
+        return false;
+    }
+    STANDARD_NO_PAD.decode(value).is_ok_and(|bytes| {
+        bytes.contains(&b':')
+            && bytes.iter().all(|byte| (b' '..0x7f).contains(byte))
+            && bytes.len() > 4
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::syntax::name_around;
+
+    fn secret(text: &str) -> Option<&str> {
+        let lower = text.to_ascii_lowercase();
+        let hit = TELLING
+            .iter()
+            .find_map(|word| lower.find(word).map(|at| at..at + word.len()))?;
+        secret_after(text, name_around(text.as_bytes(), hit)?).map(|(range, _)| &text[range])
+    }
+
+    #[test]
+    fn secrets() {
+        for (line, value) in [
+            ("password = \"letmein\"", "letmein"),
+            ("PGPASSWORD=a,b;c psql", "a,b;c"),
+            ("?token=q7gzkxv0w1jh9p2m&x=1", "q7gzkxv0w1jh9p2m"),
+            ("Server=x;Password=hunter2;Port=1", "hunter2"),
+            ("--password letmein1", "letmein1"),
+            (
+                "stripe key = '8f14e45fceea167a5a36dedd4bea2543'",
+                "8f14e45fceea167a5a36dedd4bea2543",
+            ),
+            ("\"auth\": \"dXNlcjpodW50ZXIy\"", "dXNlcjpodW50ZXIy"),
+            (
+                "token = os.getenv(\"T\", \"q7gzkxv0w1jh9p2m\")",
+                "q7gzkxv0w1jh9p2m",
+            ),
+            (
+                "Authorization: Bearer q7gzkxv0w1jh9p2mzz01",
+                "q7gzkxv0w1jh9p2mzz01",
+            ),
+        ] {
+            assert_eq!(secret(line), Some(value), "{line}");
+        }
+    }
+
+    #[test]
+    fn no_secrets() {
+        for line in [
+            "password: string;",
+            "password = getpass(\"Enter password: \")",
+            "key = '8f14e45fceea167a5a36dedd4bea2543'",
+            "token = self.next_token()",
+            "the token expired yesterday",
+            "\"password\": \"Password\"",
+            "public_key = \"q7gzkxv0w1jh9p2mzz01\"",
+            "auth: true",
+        ] {
+            assert_eq!(secret(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Credentials in HTTP headers: `Authorization` of any scheme, `Cookie`, `Set-Cookie`.
+
+use std::ops::Range;
+
+use super::fields::is_basic;
+use super::judge::{Trust, is_secret, is_token_byte};
+use super::placeholder::is_stand_in;
+use super::shape::Shape;
+
+/// Longest header that is read.
+const HEADER_MAX: usize = 8192;
+
+/// The credentials after `Bearer ` or `Basic `, given the place after the word.
+pub(super) fn after_scheme(text: &str, from: usize, scheme: &str) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let blanks = bytes
+        .get(from..)?
+        .iter()
+        .take(4)
+        .take_while(|byte| **byte == b' ')
+        .count();
+    if blanks == 0 {
+        return None;
+    }
+    let start = from + blanks;
+    let length = bytes[start..]
+        .iter()
+        .take(HEADER_MAX)
+        .take_while(|byte| is_token_byte(**byte))
+        .count();
+    let mut end = start + length;
+    while end > start && matches!(bytes[end - 1], b'.' | b':') {
+        end -= 1;
+    }
+    let value = text.get(start..end)?;
+    let secret = if scheme.eq_ignore_ascii_case("basic") {
+        is_basic(value)
+    } else {
+        is_bearer(value)
+    };
+    secret.then_some(start..end)
+}
+
+fn is_bearer(value: &str) -> bool {
+    let shape = Shape::of(value);
+    shape.len >= 12
+        && (is_secret(value, Trust::Named)
+            || (shape.len >= 20 && shape.digit >= 2 && is_secret(value, Trust::Hinted)))
+}
+
+/// Where an `Authorization` line ends, and what stands on it, when it is one word with or without a scheme.
+pub(super) fn authorization(text: &str, from: usize) -> (usize, Option<Range<usize>>) {
+    header_value(text, from).map_or((from, None), |line| (line.end, credentials(text, &line)))
+}
+
+fn credentials(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
+    let value = text.get(line.clone())?;
+    let (scheme, credentials) = value.split_once(' ').unwrap_or(("", value));
+    if credentials.contains([' ', ',', '(', '{', '$', '<', '+']) && !credentials.ends_with('=') {
+        return None;
+    }
+    let known = matches!(
+        scheme.to_ascii_lowercase().as_str(),
+        "" | "bearer"
+            | "basic"
+            | "token"
+            | "apikey"
+            | "api-key"
+            | "key"
+            | "bot"
+            | "jwt"
+            | "ssws"
+            | "oauth"
+            | "splunk"
+            | "geniekey"
+            | "negotiate"
+            | "ntlm"
+            | "hmac"
+            | "digest"
+            | "sso-key"
+            | "shippotoken"
+            | "user"
+            | "client-id"
+            | "zoho-oauthtoken"
+            | "snowflake"
+            | "protected"
+            | "secret"
+            | "auth"
+            | "private"
+            | "access"
+            | "deepl-auth-key"
+            | "klaviyo-api-key"
+            | "apitoken"
+            | "api-token"
+            | "pvtoken"
+            | "vso"
+            | "signature"
+            | "discogs"
+            | "dpop"
+            | "pat"
+    );
+    let shape = Shape::of(credentials);
+    let secret = known
+        && shape.len >= 8
+        && (shape.digit > 0 || shape.upper > 1)
+        && !credentials.contains("://")
+        && !is_stand_in(credentials)
+        && is_secret(credentials, Trust::Password)
+        && super::shape::wordiness(credentials) < 0.7;
+    secret.then(|| line.end - credentials.len()..line.end)
+}
+
+/// Where a `Cookie` or `Set-Cookie` line ends, and the values on it that are long enough to be a secret.
+pub(super) fn cookies(text: &str, from: usize, set: bool) -> (usize, Vec<Range<usize>>) {
+    let Some(line) = header_value(text, from) else {
+        return (from, Vec::new());
+    };
+    let end = line.end;
+    let mut found = Vec::new();
+    let mut at = line.start;
+    for pair in text[line].split(';') {
+        if let Some((name, value)) = pair.split_once('=') {
+            let start = at + name.len() + 1;
+            let value = value.trim_end();
+            if is_cookie_secret(name.trim(), value) {
+                found.push(start..start + value.len());
+            }
+        }
+        if set {
+            break;
+        }
+        at += pair.len() + 1;
+    }
+    (end, found)
+}
+
+fn is_cookie_secret(name: &str, value: &str) -> bool {
+    let shape = Shape::of(value);
+    !name.is_empty()
+        && !name.contains([' ', '(', '{', '"'])
+        && shape.len >= 8
+        && (shape.digit >= 2 || shape.upper >= 2)
+        && !is_stand_in(value)
+        && !value.contains(['{', '(', '<', '$', ' '])
+        && super::shape::wordiness(value) < 0.6
+}
+
+/// From the colon after a header's name to the end of its line or literal.
+fn header_value(text: &str, from: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let rest = bytes.get(from..)?;
+    let closers = rest
+        .iter()
+        .take(3)
+        .take_while(|byte| b"\"'\\".contains(byte))
+        .count();
+    let blanks = rest[closers..]
+        .iter()
+        .take(2)
+        .take_while(|byte| **byte == b' ')
+        .count();
+    if !matches!(rest.get(closers + blanks), Some(b':' | b'=' | b','))
+        || (rest[closers + blanks] != b':' && closers == 0)
+    {
+        return None;
+    }
+    let mut start = from + closers + blanks + 1;
+    start += bytes[start..]
+        .iter()
+        .take(8)
+        .take_while(|byte| b" \"'\\[".contains(byte))
+        .count();
+    let length = bytes[start..]
+        .iter()
+        .take(HEADER_MAX)
+        .take_while(|byte| !b"\r\n\"'`\\".contains(byte))
+        .count();
+    let line = text.get(start..start + length)?;
+    Some(start..start + line.trim_end().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after<'a>(
+        text: &'a str,
+        word: &str,
+        read: impl Fn(usize) -> Option<Range<usize>>,
+    ) -> Option<&'a str> {
+        let at = text.to_ascii_lowercase().find(word)? + word.len();
+        read(at).map(|range| &text[range])
+    }
+
+    #[test]
+    fn authorizations() {
+        for (text, secret) in [
+            ("Authorization: Bearer abc123DEF456", Some("abc123DEF456")),
+            (
+                "'Authorization': 'Token 9944b09199c62bcf'",
+                Some("9944b09199c62bcf"),
+            ),
+            ("-H \"Authorization: A1b2C3d4E5\"", Some("A1b2C3d4E5")),
+            ("Authorization: Bearer $TOKEN", None),
+            ("Authorization: Bearer <token>", None),
+            ("\"Authorization\": `Bearer ${token}`", None),
+            ("authorization: required", None),
+            ("Authorization: ***REDACTED***", None),
+        ] {
+            assert_eq!(
+                after(text, "authorization", |at| authorization(text, at).1),
+                secret,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn schemes() {
+        for (text, secret) in [
+            ("Bearer q7gzkxv0w1jh9p2mzz01", Some("q7gzkxv0w1jh9p2mzz01")),
+            ("bearer of bad news", None),
+        ] {
+            assert_eq!(
+                after(text, "bearer", |at| after_scheme(text, at, "bearer")),
+                secret,
+                "{text}"
+            );
+        }
+        let text = "Basic dXNlcjpodW50ZXIy";
+        assert_eq!(
+            after(text, "basic", |at| after_scheme(text, at, "basic")),
+            Some("dXNlcjpodW50ZXIy")
+        );
+        let text = "basic authentication";
+        assert_eq!(
+            after(text, "basic", |at| after_scheme(text, at, "basic")),
+            None
+        );
+    }
+
+    #[test]
+    fn cookie_lines() {
+        let text = "Cookie: theme=dark; sid=a8f5f167f44f4964; cf=Ab12Cd34Ef";
+        let found: Vec<&str> = cookies(text, 6, false)
+            .1
+            .into_iter()
+            .map(|range| &text[range])
+            .collect();
+        assert_eq!(found, ["a8f5f167f44f4964", "Ab12Cd34Ef"]);
+        let text = "Set-Cookie: sid=a8f5f167f44f4964; Expires=Wed, 21 Oct 2015 07:28:00 GMT";
+        assert_eq!(cookies(text, 10, true).1.len(), 1);
+    }
+}

@@ -1,0 +1,304 @@
+//! JSON: every string is decoded, redacted, and encoded again; everything else stays byte for byte.
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::fields::{is_password_name, is_secret_under};
+use super::span::Finder;
+use super::{Redacted, Redactor, Tally};
+
+/// The mark for a value that its name gave away.
+const MARK: &str = "***REDACTED***";
+const BY_NAME: &str = "key-value";
+
+impl Redactor {
+    /// Redacts every string of a value in place, names of fields too.
+    pub(super) fn walk(&self, value: &mut Value, name: Option<&str>, tally: &mut Tally) {
+        match value {
+            Value::String(text) => {
+                if let Some(redacted) = self.string(text, name, tally) {
+                    *text = redacted;
+                }
+            }
+            Value::Number(number) => {
+                if name.is_some_and(is_password_name) && number.to_string().len() >= 4 {
+                    *value = Value::String(MARK.to_owned());
+                    tally.add(BY_NAME);
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    self.walk(item, name, tally);
+                }
+            }
+            Value::Object(fields) => {
+                let named = spoken_name(fields);
+                for (field, value) in fields.iter_mut() {
+                    let name = match &named {
+                        Some(named) if is_value_field(field) => named,
+                        _ => field,
+                    };
+                    self.walk(value, Some(name), tally);
+                }
+                self.rename(fields, tally);
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+
+    fn rename(&self, fields: &mut serde_json::Map<String, Value>, tally: &mut Tally) {
+        rename(fields, |name| self.string(name, None, tally));
+    }
+
+    /// The redacted form of one decoded string, if it differs.
+    fn string(&self, text: &str, name: Option<&str>, tally: &mut Tally) -> Option<String> {
+        if text.len() < 4 {
+            return None;
+        }
+        let by_name = name.is_some_and(|name| is_secret_under(name, text));
+        // The counts inside a value that goes whole do not matter.
+        let mut inside = Tally::default();
+        std::mem::swap(&mut inside.found, &mut tally.found);
+        let redacted = self.redacted(text, &mut inside);
+        std::mem::swap(&mut inside.found, &mut tally.found);
+        if by_name && !redacted.as_deref().is_some_and(covers) {
+            tally.add(BY_NAME);
+            tally.keep_one(text, Finder::General(BY_NAME));
+            return Some(MARK.to_owned());
+        }
+        for (rule, count) in inside.counts {
+            *tally.counts.entry(rule).or_default() += count;
+        }
+        redacted
+    }
+
+    /// Redacts one line; `None` when it is no JSON document.
+    pub(super) fn json_line(&self, line: &str, out: &mut String, tally: &mut Tally) -> Option<()> {
+        if !line.trim_start().starts_with(['{', '[', '"']) {
+            return None;
+        }
+        serde_json::from_str::<IgnoredAny>(line).ok()?;
+        Splicer {
+            redactor: self,
+            line,
+            copied: 0,
+            out,
+            tally,
+        }
+        .run();
+        Some(())
+    }
+}
+
+/// Renames the fields for which there is a new name, keeping their order.
+fn rename(
+    fields: &mut serde_json::Map<String, Value>,
+    mut new: impl FnMut(&str) -> Option<String>,
+) {
+    let names: Vec<Option<String>> = fields.keys().map(|name| new(name)).collect();
+    if names.iter().all(Option::is_none) {
+        return;
+    }
+    *fields = std::mem::take(fields)
+        .into_iter()
+        .zip(names)
+        .map(|((name, value), new)| (new.unwrap_or(name), value))
+        .collect();
+}
+
+/// Replaces what was found in one string in all others.
+pub(super) fn again(value: &mut Value, tally: &mut Tally) {
+    match value {
+        Value::String(text) => {
+            if let Some(redacted) = tally.again(text) {
+                *text = redacted;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| again(item, tally)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|value| again(value, tally));
+            rename(fields, |name| tally.again(name));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Whether a rule already replaced the whole.
+fn covers(text: &str) -> bool {
+    text.starts_with("***REDACTED") && text.ends_with("***") && text.matches("***").count() == 2
+}
+
+/// The name that an object speaks of: `{"name": "API_KEY", "value": "…"}`.
+fn spoken_name(fields: &serde_json::Map<String, Value>) -> Option<String> {
+    ["name", "key", "Name", "Key", "variable"]
+        .iter()
+        .find_map(|field| fields.get(*field)?.as_str())
+        .map(str::to_owned)
+}
+
+fn is_value_field(name: &str) -> bool {
+    matches!(name, "value" | "Value" | "default" | "defaultValue")
+}
+
+/// Where the walk through a line stands in an object or array.
+struct Frame {
+    object: bool,
+    /// The name of the field whose value is being read.
+    field: Option<String>,
+    /// What the object speaks of.
+    spoken: Option<String>,
+}
+
+/// Copies a valid JSON document, replacing the literals of strings that change.
+struct Splicer<'a> {
+    redactor: &'a Redactor,
+    line: &'a str,
+    copied: usize,
+    out: &'a mut String,
+    tally: &'a mut Tally,
+}
+
+impl Splicer<'_> {
+    fn run(mut self) {
+        let bytes = self.line.as_bytes();
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'{' | b'[' => {
+                    let inherited = frames.last().and_then(|frame| frame.field.clone());
+                    frames.push(Frame {
+                        object: *byte == b'{',
+                        field: inherited.filter(|_| *byte == b'['),
+                        spoken: None,
+                    });
+                    at += 1;
+                }
+                b'}' | b']' => {
+                    frames.pop();
+                    at += 1;
+                }
+                b'"' => {
+                    let end = literal_end(bytes, at);
+                    self.literal(at, end, &mut frames);
+                    at = end;
+                }
+                b'-' | b'0'..=b'9' => {
+                    let end = at
+                        + bytes[at..]
+                            .iter()
+                            .take_while(|byte| !b",]} \t\r\n".contains(byte))
+                            .count();
+                    self.number(at, end, &frames);
+                    at = end;
+                }
+                _ => at += 1,
+            }
+        }
+        self.out.push_str(&self.line[self.copied..]);
+    }
+
+    fn literal(&mut self, start: usize, end: usize, frames: &mut [Frame]) {
+        let literal = &self.line[start..end];
+        let is_name = frames.last().is_some_and(|frame| frame.object)
+            && self.line[end..].trim_start().starts_with(':');
+        let decoded: std::borrow::Cow<'_, str> = if literal.contains('\\') {
+            serde_json::from_str::<String>(literal)
+                .unwrap_or_default()
+                .into()
+        } else {
+            literal.trim_matches('"').into()
+        };
+        let name = frames.last().filter(|_| !is_name).and_then(field_name);
+        let redacted = self.redactor.string(&decoded, name, self.tally);
+        if let Some(redacted) = redacted.and_then(|text| serde_json::to_string(&text).ok()) {
+            self.splice(start, end, &redacted);
+        }
+        if let Some(frame) = frames.last_mut() {
+            if is_name {
+                frame.field = Some(decoded.into_owned());
+            } else if frame.object
+                && matches!(
+                    frame.field.as_deref(),
+                    Some("name" | "key" | "Name" | "Key" | "variable")
+                )
+            {
+                frame.spoken = Some(decoded.into_owned());
+            }
+        }
+    }
+
+    fn number(&mut self, start: usize, end: usize, frames: &[Frame]) {
+        let secret = end - start >= 4
+            && frames
+                .last()
+                .and_then(field_name)
+                .is_some_and(is_password_name);
+        if secret {
+            self.splice(start, end, "\"***REDACTED***\"");
+            self.tally.add(BY_NAME);
+        }
+    }
+
+    fn splice(&mut self, start: usize, end: usize, new: &str) {
+        self.out.push_str(&self.line[self.copied..start]);
+        self.out.push_str(new);
+        self.copied = end;
+    }
+}
+
+fn field_name(frame: &Frame) -> Option<&str> {
+    let field = frame.field.as_deref()?;
+    match &frame.spoken {
+        Some(spoken) if is_value_field(field) => Some(spoken),
+        _ => Some(field),
+    }
+}
+
+/// The place after a string literal.
+fn literal_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Redacts line by line; a line that is no JSON document is taken as text, together with its like.
+pub(super) fn lines(redactor: &Redactor, input: &str) -> Redacted {
+    let mut out = String::with_capacity(input.len());
+    let mut tally = Tally::keeping();
+    let mut text_start = None;
+    let mut at = 0;
+    let plain = |from: usize, to: usize, out: &mut String, tally: &mut Tally| {
+        let text = &input[from..to];
+        out.push_str(redactor.redacted(text, tally).as_deref().unwrap_or(text));
+    };
+    for line in input.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\n', '\r']);
+        let mut json = String::new();
+        if redactor.json_line(content, &mut json, &mut tally).is_some() {
+            if let Some(start) = text_start.take() {
+                plain(start, at, &mut out, &mut tally);
+            }
+            out.push_str(&json);
+            out.push_str(&line[content.len()..]);
+        } else if text_start.is_none() {
+            text_start = Some(at);
+        }
+        at += line.len();
+    }
+    if let Some(start) = text_start {
+        plain(start, at, &mut out, &mut tally);
+    }
+    // What was found has no sign that JSON would escape.
+    let text = tally.again(&out).unwrap_or(out);
+    Redacted {
+        text,
+        counts: tally.counts,
+    }
+}

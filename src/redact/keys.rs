@@ -1,0 +1,347 @@
+//! What the name of a field says about its value.
+
+use super::words::{ABOUT, NO_KEYS, PASS_OWNERS, PLAIN_KEYS, SECRET_KEYS, TRAILING};
+
+/// How much a name promises that its value is a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum KeyClass {
+    /// Nothing, or that it is none: `public_key`, `token_count`, `commit_sha`.
+    None,
+    /// May hold one: `key`, `auth`, `session`.
+    Weak,
+    /// Holds one when the value looks random: `token`, `client_secret`, `api_key`.
+    Strong,
+    /// Holds one whatever it looks like: `password`.
+    Password,
+}
+
+/// Splits a name into lower-case words: `vendorAPIKey-v2` is `vendor`, `api`, `key`, `v2`.
+fn words(name: &str) -> Vec<String> {
+    let bytes = name.as_bytes();
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    for (at, byte) in bytes.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+        let after = bytes.get(at + 1);
+        let hump = byte.is_ascii_uppercase()
+            && (before.is_some_and(u8::is_ascii_lowercase)
+                || (before.is_some_and(u8::is_ascii_uppercase)
+                    && after.is_some_and(u8::is_ascii_lowercase)));
+        if (hump || !byte.is_ascii_alphanumeric()) && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if byte.is_ascii_alphanumeric() {
+            word.push(char::from(byte.to_ascii_lowercase()));
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// What one word alone says.
+fn word_class(word: &str) -> KeyClass {
+    let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    if matches!(
+        word,
+        "pass" | "pwd" | "pw" | "psw" | "pword" | "senha" | "contrasena" | "motdepasse"
+    ) || [
+        "passwd",
+        "password",
+        "passphrase",
+        "passwort",
+        "passcode",
+        "passwords",
+        "pswd",
+    ]
+    .iter()
+    .any(|end| word.ends_with(end))
+        || (word.len() <= 12
+            && (word.ends_with("pwd") || (word.ends_with("pass") && is_pass(word))))
+    {
+        return KeyClass::Password;
+    }
+    if [
+        "token",
+        "tokens",
+        "secret",
+        "secrets",
+        "credential",
+        "credentials",
+        "apikey",
+        "apikeys",
+        "jwt",
+    ]
+    .iter()
+    .any(|end| word.ends_with(end))
+        || matches!(
+            word,
+            "bearer" | "psk" | "creds" | "cred" | "sas" | "hmac" | "authtok" | "tkn" | "dsn"
+        )
+    {
+        return KeyClass::Strong;
+    }
+    if let Some(before) = word
+        .strip_suffix("keys")
+        .or_else(|| word.strip_suffix("key"))
+    {
+        if NO_KEYS.has(word) {
+            return KeyClass::None;
+        }
+        if SECRET_KEYS.iter().any(|known| before.ends_with(known)) {
+            return KeyClass::Strong;
+        }
+        if PLAIN_KEYS.has(before) {
+            return KeyClass::None;
+        }
+        return KeyClass::Weak;
+    }
+    if matches!(
+        word,
+        "auth"
+            | "authorization"
+            | "authentication"
+            | "session"
+            | "sessionid"
+            | "sid"
+            | "cookie"
+            | "cookies"
+            | "sig"
+            | "webhook"
+            | "salt"
+            | "license"
+            | "licence"
+            | "otp"
+            | "access"
+            | "oauth"
+            | "login"
+            | "seed"
+            | "mnemonic"
+            | "pin"
+            | "connection"
+            | "private"
+            | "api"
+            | "signing"
+    ) || word.ends_with("auth")
+    {
+        return KeyClass::Weak;
+    }
+    KeyClass::None
+}
+
+/// `dbpass`, `userpass`; not `compass`, `onepass`.
+fn is_pass(word: &str) -> bool {
+    word.strip_suffix("pass")
+        .is_some_and(|before| PASS_OWNERS.has(before))
+}
+
+/// Classifies a field name.
+pub(super) fn classify(name: &str) -> KeyClass {
+    let words = words(name);
+    let mut end = words.len();
+    while end > 1 {
+        let word = words[end - 1].as_str();
+        let plain = TRAILING.has(word) || word.bytes().all(|byte| byte.is_ascii_digit());
+        if !plain {
+            break;
+        }
+        end -= 1;
+    }
+    let Some((last, before)) = words[..end].split_last() else {
+        return KeyClass::None;
+    };
+    if ABOUT.has(last) || words[..end].iter().any(|word| is_public(word)) {
+        return KeyClass::None;
+    }
+    let own = last_class(last, before);
+    if own != KeyClass::None {
+        return own;
+    }
+    if is_named_key(last, before) {
+        return KeyClass::None;
+    }
+    // A secret word further left: `tokenGithub`, `password_db`; the value has to look random.
+    let left = (0..before.len())
+        .map(|at| last_class(&before[at], &before[..at]))
+        .max()
+        .unwrap_or(KeyClass::None);
+    left.min(KeyClass::Strong)
+}
+
+fn is_public(word: &str) -> bool {
+    matches!(
+        word,
+        "public" | "pub" | "publishable" | "pubkey" | "publickey"
+    )
+}
+
+fn is_named_key(last: &str, before: &[String]) -> bool {
+    matches!(last, "key" | "keys") && before.last().is_some_and(|word| PLAIN_KEYS.has(word))
+}
+
+/// The class of a word with the ones before it in mind: `api key`, `cache key`, `pass word`.
+fn last_class(word: &str, before: &[String]) -> KeyClass {
+    let previous = before.last().map(String::as_str);
+    if matches!(word, "key" | "keys") {
+        return match previous {
+            Some(previous)
+                if SECRET_KEYS.has(previous) || word_class(previous) >= KeyClass::Strong =>
+            {
+                KeyClass::Strong
+            }
+            Some(previous) if PLAIN_KEYS.has(previous) => KeyClass::None,
+            _ => KeyClass::Weak,
+        };
+    }
+    if word == "pat" {
+        return if previous.is_some() {
+            KeyClass::Weak
+        } else {
+            KeyClass::None
+        };
+    }
+    if matches!(word, "word" | "phrase") && previous == Some("pass") {
+        return KeyClass::Password;
+    }
+    word_class(word)
+}
+
+/// Whether a name says that its value is a public hash, id or the like.
+pub(super) fn names_a_public_value(name: &str) -> bool {
+    let words = words(name);
+    let Some(last) = words.last() else {
+        return false;
+    };
+    ABOUT.has(last)
+        || words.iter().any(|word| {
+            is_public(word)
+                || matches!(
+                    word.as_str(),
+                    "integrity"
+                        | "checksum"
+                        | "digest"
+                        | "hash"
+                        | "sha1"
+                        | "sha256"
+                        | "sha512"
+                        | "md5"
+                        | "commit"
+                        | "revision"
+                        | "etag"
+                        | "uuid"
+                        | "guid"
+                        | "fingerprint"
+                        | "thumbprint"
+                        | "shasum"
+                        | "narhash"
+                        | "cid"
+                        | "boundary"
+                        | "resolved"
+                        | "oid"
+                        | "mappings"
+                        | "cursor"
+                        | "signature"
+                        | "nonce"
+                )
+        })
+        || last.ends_with("hash")
+        || last.ends_with("sha256")
+        || last.ends_with("sum")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_name() {
+        assert_eq!(words("vendorAPIKey-v2"), ["vendor", "api", "key", "v2"]);
+        assert_eq!(words("AWS_SECRET"), ["aws", "secret"]);
+        assert_eq!(words("--db.password"), ["db", "password"]);
+    }
+
+    #[test]
+    fn passwords() {
+        for name in [
+            "password",
+            "DB_PASSWORD",
+            "dbPass",
+            "PGPASSWORD",
+            "db_pwd",
+            "userPassword1",
+            "passphrase",
+            "spring.datasource.password",
+            "MYSQL_ROOT_PASSWORD",
+            "passwd",
+        ] {
+            assert_eq!(classify(name), KeyClass::Password, "{name}");
+        }
+    }
+
+    #[test]
+    fn strong_names() {
+        for name in [
+            "token",
+            "githubToken",
+            "GITHUB_TOKEN",
+            "api_key",
+            "apiKey",
+            "X-Api-Key",
+            "client_secret",
+            "secretKey",
+            "vendor_api_token",
+            "AWS_SECRET_ACCESS_KEY",
+            "privateKey",
+            "password_db",
+            "authToken",
+            "SECRET_KEY_BASE",
+            "TOKEN_PROD",
+            "_authToken",
+            "GITHUBTOKEN",
+            "accesskey",
+        ] {
+            assert_eq!(classify(name), KeyClass::Strong, "{name}");
+        }
+    }
+
+    #[test]
+    fn weak_and_none() {
+        for name in ["key", "auth", "session", "vendor_key", "_auth"] {
+            assert_eq!(classify(name), KeyClass::Weak, "{name}");
+        }
+        for name in [
+            "public_key",
+            "token_count",
+            "password_length",
+            "secretName",
+            "keyword",
+            "monkey",
+            "primary_key",
+            "cacheKey",
+            "tokenId",
+            "commit_sha",
+            "author",
+            "keyboard",
+            "compass",
+        ] {
+            assert_eq!(classify(name), KeyClass::None, "{name}");
+        }
+    }
+
+    #[test]
+    fn public_values() {
+        for name in [
+            "checksum",
+            "sha256",
+            "commit",
+            "request_id",
+            "narHash",
+            "integrity",
+            "shasum",
+        ] {
+            assert!(names_a_public_value(name), "{name}");
+        }
+        assert!(!names_a_public_value("vendor"));
+    }
+}

@@ -1,0 +1,86 @@
+//! The keywords that start a rule, and the finders for them.
+//!
+//! One automaton for all: rows of the table, telling names, marks of URLs, headers and key blocks.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use super::fields::TELLING;
+use super::rule::RULES;
+
+/// What a keyword starts.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Start {
+    Row(usize),
+    Name,
+    Url,
+    Block,
+    Scheme,
+    Authorization,
+    Cookie,
+}
+
+/// The keywords of the general rules.
+const GENERAL: &[(&str, Start)] = &[
+    ("://", Start::Url),
+    ("-----begin", Start::Block),
+    ("bearer", Start::Scheme),
+    ("basic", Start::Scheme),
+    ("authorization", Start::Authorization),
+    ("cookie", Start::Cookie),
+];
+
+/// Every keyword, with what it starts.
+pub(super) struct Keywords {
+    /// Quick to build, for a prompt or a field.
+    small: AhoCorasick,
+    pub(super) words: Vec<&'static str>,
+    pub(super) starts: Vec<Start>,
+}
+
+/// The keywords in the order of the finders.
+pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
+    let rows = RULES.iter().enumerate().flat_map(|(number, rule)| {
+        rule.keywords
+            .split(' ')
+            .map(move |word| (word, Start::Row(number)))
+    });
+    let names = TELLING.iter().map(|word| (*word, Start::Name));
+    let (words, starts): (Vec<&str>, Vec<Start>) =
+        rows.chain(names).chain(GENERAL.iter().copied()).unzip();
+    Keywords {
+        small: finder(&words, AhoCorasickKind::NoncontiguousNFA),
+        words,
+        starts,
+    }
+});
+
+/// Quick to run, for what is long enough to pay for its making.
+static LARGE: LazyLock<AhoCorasick> =
+    LazyLock::new(|| finder(&KEYWORDS.words, AhoCorasickKind::DFA));
+
+/// From so many bytes on, in one text or in all so far, the larger finder pays.
+const LARGE_FROM: usize = 512 * 1024;
+
+static SEEN: AtomicUsize = AtomicUsize::new(0);
+
+fn finder(words: &[&str], kind: AhoCorasickKind) -> AhoCorasick {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(kind))
+        .match_kind(MatchKind::Standard)
+        .build(words)
+        .expect("a short list of short words fits")
+}
+
+/// The finder that suits a text.
+pub(super) fn finder_for(text: &str) -> &'static AhoCorasick {
+    let seen = SEEN.fetch_add(text.len(), Ordering::Relaxed);
+    if seen.saturating_add(text.len()) < LARGE_FROM {
+        &KEYWORDS.small
+    } else {
+        &LARGE
+    }
+}

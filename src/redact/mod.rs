@@ -1,0 +1,159 @@
+//! Takes secrets out of text before it is kept or shown.
+//!
+//! Owns the table of secret formats (`rules`), the general rules (named values, URLs, headers, key blocks, random
+//! strings), and the marks: `***REDACTED:rule-id***` where a row of the table matched, `***REDACTED***` elsewhere. Only
+//! the secret itself is replaced: names, quotes and hosts stay. Promises that redacting twice is redacting once, that
+//! time is linear in the text, and that text stays UTF-8. Pure: reads no file, no environment; whoever knows exact values
+//! (from `.env` files, say) hands them in. Leaves out personal data: names, addresses and phone numbers stay.
+
+mod candidate;
+mod fields;
+mod headers;
+mod json;
+mod judge;
+mod keys;
+mod keywords;
+mod pem;
+mod placeholder;
+mod reader;
+mod reference;
+mod rule;
+mod rules;
+mod scan;
+mod shape;
+mod span;
+mod syntax;
+mod tokens;
+mod urls;
+mod values;
+mod vendors;
+mod words;
+
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod vectors;
+
+use std::collections::{BTreeMap, HashMap};
+
+use span::{Finder, Span};
+use values::Values;
+
+/// How often each rule replaced something, by the rule's id.
+pub type Counts = BTreeMap<String, u64>;
+
+/// A text without its secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Redacted {
+    /// The text with marks in place of secrets.
+    pub text: String,
+    /// What was replaced; empty when the text is as it was.
+    pub counts: Counts,
+}
+
+/// Finds and replaces secrets.
+#[derive(Debug, Clone, Default)]
+pub struct Redactor {
+    values: Values,
+}
+
+/// A replacement may bring things together that were apart; so many passes settle every text seen so far.
+const PASSES: usize = 6;
+
+impl Redactor {
+    /// A redactor that knows the formats and the general rules.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A redactor that also knows exact values, by name; those under harmless names, and words, are not taken.
+    pub fn with_values(values: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self {
+            values: Values::new(values),
+        }
+    }
+
+    /// Redacts plain text, in whatever syntax.
+    pub fn text(&self, input: &str) -> Redacted {
+        let mut tally = Tally::default();
+        let text = self.redacted(input, &mut tally);
+        Redacted {
+            text: text.unwrap_or_else(|| input.to_owned()),
+            counts: tally.counts,
+        }
+    }
+
+    /// The text without its secrets, when there are any.
+    fn redacted(&self, input: &str, tally: &mut Tally) -> Option<String> {
+        let mut changed: Option<String> = None;
+        for _ in 0..PASSES {
+            let text = changed.as_deref().unwrap_or(input);
+            let spans = span::merged(scan::secrets(text, &self.values));
+            if spans.is_empty() {
+                break;
+            }
+            tally.keep(text, &spans);
+            changed = Some(span::replaced(text, &spans, &mut tally.counts));
+        }
+        changed
+    }
+
+    /// Redacts every string of a JSON value in place, and values under names that say secret.
+    pub fn json(&self, value: &mut serde_json::Value) -> Counts {
+        let mut tally = Tally::keeping();
+        self.walk(value, None, &mut tally);
+        json::again(value, &mut tally);
+        tally.counts
+    }
+
+    /// Redacts JSON lines: strings are decoded, redacted and encoded again, all else stays byte for byte; lines that are
+    /// no JSON are redacted as text.
+    pub fn json_lines(&self, input: &str) -> Redacted {
+        json::lines(self, input)
+    }
+}
+
+/// What was replaced, and, where one text has many parts, the secrets themselves, for their places in other parts.
+#[derive(Debug, Default)]
+struct Tally {
+    counts: Counts,
+    found: Option<HashMap<String, Finder>>,
+}
+
+impl Tally {
+    fn keeping() -> Self {
+        Self {
+            found: Some(HashMap::new()),
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, rule: &str) {
+        *self.counts.entry(rule.to_owned()).or_default() += 1;
+    }
+
+    fn keep(&mut self, text: &str, spans: &[Span]) {
+        for span in spans {
+            if let Some(value) = text.get(span.range.clone()) {
+                self.keep_one(value, span.finder);
+            }
+        }
+    }
+
+    fn keep_one(&mut self, value: &str, finder: Finder) {
+        if let Some(found) = &mut self.found
+            && scan::is_telling(value)
+        {
+            found.insert(value.to_owned(), finder);
+        }
+    }
+
+    /// The text without what was found in other parts, when it stands in this one.
+    fn again(&mut self, text: &str) -> Option<String> {
+        let found = self.found.as_ref().filter(|found| !found.is_empty())?;
+        let spans = scan::elsewhere(text, |run| found.get(run).copied());
+        (!spans.is_empty()).then(|| span::replaced(text, &spans, &mut self.counts))
+    }
+}

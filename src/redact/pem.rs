@@ -1,0 +1,161 @@
+//! Armoured key blocks: private ones are replaced, public ones are left alone whole.
+
+use std::ops::Range;
+
+use super::shape::entropy_of;
+
+/// Longest block that is looked at.
+const BLOCK_MAX: usize = 64 * 1024;
+const LABEL_MAX: usize = 80;
+
+/// A block that begins at a given place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    /// The inside of a private key.
+    Private(Range<usize>),
+    /// A certificate, public key or signature, marks included.
+    Public(Range<usize>),
+}
+
+/// Remembers how far no end mark stands, so that many beginnings cost one search.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    no_end_before: usize,
+}
+
+impl Blocks {
+    /// Reads the block whose `-----BEGIN` stands at `start`.
+    pub(super) fn at(&mut self, text: &str, start: usize) -> Option<Block> {
+        let label_start = start + "-----BEGIN".len();
+        let label_bytes = text.as_bytes().get(label_start..)?;
+        let label_length = label_bytes
+            .iter()
+            .take(LABEL_MAX)
+            .position(|byte| *byte == b'-')?;
+        let label = text.get(label_start..label_start + label_length)?;
+        let dashes = label_bytes[label_length..]
+            .iter()
+            .take_while(|byte| **byte == b'-')
+            .count();
+        let body_start = label_start + label_length + dashes;
+        let end = self.end_mark(text, body_start);
+        if !label.to_ascii_uppercase().contains("PRIVATE KEY") {
+            return end.map(|end| Block::Public(start..end));
+        }
+        let body = trimmed(
+            text,
+            body_start..end.unwrap_or_else(|| torn_end(text, body_start)),
+        );
+        is_key(text.get(body.clone())?).then_some(Block::Private(body))
+    }
+
+    fn end_mark(&mut self, text: &str, from: usize) -> Option<usize> {
+        let limit = super::span::floor(text, from.saturating_add(BLOCK_MAX));
+        let search = super::span::ceil(text, from.max(self.no_end_before)).min(limit);
+        let found = text.get(search..limit)?.find("-----END");
+        if found.is_none() {
+            self.no_end_before = limit.saturating_sub("-----END".len());
+        }
+        found.map(|at| search + at)
+    }
+}
+
+/// Where the base64 of a block ends that was cut off.
+fn torn_end(text: &str, from: usize) -> usize {
+    let rest = &text.as_bytes()[from..];
+    let dashes = rest
+        .windows(3)
+        .take(BLOCK_MAX)
+        .position(|three| three == b"---")
+        .unwrap_or(rest.len());
+    let length = rest[..dashes]
+        .iter()
+        .take(BLOCK_MAX)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=\\\r\n\t ,:-".contains(byte))
+        .count();
+    from + length
+}
+
+/// Without line ends at either side, escaped ones too.
+fn trimmed(text: &str, mut range: Range<usize>) -> Range<usize> {
+    let body = &text[range.clone()];
+    let mut rest = body;
+    while let Some(next) = [
+        "\\\\n", "\\n", "\\\\r", "\\r", "\n", "\r", " ", "\t", "\"", "'", "+", ",", "|",
+    ]
+    .iter()
+    .find_map(|edge| rest.strip_prefix(edge))
+    {
+        rest = next;
+    }
+    range.start += body.len() - rest.len();
+    while let Some(next) = [
+        "\\\\n", "\\n", "\\\\r", "\\r", "\n", "\r", " ", "\t", "\"", "'", "\\",
+    ]
+    .iter()
+    .find_map(|edge| rest.strip_suffix(edge))
+    {
+        rest = next;
+    }
+    range.end = range.start + rest.len();
+    range
+}
+
+/// Enough base64 to hold a key, not dots or a word.
+fn is_key(body: &str) -> bool {
+    let mut end = body.len().min(4096);
+    while !body.is_char_boundary(end) {
+        end -= 1;
+    }
+    let letters: String = body[..end]
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='))
+        .collect();
+    letters.len() >= 32
+        && entropy_of(&letters) >= 3.0
+        && !body.starts_with("***REDACTED")
+        && !body.contains("...")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BODY: &str = "MIIEpAIBAAKCAQEA7bq0c3V5m1Zx8Lw2Qd9TnRkYp4HsJfUoEgB6iX";
+
+    fn private(text: &str) -> Option<&str> {
+        match Blocks::default().at(text, text.find("-----BEGIN")?)? {
+            Block::Private(range) => Some(&text[range]),
+            Block::Public(_) => None,
+        }
+    }
+
+    #[test]
+    fn private_keys() {
+        for text in [
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n-----END RSA PRIVATE KEY-----"),
+            format!("\"-----BEGIN PRIVATE KEY-----\\n{BODY}\\n-----END PRIVATE KEY-----\\n\""),
+            format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{BODY}\n"),
+        ] {
+            assert_eq!(private(&text), Some(BODY), "{text}");
+        }
+    }
+
+    #[test]
+    fn others() {
+        let public = format!("-----BEGIN CERTIFICATE-----\n{BODY}\n-----END CERTIFICATE-----");
+        assert!(matches!(
+            Blocks::default().at(&public, 0),
+            Some(Block::Public(_))
+        ));
+        assert_eq!(
+            private("-----BEGIN PRIVATE KEY-----\nanything\n-----END PRIVATE KEY-----"),
+            None
+        );
+        assert_eq!(
+            private("-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----"),
+            None
+        );
+        assert_eq!(private("-----BEGIN"), None);
+    }
+}

@@ -1,0 +1,372 @@
+//! Steps through `name operator value`, sign by sign.
+//!
+//! Knows the signs of many languages and none of their grammars.
+
+use std::ops::Range;
+
+use super::syntax::{GAP_MAX, Quoting, Tie};
+
+/// The longest value in quotes.
+const VALUE_MAX: usize = 8192;
+
+/// Quotes as they are written in code, in JSON inside JSON, and in HTML.
+const QUOTES: &[&[u8]] = &[
+    b"\"\"\"",
+    b"'''",
+    b"\\\\\\\"",
+    b"\\\"",
+    b"\\'",
+    b"&quot;",
+    b"&#34;",
+    b"&#39;",
+    b"%22",
+    b"\"",
+    b"'",
+    b"`",
+];
+
+/// Operators, longest first.
+const OPERATORS: &[(&[u8], Tie)] = &[
+    (b":::=", Tie::Assign),
+    (b"::=", Tie::Assign),
+    (b"===", Tie::Assign),
+    (b"!==", Tie::Assign),
+    (b"||=", Tie::Assign),
+    (b"??=", Tie::Assign),
+    (b":=", Tie::Assign),
+    (b"==", Tie::Assign),
+    (b"!=", Tie::Assign),
+    (b"=>", Tie::Assign),
+    (b"->", Tie::Assign),
+    (b"<-", Tie::Assign),
+    (b"?=", Tie::Assign),
+    (b"+=", Tie::Assign),
+    (b".=", Tie::Assign),
+    (b"=:", Tie::Assign),
+    (b":-", Tie::Assign),
+    (b"||", Tie::Call),
+    (b"??", Tie::Call),
+    (b"%3D", Tie::Assign),
+    (b"%3A", Tie::Assign),
+    (b"=", Tie::Assign),
+    (b":", Tie::Assign),
+    (b",", Tie::Call),
+    (b"(", Tie::Call),
+    (b"|", Tie::Call),
+    (b" is ", Tie::Is),
+    (b" eq ", Tie::Assign),
+];
+
+/// Names of fields that hold the value of the field named before: `{"name": "TOKEN", "value": "…"}`.
+const VALUE_FIELDS: &[&[u8]] = &[
+    b"value",
+    b"Value",
+    b"VALUE",
+    b"default",
+    b"defaultValue",
+    b"stringValue",
+];
+
+/// A place in a text that is read on from.
+pub(super) struct Reader<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) at: usize,
+}
+
+impl Reader<'_> {
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.at.min(self.bytes.len())..]
+    }
+
+    fn eat(&mut self, word: &[u8]) -> bool {
+        let found = self.rest().starts_with(word);
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    pub(super) fn quote(&mut self) -> Option<&'static [u8]> {
+        QUOTES.iter().copied().find(|quote| self.eat(quote))
+    }
+
+    fn blanks(&mut self, lines: bool) -> usize {
+        let count = self
+            .rest()
+            .iter()
+            .take(GAP_MAX)
+            .take_while(|byte| {
+                matches!(byte, b' ' | b'\t') || (lines && matches!(byte, b'\n' | b'\r'))
+            })
+            .count();
+        self.at += count;
+        count
+    }
+
+    /// Steps over what closes the name: quotes, brackets, an array's size.
+    pub(super) fn close_name(&mut self) -> bool {
+        let mut quoted = false;
+        for _ in 0..4 {
+            if self.quote().is_some() {
+                quoted = true;
+            } else if !(self.eat(b"[]")
+                || self.eat(b"]")
+                || self.eat(b")")
+                || self.eat(b"}")
+                || self.eat(b"**"))
+            {
+                break;
+            }
+        }
+        quoted
+    }
+
+    pub(super) fn tie(&mut self, before: Option<u8>, quoted_name: bool) -> Option<Tie> {
+        if self.rest().first() == Some(&b'>')
+            && (quoted_name || matches!(before, Some(b'<' | b':')))
+        {
+            self.at += 1;
+            return Some(Tie::Element);
+        }
+        let start = self.at;
+        if let Some(tie) = self.operator() {
+            return Some(self.settled(tie));
+        }
+        let blanks = self.blanks(false);
+        if let Some(tie) = self.operator() {
+            return Some(self.settled(tie));
+        }
+        if (quoted_name || self.rest().first() == Some(&b'\n')) && self.value_field() {
+            return Some(Tie::Assign);
+        }
+        if blanks > 0 && self.typed() {
+            return Some(Tie::Assign);
+        }
+        if blanks == 0 && !quoted_name {
+            self.at = start;
+            return None;
+        }
+        Some(Tie::Blank)
+    }
+
+    /// After an operator: a type and `=`, or the field that holds the value.
+    fn settled(&mut self, tie: Tie) -> Tie {
+        let start = self.at;
+        self.blanks(false);
+        if tie == Tie::Assign && self.typed() {
+            return Tie::Assign;
+        }
+        self.at = start;
+        if matches!(tie, Tie::Call | Tie::Assign) && self.value_field() {
+            return Tie::Assign;
+        }
+        self.at = start;
+        tie
+    }
+
+    fn operator(&mut self) -> Option<Tie> {
+        // `password: x` in Markdown's bold, a table, or a space before the sign.
+        let start = self.at;
+        let (word, tie) = OPERATORS
+            .iter()
+            .find(|(word, _)| self.rest().starts_with(word))?;
+        self.at = start + word.len();
+        self.eat(b"**");
+        Some(*tie)
+    }
+
+    /// `string =`, `&'static str =`, `Option<String> =` after a name.
+    fn typed(&mut self) -> bool {
+        if !self
+            .rest()
+            .first()
+            .is_some_and(|byte| byte.is_ascii_alphabetic() || b"&*_".contains(byte))
+        {
+            return false;
+        }
+        let start = self.at;
+        let length = self
+            .rest()
+            .iter()
+            .take(40)
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_&'*<>?[]. ".contains(byte))
+            .count();
+        let word = &self.rest()[..length];
+        let types = [
+            &b"str"[..],
+            b"Str",
+            b"char",
+            b"byte",
+            b"Text",
+            b"text",
+            b"any",
+            b"Any",
+            b"auto",
+            b"object",
+            b"Optional",
+            b"Final",
+        ];
+        if types
+            .iter()
+            .any(|kind| word.windows(kind.len()).any(|window| window == *kind))
+        {
+            self.at += length;
+            if self.eat(b":=")
+                || (self.rest().starts_with(b"=")
+                    && !self.rest().starts_with(b"==")
+                    && self.eat(b"="))
+            {
+                return true;
+            }
+        }
+        self.at = start;
+        false
+    }
+
+    /// Steps over `, "value": ` and its kin.
+    fn value_field(&mut self) -> bool {
+        let start = self.at;
+        for _ in 0..3 {
+            self.blanks(true);
+            if !(self.eat(b",") || self.eat(b"{") || self.eat(b"-") || self.eat(b">")) {
+                break;
+            }
+        }
+        self.quote();
+        self.eat(b"<");
+        if VALUE_FIELDS.iter().any(|word| self.eat(word)) {
+            self.quote();
+            self.blanks(false);
+            if self.eat(b":") || self.eat(b"=") || self.eat(b">") {
+                return true;
+            }
+        }
+        self.at = start;
+        false
+    }
+
+    pub(super) fn value(&mut self, tie: Tie) -> Option<(Range<usize>, Quoting, Tie)> {
+        let lines = !matches!(tie, Tie::Blank | Tie::Is);
+        self.blanks(lines);
+        if lines
+            && [&b"|-"[..], b">-", b"|", b">"]
+                .iter()
+                .any(|block| self.eat(block))
+        {
+            self.blanks(true);
+        }
+        if tie == Tie::Element {
+            if self.eat(b"<![CDATA[") {
+                self.blanks(true);
+            }
+            let range = self.run(|byte| !b"<\n\r]".contains(&byte));
+            return Some((self.trimmed(range), Quoting::Text, tie));
+        }
+        let tie = self.wrapper(tie);
+        if let Some(quote) = self.quote() {
+            let start = self.at;
+            let end = self.closing(quote)?;
+            let start = start + scheme(&self.bytes[start..end]);
+            return Some((start..end, Quoting::Quoted, tie));
+        }
+        self.at += scheme(self.rest());
+        let range = self.run(|byte| byte > b' ' && !b"\"'`,;)]}<>|\\".contains(&byte));
+        Some((self.trimmed(range), Quoting::Bare, tie))
+    }
+
+    /// Steps over what may stand before a literal: `b"`, `@"`, `String::from("`, `new String("`, `[`.
+    fn wrapper(&mut self, tie: Tie) -> Tie {
+        let start = self.at;
+        let length = self
+            .rest()
+            .iter()
+            .take(32)
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_:.@$(&[ #*".contains(byte))
+            .count();
+        let before = &self.rest()[..length];
+        let literal = length <= 2 || before.ends_with(b"(") || before.ends_with(b"#");
+        let secret_name = before
+            .windows(6)
+            .any(|window| window.eq_ignore_ascii_case(b"getenv"));
+        self.at += length;
+        let quoted = QUOTES.iter().any(|quote| self.rest().starts_with(quote));
+        let before = &self.bytes[start..start + length];
+        let made = [&b"new("[..], b"from(", b"String(", b"str(", b"quote("]
+            .iter()
+            .any(|call| before.ends_with(call));
+        if !(literal && quoted) || secret_name {
+            self.at = start;
+            tie
+        } else if before.ends_with(b"(") && !made {
+            Tie::Call
+        } else {
+            tie
+        }
+    }
+
+    fn run(&mut self, keep: impl Fn(u8) -> bool) -> Range<usize> {
+        let start = self.at;
+        let length = self
+            .rest()
+            .iter()
+            .take(VALUE_MAX)
+            .take_while(|byte| keep(**byte))
+            .count();
+        self.at += length;
+        start..self.at
+    }
+
+    /// Without blanks, and without the full stop or colon of a sentence.
+    fn trimmed(&self, mut range: Range<usize>) -> Range<usize> {
+        while range.end > range.start
+            && matches!(self.bytes[range.end - 1], b' ' | b'\t' | b'.' | b':')
+        {
+            range.end -= 1;
+        }
+        while range.end > range.start && matches!(self.bytes[range.start], b' ' | b'\t') {
+            range.start += 1;
+        }
+        range
+    }
+
+    /// Where the literal ends that `quote` has opened.
+    pub(super) fn closing(&self, quote: &[u8]) -> Option<usize> {
+        let many_lines = matches!(quote, b"`" | b"\"\"\"" | b"'''");
+        let rest = &self.rest()[..self.rest().len().min(VALUE_MAX)];
+        let mut at = 0;
+        while at < rest.len() {
+            let byte = rest[at];
+            if rest[at..].starts_with(quote) {
+                return Some(self.at + at);
+            }
+            if byte == b'\n' && !many_lines {
+                return None;
+            }
+            at += if byte == b'\\' && quote.len() == 1 {
+                2
+            } else {
+                1
+            };
+        }
+        None
+    }
+}
+
+/// The length of a scheme word at the start of a value: `Bearer `, `Basic `, `token `.
+fn scheme(value: &[u8]) -> usize {
+    [
+        &b"bearer "[..],
+        b"basic ",
+        b"token ",
+        b"apikey ",
+        b"token token=",
+        b"key ",
+        b"bot ",
+        b"splunk ",
+        b"genie key ",
+        b"genieKey ",
+    ]
+    .iter()
+    .find(|word| value.len() > word.len() && value[..word.len()].eq_ignore_ascii_case(word))
+    .map_or(0, |word| word.len())
+}

@@ -1,0 +1,335 @@
+//! One pass over a text: finds every secret by keyword, by name, by form and by look.
+//!
+//! Linear: each keyword costs a bounded window, and no window of a row is searched more than a few times.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::fields::secret_after;
+use super::keys::{KeyClass, names_a_public_value};
+use super::keywords::{KEYWORDS, Start, finder_for};
+use super::pem::{Block, Blocks};
+use super::rule::{Form, RULES, Rule, find};
+use super::shape::{entropy_of, wordiness};
+use super::span::{Finder, Span, ceil, floor, merged};
+use super::syntax::name_around;
+use super::values::Values;
+use super::words::WORD_PREFIXES;
+use super::{headers, tokens, urls};
+
+/// The general rules that do not override a look-alike.
+const NAMED: &str = "key-value";
+const LOOKS: &str = tokens::ENTROPY;
+const HINTED: &str = tokens::VENDOR;
+const PASSWORD: &str = "password";
+
+/// The longest secret that a row with a prefix may have.
+const PREFIX_REACH: usize = 2048;
+/// How far after its keyword a row's value may end.
+const NEAR_REACH: usize = 320;
+/// How far after its keyword a row's value may begin.
+const NEAR_GAP: usize = 80;
+/// The window of a row whose pattern holds its keyword.
+const AROUND_BEFORE: usize = 160;
+const AROUND_AFTER: usize = 700;
+
+/// Every secret in a text, unsorted.
+pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
+    let mut scan = Scan::new(text);
+    for found in finder_for(text).find_overlapping_iter(text) {
+        scan.keyword(found.pattern().as_usize(), found.start()..found.end());
+    }
+    let known = merged(std::mem::take(&mut scan.spans));
+    tokens::each(text, &known, |range, name| {
+        scan.push(range, Finder::General(name));
+    });
+    scan.spans.extend(known);
+    let left = std::mem::take(&mut scan.left);
+    let is_left = |range: &Range<usize>| {
+        let at = left.partition_point(|left| left.end <= range.start);
+        left.get(at).is_some_and(|left| left.start < range.end)
+    };
+    scan.spans.retain(|span| {
+        !matches!(span.finder, Finder::General(LOOKS | NAMED | HINTED)) || !is_left(&span.range)
+    });
+    for range in values.find(text) {
+        scan.push(range, Finder::Rule("known-value"));
+    }
+    again(text, &mut scan.spans);
+    scan.spans
+}
+
+/// Adds the other places of what was found: a secret is one wherever it stands.
+fn again(text: &str, spans: &mut Vec<Span>) {
+    let known: HashMap<&str, Finder> = spans
+        .iter()
+        .filter_map(|span| Some((text.get(span.range.clone())?, span.finder)))
+        .filter(|(value, _)| is_telling(value))
+        .collect();
+    if !known.is_empty() {
+        spans.extend(elsewhere(text, |run| known.get(run).copied()));
+    }
+}
+
+/// Whether a secret is long and odd enough to be known again.
+pub(super) fn is_telling(value: &str) -> bool {
+    (12..=512).contains(&value.len()) && value.bytes().filter(u8::is_ascii_digit).count() >= 2
+}
+
+/// The places of secrets that were found before.
+pub(super) fn elsewhere(text: &str, known: impl Fn(&str) -> Option<Finder>) -> Vec<Span> {
+    let mut spans = Vec::new();
+    tokens::runs(text, |range| {
+        if let Some(finder) = text.get(range.clone()).and_then(&known) {
+            spans.push(Span { range, finder });
+        }
+    });
+    spans
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    spans: Vec<Span>,
+    /// Public blocks and look-alikes, which strings that merely look random do not override; in order of place.
+    left: Vec<Range<usize>>,
+    blocks: Blocks,
+    /// The end of the last name that was read.
+    name_end: usize,
+    /// How far each row of the third form has searched.
+    searched: HashMap<usize, usize>,
+    /// The end of the last header of credentials or cookies.
+    header_end: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            bytes: text.as_bytes(),
+            spans: Vec::new(),
+            left: Vec::new(),
+            blocks: Blocks::default(),
+            name_end: 0,
+            searched: HashMap::new(),
+            header_end: 0,
+        }
+    }
+
+    fn push(&mut self, range: Range<usize>, finder: Finder) {
+        if !self.bytes[range.clone()].starts_with(b"***REDACTED") {
+            self.spans.push(Span { range, finder });
+        }
+    }
+
+    fn keyword(&mut self, word: usize, hit: Range<usize>) {
+        match KEYWORDS.starts[word] {
+            Start::Row(number) => self.row(number, KEYWORDS.words[word], hit),
+            Start::Name => self.name(hit),
+            Start::Url => {
+                if let Some(range) = urls::userinfo_secret(self.text, hit.end) {
+                    self.push(range, Finder::General("url-credentials"));
+                }
+            }
+            Start::Block => match self.blocks.at(self.text, hit.start) {
+                Some(Block::Private(range)) => self.push(range, Finder::Rule("private-key")),
+                Some(Block::Public(range)) => self.leave(range),
+                None => {}
+            },
+            Start::Scheme => {
+                if let Some(range) = headers::after_scheme(self.text, hit.end, &self.text[hit]) {
+                    self.push(range, Finder::General("auth-header"));
+                }
+            }
+            Start::Authorization => self.authorization(&hit),
+            Start::Cookie => self.cookies(&hit),
+        }
+    }
+
+    fn authorization(&mut self, hit: &Range<usize>) {
+        if hit.start < self.header_end {
+            return;
+        }
+        let (line, found) = headers::authorization(self.text, hit.end);
+        self.header_end = line;
+        if let Some(range) = found {
+            self.push(range, Finder::General("auth-header"));
+        }
+    }
+
+    fn cookies(&mut self, hit: &Range<usize>) {
+        if hit.start < self.header_end {
+            return;
+        }
+        let before = &self.bytes[..hit.start];
+        let set = before.len() >= 4 && before[before.len() - 4..].eq_ignore_ascii_case(b"set-");
+        let (line, found) = headers::cookies(self.text, hit.end, set);
+        self.header_end = line;
+        for range in found {
+            self.push(range, Finder::General("cookie"));
+        }
+    }
+
+    fn name(&mut self, hit: Range<usize>) {
+        if hit.start < self.name_end {
+            return;
+        }
+        let Some(name) = name_around(self.bytes, hit) else {
+            return;
+        };
+        self.name_end = name.end;
+        if let Some((range, class)) = secret_after(self.text, name) {
+            let rule = if class == KeyClass::Password {
+                PASSWORD
+            } else {
+                NAMED
+            };
+            self.push(range, Finder::General(rule));
+        }
+    }
+
+    fn leave(&mut self, range: Range<usize>) {
+        let start = self
+            .left
+            .last()
+            .map_or(range.start, |left| left.end.max(range.start));
+        if start < range.end {
+            self.left.push(start..range.end);
+        }
+    }
+
+    fn row(&mut self, number: usize, word: &str, hit: Range<usize>) {
+        let Some(rule) = RULES.get(number) else {
+            return;
+        };
+        match rule.form {
+            Form::Prefix => self.prefix(number, rule, word, &hit),
+            Form::Near => self.near(number, rule, &hit),
+            Form::Around => self.around(number, rule, &hit),
+        }
+    }
+
+    fn prefix(&mut self, number: usize, rule: &'static Rule, word: &str, hit: &Range<usize>) {
+        // Case matters here, though the keyword finder does not know.
+        if word.as_bytes() != &self.bytes[hit.clone()] || !self.begins_here(hit.start, hit.len()) {
+            return;
+        }
+        let window = hit.start..(hit.start + PREFIX_REACH).min(self.bytes.len());
+        let secret =
+            find(number, rule, self.bytes, window).filter(|secret| self.ends_here(secret.end));
+        let random = secret.as_ref().is_some_and(|secret| {
+            self.is_random(rule, secret) && (hit.len() >= 4 || self.is_no_word(secret))
+        });
+        if let Some(secret) = secret.filter(|_| random) {
+            self.push(secret, Finder::Rule(rule.id));
+            return;
+        }
+        // The prefix of a format, and too short for it.
+        let token = hit.start..hit.end + self.token_length(hit.end);
+        if hit.len() >= 4 && token.len() < rule.shortest && !WORD_PREFIXES.has(word) {
+            self.leave(token);
+        }
+    }
+
+    fn token_length(&self, from: usize) -> usize {
+        self.bytes[from..]
+            .iter()
+            .take(PREFIX_REACH)
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
+            .count()
+    }
+
+    fn near(&mut self, number: usize, rule: &'static Rule, hit: &Range<usize>) {
+        let mut from = hit.end;
+        let limit = floor(self.text, hit.end + NEAR_REACH);
+        // A value that is not the secret may stand in between: a URL, an account.
+        for _ in 0..3 {
+            let Some(secret) = find(number, rule, self.bytes, from..limit) else {
+                return;
+            };
+            if secret.start > hit.end + NEAR_GAP {
+                return;
+            }
+            let apart = self.is_apart(&secret) && self.is_set_off(hit.end, secret.start);
+            if apart && self.is_random(rule, &secret) {
+                self.push(secret, Finder::Rule(rule.id));
+                return;
+            }
+            from = ceil(self.text, secret.end.max(from + 1));
+        }
+    }
+
+    fn around(&mut self, number: usize, rule: &'static Rule, hit: &Range<usize>) {
+        let searched = self.searched.get(&number).copied().unwrap_or_default();
+        if hit.end + AROUND_AFTER / 2 <= searched {
+            return;
+        }
+        let mut from = floor(self.text, hit.start.saturating_sub(AROUND_BEFORE));
+        let limit = ceil(self.text, hit.end + AROUND_AFTER);
+        self.searched.insert(number, limit);
+        while let Some(secret) = find(number, rule, self.bytes, from..limit) {
+            from = ceil(self.text, secret.end.max(from + 1));
+            if self.is_random(rule, &secret) && self.ends_here(secret.end) {
+                self.push(secret, Finder::Rule(rule.id));
+            }
+        }
+    }
+
+    fn is_random(&self, rule: &Rule, secret: &Range<usize>) -> bool {
+        self.text.get(secret.clone()).is_some_and(|secret| {
+            entropy_of(secret) >= rule.entropy && !super::placeholder::is_stand_in(secret)
+        })
+    }
+
+    /// Two letters begin many words.
+    fn is_no_word(&self, secret: &Range<usize>) -> bool {
+        let bytes = &self.bytes[secret.clone()];
+        self.text
+            .get(secret.clone())
+            .is_some_and(|secret| wordiness(secret) < 0.5)
+            && (bytes.len() >= 20 || bytes.iter().any(u8::is_ascii_digit))
+    }
+
+    /// No word goes on into this place. An escape (`\n`, `%3D`) is no word.
+    fn begins_here(&self, at: usize, keyword: usize) -> bool {
+        let before = |back: usize| at.checked_sub(back).map(|at| self.bytes[at]);
+        let Some(last) = before(1) else {
+            return true;
+        };
+        if b"_-".contains(&last) {
+            return keyword >= 4;
+        }
+        !last.is_ascii_alphanumeric()
+            || (b"nrt".contains(&last) && before(2) == Some(b'\\'))
+            || (last.is_ascii_hexdigit() && before(3) == Some(b'%'))
+    }
+
+    fn ends_here(&self, at: usize) -> bool {
+        self.bytes
+            .get(at)
+            .is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+    }
+
+    fn is_apart(&self, secret: &Range<usize>) -> bool {
+        let before = secret.start.checked_sub(1).map(|at| self.bytes[at]);
+        let after = self.bytes.get(secret.end);
+        !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-/@#.".contains(&byte))
+            && after.is_none_or(|byte| !byte.is_ascii_alphanumeric() && !b"_-@(".contains(byte))
+    }
+
+    /// Between keyword and value stands a sign that sets a value off, and no name of something public.
+    fn is_set_off(&self, from: usize, to: usize) -> bool {
+        let gap = &self.bytes[from..to];
+        let Some(gap_text) = self.text.get(from..to) else {
+            return false;
+        };
+        let name = gap_text
+            .trim_end_matches(|c: char| !c.is_ascii_alphanumeric())
+            .rsplit(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)))
+            .next()
+            .unwrap_or_default();
+        gap.iter().any(|byte| b"=:>(,\"'`|".contains(byte))
+            && gap_text.matches('\n').count() <= 2
+            && !names_a_public_value(name)
+    }
+}

@@ -1,0 +1,136 @@
+//! Places to replace, and the replacing.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What found a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Finder {
+    /// A general rule, by the name that is counted.
+    General(&'static str),
+    /// A row of the table, by its id.
+    Rule(&'static str),
+}
+
+/// One secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) range: Range<usize>,
+    pub(super) finder: Finder,
+}
+
+/// Joins what overlaps, in order of place. A row of the table names what it shares with a general rule.
+pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by(|a, b| (a.range.start, b.range.end).cmp(&(b.range.start, a.range.end)));
+    let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
+    let mut named = 0;
+    for span in spans {
+        let Some(last) = merged
+            .last_mut()
+            .filter(|last| span.range.start < last.range.end)
+        else {
+            named = name_length(&span);
+            merged.push(span);
+            continue;
+        };
+        if name_length(&span) > named {
+            named = name_length(&span);
+            last.finder = span.finder;
+        }
+        last.range.end = last.range.end.max(span.range.end);
+    }
+    merged
+}
+
+fn name_length(span: &Span) -> usize {
+    match span.finder {
+        Finder::General(_) => 0,
+        Finder::Rule(_) => span.range.len(),
+    }
+}
+
+/// Puts the marks in place of the secrets.
+pub(super) fn replaced(text: &str, spans: &[Span], counts: &mut BTreeMap<String, u64>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for span in spans {
+        let start = floor(text, span.range.start).max(at);
+        let end = ceil(text, span.range.end).max(start);
+        out.push_str(&text[at..start]);
+        match span.finder {
+            Finder::General(_) => out.push_str("***REDACTED***"),
+            Finder::Rule(id) => {
+                out.push_str("***REDACTED:");
+                out.push_str(id);
+                out.push_str("***");
+            }
+        }
+        let (Finder::General(name) | Finder::Rule(name)) = span.finder;
+        if let Some(count) = counts.get_mut(name) {
+            *count += 1;
+        } else {
+            counts.insert(name.to_owned(), 1);
+        }
+        at = end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// The nearest character boundary at or before a place.
+pub(super) fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The nearest character boundary at or after a place.
+pub(super) fn ceil(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(range: Range<usize>, finder: Finder) -> Span {
+        Span { range, finder }
+    }
+
+    #[test]
+    fn overlaps_join_and_the_table_names_them() {
+        let spans = merged(vec![
+            span(4..9, Finder::General("entropy")),
+            span(2..6, Finder::Rule("x")),
+            span(12..14, Finder::General("url")),
+        ]);
+        assert_eq!(
+            spans,
+            [
+                span(2..9, Finder::Rule("x")),
+                span(12..14, Finder::General("url"))
+            ]
+        );
+    }
+
+    #[test]
+    fn marks_and_counts() {
+        let mut counts = BTreeMap::new();
+        let spans = [
+            span(2..4, Finder::Rule("x")),
+            span(7..9, Finder::General("url")),
+        ];
+        let text = replaced("a=12\nb=€!", &spans, &mut counts);
+        assert_eq!(
+            text, "a=***REDACTED:x***\nb=***REDACTED***!",
+            "a cut character goes whole"
+        );
+        assert_eq!(counts.len(), 2);
+    }
+}

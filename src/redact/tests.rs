@@ -1,0 +1,373 @@
+//! Tests of the whole: rows of the table, idempotence, JSON, texts of every kind.
+
+use serde_json::json;
+
+use super::rule::{RULES, compile_all};
+use super::*;
+
+/// Examples hold a mark that keeps them from being taken for real ones.
+fn plain(example: &str) -> String {
+    example.replace('·', "")
+}
+
+/// Numbers that look random and are the same in every run.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).unwrap_or(0) % limit.max(1)
+    }
+
+    pub(super) fn string(&mut self, alphabet: &str, length: usize) -> String {
+        let letters = alphabet.as_bytes();
+        (0..length)
+            .map(|_| char::from(letters[self.below(letters.len())]))
+            .collect()
+    }
+
+    pub(super) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+}
+
+#[test]
+fn there_are_many_kinds_and_every_pattern_compiles() {
+    assert!(RULES.len() > 500);
+    let mut ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), RULES.len(), "an id stands twice");
+    compile_all();
+}
+
+#[test]
+fn every_row_finds_its_example() {
+    let redactor = Redactor::new();
+    let missed: Vec<&str> = RULES
+        .iter()
+        .filter(|rule| redactor.text(&plain(rule.example)).counts.is_empty())
+        .map(|rule| rule.id)
+        .collect();
+    assert_eq!(missed, Vec::<&str>::new());
+}
+
+#[test]
+fn every_row_leaves_its_counter_example() {
+    let redactor = Redactor::new();
+    let touched: Vec<(&str, String)> = RULES
+        .iter()
+        .map(|rule| (rule.id, redactor.text(&plain(rule.counter)).text))
+        .zip(RULES.iter())
+        .filter(|((_, text), rule)| *text != plain(rule.counter))
+        .map(|(touched, _)| touched)
+        .collect();
+    assert_eq!(touched, Vec::new());
+}
+
+#[test]
+fn nearly_every_row_gives_its_name() {
+    let redactor = Redactor::new();
+    let others: Vec<(&str, Counts)> = RULES
+        .iter()
+        .map(|rule| (rule.id, redactor.text(&plain(rule.example)).counts))
+        .filter(|(id, counts)| !counts.contains_key(*id))
+        .collect();
+    assert!(others.len() * 20 < RULES.len(), "{others:#?}");
+}
+
+#[test]
+fn only_the_secret_goes() {
+    let redactor = Redactor::new();
+    for (text, redacted) in [
+        (
+            "postgres://bob:hunter2@db.test:5432/app",
+            "postgres://bob:***REDACTED***@db.test:5432/app",
+        ),
+        (
+            "export API_TOKEN=\"q7gzkxv0w1jh9p2m\" # keep",
+            "export API_TOKEN=\"***REDACTED***\" # keep",
+        ),
+        (
+            "curl -H 'Authorization: Bearer q7gzkxv0w1jh9p2mzz01' https://api.test/v1",
+            "curl -H 'Authorization: Bearer ***REDACTED***' https://api.test/v1",
+        ),
+        (
+            "machine api.test login bob password Zx9KqLmP2w4t",
+            "machine api.test login bob password ***REDACTED:netrc-password***",
+        ),
+        (
+            "{\\\"token\\\": \\\"q7gzkxv0w1jh9p2m\\\"}",
+            "{\\\"token\\\": \\\"***REDACTED***\\\"}",
+        ),
+    ] {
+        assert_eq!(redactor.text(text).text, redacted);
+    }
+}
+
+#[test]
+fn a_secret_found_once_is_one_everywhere() {
+    let redacted =
+        Redactor::new().text("token = 'q7gzkxv0w1jh9p2m'\nsent q7gzkxv0w1jh9p2m to the server");
+    assert_eq!(
+        redacted.text,
+        "token = '***REDACTED***'\nsent ***REDACTED*** to the server"
+    );
+}
+
+#[test]
+fn key_blocks_go_and_certificates_stay() {
+    let mut dice = Dice(7);
+    let line = |dice: &mut Dice| {
+        dice.string(
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+            64,
+        )
+    };
+    let body = format!("{}\n{}", line(&mut dice), line(&mut dice));
+    let private = format!("a\n-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\nb");
+    let redacted = Redactor::new().text(&private);
+    assert_eq!(
+        redacted.text,
+        "a\n-----BEGIN PRIVATE KEY-----\n***REDACTED:private-key***\n-----END PRIVATE KEY-----\nb"
+    );
+    let public = private.replace("PRIVATE KEY", "CERTIFICATE");
+    assert_eq!(Redactor::new().text(&public).text, public);
+}
+
+#[test]
+fn json_is_redacted_decoded() {
+    let mut value = json!({
+        "password": "letmein",
+        "pin_password": 123_456,
+        "nested": {"env": [{"name": "API_KEY", "value": "q7gzkxv0w1jh9p2m"}]},
+        "text": "first\nexport DB_PASSWORD=\"o\u{e9}pen9\"\nlast",
+        "count": 12,
+        "max_tokens": 4096,
+        "id": "e8e4df51-2054-49b0-ab1c-516ac95c691d"
+    });
+    let counts = Redactor::new().json(&mut value);
+    assert_eq!(
+        value,
+        json!({
+            "password": "***REDACTED***",
+            "pin_password": "***REDACTED***",
+            "nested": {"env": [{"name": "API_KEY", "value": "***REDACTED***"}]},
+            "text": "first\nexport DB_PASSWORD=\"***REDACTED***\"\nlast",
+            "count": 12,
+            "max_tokens": 4096,
+            "id": "e8e4df51-2054-49b0-ab1c-516ac95c691d"
+        })
+    );
+    assert_eq!(counts.values().sum::<u64>(), 4);
+}
+
+#[test]
+fn json_lines_keep_every_other_byte() {
+    let input = concat!(
+        "{\"a\" : 1.50, \"text\":\"caf\\u00e9 \\/ token=\\\"q7gzkxv0w1jh9p2m\\\"\"}\r\n",
+        "{\"plain\":\"\\u00e9\",  \"n\":12345678901234567890123}\n",
+        "not json: api_key = 'q7gzkxv0w1jh9p2mzz'\n",
+        "{\"broken\": \"password\\\": \\\"letmein\n",
+    );
+    let redacted = Redactor::new().json_lines(input);
+    assert_eq!(
+        redacted.text,
+        concat!(
+            "{\"a\" : 1.50, \"text\":\"café / token=\\\"***REDACTED***\\\"\"}\r\n",
+            "{\"plain\":\"\\u00e9\",  \"n\":12345678901234567890123}\n",
+            "not json: api_key = '***REDACTED***'\n",
+            "{\"broken\": \"password\\\": \\\"letmein\n",
+        )
+    );
+    assert_eq!(redacted.counts.values().sum::<u64>(), 2);
+}
+
+#[test]
+fn a_secret_found_in_one_string_goes_from_all() {
+    let input = concat!(
+        "{\"text\":\"I use 8f14e45fceea167a5a36dedd4bea2543 now\"}\n",
+        "{\"text\":\"export ACME_TOKEN=8f14e45fceea167a5a36dedd4bea2543\"}\n",
+    );
+    let redactor = Redactor::new();
+    let lines = redactor.json_lines(input);
+    assert_eq!(
+        lines.text,
+        concat!(
+            "{\"text\":\"I use ***REDACTED*** now\"}\n",
+            "{\"text\":\"export ACME_TOKEN=***REDACTED***\"}\n",
+        )
+    );
+    let mut value = json!([
+        "I use 8f14e45fceea167a5a36dedd4bea2543 now",
+        {"token": "8f14e45fceea167a5a36dedd4bea2543"}
+    ]);
+    redactor.json(&mut value);
+    assert_eq!(
+        value,
+        json!(["I use ***REDACTED*** now", {"token": "***REDACTED***"}])
+    );
+}
+
+#[test]
+fn both_ways_through_json_agree() {
+    let redactor = Redactor::new();
+    let mut dice = Dice(11);
+    for _ in 0..200 {
+        let secret = dice.string("abcdefghijklmnopqrstuvwxyz0123456789", 24);
+        let value = match dice.below(4) {
+            0 => json!({"auth_token": secret, "n": [1, null, true]}),
+            1 => json!([{"key": "SECRET_TOKEN", "value": secret}]),
+            2 => json!({"out": format!("x\ntoken: {secret}\ny"), "é": "ü"}),
+            _ => json!({"tokens": [secret, "word"], "password": 12_345_678}),
+        };
+        let mut walked = value.clone();
+        let counts = redactor.json(&mut walked);
+        let line = redactor.json_lines(&value.to_string());
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&line.text).ok(),
+            Some(walked)
+        );
+        assert_eq!(line.counts, counts);
+        assert!(!line.text.contains(&secret), "{value}");
+    }
+}
+
+#[test]
+fn known_values_go_wherever_they_stand() {
+    let redactor = Redactor::with_values([
+        ("DB_PASSWORD".to_owned(), "correct horse".to_owned()),
+        ("EDITOR".to_owned(), "emacs-nox".to_owned()),
+    ]);
+    let redacted = redactor.text("he said correct horse, or correct%20horse, in emacs-nox");
+    assert_eq!(
+        redacted.text,
+        "he said ***REDACTED:known-value***, or ***REDACTED:known-value***, in emacs-nox"
+    );
+}
+
+#[test]
+fn redacting_twice_is_redacting_once() {
+    let redactor = Redactor::new();
+    let mut all = String::new();
+    for rule in RULES.iter() {
+        let once = redactor.text(&plain(rule.example)).text;
+        let twice = redactor.text(&once);
+        assert_eq!(
+            (twice.text.as_str(), twice.counts.len()),
+            (once.as_str(), 0),
+            "{}",
+            rule.id
+        );
+        all.push_str(&plain(rule.example));
+        all.push_str([" ", "\n", ", ", "=", "\"", "é"][all.len() % 6]);
+    }
+    let once = redactor.text(&all).text;
+    assert_eq!(redactor.text(&once).text, once);
+}
+
+/// Pieces that the general rules act on, put together at random.
+const PIECES: &[&str] = &[
+    "password",
+    "token",
+    "api_key",
+    "=",
+    ": ",
+    "\"",
+    "'",
+    " ",
+    "\n",
+    "é",
+    "://",
+    "@",
+    "bob:",
+    "Bearer ",
+    "Authorization: ",
+    "Cookie: ",
+    "-----BEGIN PRIVATE KEY-----",
+    "-----END PRIVATE KEY-----",
+    "q7gzkxv0w1jh9p2mc4tf",
+    "hunter2",
+    "stripe ",
+    "8f14e45fceea167a5a36dedd4bea2543",
+    "***REDACTED***",
+    "\\n",
+    "{",
+    "}",
+    "<token>",
+    "</token>",
+    "xI3WMNfLbkpKy0aRpBvCr8j",
+    "€uro",
+    "=>",
+    ",",
+    "(",
+    ")",
+    "eyJ",
+    "AKIA",
+    "value",
+    "\\\"",
+    "${X}",
+    "%3D",
+    "😀",
+];
+
+#[test]
+fn random_texts_stay_sound() {
+    let redactor = Redactor::new();
+    let mut dice = Dice(0x5eed);
+    for round in 0..3000 {
+        let length = 1 + dice.below(30);
+        let text: String = (0..length).map(|_| *dice.pick(PIECES)).collect();
+        let once = redactor.text(&text);
+        assert_eq!(
+            once.counts.is_empty(),
+            once.text == text,
+            "{round}: {text:?}"
+        );
+        let twice = redactor.text(&once.text);
+        assert_eq!(twice.text, once.text, "{round}: {text:?}");
+        let lines = redactor.json_lines(&text);
+        assert_eq!(
+            redactor.json_lines(&lines.text).text,
+            lines.text,
+            "{round}: {text:?}"
+        );
+    }
+}
+
+#[test]
+fn time_grows_with_the_text_alone() {
+    let redactor = Redactor::new();
+    // Each of these once cost more than a pass: windows, headers, blocks, names that never end.
+    for piece in [
+        "token = ",
+        "-----BEGIN PRIVATE KEY-----",
+        "key",
+        "sk-ant-",
+        "twilio: ",
+        "://a:",
+        "A",
+        "\"",
+        "eyJ",
+        "cookie: ",
+        "curl -u password: \"",
+        "Authorization: ",
+        "token=\"",
+        "[[[[{{{{",
+        "twitter ",
+        "a1",
+        "://",
+        "***REDACTED***",
+    ] {
+        let text = piece.repeat(400_000 / piece.len());
+        let start = std::time::Instant::now();
+        redactor.text(&text);
+        assert!(
+            start.elapsed().as_secs() < 20,
+            "{piece}: {:?}",
+            start.elapsed()
+        );
+    }
+}
