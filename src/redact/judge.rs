@@ -184,6 +184,9 @@ fn is_hinted_secret(value: &str) -> bool {
     if shape.hex {
         return shape.len >= 16 && shape.digit > 0 && shape.letters() > 0;
     }
+    if !has_random_part(value) {
+        return false;
+    }
     let mixed = shape.lower >= 2 && shape.upper >= 2 && shape.turns >= 4;
     if shape.digit == 0 {
         return words < 0.3 && (shape.len >= 20 || (mixed && shape.len >= 12));
@@ -191,6 +194,13 @@ fn is_hinted_secret(value: &str) -> bool {
     shape.letters() >= 3
         && (shape.digit >= 2 || mixed)
         && (words < 0.4 || (shape.digit >= 3 && shape.symbol == 0 && words < 0.55))
+}
+
+/// Names of models and versions are made of short parts: `gpt-5-2-2025-12-11`.
+fn has_random_part(value: &str) -> bool {
+    value
+        .split(['-', '_', '.', ':'])
+        .any(|part| part.len() >= 7 && part.bytes().any(|byte| byte.is_ascii_alphabetic()))
 }
 
 /// The bytes that issued tokens are made of.
@@ -352,6 +362,18 @@ mod tests {
             assert!(!is_secret(value, Trust::BarePassword), "{value}");
         }
         assert!(is_secret("hunter2", Trust::BarePassword));
+    }
+
+    #[test]
+    fn hinted_values() {
+        assert!(is_secret("8f14e45fceea167a5a36", Trust::Hinted));
+        for value in [
+            "gpt-5-2-2025-12-11",
+            "claude-sonnet-4-20250514",
+            "ubuntu-24.04-x64",
+        ] {
+            assert!(!is_secret(value, Trust::Hinted), "{value}");
+        }
     }
 
     #[test]

@@ -144,7 +144,7 @@ impl Tally {
 
     fn keep_one(&mut self, value: &str, finder: Finder) {
         if let Some(found) = &mut self.found
-            && scan::is_telling(value)
+            && scan::is_telling(value, finder)
         {
             found.insert(value.to_owned(), finder);
         }

@@ -64,16 +64,18 @@ fn again(text: &str, spans: &mut Vec<Span>) {
     let known: HashMap<&str, Finder> = spans
         .iter()
         .filter_map(|span| Some((text.get(span.range.clone())?, span.finder)))
-        .filter(|(value, _)| is_telling(value))
+        .filter(|(value, finder)| is_telling(value, *finder))
         .collect();
     if !known.is_empty() {
         spans.extend(elsewhere(text, |run| known.get(run).copied()));
     }
 }
 
-/// Whether a secret is long and odd enough to be known again.
-pub(super) fn is_telling(value: &str) -> bool {
-    (12..=512).contains(&value.len()) && value.bytes().filter(u8::is_ascii_digit).count() >= 2
+/// Whether a secret is long, odd and sure enough to be known again; a guess is not.
+pub(super) fn is_telling(value: &str, finder: Finder) -> bool {
+    !matches!(finder, Finder::General(LOOKS | HINTED))
+        && (12..=512).contains(&value.len())
+        && value.bytes().filter(u8::is_ascii_digit).count() >= 2
 }
 
 /// The places of secrets that were found before.
