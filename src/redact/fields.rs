@@ -109,7 +109,7 @@ fn fallback(text: &str, field: &Field) -> Option<Range<usize>> {
     let shape = Shape::of(value);
     (shape.len >= 12
         && shape.digit >= 2
-        && is_secret(value, Trust::Named)
+        && is_secret(value, Trust::Hinted)
         && wordiness(value) < 0.45)
         .then_some(literal)
 }
