@@ -34,6 +34,7 @@
 // Tests write their fixtures as they please; the rules against it guard what runs for users.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+pub mod agents;
 pub mod cli;
 pub mod env;
 pub mod error;

@@ -1,0 +1,73 @@
+//! Claude Code: where its session files are, how they read, how a session is resumed.
+
+pub mod place;
+pub mod read;
+pub mod rows;
+pub mod timeline;
+mod typed;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::places::{Candidate, Places};
+use super::transcript::{Detail, Transcript};
+use super::value::text;
+use super::{Agent, words};
+use crate::error::Result;
+
+/// The agent's name in the table.
+pub const NAME: &str = "claude";
+
+/// Claude Code.
+pub struct Claude;
+
+impl Agent for Claude {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "Claude Code"
+    }
+
+    fn session_variables(&self) -> &'static [&'static str] {
+        &["CLAUDE_CODE_SESSION_ID"]
+    }
+
+    fn start_command(&self) -> Option<Vec<String>> {
+        Some(words(&["claude"]))
+    }
+
+    fn resume_command(&self, session_id: &str) -> Option<Vec<String>> {
+        Some(words(&["claude", "--resume", session_id]))
+    }
+
+    fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {
+        place::find(cwd, places)
+    }
+
+    fn locate(&self, session_id: &str, _cwd: Option<&Path>, places: &Places) -> Option<PathBuf> {
+        place::locate(session_id, places)
+    }
+
+    fn recognises(&self, _path: &Path, head: &[Value]) -> bool {
+        head.iter().any(|record| {
+            let linked = record.get("sessionId").is_some() && record.get("uuid").is_some();
+            match text(record, "type") {
+                Some("user" | "assistant" | "system" | "progress" | "attachment") => linked,
+                Some("file-history-snapshot") => record.get("snapshot").is_some(),
+                Some("summary") => record.get("leafUuid").is_some(),
+                Some("queue-operation" | "permission-mode") => record.get("sessionId").is_some(),
+                _ => false,
+            }
+        })
+    }
+
+    fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
+        read::read(path, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Where Claude Code keeps its session files.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use super::NAME;
+use crate::agents::lines::parse_object;
+use crate::agents::places::{self, Candidate, Places};
+use crate::agents::value::{flag, owned};
+
+/// How many files of other projects are looked into for a session that changed its directory.
+const OTHERS: usize = 60;
+
+/// A directory's name under `projects/`: every byte but ASCII letters and digits becomes `-`. Not injective, so the
+/// recorded directory decides.
+pub fn slug(cwd: &[u8]) -> String {
+    String::from_utf8_lossy(cwd)
+        .encode_utf16()
+        .map(|unit| match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+            _ => '-',
+        })
+        .collect()
+}
+
+/// Whether an id may stand in a file name.
+pub fn is_plain_id(id: &str) -> bool {
+    !id.is_empty()
+        && !id.starts_with('.')
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
+fn projects(places: &Places) -> Option<PathBuf> {
+    let root = places
+        .dir("CLAUDE_CONFIG_DIR")
+        .or_else(|| Some(places.home()?.join(".claude")))?;
+    Some(root.join("projects"))
+}
+
+/// Session files whose last recorded directory is `cwd` or lies beneath it, newest first.
+pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
+    let Some(projects) = projects(places) else {
+        return Vec::new();
+    };
+    let own = slug(places::resolved(cwd).as_os_str().as_bytes());
+    let (mut near, mut far) = (Vec::new(), Vec::new());
+    for directory in places::subdirectories(&projects) {
+        let name = directory
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let list = if name.starts_with(&own) {
+            &mut near
+        } else {
+            &mut far
+        };
+        list.extend(places::files(&directory, ".jsonl"));
+    }
+    places::newest_first(&mut far);
+    far.truncate(OTHERS);
+    near.extend(far);
+    near.retain(|file| !file.name().starts_with("agent-"));
+    places::matching(NAME, near, cwd, last_cwd, |file| {
+        file.name().strip_suffix(".jsonl").map(str::to_owned)
+    })
+}
+
+/// The session's file, by its id.
+pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
+    if !is_plain_id(session) {
+        return None;
+    }
+    let name = format!("{session}.jsonl");
+    places::subdirectories(&projects(places)?)
+        .into_iter()
+        .map(|directory| directory.join(&name))
+        .find(|path| path.is_file())
+}
+
+/// The directory recorded last, from the end of the file.
+fn last_cwd(path: &Path) -> Option<String> {
+    places::tail(path)?
+        .split(|&byte| byte == b'\n')
+        .rev()
+        .filter_map(parse_object)
+        .filter(|record| !flag(record, "isSidechain"))
+        .find_map(|record| owned(&record, "cwd"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_replace_all_but_letters_and_digits() {
+        assert_eq!(slug(b"/home/me/a_b.c"), "-home-me-a-b-c");
+        assert_eq!(slug("/é😀".as_bytes()), "----");
+    }
+
+    #[test]
+    fn ids_that_are_paths_are_refused() {
+        assert!(is_plain_id("0b1c-2"));
+        for id in ["", "..", "../x", "a/b", ".hidden"] {
+            assert!(!is_plain_id(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn the_recorded_directory_decides_not_the_slug() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let work = home.path().join("a_b");
+        let twin = home.path().join("a-b");
+        for dir in [&work, &twin] {
+            std::fs::create_dir(dir).expect("a directory");
+        }
+        let project = home
+            .path()
+            .join(".claude/projects")
+            .join(slug(places::resolved(&work).as_os_str().as_bytes()));
+        std::fs::create_dir_all(&project).expect("a directory");
+        let record = |dir: &Path| format!("{{\"type\":\"user\",\"cwd\":\"{}\"}}\n", dir.display());
+        std::fs::write(project.join("one.jsonl"), record(&work)).expect("written");
+        std::fs::write(project.join("two.jsonl"), record(&twin)).expect("written");
+        std::fs::write(project.join("agent-x.jsonl"), record(&work)).expect("written");
+        let places = Places::new(Some(home.path().to_owned()));
+        let found = find(&work, &places);
+        let ids: Vec<&str> = found
+            .iter()
+            .map(|found| found.session_id.as_str())
+            .collect();
+        assert_eq!(ids, ["one"]);
+        assert!(locate("two", &places).is_some());
+        assert!(locate("../two", &places).is_none());
+    }
+}

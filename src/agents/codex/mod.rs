@@ -1,0 +1,70 @@
+//! Codex CLI: where its rollouts are, how they read, how a session is resumed.
+
+pub mod place;
+pub mod read;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::places::{Candidate, Places};
+use super::transcript::{Detail, Transcript};
+use super::value::text;
+use super::{Agent, words};
+use crate::error::Result;
+
+/// The agent's name in the table.
+pub const NAME: &str = "codex";
+
+/// Codex CLI.
+pub struct Codex;
+
+impl Agent for Codex {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "Codex"
+    }
+
+    fn session_variables(&self) -> &'static [&'static str] {
+        &["CODEX_THREAD_ID"]
+    }
+
+    fn start_command(&self) -> Option<Vec<String>> {
+        Some(words(&["codex"]))
+    }
+
+    fn resume_command(&self, session_id: &str) -> Option<Vec<String>> {
+        Some(words(&["codex", "resume", session_id]))
+    }
+
+    fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {
+        place::find(cwd, places)
+    }
+
+    fn locate(&self, session_id: &str, _cwd: Option<&Path>, places: &Places) -> Option<PathBuf> {
+        place::locate(session_id, places)
+    }
+
+    fn recognises(&self, _path: &Path, head: &[Value]) -> bool {
+        head.iter().any(|record| {
+            let wrapped = matches!(
+                text(record, "type"),
+                Some("session_meta" | "response_item" | "event_msg" | "turn_context" | "compacted")
+            );
+            let bare = record.get("type").is_none()
+                && record.get("instructions").is_some()
+                && record.get("timestamp").is_some();
+            (wrapped && record.get("payload").is_some()) || bare
+        })
+    }
+
+    fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
+        read::read(path, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests;

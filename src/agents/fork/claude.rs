@@ -1,0 +1,174 @@
+//! Forks of Claude Code sessions.
+//!
+//! Kept are the rows of the timeline that leads to the cut, and the records beside the chain that name none of the others.
+//! `sessionId` changes in every row; `uuid` and `parentUuid` stay, unless the row named there is left out.
+
+use std::collections::HashSet;
+
+use super::{Draft, Extra, FilePlan, Kept, KeyPath, Relink, Rule, Segment};
+use crate::agents::claude::read::scan_with_parent;
+use crate::agents::claude::rows::{Kind, Row};
+use crate::agents::claude::timeline::Tree;
+use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::error::Result;
+
+/// Where a session's id stands in its rows.
+const SESSION: &[KeyPath] = &[&["sessionId"]];
+
+/// Records beside the chain that speak for the old session only.
+const DROPPED: [&str; 6] = [
+    "queue-operation",
+    "last-prompt",
+    "custom-title",
+    "ai-title",
+    "bridge-session",
+    "worktree-state",
+];
+
+/// The lines to keep of `transcript` when it is cut at `cut`.
+pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+    let (scan, parent) = scan_with_parent(&transcript.path, Detail::Outline)?;
+    let rows = &scan.rows;
+    let tree = Tree::new(rows);
+    let end = rows
+        .iter()
+        .position(|row| row.file == 0 && row.position.offset >= cut.position.offset)
+        .unwrap_or(rows.len());
+    let mut kept = tree.active(leaf_before(&tree, rows, end), end);
+    close_calls(rows, &mut kept);
+    if !rows
+        .iter()
+        .zip(&kept)
+        .any(|(row, &kept)| kept && row.is_message())
+    {
+        return Ok(None);
+    }
+    keep_beside(rows, &tree, end, &mut kept);
+    let mut sources = vec![transcript.path.clone()];
+    sources.extend(parent);
+    let files = vec![FilePlan {
+        sources,
+        name: std::path::PathBuf::new(),
+        segments: segments(rows, &tree, &kept),
+        lines: true,
+    }];
+    Ok(Some(Draft {
+        files,
+        origin: transcript.session_id.clone(),
+        named_by_directory: false,
+        extra: Extra::None,
+        kept: Kept::InSegments,
+    }))
+}
+
+/// The row that the fork goes on from: what the prompt at the cut follows, on whichever timeline that is; in mid-turn the
+/// last message before the cut on the timeline that goes on.
+fn leaf_before(tree: &Tree<'_>, rows: &[Row], end: usize) -> Option<usize> {
+    if let Some(row) = rows.get(end)
+        && row.is_prompt()
+    {
+        return tree.parent(end);
+    }
+    let active = tree.active(tree.leaf(rows.len()), rows.len());
+    (0..end)
+        .rev()
+        .find(|&index| active[index] && rows[index].is_message())
+}
+
+/// Leaves out calls without a result and results without a call, until there are none; and what is left of a message when
+/// only its thoughts are.
+fn close_calls(rows: &[Row], kept: &mut [bool]) {
+    let mut cut_messages = HashSet::new();
+    loop {
+        let mut calls = HashSet::new();
+        let mut results = HashSet::new();
+        for (_, row) in kept_rows(rows, kept) {
+            calls.extend(row.calls());
+            results.extend(row.results());
+        }
+        let open: Vec<usize> = kept_rows(rows, kept)
+            .filter(|(_, row)| {
+                row.calls().any(|id| !results.contains(id))
+                    || row.results().any(|id| !calls.contains(id))
+            })
+            .map(|(index, _)| index)
+            .collect();
+        if open.is_empty() {
+            break;
+        }
+        for index in open {
+            kept[index] = false;
+            cut_messages.extend(rows[index].message_id.as_deref());
+        }
+    }
+    for message in cut_messages {
+        let parts: Vec<usize> = kept_rows(rows, kept)
+            .filter(|(_, row)| row.message_id.as_deref() == Some(message))
+            .map(|(index, _)| index)
+            .collect();
+        if !parts.iter().any(|&index| rows[index].substance) {
+            for index in parts {
+                kept[index] = false;
+            }
+        }
+    }
+}
+
+fn kept_rows<'a>(rows: &'a [Row], kept: &'a [bool]) -> impl Iterator<Item = (usize, &'a Row)> {
+    rows.iter().enumerate().filter(|(index, _)| kept[*index])
+}
+
+/// Records beside the chain, before the cut, that name no row that is left out.
+fn keep_beside(rows: &[Row], tree: &Tree<'_>, end: usize, kept: &mut [bool]) {
+    for index in 0..end {
+        let row = &rows[index];
+        if row.kind != Kind::Beside || row.sidechain || DROPPED.contains(&&*row.what) {
+            continue;
+        }
+        let about = row.about.as_deref().and_then(|uuid| tree.by_uuid(uuid));
+        if about.is_none_or(|about| kept[about]) {
+            kept[index] = true;
+        }
+    }
+}
+
+/// The kept rows as segments.
+fn segments(rows: &[Row], tree: &Tree<'_>, kept: &[bool]) -> Vec<Segment> {
+    kept_rows(rows, kept)
+        .map(|(index, row)| Segment {
+            source: row.file,
+            offset: row.position.offset,
+            len: row.len,
+            rule: Rule::Ids(SESSION),
+            relink: relink(rows, tree, kept, index),
+        })
+        .collect()
+}
+
+/// The row to follow instead, when the one that `index` names is left out or missing. A row whose parent was missing from
+/// the start keeps what it says when nothing precedes it.
+fn relink(rows: &[Row], tree: &Tree<'_>, kept: &[bool], index: usize) -> Option<Relink> {
+    let named = rows[index].parent.as_deref()?;
+    let found = tree.by_uuid(named);
+    if found.is_some_and(|found| kept[found]) {
+        return None;
+    }
+    let mut seen = HashSet::new();
+    let mut next = tree.parent(index);
+    while let Some(parent) = next.filter(|&parent| seen.insert(parent)) {
+        if kept[parent] {
+            break;
+        }
+        next = tree.parent(parent);
+    }
+    let parent = next
+        .filter(|&parent| kept[parent])
+        .and_then(|parent| rows[parent].uuid.clone());
+    if parent.is_none() && found.is_none() {
+        return None;
+    }
+    Some(Relink {
+        key: "parentUuid",
+        parent,
+    })
+}

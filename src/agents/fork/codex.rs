@@ -1,0 +1,98 @@
+//! Forks of Codex rollouts.
+//!
+//! Kept are the lines before the turn at the cut, without rolled-back turns and the markers that took them back. The head
+//! gets the new id and names the old one; no other line changes.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Draft, Extra, FilePlan, Kept, Rule, Segment};
+use crate::agents::codex::read::{Entry, Item, scan};
+use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::error::Result;
+
+/// The lines to keep of `transcript` when it is cut at `cut`.
+pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+    let scan = scan(&transcript.path, Detail::Outline, Some(cut.position.offset))?;
+    if scan.transcript.prompts.is_empty() {
+        return Ok(None);
+    }
+    let mut entries = scan.entries;
+    entries.retain(|entry| {
+        let offset = entry.position.offset;
+        !scan.dropped.iter().any(|range| range.contains(&offset))
+    });
+    close_calls(&mut entries);
+    let segments = entries.iter().map(segment).collect();
+    Ok(Some(Draft {
+        files: vec![FilePlan {
+            sources: vec![transcript.path.clone()],
+            name: std::path::PathBuf::new(),
+            segments,
+            lines: true,
+        }],
+        origin: transcript.session_id.clone(),
+        named_by_directory: false,
+        extra: Extra::None,
+        kept: Kept::InSegments,
+    }))
+}
+
+fn segment(entry: &Entry) -> Segment {
+    let rule = match (&entry.item, entry.bare) {
+        (Item::Head, false) => Rule::Header {
+            id: &["payload", "id"],
+            origin: "forked_from_id",
+        },
+        (Item::Head, true) => Rule::Ids(&[&["id"]]),
+        _ => Rule::Verbatim,
+    };
+    Segment {
+        source: 0,
+        offset: entry.position.offset,
+        len: entry.len,
+        rule,
+        relink: None,
+    }
+}
+
+/// Leaves out calls without an output, outputs without a call, thoughts that led to nothing that is kept, and events about
+/// such calls.
+fn close_calls(entries: &mut Vec<Entry>) {
+    let mut open: HashMap<String, usize> = HashMap::new();
+    let mut gone: HashSet<usize> = HashSet::new();
+    for (index, entry) in entries.iter().enumerate() {
+        match &entry.item {
+            Item::Call(id) => {
+                gone.extend(open.insert(id.clone(), index));
+            }
+            Item::Output(id) if open.remove(id).is_none() => {
+                gone.insert(index);
+            }
+            _ => {}
+        }
+    }
+    let unanswered: HashSet<String> = open.keys().cloned().collect();
+    gone.extend(open.into_values());
+    add_idle_thoughts(entries, &mut gone);
+    let mut index = 0;
+    entries.retain(|entry| {
+        let about = matches!(&entry.item, Item::Event(Some(id)) if unanswered.contains(id));
+        let keep = !about && !gone.contains(&index);
+        index += 1;
+        keep
+    });
+}
+
+/// Thoughts are followed by what they led to. Where that is left out, or the cut is in between, they go too.
+fn add_idle_thoughts(entries: &[Entry], gone: &mut HashSet<usize>) {
+    let mut led_to_nothing = true;
+    for (index, entry) in entries.iter().enumerate().rev() {
+        match entry.item {
+            Item::Reasoning if led_to_nothing => {
+                gone.insert(index);
+            }
+            Item::Event(_) | Item::Head | Item::Reasoning => {}
+            Item::Call(_) | Item::Output(_) | Item::Said => led_to_nothing = gone.contains(&index),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! New ids for sessions, in the form that each agent gives its own.
+
+use crate::env::Moment;
+use crate::error::{Code, Error, Result};
+
+/// A new session id for `agent`: a random UUID, for Codex one that begins with the time (version 7).
+///
+/// # Errors
+/// `IO` when the system has no random bytes to give.
+pub fn new_session_id(agent: &str, now: Moment) -> Result<String> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::new(Code::Io, format!("no random bytes: {error}")))?;
+    let version = if agent == "codex" {
+        let millis = u64::try_from(now.0 / 1_000_000).unwrap_or(0).to_be_bytes();
+        let [_, _, time @ ..] = millis;
+        bytes[..6].copy_from_slice(&time);
+        0x70
+    } else {
+        0x40
+    };
+    bytes[6] = version | (bytes[6] & 0x0f);
+    bytes[8] = 0x80 | (bytes[8] & 0x3f);
+    let uuid = format_uuid(bytes);
+    Ok(match agent {
+        "kimi-code" => format!("session_{uuid}"),
+        _ => uuid,
+    })
+}
+
+fn format_uuid(bytes: [u8; 16]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.into_iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        write!(text, "{byte:02x}").expect("writing to a string does not fail");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_the_form_their_agent_expects() {
+        let now = Moment(1_778_488_015_042 * 1_000_000);
+        let random = new_session_id("claude", now).expect("random bytes");
+        assert_eq!(random.len(), 36);
+        assert_eq!(random.as_bytes()[14], b'4');
+        assert!(b"89ab".contains(&random.as_bytes()[19]));
+        assert_ne!(random, new_session_id("claude", now).expect("random bytes"));
+        let timed = new_session_id("codex", now).expect("random bytes");
+        assert!(timed.starts_with("019e1625-78c2-7"), "{timed}");
+        assert!(
+            new_session_id("kimi-code", now)
+                .expect("random bytes")
+                .starts_with("session_")
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! Forks of kimi-cli sessions: a new directory with the lines of both files before the cut, and a state of its own.
+//!
+//! No id stands in the files, so every kept line is the original's. A context that a compaction rewrote holds only what
+//! the compaction left: an earlier cut is not available.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{Draft, Extra, FilePlan, Kept, Rule, Segment};
+use crate::agents::kimi::place::{CONTEXT, WIRE};
+use crate::agents::kimi::{context, wire};
+use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::error::Result;
+
+/// The lines to keep of `transcript` when it is cut at `cut`.
+pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+    let limit = Some(cut.position.offset);
+    let scan = context::scan(&transcript.path, Detail::Outline, limit)?;
+    let mut entries = scan.entries;
+    close_calls(&mut entries);
+    if !entries.iter().any(|entry| {
+        matches!(
+            entry.item,
+            context::Item::User | context::Item::Assistant(_)
+        )
+    }) {
+        return Ok(None);
+    }
+    let directory = transcript
+        .path
+        .file_name()
+        .is_some_and(|name| name == CONTEXT);
+    let name = if directory {
+        PathBuf::from(CONTEXT)
+    } else {
+        PathBuf::new()
+    };
+    let segments = entries
+        .iter()
+        .map(|entry| segment(entry.position.offset, entry.len))
+        .collect();
+    let mut files = vec![file(&transcript.path, name, segments)];
+    if let (Some(path), Some(companion)) = (&transcript.companion, cut.companion) {
+        let scan = wire::scan(path, Detail::Outline, Some(companion.offset))?;
+        let segments = answered(&scan.entries)
+            .map(|entry| segment(entry.position.offset, entry.len))
+            .collect();
+        files.push(file(path, PathBuf::from(WIRE), segments));
+    }
+    let extra = if directory {
+        Extra::KimiState(state(transcript))
+    } else {
+        Extra::None
+    };
+    Ok(Some(Draft {
+        files,
+        origin: transcript.session_id.clone(),
+        named_by_directory: true,
+        extra,
+        kept: Kept::Before(cut.messages),
+    }))
+}
+
+fn file(source: &Path, name: PathBuf, segments: Vec<Segment>) -> FilePlan {
+    FilePlan {
+        sources: vec![source.to_owned()],
+        name,
+        segments,
+        lines: true,
+    }
+}
+
+fn segment(offset: u64, len: u64) -> Segment {
+    Segment {
+        source: 0,
+        offset,
+        len,
+        rule: Rule::Verbatim,
+        relink: None,
+    }
+}
+
+/// Leaves out messages with a call that was not answered, with the answers to their other calls, and answers without a call.
+/// Ids are used again in later steps, so calls and answers are paired in the order of the file.
+fn close_calls(entries: &mut Vec<context::Entry>) {
+    let mut callers: HashMap<&str, usize> = HashMap::new();
+    let mut answers: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut gone: HashSet<usize> = HashSet::new();
+    for (index, entry) in entries.iter().enumerate() {
+        match &entry.item {
+            context::Item::Assistant(ids) => {
+                for id in ids {
+                    callers.insert(id, index);
+                }
+            }
+            context::Item::Tool(id) => match callers.remove(id.as_str()) {
+                Some(caller) => answers.entry(caller).or_default().push(index),
+                None => {
+                    gone.insert(index);
+                }
+            },
+            _ => {}
+        }
+    }
+    for (index, entry) in entries.iter().enumerate() {
+        if let context::Item::Assistant(ids) = &entry.item {
+            let answered = answers.get(&index).map_or(&[][..], Vec::as_slice);
+            if answered.len() < ids.len() {
+                gone.insert(index);
+                gone.extend(answered);
+            }
+        }
+    }
+    let mut index = 0;
+    entries.retain(|_| {
+        index += 1;
+        !gone.contains(&(index - 1))
+    });
+}
+
+/// The wire's lines without calls that were not answered.
+fn answered(entries: &[wire::Entry]) -> impl Iterator<Item = &wire::Entry> {
+    let mut open: HashMap<&str, usize> = HashMap::new();
+    let mut gone: HashSet<usize> = HashSet::new();
+    for (index, entry) in entries.iter().enumerate() {
+        match &entry.item {
+            wire::Item::Call(id) => gone.extend(open.insert(id, index)),
+            wire::Item::Result(id) if open.remove(id.as_str()).is_none() => {
+                gone.insert(index);
+            }
+            _ => {}
+        }
+    }
+    gone.extend(open.into_values());
+    let mut parts_go = false;
+    entries
+        .iter()
+        .enumerate()
+        .filter_map(move |(index, entry)| {
+            let goes = match entry.item {
+                wire::Item::Call(_) => {
+                    parts_go = gone.contains(&index);
+                    parts_go
+                }
+                wire::Item::CallPart => parts_go,
+                _ => gone.contains(&index),
+            };
+            (!goes).then_some(entry)
+        })
+}
+
+/// The fork's `state.json`, without the time of its wire: a title, and the directories that belong to the work. Approvals
+/// are given anew.
+fn state(transcript: &Transcript) -> Value {
+    let bytes = std::fs::read(transcript.path.with_file_name("state.json")).unwrap_or_default();
+    let old: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let title = old
+        .get("custom_title")
+        .and_then(Value::as_str)
+        .or_else(|| transcript.title())
+        .unwrap_or("Untitled");
+    json!({
+        "version": old.get("version").and_then(Value::as_u64).unwrap_or(1),
+        "additional_dirs": old.get("additional_dirs").cloned().unwrap_or_else(|| json!([])),
+        "custom_title": format!("Fork: {title}"),
+        "title_generated": true,
+    })
+}

@@ -1,0 +1,357 @@
+//! Writing a fork: complete and checked under a temporary name, then put in place, never over anything.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use rustix::fs::{CWD, RenameFlags};
+
+use super::validate::check;
+use super::{Extra, FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, span};
+use crate::agents::kimi::place::WIRE;
+use crate::error::{Code, Error, Result, ResultExt as _};
+
+/// Writes the fork of `plan` as session `new_id` at `dest` (a file, or the session's directory for agents that keep one),
+/// checks it, and puts it in place. The original is only read. On any error nothing is left behind.
+///
+/// # Errors
+/// `WOULD_OVERWRITE` when something is at `dest`; `VERIFY_FAILED` when what was written does not pass the validator.
+pub fn write_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<ForkOutcome> {
+    if std::fs::symlink_metadata(dest).is_ok() {
+        return Err(in_the_way(dest));
+    }
+    let directory = dest.parent().unwrap_or(Path::new("."));
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .context(|| format!("cannot create '{}'", directory.display()))?;
+    let temporary = Temporary::new(directory.join(format!(".{new_id}.tw-tmp")));
+    let doing = || format!("cannot write a fork to '{}'", dest.display());
+    write_files(plan, new_id, &temporary.path).context(doing)?;
+    let written = main_file(plan, &temporary.path);
+    let validation = check(plan, &written, new_id)?;
+    put(&temporary.path, dest)?;
+    sync_directory(directory).context(doing)?;
+    Ok(ForkOutcome {
+        agent: plan.agent,
+        session_id: new_id.to_owned(),
+        path: main_file(plan, dest),
+        resume_command: crate::agents::by_name(plan.agent)
+            .and_then(|agent| agent.resume_command(new_id)),
+        messages_kept: plan.messages_kept,
+        messages_discarded: plan.messages_discarded,
+        tokens_discarded: plan.tokens_discarded,
+        tokens: plan.cut.tokens,
+        validation,
+    })
+}
+
+/// The session file of a fork at `root`.
+fn main_file(plan: &ForkPlan, root: &Path) -> PathBuf {
+    match plan.files.first() {
+        Some(file) if !file.name.as_os_str().is_empty() => root.join(&file.name),
+        _ => root.to_owned(),
+    }
+}
+
+/// A path that is removed again unless it was renamed away.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Best effort: a leftover has a name that no agent reads.
+        let _ = std::fs::remove_file(&self.path).or_else(|_| std::fs::remove_dir_all(&self.path));
+    }
+}
+
+fn write_files(plan: &ForkPlan, new_id: &str, root: &Path) -> Result<()> {
+    let single = !plan.is_directory();
+    if !single {
+        std::fs::DirBuilder::new().mode(0o700).create(root)?;
+    }
+    for file in &plan.files {
+        let path = main_path(root, &file.name);
+        if let Some(parent) = path.parent().filter(|_| !single) {
+            std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(parent)?;
+        }
+        write_file(plan, file, new_id, &path)?;
+    }
+    match &plan.extra {
+        Extra::None => Ok(()),
+        Extra::KimiState(state) => write_kimi_state(state, root),
+    }
+}
+
+/// kimi-cli takes a wire file that is newer than its state says for one that has no title yet.
+fn write_kimi_state(state: &serde_json::Value, root: &Path) -> Result<()> {
+    let mut state = state.clone();
+    let written = std::fs::metadata(root.join(WIRE)).and_then(|meta| meta.modified());
+    let since = written
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    if let (Some(object), Some(since)) = (state.as_object_mut(), since) {
+        object.insert("wire_mtime".to_owned(), since.as_secs_f64().into());
+    }
+    let mut file = create(&root.join("state.json"))?;
+    file.write_all(format!("{state:#}\n").as_bytes())?;
+    file.sync_all()?;
+    Ok(())
+}
+
+fn main_path(root: &Path, name: &Path) -> PathBuf {
+    if name.as_os_str().is_empty() {
+        root.to_owned()
+    } else {
+        root.join(name)
+    }
+}
+
+/// A new file, for its owner alone: conversations hold secrets.
+fn create(path: &Path) -> Result<File> {
+    Ok(OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?)
+}
+
+fn write_file(plan: &ForkPlan, file: &FilePlan, new_id: &str, path: &Path) -> Result<()> {
+    let mut sources = Vec::new();
+    for source in &file.sources {
+        sources.push(File::open(source).context(|| format!("cannot read '{}'", source.display()))?);
+    }
+    let mut out = BufWriter::with_capacity(1 << 16, create(path)?);
+    let mut buffer = Vec::new();
+    for segment in &file.segments {
+        let Some(source) = sources.get_mut(usize::from(segment.source)) else {
+            continue;
+        };
+        read_segment(source, segment, &mut buffer)?;
+        match changed(segment, &buffer, new_id, &plan.origin) {
+            Some(bytes) => out.write_all(&bytes)?,
+            None => out.write_all(&buffer)?,
+        }
+        if file.lines {
+            out.write_all(b"\n")?;
+        }
+    }
+    let file = out
+        .into_inner()
+        .map_err(std::io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    Ok(())
+}
+
+fn read_segment(source: &mut File, segment: &Segment, buffer: &mut Vec<u8>) -> Result<()> {
+    source.seek(SeekFrom::Start(segment.offset))?;
+    buffer.clear();
+    source.take(segment.len).read_to_end(buffer)?;
+    if buffer.len() as u64 != segment.len {
+        return Err(Error::new(
+            Code::Io,
+            "the session file became shorter meanwhile",
+        ));
+    }
+    Ok(())
+}
+
+/// A kept line with its ids changed; `None` when it stays as it is.
+fn changed(segment: &Segment, line: &[u8], new_id: &str, origin: &str) -> Option<Vec<u8>> {
+    let mut edits = Vec::new();
+    match segment.rule {
+        Rule::Verbatim => {}
+        Rule::Ids(paths) => {
+            edits.extend(
+                paths
+                    .iter()
+                    .filter_map(|path| replace_id(line, path, new_id)),
+            );
+        }
+        Rule::Header { id, origin: key } => {
+            edits.extend(replace_id(line, id, new_id));
+            edits.extend(name_origin(line, id, key, origin));
+        }
+    }
+    if let Some(Relink { key, parent }) = &segment.relink
+        && let Some(range) = span::find(line, &[key])
+    {
+        edits.push((range, quoted(parent.as_deref())));
+    }
+    if edits.is_empty() {
+        return None;
+    }
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut out = Vec::with_capacity(line.len() + 64);
+    let mut done = 0;
+    for (range, text) in edits {
+        out.extend_from_slice(line.get(done..range.start).unwrap_or_default());
+        out.extend_from_slice(text.as_bytes());
+        done = range.end;
+    }
+    out.extend_from_slice(line.get(done..).unwrap_or_default());
+    Some(out)
+}
+
+type Edit = (std::ops::Range<usize>, String);
+
+fn replace_id(line: &[u8], path: &[&str], new_id: &str) -> Option<Edit> {
+    let range = span::find(line, path)?;
+    (line.get(range.start) == Some(&b'"')).then(|| (range, quoted(Some(new_id))))
+}
+
+/// Sets `key` beside the id to the origin: its value when it is there, else a new member after the id.
+fn name_origin(line: &[u8], id: &[&str], key: &str, origin: &str) -> Option<Edit> {
+    let (_, parents) = id.split_last()?;
+    let beside: Vec<&str> = parents.iter().copied().chain([key]).collect();
+    if let Some(range) = span::find(line, &beside) {
+        return Some((range, quoted(Some(origin))));
+    }
+    let after = span::find(line, id)?.end;
+    let member = format!(",{}:{}", quoted(Some(key)), quoted(Some(origin)));
+    Some((after..after, member))
+}
+
+fn quoted(text: Option<&str>) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Renames into place, never over anything.
+fn put(from: &Path, to: &Path) -> Result<()> {
+    use rustix::io::Errno;
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err(in_the_way(to)),
+        // Not every file system can refuse to replace: then claim the name first.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => put_by_claim(from, to),
+        Err(errno) => Err(errno).context(|| format!("cannot create '{}'", to.display())),
+    }
+}
+
+fn put_by_claim(from: &Path, to: &Path) -> Result<()> {
+    let doing = || format!("cannot create '{}'", to.display());
+    let claimed = if from.is_dir() {
+        std::fs::create_dir(to)
+    } else {
+        std::fs::hard_link(from, to)
+    };
+    match claimed {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(in_the_way(to)),
+        Err(error) => Err(error).context(doing),
+        // A rename over the empty directory just made; the link needs none.
+        Ok(()) if from.is_dir() => std::fs::rename(from, to).context(doing),
+        Ok(()) => std::fs::remove_file(from).context(doing),
+    }
+}
+
+fn in_the_way(path: &Path) -> Error {
+    Error::new(
+        Code::WouldOverwrite,
+        format!("'{}' is there already", path.display()),
+    )
+}
+
+fn sync_directory(directory: &Path) -> std::io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(rule: Rule, relink: Option<Relink>) -> Segment {
+        Segment {
+            source: 0,
+            offset: 0,
+            len: 0,
+            rule,
+            relink,
+        }
+    }
+
+    fn text(segment: &Segment, line: &str) -> String {
+        let bytes = changed(segment, line.as_bytes(), "new", "old");
+        bytes.map_or_else(
+            || line.to_owned(),
+            |bytes| String::from_utf8(bytes).expect("text stays text"),
+        )
+    }
+
+    #[test]
+    fn only_the_ids_change() {
+        let ids = segment(Rule::Ids(&[&["sessionId"]]), None);
+        assert_eq!(
+            text(
+                &ids,
+                r#"{ "a":"sessionId", "sessionId" : "old","x":[1 ,2]}"#
+            ),
+            r#"{ "a":"sessionId", "sessionId" : "new","x":[1 ,2]}"#
+        );
+        assert_eq!(text(&ids, r#"{"sessionId":null}"#), r#"{"sessionId":null}"#);
+        let parent = Some(Relink {
+            key: "parentUuid",
+            parent: Some("p".into()),
+        });
+        assert_eq!(
+            text(
+                &segment(Rule::Verbatim, parent),
+                r#"{"parentUuid":"gone","b":1}"#
+            ),
+            r#"{"parentUuid":"p","b":1}"#
+        );
+    }
+
+    #[test]
+    fn a_header_names_its_origin_once() {
+        let header = segment(
+            Rule::Header {
+                id: &["payload", "id"],
+                origin: "forked_from_id",
+            },
+            None,
+        );
+        assert_eq!(
+            text(&header, r#"{"id":"x","payload":{"id":"old","cwd":"/"}}"#),
+            r#"{"id":"x","payload":{"id":"new","forked_from_id":"old","cwd":"/"}}"#
+        );
+        assert_eq!(
+            text(
+                &header,
+                r#"{"payload":{"forked_from_id":"older","id":"old"}}"#
+            ),
+            r#"{"payload":{"forked_from_id":"old","id":"new"}}"#
+        );
+    }
+
+    #[test]
+    fn nothing_is_replaced() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        std::fs::write(&from, "new").expect("written");
+        std::fs::write(&to, "old").expect("written");
+        assert_eq!(
+            put(&from, &to).expect_err("refused").code(),
+            Code::WouldOverwrite
+        );
+        assert_eq!(
+            put_by_claim(&from, &to).expect_err("refused").code(),
+            Code::WouldOverwrite
+        );
+        assert_eq!(std::fs::read(&to).expect("readable"), b"old");
+        put_by_claim(&from, &dir.path().join("free")).expect("placed");
+        assert!(!from.exists());
+    }
+}

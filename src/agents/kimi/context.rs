@@ -1,0 +1,213 @@
+//! kimi-cli's `context.jsonl`: what the model sees. No times, and only what the last compaction left.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::NAME;
+use crate::agents::builder::{Builder, Call, Typed};
+use crate::agents::lines::{self, Line};
+use crate::agents::transcript::{Cut, Detail, Position, Tokens, Transcript};
+use crate::agents::value::{content, flag, items, owned, text, unquoted};
+use crate::error::{Result, ResultExt as _};
+
+/// What a line is to a fork.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A message of the model, with the ids of its calls.
+    Assistant(Vec<String>),
+    /// The answer to a call.
+    Tool(String),
+    /// A prompt, or the summary that stands for earlier ones.
+    User,
+    /// System prompt, checkpoint, usage, reminder.
+    Other,
+}
+
+/// A readable line.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Where it begins.
+    pub position: Position,
+    /// Its length, without the newline.
+    pub len: u64,
+    /// What it is.
+    pub item: Item,
+}
+
+/// A place to cut in mid-turn, told by how far its turn had come.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark {
+    /// The turn, counted from 0 in this file.
+    pub turn: usize,
+    /// How many calls of the turn had been answered.
+    pub answered: usize,
+    /// How many messages the turn had.
+    pub messages: usize,
+    /// The place.
+    pub cut: Cut,
+}
+
+/// A context file, read.
+pub struct Scan {
+    /// The conversation, as far as this file holds it.
+    pub transcript: Transcript,
+    /// Its lines.
+    pub entries: Vec<Entry>,
+    /// Places to cut.
+    pub marks: Vec<Mark>,
+}
+
+/// Reads a context file, up to `limit` bytes.
+pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
+    let mut reader = lines::open(path, limit)?;
+    let mut state = State {
+        builder: Builder::new(NAME, detail),
+        entries: Vec::new(),
+        marks: Vec::new(),
+        answered: 0,
+    };
+    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
+        state.builder.transcript.lines += 1;
+        if line.is_blank() {
+            continue;
+        }
+        match line.object() {
+            Some(record) => state.take(&record, &line),
+            None => state.builder.transcript.skipped += 1,
+        }
+    }
+    let mut transcript = state.builder.transcript;
+    path.clone_into(&mut transcript.path);
+    transcript.bytes = reader.position().offset;
+    Ok(Scan {
+        transcript,
+        entries: state.entries,
+        marks: state.marks,
+    })
+}
+
+struct State {
+    builder: Builder,
+    entries: Vec<Entry>,
+    marks: Vec<Mark>,
+    answered: usize,
+}
+
+impl State {
+    fn take(&mut self, record: &Value, line: &Line<'_>) {
+        let item = match text(record, "role").unwrap_or_default() {
+            "_usage" => {
+                self.builder.tokens(Tokens {
+                    context: record.get("token_count").and_then(Value::as_u64),
+                    total: None,
+                });
+                Item::Other
+            }
+            "user" => self.user(record, line.position),
+            "assistant" => self.assistant(record, line.position),
+            "tool" => self.tool(record),
+            _ => Item::Other,
+        };
+        self.entries.push(Entry {
+            position: line.position,
+            len: line.bytes.len() as u64,
+            item,
+        });
+        self.mark(line.end());
+    }
+
+    fn mark(&mut self, end: Position) {
+        self.builder.boundary(end, None);
+        let transcript = &self.builder.transcript;
+        let last = transcript
+            .boundaries
+            .last()
+            .filter(|cut| cut.position == end);
+        if let (Some(cut), Some(prompt)) = (last, transcript.prompts.last()) {
+            self.marks.push(Mark {
+                turn: prompt.index,
+                answered: self.answered,
+                messages: cut.messages - prompt.message,
+                cut: *cut,
+            });
+        }
+    }
+
+    fn user(&mut self, record: &Value, position: Position) -> Item {
+        let (said, images) = content(record.get("content"));
+        match synthetic(&said) {
+            Some(Synthetic::Summary) => return Item::User,
+            Some(Synthetic::Notice) => return Item::Other,
+            None => {}
+        }
+        self.answered = 0;
+        self.builder.prompt(Typed {
+            position,
+            cut: Some(position),
+            companion: None,
+            prompt_id: None,
+            id: None,
+            at: None,
+            text: said.trim().to_owned(),
+            images,
+        });
+        Item::User
+    }
+
+    fn assistant(&mut self, record: &Value, position: Position) -> Item {
+        let (said, _) = content(record.get("content"));
+        if !said.trim().is_empty() {
+            self.builder.assistant(position, None, None, said);
+        }
+        let mut ids = Vec::new();
+        for call in items(record.get("tool_calls")) {
+            let id = owned(call, "id").unwrap_or_default();
+            let function = call.get("function").unwrap_or(call);
+            self.builder.call(Call {
+                id: id.clone(),
+                name: owned(function, "name").unwrap_or_default(),
+                input: function.get("arguments").map(unquoted).unwrap_or_default(),
+                at: None,
+                position,
+            });
+            ids.push(id);
+        }
+        Item::Assistant(ids)
+    }
+
+    fn tool(&mut self, record: &Value) -> Item {
+        let id = owned(record, "tool_call_id").unwrap_or_default();
+        let (output, _) = content(record.get("content"));
+        let failed = flag(record, "is_error") || output.starts_with("<system>ERROR:");
+        self.builder.result(&id, output, failed);
+        self.answered += 1;
+        Item::Tool(id)
+    }
+}
+
+/// Why a record of role user is nobody's prompt.
+enum Synthetic {
+    /// The summary of a compaction: it stands for earlier prompts.
+    Summary,
+    /// A marker, reminder, notification or message from the future.
+    Notice,
+}
+
+fn synthetic(said: &str) -> Option<Synthetic> {
+    let start = said.trim_start();
+    if start.starts_with("<system>Previous context has been compacted") {
+        return Some(Synthetic::Summary);
+    }
+    let notice = start.starts_with("<system-reminder>")
+        || start.starts_with("<notification")
+        || start.starts_with("<system>You just got a D-Mail")
+        || is_checkpoint(start.trim_end());
+    notice.then_some(Synthetic::Notice)
+}
+
+fn is_checkpoint(text: &str) -> bool {
+    text.strip_prefix("<system>CHECKPOINT ")
+        .and_then(|rest| rest.strip_suffix("</system>"))
+        .is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
+}

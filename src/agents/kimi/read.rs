@@ -1,0 +1,146 @@
+//! A kimi-cli session as a neutral conversation: words, times and totals from the wire, places to cut and the size of the
+//! context from the context file.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::context::{self, Mark};
+use super::place::{CONTEXT, WIRE, session_of, work_dir_of};
+use super::{NAME, wire};
+use crate::agents::transcript::{Cut, Detail, Position, Prompt, Transcript};
+use crate::error::Result;
+
+/// Reads a session: its context file, or its wire file.
+pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
+    let path = &main_file(path);
+    let mut transcript = match wire_of(path) {
+        Some(wire) => merge(
+            context::scan(path, detail, None)?,
+            wire::scan(&wire, detail, None)?,
+        ),
+        None if path.file_name().is_some_and(|name| name == WIRE) => wire_alone(path, detail)?,
+        None => context::scan(path, detail, None)?.transcript,
+    };
+    transcript.agent = NAME;
+    transcript.session_id = session_of(path);
+    transcript.cwd = work_dir_of(path);
+    Ok(transcript)
+}
+
+/// The context file of what was named.
+fn main_file(path: &Path) -> PathBuf {
+    if path.file_name().is_some_and(|name| name == WIRE) {
+        let context = path.with_file_name(CONTEXT);
+        if context.is_file() {
+            return context;
+        }
+    }
+    path.to_owned()
+}
+
+/// The wire file beside a context file, where it holds a turn at all.
+pub fn wire_of(context: &Path) -> Option<PathBuf> {
+    let wire = context.with_file_name(WIRE);
+    (context.file_name().is_some_and(|name| name == CONTEXT) && wire.is_file()).then_some(wire)
+}
+
+/// A wire file without its context: a conversation that cannot be forked.
+fn wire_alone(path: &Path, detail: Detail) -> Result<Transcript> {
+    let mut transcript = wire::scan(path, detail, None)?.transcript;
+    transcript.boundaries.clear();
+    for prompt in &mut transcript.prompts {
+        prompt.cut = None;
+    }
+    Ok(transcript)
+}
+
+fn merge(context: context::Scan, wire: wire::Scan) -> Transcript {
+    let held = context.transcript;
+    let mut transcript = wire.transcript;
+    if transcript.prompts.is_empty() {
+        return held;
+    }
+    let turns = align(&held.prompts, &transcript.prompts);
+    for prompt in &mut transcript.prompts {
+        let place = turns
+            .iter()
+            .position(|turn| *turn == Some(prompt.index))
+            .and_then(|at| held.prompts.get(at))
+            .and_then(|held| held.cut);
+        let own = prompt.position;
+        prompt.cut = place.map(|place| joined(&place, own, prompt));
+        prompt.position = place.map_or(Position::default(), |place| place.position);
+        if let Some(cut) = prompt.cut {
+            prompt.tokens = cut.tokens;
+        }
+    }
+    transcript.boundaries = boundaries(&context.marks, &wire.marks, &turns, &transcript.prompts);
+    transcript.tokens.context = held.tokens.context.or(transcript.tokens.context);
+    transcript.companion = Some(transcript.path);
+    transcript.path = held.path;
+    transcript.lines += held.lines;
+    transcript.bytes = held.bytes;
+    transcript.skipped += held.skipped;
+    transcript
+}
+
+fn joined(place: &Cut, companion: Position, prompt: &Prompt) -> Cut {
+    let mut tokens = place.tokens;
+    tokens.total = prompt.tokens.total;
+    Cut {
+        position: place.position,
+        companion: Some(companion),
+        tokens,
+        messages: prompt.message,
+    }
+}
+
+/// For each prompt of the context the turn of the wire that it is: by their texts, from the end on. The context holds fewer:
+/// a compaction leaves a summary, and commands never enter it; prompts that no turn has are steers and notices.
+fn align(held: &[Prompt], turns: &[Prompt]) -> Vec<Option<usize>> {
+    let mut aligned = vec![None; held.len()];
+    let mut end = turns.len();
+    for (index, prompt) in held.iter().enumerate().rev() {
+        let found = turns
+            .get(..end)
+            .and_then(|turns| turns.iter().rposition(|turn| turn.text == prompt.text));
+        if let Some(found) = found {
+            aligned[index] = Some(found);
+            end = found;
+        }
+    }
+    aligned
+}
+
+/// Places in mid-turn that both files have: the same turn, with as many messages and as many calls answered.
+fn boundaries(
+    context: &[Mark],
+    wire: &[Mark],
+    turns: &[Option<usize>],
+    prompts: &[Prompt],
+) -> Vec<Cut> {
+    let mut places: HashMap<(usize, usize, usize), Cut> = HashMap::new();
+    for mark in wire {
+        places.insert((mark.turn, mark.messages, mark.answered), mark.cut);
+    }
+    let mut found: Vec<Cut> = prompts.iter().filter_map(|prompt| prompt.cut).collect();
+    for mark in context {
+        let turn = turns.get(mark.turn).copied().flatten();
+        let Some(place) = turn.and_then(|turn| places.get(&(turn, mark.messages, mark.answered)))
+        else {
+            continue;
+        };
+        let mut tokens = mark.cut.tokens;
+        tokens.total = place.tokens.total;
+        found.push(Cut {
+            position: mark.cut.position,
+            companion: Some(place.position),
+            tokens,
+            messages: place.messages,
+        });
+    }
+    found.sort_by_key(|cut| cut.position);
+    // Where a prompt begins, its own cut counts, not the end of the turn before.
+    found.dedup_by_key(|cut| cut.position.offset);
+    found
+}

@@ -1,0 +1,167 @@
+//! Session files read line by line: any length of line, offsets kept, only one line in memory.
+//!
+//! A file is read up to the length it had when it was opened: a live session may grow meanwhile. A line that is no JSON
+//! object is the caller's to count; invalid UTF-8 is read with replacement characters, as the agents do.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read as _, Take};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::transcript::Position;
+use crate::error::{Code, Error, Result, ResultExt as _};
+
+/// A buffer that grew past this is given back after its line.
+const LARGE: usize = 8 << 20;
+
+/// A reader of lines.
+pub struct Lines<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    next: Position,
+}
+
+/// One line, without its newline.
+pub struct Line<'a> {
+    /// Where it begins.
+    pub position: Position,
+    /// Its bytes, without the newline.
+    pub bytes: &'a [u8],
+    /// Whether a newline ends it.
+    pub ended: bool,
+}
+
+impl Line<'_> {
+    /// Where the next line begins.
+    pub fn end(&self) -> Position {
+        Position {
+            line: self.position.line + 1,
+            offset: self.position.offset + self.bytes.len() as u64 + u64::from(self.ended),
+        }
+    }
+
+    /// Whether there is nothing on it.
+    pub fn is_blank(&self) -> bool {
+        self.bytes.iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// The JSON object on it; `None` when it is bad or torn.
+    pub fn object(&self) -> Option<Value> {
+        parse_object(self.bytes)
+    }
+}
+
+/// Parses one JSON object, invalid UTF-8 replaced.
+pub fn parse_object(bytes: &[u8]) -> Option<Value> {
+    let value = serde_json::from_slice::<Value>(bytes).ok().or_else(|| {
+        std::str::from_utf8(bytes).err()?;
+        serde_json::from_str(&String::from_utf8_lossy(bytes)).ok()
+    })?;
+    value.is_object().then_some(value)
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads lines from where `reader` stands, counted as the start of the file.
+    pub fn new(reader: R) -> Self {
+        Self {
+            reader,
+            buffer: Vec::new(),
+            next: Position { line: 1, offset: 0 },
+        }
+    }
+
+    /// The next line, or `None` at the end.
+    pub fn next_line(&mut self) -> std::io::Result<Option<Line<'_>>> {
+        if self.buffer.capacity() > LARGE {
+            self.buffer = Vec::new();
+        }
+        self.buffer.clear();
+        let read = self.reader.read_until(b'\n', &mut self.buffer)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let ended = self.buffer.last() == Some(&b'\n');
+        if ended {
+            self.buffer.pop();
+        }
+        let line = Line {
+            position: self.next,
+            bytes: &self.buffer,
+            ended,
+        };
+        self.next = line.end();
+        Ok(Some(line))
+    }
+
+    /// Where the next line begins: after the last one, the end of what was read.
+    pub fn position(&self) -> Position {
+        self.next
+    }
+}
+
+/// Opens a session file for reading, up to `limit` bytes or its present length.
+///
+/// # Errors
+/// `TRANSCRIPT_NOT_FOUND` when there is no such file.
+pub fn open(path: &Path, limit: Option<u64>) -> Result<Lines<BufReader<Take<File>>>> {
+    let file = File::open(path).map_err(|error| {
+        let shown = path.display();
+        match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Error::new(
+                Code::TranscriptNotFound,
+                format!("session file '{shown}' not found"),
+            )
+            .caused_by(error),
+            _ => Error::from(error).while_doing(format!("cannot open session file '{shown}'")),
+        }
+    })?;
+    let length = file.metadata().context(|| shown(path))?.len();
+    let length = limit.map_or(length, |limit| limit.min(length));
+    Ok(Lines::new(BufReader::with_capacity(
+        1 << 16,
+        file.take(length),
+    )))
+}
+
+/// What to say before an error of reading `path`.
+pub fn shown(path: &Path) -> String {
+    format!("cannot read session file '{}'", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_and_torn_ends_are_told() {
+        let mut lines = Lines::new(&b"{\"a\":1}\n\n{\"b\":"[..]);
+        let first = lines.next_line().expect("in memory").expect("a line");
+        assert_eq!(first.position, Position { line: 1, offset: 0 });
+        assert!(first.ended && first.object().is_some());
+        let second = lines.next_line().expect("in memory").expect("a line");
+        assert!(second.is_blank());
+        let third = lines.next_line().expect("in memory").expect("a line");
+        assert_eq!(third.position, Position { line: 3, offset: 9 });
+        assert!(!third.ended && third.object().is_none());
+        assert!(lines.next_line().expect("in memory").is_none());
+        assert_eq!(lines.position().offset, 14);
+    }
+
+    #[test]
+    fn invalid_utf8_is_read_with_replacement_characters() {
+        let value = parse_object(b"{\"text\":\"a\xffb\"}").expect("still JSON");
+        assert_eq!(value["text"], "a\u{fffd}b");
+        assert!(parse_object(b"[1]").is_none(), "not an object");
+        assert!(parse_object(b"{\"text\":\"a").is_none());
+    }
+
+    #[test]
+    fn a_missing_file_is_a_missing_transcript() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let error = open(&dir.path().join("none.jsonl"), None)
+            .err()
+            .expect("refused");
+        assert_eq!(error.code(), Code::TranscriptNotFound);
+    }
+}

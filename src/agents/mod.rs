@@ -1,0 +1,147 @@
+//! Coding agents: where each keeps its sessions, how its files and hook payloads read, how a session is resumed or forked.
+//!
+//! Owns [`trait Agent`](Agent), the table by name, and the neutral [`transcript`]. A live session file is never written:
+//! [`fork`] writes a new session beside it. Reads no environment (see [`places::Places`]) and starts no program. Settings
+//! files and hook installation are not here.
+
+mod builder;
+pub mod claude;
+pub mod codex;
+pub mod fork;
+pub mod hook;
+pub mod kimi;
+pub mod lines;
+pub mod places;
+pub mod transcript;
+mod value;
+
+#[cfg(test)]
+mod samples;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::{Code, Error, Result, ResultExt as _};
+use places::{Candidate, Places};
+use transcript::{Detail, Transcript};
+
+/// How many records at the head of a file tell its format.
+const HEAD: usize = 12;
+
+/// What `tw` knows of one agent.
+pub trait Agent: Sync {
+    /// The name in commands and records.
+    fn name(&self) -> &'static str;
+
+    /// The name for people.
+    fn title(&self) -> &'static str;
+
+    /// Environment variables that carry the session's id, best first.
+    fn session_variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The command that starts a new session.
+    fn start_command(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// The command that resumes a session, to be run in the session's directory.
+    fn resume_command(&self, _session_id: &str) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Session files whose recorded directory is `cwd` or lies beneath it, newest first.
+    fn find(&self, _cwd: &Path, _places: &Places) -> Vec<Candidate> {
+        Vec::new()
+    }
+
+    /// The file of a session, by its id. `cwd` helps agents that keep sessions by directory.
+    fn locate(&self, _session_id: &str, _cwd: Option<&Path>, _places: &Places) -> Option<PathBuf> {
+        None
+    }
+
+    /// Whether a file that begins with these records is this agent's.
+    fn recognises(&self, _path: &Path, _head: &[Value]) -> bool {
+        false
+    }
+
+    /// Reads a session file, streamed. Bad lines are counted in `skipped`, never an error.
+    ///
+    /// # Errors
+    /// `TRANSCRIPT_NOT_FOUND` when there is no such file, or when this agent's sessions cannot be read.
+    fn read(&self, path: &Path, _detail: Detail) -> Result<Transcript> {
+        Err(Error::new(
+            Code::TranscriptNotFound,
+            format!(
+                "session files of {} cannot be read: '{}'",
+                self.title(),
+                path.display()
+            ),
+        ))
+    }
+}
+
+/// Every agent, in the order of help texts.
+pub static AGENTS: [&dyn Agent; 3] = [&claude::Claude, &codex::Codex, &kimi::Kimi];
+
+/// The agent with this name.
+pub fn by_name(name: &str) -> Option<&'static dyn Agent> {
+    AGENTS.iter().copied().find(|agent| agent.name() == name)
+}
+
+/// The agent whose format `path` has, by its first records.
+///
+/// # Errors
+/// `TRANSCRIPT_NOT_FOUND` when there is no such file.
+pub fn detect(path: &Path) -> Result<Option<&'static dyn Agent>> {
+    let path = &session_file(path);
+    let mut reader = lines::open(path, None)?;
+    let mut head = Vec::new();
+    while head.len() < HEAD {
+        let Some(line) = reader.next_line().context(|| lines::shown(path))? else {
+            break;
+        };
+        if line.position.line > 64 {
+            break;
+        }
+        head.extend(line.object());
+    }
+    Ok(AGENTS
+        .iter()
+        .copied()
+        .find(|agent| agent.recognises(path, &head)))
+}
+
+/// Reads a session file of any agent.
+///
+/// # Errors
+/// `TRANSCRIPT_NOT_FOUND` when there is no such file or no agent's format is recognised.
+pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
+    let path = &session_file(path);
+    match detect(path)? {
+        Some(agent) => agent.read(path, detail),
+        None => Err(Error::new(
+            Code::TranscriptNotFound,
+            format!("'{}' is no session file of a known agent", path.display()),
+        )),
+    }
+}
+
+/// The session file of what was named: for a session's directory the file in it.
+fn session_file(path: &Path) -> PathBuf {
+    if !path.is_dir() {
+        return path.to_owned();
+    }
+    [kimi::place::CONTEXT, "agents/main/wire.jsonl"]
+        .iter()
+        .map(|name| path.join(name))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// A command line of fixed words and ids.
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}

@@ -1,0 +1,231 @@
+//! Looking for session files: the user's directories, newest first, and whose recorded directory matches.
+//!
+//! Reads no environment of its own: what decides where agents keep their files is handed in.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// How much of a file's end is read for what was recorded last.
+const TAIL: u64 = 256 << 10;
+
+/// What of the environment decides where agents keep their files.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    home: Option<PathBuf>,
+    vars: BTreeMap<OsString, OsString>,
+}
+
+impl Places {
+    /// A home directory and no variables.
+    pub fn new(home: Option<PathBuf>) -> Self {
+        Self {
+            home,
+            vars: BTreeMap::new(),
+        }
+    }
+
+    /// The same with a variable set.
+    #[must_use]
+    pub fn with_var(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.vars.insert(name.into(), value.into());
+        self
+    }
+
+    /// The home directory.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// A variable as text, when it is set, not empty, and UTF-8.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        let value = self.vars.get(std::ffi::OsStr::new(name))?.to_str()?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// A variable that names a directory.
+    pub fn dir(&self, name: &str) -> Option<PathBuf> {
+        let value = self.vars.get(std::ffi::OsStr::new(name))?;
+        (!value.is_empty()).then(|| PathBuf::from(value))
+    }
+}
+
+impl From<&crate::env::Env> for Places {
+    fn from(env: &crate::env::Env) -> Self {
+        Self {
+            home: env.home(),
+            vars: env
+                .vars()
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        }
+    }
+}
+
+/// A session file that may be the one meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The agent's name.
+    pub agent: &'static str,
+    /// The session's id.
+    pub session_id: String,
+    /// The file to read.
+    pub path: PathBuf,
+    /// When it was last written.
+    pub modified: SystemTime,
+    /// The directory it records, when it records one.
+    pub cwd: Option<String>,
+}
+
+/// A file and its time.
+pub struct Found {
+    /// The file.
+    pub path: PathBuf,
+    /// When it was last written.
+    pub modified: SystemTime,
+}
+
+impl Found {
+    /// The file at `path` with its time, when there is one.
+    pub fn at(path: PathBuf) -> Option<Self> {
+        let meta = std::fs::metadata(&path).ok()?;
+        meta.is_file().then(|| Self {
+            modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            path,
+        })
+    }
+
+    /// The file's name.
+    pub fn name(&self) -> std::borrow::Cow<'_, str> {
+        self.path.file_name().unwrap_or_default().to_string_lossy()
+    }
+}
+
+/// The directories in `directory`; nothing when it cannot be read.
+pub fn subdirectories(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect()
+}
+
+/// The files in `directory` whose names end in `suffix`.
+pub fn files(directory: &Path, suffix: &str) -> Vec<Found> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(suffix))
+        .filter_map(|entry| Found::at(entry.path()))
+        .collect()
+}
+
+/// Newest first; equal times by path, so that the order is the same each time.
+pub fn newest_first(found: &mut [Found]) {
+    found.sort_by(|a, b| {
+        b.modified
+            .cmp(&a.modified)
+            .then_with(|| b.path.cmp(&a.path))
+    });
+}
+
+/// Those of `found` whose recorded directory is `cwd` or lies beneath it, newest first.
+pub fn matching(
+    agent: &'static str,
+    mut found: Vec<Found>,
+    cwd: &Path,
+    recorded: impl Fn(&Path) -> Option<String>,
+    session: impl Fn(&Found) -> Option<String>,
+) -> Vec<Candidate> {
+    newest_first(&mut found);
+    let wanted = resolved(cwd);
+    found
+        .into_iter()
+        .filter_map(|file| {
+            let recorded = recorded(&file.path)?;
+            let here = Path::new(&recorded);
+            let within = here.starts_with(cwd) || resolved(here).starts_with(&wanted);
+            within.then(|| Candidate {
+                agent,
+                session_id: session(&file).unwrap_or_default(),
+                modified: file.modified,
+                cwd: Some(recorded),
+                path: file.path,
+            })
+        })
+        .collect()
+}
+
+/// `path` with symlinks resolved, or as it is when it is gone.
+pub fn resolved(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The end of a file, from the start of a line on where it is not whole.
+pub fn tail(path: &Path) -> Option<Vec<u8>> {
+    let mut file = std::fs::File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    let start = length.saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(TAIL).read_to_end(&mut bytes).ok()?;
+    if start > 0 {
+        let line = bytes
+            .iter()
+            .position(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
+        bytes.drain(..line);
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_begins_with_a_whole_line() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("long");
+        let line = format!("{}\n", "x".repeat(999));
+        std::fs::write(&path, line.repeat(400)).expect("written");
+        let tail = tail(&path).expect("readable");
+        assert_eq!(tail.len() % 1000, 0);
+        assert!(tail.len() > 200_000);
+    }
+
+    #[test]
+    fn candidates_come_newest_first_and_only_from_beneath() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let mut found = Vec::new();
+        for (name, age) in [("old", 100), ("new", 10), ("other", 1)] {
+            let path = dir.path().join(name);
+            std::fs::write(&path, name).expect("written");
+            let modified = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000 - age);
+            found.push(Found { path, modified });
+        }
+        let recorded = |path: &Path| {
+            let name = path.file_name()?.to_str()?;
+            Some(if name == "other" {
+                "/elsewhere".to_owned()
+            } else {
+                "/work/sub".to_owned()
+            })
+        };
+        let matched = matching("test", found, Path::new("/work"), recorded, |file| {
+            Some(file.name().into_owned())
+        });
+        let ids: Vec<&str> = matched
+            .iter()
+            .map(|found| found.session_id.as_str())
+            .collect();
+        assert_eq!(ids, ["new", "old"]);
+    }
+}
