@@ -1,1 +1,410 @@
-//! Hook payloads.
+//! Hook payloads: what an agent says on standard input when it calls `tw hook AGENT EVENT`.
+//!
+//! Pure. Fields go by the names that the agents use, in snake and camel case; what is missing is `None`, never an error.
+//! One agent may load another's hooks (Cursor loads Claude Code's): the payload's shape then tells who really calls.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::value::{content, items, owned, text, unquoted};
+use super::{Agent, by_name};
+use crate::error::{Code, Error, Result};
+
+/// One event, in the same words for every agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookEvent {
+    /// The agent that calls.
+    pub agent: &'static str,
+    /// `session-start`, `user-prompt-submit`, `pre-tool-use`, `post-tool-use`, `pre-compact`, `post-compact`, `stop`,
+    /// `subagent-start`, `subagent-stop`, `session-end`; the agent's own name in kebab case for others.
+    pub event: String,
+    /// The session: a sub-agent's own id in its events.
+    pub session_id: Option<String>,
+    /// The session's file, when the payload names one.
+    pub transcript_path: Option<PathBuf>,
+    /// The directory that the session works in.
+    pub cwd: Option<PathBuf>,
+    /// The prompt that was submitted.
+    pub prompt: Option<String>,
+    /// The agent's id of the prompt or turn.
+    pub prompt_id: Option<String>,
+    /// Why a session starts (`startup`, `resume`, `clear`, `compact`, `fork`) or ends, or what triggered a compaction.
+    pub source: Option<String>,
+    /// The session that this one is a sub-agent of.
+    pub parent: Option<String>,
+    /// The tool, in tool events.
+    pub tool: Option<ToolUse>,
+    /// What the model said last, at a stop; the file may not have it yet.
+    pub last_message: Option<String>,
+    /// The whole payload.
+    pub payload: Value,
+}
+
+/// A tool call in an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolUse {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub input: Value,
+    /// The call's id.
+    pub id: Option<String>,
+}
+
+/// Agents' own names of events, without punctuation and case, and ours.
+const EVENTS: [(&str, &[&str]); 10] = [
+    ("session-start", &["sessionstart", "sessioncreated"]),
+    ("session-end", &["sessionend", "sessiondeleted"]),
+    (
+        "user-prompt-submit",
+        &[
+            "userpromptsubmit",
+            "userpromptsubmitted",
+            "beforesubmitprompt",
+            "beforeagent",
+            "chatmessage",
+        ],
+    ),
+    (
+        "pre-tool-use",
+        &[
+            "pretooluse",
+            "beforetool",
+            "toolexecutebefore",
+            "beforeshellexecution",
+            "beforemcpexecution",
+        ],
+    ),
+    (
+        "post-tool-use",
+        &[
+            "posttooluse",
+            "aftertool",
+            "toolexecuteafter",
+            "afterfileedit",
+            "aftershellexecution",
+            "aftermcpexecution",
+        ],
+    ),
+    (
+        "pre-compact",
+        &["precompact", "precompress", "experimentalsessioncompacting"],
+    ),
+    ("post-compact", &["postcompact", "sessioncompacted"]),
+    (
+        "stop",
+        &[
+            "stop",
+            "afteragent",
+            "sessionidle",
+            "agentstop",
+            "agentturncomplete",
+        ],
+    ),
+    ("subagent-start", &["subagentstart"]),
+    ("subagent-stop", &["subagentstop"]),
+];
+
+/// An event's name in our words.
+pub fn event_name(name: &str) -> String {
+    let bare: String = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|ch| ch.to_ascii_lowercase())
+        .collect();
+    let known = EVENTS
+        .iter()
+        .find(|(_, names)| names.contains(&bare.as_str()));
+    known.map_or_else(|| kebab(name), |(ours, _)| (*ours).to_owned())
+}
+
+fn kebab(name: &str) -> String {
+    let mut out = String::new();
+    for ch in name.chars() {
+        let word_starts = ch.is_ascii_uppercase() || !ch.is_ascii_alphanumeric();
+        if word_starts && !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+        if ch.is_ascii_alphanumeric() {
+            out.push(ch.to_ascii_lowercase());
+        }
+    }
+    out.trim_end_matches('-').to_owned()
+}
+
+/// Reads a payload. `event` is the command line's word for the event; without it the payload's own counts. An empty payload
+/// is one without fields.
+///
+/// # Errors
+/// `USAGE` for an unknown agent, no event, or a payload that is no JSON object.
+pub fn parse(agent: &str, event: Option<&str>, payload: &[u8]) -> Result<HookEvent> {
+    let Some(named) = by_name(agent) else {
+        return Err(Error::new(Code::Usage, format!("no agent '{agent}'")));
+    };
+    let payload = if payload.trim_ascii().is_empty() {
+        Value::Object(serde_json::Map::new())
+    } else {
+        super::lines::parse_object(payload)
+            .ok_or_else(|| Error::new(Code::Usage, "the hook's payload is no JSON object"))?
+    };
+    let own = first(
+        &payload,
+        &["hook_event_name", "hookEventName", "event", "type"],
+    );
+    let Some(event) = event.map(str::to_owned).or(own) else {
+        return Err(Error::new(Code::Usage, "no event is named"));
+    };
+    Ok(read(caller(named, &payload), &event_name(&event), payload))
+}
+
+/// Who really calls: a payload with a conversation and workspace roots is Cursor's, whichever hooks it loaded.
+fn caller(named: &'static dyn Agent, payload: &Value) -> &'static str {
+    let cursor =
+        payload.get("workspace_roots").is_some() && payload.get("conversation_id").is_some();
+    if cursor { "cursor" } else { named.name() }
+}
+
+fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
+    // opencode wraps its sessions: `properties.info`, or `info`.
+    let properties = payload.get("properties").unwrap_or(&payload);
+    let inner = properties.get("info").unwrap_or(properties);
+    let session = first(
+        &payload,
+        &[
+            "session_id",
+            "sessionId",
+            "conversation_id",
+            "thread-id",
+            "thread_id",
+            "sessionID",
+        ],
+    )
+    .or_else(|| first(inner, &["sessionID", "id"]));
+    let sub_agent = first(&payload, &["agent_id", "agentId"]);
+    let parent = first(
+        &payload,
+        &[
+            "parent_session_id",
+            "parentSessionId",
+            "parent_id",
+            "parent",
+        ],
+    )
+    .or_else(|| first(inner, &["parentID"]));
+    let (session_id, parent) = match sub_agent {
+        Some(own) if session.as_deref() != Some(&own) => (Some(own), parent.or(session)),
+        _ => (session, parent),
+    };
+    HookEvent {
+        agent,
+        event: event.to_owned(),
+        session_id,
+        transcript_path: first(
+            &payload,
+            &["agent_transcript_path", "transcript_path", "transcriptPath"],
+        )
+        .map(PathBuf::from),
+        cwd: first(&payload, &["cwd", "directory", "worktree"])
+            .or_else(|| first(inner, &["directory"]))
+            .or_else(|| {
+                Some(
+                    items(payload.get("workspace_roots"))
+                        .first()?
+                        .as_str()?
+                        .to_owned(),
+                )
+            })
+            .map(PathBuf::from),
+        prompt: prompt(&payload),
+        prompt_id: first(
+            &payload,
+            &[
+                "prompt_id",
+                "promptId",
+                "turn_id",
+                "turn-id",
+                "generation_id",
+            ],
+        ),
+        source: first(&payload, &["source", "reason", "trigger"]),
+        parent,
+        tool: tool(&payload),
+        last_message: first(
+            &payload,
+            &[
+                "last_assistant_message",
+                "last-assistant-message",
+                "prompt_response",
+            ],
+        ),
+        payload,
+    }
+}
+
+/// The first of these fields that is a string with something in it.
+fn first(value: &Value, keys: &[&str]) -> Option<String> {
+    let mut found = keys.iter().filter_map(|key| text(value, key));
+    found.find(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// The prompt: text, or a list of parts.
+fn prompt(payload: &Value) -> Option<String> {
+    let keys = ["prompt", "user_prompt", "userPrompt"];
+    let value = keys.iter().find_map(|key| payload.get(*key));
+    if let Some(value) = value.filter(|value| !value.is_null()) {
+        return Some(content(Some(value)).0);
+    }
+    let sent = items(payload.get("input-messages"));
+    sent.last().and_then(Value::as_str).map(str::to_owned)
+}
+
+fn tool(payload: &Value) -> Option<ToolUse> {
+    let name = first(payload, &["tool_name", "toolName", "tool"])?;
+    let inputs = ["tool_input", "toolArgs", "toolInput", "args"];
+    let input = inputs.iter().find_map(|key| payload.get(*key));
+    Some(ToolUse {
+        name,
+        input: input.map(unquoted).unwrap_or_default(),
+        id: owned(payload, "tool_use_id").or_else(|| owned(payload, "callID")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::path::Path;
+
+    fn parsed(agent: &str, event: Option<&str>, payload: &Value) -> HookEvent {
+        parse(agent, event, payload.to_string().as_bytes()).expect("a good payload")
+    }
+
+    #[test]
+    fn events_have_one_name_whoever_calls() {
+        for (theirs, ours) in [
+            ("SessionStart", "session-start"),
+            ("session-start", "session-start"),
+            ("sessionStart", "session-start"),
+            ("session.created", "session-start"),
+            ("BeforeAgent", "user-prompt-submit"),
+            ("beforeSubmitPrompt", "user-prompt-submit"),
+            ("userPromptSubmitted", "user-prompt-submit"),
+            ("AfterTool", "post-tool-use"),
+            ("tool.execute.after", "post-tool-use"),
+            ("PreCompress", "pre-compact"),
+            ("session.idle", "stop"),
+            ("AfterAgent", "stop"),
+            ("agent-turn-complete", "stop"),
+            ("PermissionRequest", "permission-request"),
+            ("file.edited", "file-edited"),
+        ] {
+            assert_eq!(event_name(theirs), ours);
+        }
+    }
+
+    #[test]
+    fn claude_code_names_everything() {
+        let payload = json!({"session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/work", "hook_event_name": "UserPromptSubmit",
+            "prompt": "fix it", "prompt_id": "p1"});
+        let event = parsed("claude", None, &payload);
+        assert_eq!(event.event, "user-prompt-submit");
+        assert_eq!(event.session_id.as_deref(), Some("s"));
+        assert_eq!(
+            event.transcript_path.as_deref(),
+            Some(Path::new("/t.jsonl"))
+        );
+        assert_eq!(event.cwd.as_deref(), Some(Path::new("/work")));
+        assert_eq!(
+            (event.prompt.as_deref(), event.prompt_id.as_deref()),
+            (Some("fix it"), Some("p1"))
+        );
+        assert_eq!(event.parent, None);
+        let tool = json!({"session_id": "s", "tool_name": "Edit", "tool_input": {"f": 1}, "tool_use_id": "t"});
+        let tool = parsed("claude", Some("PostToolUse"), &tool)
+            .tool
+            .expect("a tool");
+        assert_eq!(
+            (tool.name.as_str(), tool.input, tool.id.as_deref()),
+            ("Edit", json!({"f": 1}), Some("t"))
+        );
+    }
+
+    #[test]
+    fn a_sub_agent_is_a_session_of_its_own_with_a_parent() {
+        let payload = json!({"session_id": "root", "agent_id": "sub", "agent_transcript_path": "/sub.jsonl", "transcript_path": "/root.jsonl",
+            "hook_event_name": "SubagentStop"});
+        let event = parsed("claude", None, &payload);
+        assert_eq!(
+            (event.session_id.as_deref(), event.parent.as_deref()),
+            (Some("sub"), Some("root"))
+        );
+        assert_eq!(
+            event.transcript_path.as_deref(),
+            Some(Path::new("/sub.jsonl"))
+        );
+        let payload = json!({"type": "session.created", "properties": {"info": {"id": "ses_2", "parentID": "ses_1", "directory": "/work"}}});
+        let event = parsed("opencode", None, &payload);
+        assert_eq!(event.event, "session-start");
+        assert_eq!(
+            (event.session_id.as_deref(), event.parent.as_deref()),
+            (Some("ses_2"), Some("ses_1"))
+        );
+        assert_eq!(event.cwd.as_deref(), Some(Path::new("/work")));
+    }
+
+    #[test]
+    fn other_agents_say_it_their_way() {
+        let kimi =
+            json!({"session_id": "s", "cwd": "/w", "prompt": [{"type": "text", "text": "hi"}]});
+        assert_eq!(
+            parsed("kimi", Some("UserPromptSubmit"), &kimi)
+                .prompt
+                .as_deref(),
+            Some("hi")
+        );
+        let copilot = json!({"sessionId": "s", "cwd": "/w", "toolName": "bash", "toolArgs": "{\"command\":\"ls\"}"});
+        let event = parsed("copilot", Some("postToolUse"), &copilot);
+        assert_eq!(
+            event.tool.map(|tool| tool.input),
+            Some(json!({"command": "ls"}))
+        );
+        let codex = json!({"type": "agent-turn-complete", "thread-id": "t", "turn-id": "1", "cwd": "/w", "input-messages": ["a", "b"], "last-assistant-message": "done"});
+        let event = parsed("codex", None, &codex);
+        assert_eq!(
+            (event.session_id.as_deref(), event.prompt.as_deref()),
+            (Some("t"), Some("b"))
+        );
+        assert_eq!(event.last_message.as_deref(), Some("done"));
+        let null = json!({"session_id": "s", "transcript_path": null, "source": "startup"});
+        let event = parsed("codex", Some("SessionStart"), &null);
+        assert_eq!(
+            (event.transcript_path, event.source.as_deref()),
+            (None, Some("startup"))
+        );
+    }
+
+    #[test]
+    fn cursor_is_known_by_its_payload_whichever_hook_it_runs() {
+        let payload = json!({"conversation_id": "c", "generation_id": "g", "workspace_roots": ["/work", "/more"],
+            "hook_event_name": "beforeSubmitPrompt", "prompt": "hi"});
+        let event = parsed("claude", Some("user-prompt-submit"), &payload);
+        assert_eq!(event.agent, "cursor");
+        assert_eq!(event.session_id.as_deref(), Some("c"));
+        assert_eq!(event.cwd.as_deref(), Some(Path::new("/work")));
+    }
+
+    #[test]
+    fn an_empty_payload_is_fine_a_broken_one_is_not() {
+        let event = parse("generic", Some("stop"), b" \n").expect("nothing is required");
+        assert_eq!((event.event.as_str(), event.session_id), ("stop", None));
+        for (agent, event, payload) in [
+            ("nobody", Some("stop"), "{}"),
+            ("claude", None, "{}"),
+            ("claude", Some("stop"), "[1]"),
+        ] {
+            let error = parse(agent, event, payload.as_bytes()).expect_err("refused");
+            assert_eq!(error.code(), Code::Usage);
+        }
+    }
+}

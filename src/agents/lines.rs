@@ -116,7 +116,14 @@ pub fn open(path: &Path, limit: Option<u64>) -> Result<Lines<BufReader<Take<File
             _ => Error::from(error).while_doing(format!("cannot open session file '{shown}'")),
         }
     })?;
-    let length = file.metadata().context(|| shown(path))?.len();
+    let meta = file.metadata().context(|| shown(path))?;
+    if meta.is_dir() {
+        return Err(Error::new(
+            Code::TranscriptNotFound,
+            format!("no session file in directory '{}'", path.display()),
+        ));
+    }
+    let length = meta.len();
     let length = limit.map_or(length, |limit| limit.min(length));
     Ok(Lines::new(BufReader::with_capacity(
         1 << 16,

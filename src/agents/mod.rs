@@ -7,11 +7,16 @@
 mod builder;
 pub mod claude;
 pub mod codex;
+pub mod current;
 pub mod fork;
+pub mod gemini;
 pub mod hook;
 pub mod kimi;
+pub mod kimi_code;
 pub mod lines;
+pub mod pi;
 pub mod places;
+pub mod plain;
 pub mod transcript;
 mod value;
 
@@ -84,7 +89,18 @@ pub trait Agent: Sync {
 }
 
 /// Every agent, in the order of help texts.
-pub static AGENTS: [&dyn Agent; 3] = [&claude::Claude, &codex::Codex, &kimi::Kimi];
+pub static AGENTS: [&dyn Agent; 10] = [
+    &claude::Claude,
+    &codex::Codex,
+    &gemini::Gemini,
+    &kimi::Kimi,
+    &kimi_code::KimiCode,
+    &pi::Pi,
+    &plain::OPENCODE,
+    &plain::CURSOR,
+    &plain::COPILOT,
+    &plain::GENERIC,
+];
 
 /// The agent with this name.
 pub fn by_name(name: &str) -> Option<&'static dyn Agent> {
@@ -144,4 +160,36 @@ fn session_file(path: &Path) -> PathBuf {
 /// A command line of fixed words and ids.
 fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_has_its_own_name_and_commands() {
+        let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name()).collect();
+        assert_eq!(
+            names.join(" "),
+            "claude codex gemini kimi kimi-code pi opencode cursor copilot generic"
+        );
+        for agent in AGENTS {
+            assert!(by_name(agent.name()).is_some());
+            let resumed = agent.resume_command("an-id");
+            assert_eq!(resumed.is_some(), agent.start_command().is_some());
+            assert!(resumed.is_none_or(|words| words.contains(&"an-id".to_owned())));
+        }
+        assert!(by_name("nobody").is_none());
+    }
+
+    #[test]
+    fn a_file_of_no_agent_is_refused() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("notes.jsonl");
+        std::fs::write(&path, "{\"a\":1}\nplain words\n").expect("written");
+        let error = read(&path, Detail::Full).expect_err("refused");
+        assert_eq!(error.code(), Code::TranscriptNotFound);
+        let error = read(dir.path(), Detail::Full).expect_err("refused");
+        assert_eq!(error.code(), Code::TranscriptNotFound);
+    }
 }

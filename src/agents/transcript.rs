@@ -31,12 +31,12 @@ impl Role {
     }
 }
 
-/// A place in a session file: the start of a line.
+/// A place in a session file: the start of a record, which is a line in all formats but one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position {
     /// Line number, counted from 1; 0 when the file does not hold the record any more.
     pub line: u64,
-    /// Byte offset of the line's first byte.
+    /// Byte offset of the record's first byte.
     pub offset: u64,
 }
 

@@ -51,6 +51,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         name: std::path::PathBuf::new(),
         segments: segments(rows, &tree, &kept),
         lines: true,
+        tail: Vec::new(),
     }];
     Ok(Some(Draft {
         files,

@@ -29,6 +29,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
             name: std::path::PathBuf::new(),
             segments,
             lines: true,
+            tail: Vec::new(),
         }],
         origin: transcript.session_id.clone(),
         named_by_directory: false,

@@ -69,6 +69,7 @@ fn file(source: &Path, name: PathBuf, segments: Vec<Segment>) -> FilePlan {
         name,
         segments,
         lines: true,
+        tail: Vec::new(),
     }
 }
 

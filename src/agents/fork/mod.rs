@@ -6,8 +6,13 @@
 
 mod claude;
 mod codex;
+mod document;
+mod extra;
+mod gemini;
 mod ids;
 mod kimi;
+mod kimi_code;
+mod pi;
 mod shape;
 pub mod span;
 mod validate;
@@ -19,6 +24,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 
 use super::transcript::{Cut, Tokens, Transcript};
+use extra::Extra;
 pub use ids::new_session_id;
 pub use validate::{Validation, validate_fork};
 pub use write::write_fork;
@@ -70,15 +76,8 @@ struct FilePlan {
     segments: Vec<Segment>,
     /// Whether segments are lines, each to be ended by a newline.
     lines: bool,
-}
-
-/// What belongs to a fork besides copied lines.
-#[derive(Debug, Clone)]
-enum Extra {
-    /// Nothing.
-    None,
-    /// kimi-cli's `state.json`, but for the time of the wire file.
-    KimiState(serde_json::Value),
+    /// What is written after them.
+    tail: Vec<u8>,
 }
 
 /// What a fork will be. Making one changes nothing.
@@ -148,6 +147,9 @@ pub fn plan_fork(transcript: &Transcript, cut: &Cut) -> Result<Option<ForkPlan>>
         super::claude::NAME => claude::draft(transcript, cut)?,
         super::codex::NAME => codex::draft(transcript, cut)?,
         super::kimi::NAME => kimi::draft(transcript, cut)?,
+        super::kimi_code::NAME => kimi_code::draft(transcript, cut)?,
+        super::gemini::NAME => gemini::draft(transcript, cut)?,
+        super::pi::NAME => pi::draft(transcript, cut)?,
         other => {
             return Err(Error::new(
                 Code::CheckpointUnavailable,
@@ -162,6 +164,12 @@ pub fn plan_fork(transcript: &Transcript, cut: &Cut) -> Result<Option<ForkPlan>>
 pub fn destination(plan: &ForkPlan, new_id: &str, now: Moment) -> PathBuf {
     match plan.agent {
         super::codex::NAME => super::codex::place::new_path(&plan.source, new_id, now),
+        super::gemini::NAME => super::gemini::place::new_path(&plan.source, new_id, now),
+        super::pi::NAME => super::pi::place::new_path(&plan.source, new_id, now),
+        super::kimi_code::NAME => {
+            let session = super::kimi_code::place::session_directory(&plan.source);
+            session.unwrap_or(&plan.source).with_file_name(new_id)
+        }
         // The session is a directory: its parent holds the sessions of one working directory.
         super::kimi::NAME if plan.is_directory() => {
             let session = plan.source.parent().unwrap_or(&plan.source);

@@ -6,10 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use super::shape::{Facts, Shape};
-use super::{ForkPlan, span};
+use super::shape::{Facts, Free, Shape};
+use super::{ForkPlan, document, span};
+use crate::agents::gemini::read::is_document;
 use crate::agents::lines::{self, Lines};
 use crate::error::{Code, Error, Result, ResultExt as _};
 
@@ -31,11 +30,15 @@ pub struct Validation {
 pub fn validate_fork(agent: &str, originals: &[&Path], fork: &Path) -> Result<Validation> {
     let shape = Shape::of(agent, fork)
         .ok_or_else(|| invalid(fork, &format!("forks of '{agent}' cannot be checked")))?;
+    if agent == crate::agents::gemini::NAME && is_document(fork) {
+        let original = originals
+            .first()
+            .ok_or_else(|| invalid(fork, "there is no original"))?;
+        return document::validate(original, fork);
+    }
     let mut original = Chained::new(originals);
     let mut reader = lines::open(fork, None)?;
     let mut state = State::default();
-    let free = Free::of(shape);
-    let none = Free::default();
     while let Some(line) = reader.next_line().context(|| lines::shown(fork))? {
         let number = line.position.line;
         let wrong = |what: &str| invalid(fork, &format!("line {number}: {what}"));
@@ -45,10 +48,13 @@ pub fn validate_fork(agent: &str, originals: &[&Path], fork: &Path) -> Result<Va
         let Some(record) = line.object() else {
             return Err(wrong("unreadable"));
         };
-        let free = if shape.head_only && number > 1 {
-            &none
+        if (shape.added)(&record) {
+            continue;
+        }
+        let free = if number == 1 {
+            &shape.head
         } else {
-            &free
+            &shape.rest
         };
         let bare = without_ids(line.bytes, free);
         if !original.advance_to(&bare, free)? {
@@ -118,27 +124,12 @@ fn sibling(written: &Path, plan: &ForkPlan, file: &super::FilePlan) -> PathBuf {
     root.join(&file.name)
 }
 
-fn invalid(fork: &Path, what: &str) -> Error {
+/// The error that names what is wrong with a fork.
+pub(super) fn invalid(fork: &Path, what: &str) -> Error {
     Error::new(
         Code::VerifyFailed,
         format!("the fork '{}' is not valid: {what}", fork.display()),
     )
-}
-
-/// What of a line may differ from the original.
-#[derive(Default)]
-struct Free {
-    ids: &'static [super::KeyPath],
-    origin: Option<super::KeyPath>,
-}
-
-impl Free {
-    fn of(shape: &Shape) -> Self {
-        Self {
-            ids: shape.free,
-            origin: shape.origin,
-        }
-    }
 }
 
 /// The lines of several files, one after the other.
@@ -236,6 +227,10 @@ impl State {
             self.calls += 1;
             *self.open.entry(call.clone()).or_default() += 1;
         }
+        for call in &facts.settled {
+            self.calls += 1;
+            self.open.remove(call);
+        }
         for result in &facts.results {
             match self.open.get_mut(result) {
                 Some(count) if *count > 1 => *count -= 1,
@@ -299,12 +294,4 @@ impl State {
         }
         Ok(missing.first().map(|parent| (*parent).clone()))
     }
-}
-
-/// The strings in an array of a record, by a key of its elements.
-pub(super) fn strings(list: &[Value], key: &str) -> Vec<String> {
-    list.iter()
-        .filter_map(|item| item.get(key)?.as_str())
-        .map(str::to_owned)
-        .collect()
 }

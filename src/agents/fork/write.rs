@@ -1,16 +1,15 @@
 //! Writing a fork: complete and checked under a temporary name, then put in place, never over anything.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use rustix::fs::{CWD, RenameFlags};
 
+use super::extra::create;
 use super::validate::check;
-use super::{Extra, FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, span};
-use crate::agents::kimi::place::WIRE;
+use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, span};
 use crate::error::{Code, Error, Result, ResultExt as _};
 
 /// Writes the fork of `plan` as session `new_id` at `dest` (a file, or the session's directory for agents that keep one),
@@ -30,11 +29,15 @@ pub fn write_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<ForkOutc
         .context(|| format!("cannot create '{}'", directory.display()))?;
     let temporary = Temporary::new(directory.join(format!(".{new_id}.tw-tmp")));
     let doing = || format!("cannot write a fork to '{}'", dest.display());
-    write_files(plan, new_id, &temporary.path).context(doing)?;
+    write_files(plan, new_id, &temporary.path, dest).context(doing)?;
     let written = main_file(plan, &temporary.path);
     let validation = check(plan, &written, new_id)?;
     put(&temporary.path, dest)?;
     sync_directory(directory).context(doing)?;
+    if let Err(error) = plan.extra.announce(new_id, dest) {
+        drop(Temporary::new(dest.to_owned()));
+        return Err(error);
+    }
     Ok(ForkOutcome {
         agent: plan.agent,
         session_id: new_id.to_owned(),
@@ -75,7 +78,7 @@ impl Drop for Temporary {
     }
 }
 
-fn write_files(plan: &ForkPlan, new_id: &str, root: &Path) -> Result<()> {
+fn write_files(plan: &ForkPlan, new_id: &str, root: &Path, dest: &Path) -> Result<()> {
     let single = !plan.is_directory();
     if !single {
         std::fs::DirBuilder::new().mode(0o700).create(root)?;
@@ -90,26 +93,7 @@ fn write_files(plan: &ForkPlan, new_id: &str, root: &Path) -> Result<()> {
         }
         write_file(plan, file, new_id, &path)?;
     }
-    match &plan.extra {
-        Extra::None => Ok(()),
-        Extra::KimiState(state) => write_kimi_state(state, root),
-    }
-}
-
-/// kimi-cli takes a wire file that is newer than its state says for one that has no title yet.
-fn write_kimi_state(state: &serde_json::Value, root: &Path) -> Result<()> {
-    let mut state = state.clone();
-    let written = std::fs::metadata(root.join(WIRE)).and_then(|meta| meta.modified());
-    let since = written
-        .ok()
-        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    if let (Some(object), Some(since)) = (state.as_object_mut(), since) {
-        object.insert("wire_mtime".to_owned(), since.as_secs_f64().into());
-    }
-    let mut file = create(&root.join("state.json"))?;
-    file.write_all(format!("{state:#}\n").as_bytes())?;
-    file.sync_all()?;
-    Ok(())
+    plan.extra.write(root, dest)
 }
 
 fn main_path(root: &Path, name: &Path) -> PathBuf {
@@ -118,15 +102,6 @@ fn main_path(root: &Path, name: &Path) -> PathBuf {
     } else {
         root.join(name)
     }
-}
-
-/// A new file, for its owner alone: conversations hold secrets.
-fn create(path: &Path) -> Result<File> {
-    Ok(OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?)
 }
 
 fn write_file(plan: &ForkPlan, file: &FilePlan, new_id: &str, path: &Path) -> Result<()> {
@@ -149,6 +124,7 @@ fn write_file(plan: &ForkPlan, file: &FilePlan, new_id: &str, path: &Path) -> Re
             out.write_all(b"\n")?;
         }
     }
+    out.write_all(&file.tail)?;
     let file = out
         .into_inner()
         .map_err(std::io::IntoInnerError::into_error)?;

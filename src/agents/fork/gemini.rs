@@ -1,0 +1,131 @@
+//! Forks of Gemini chats, each in the format it has.
+//!
+//! Of a log the lines of the messages before the cut are kept, without messages that were taken back and the records that
+//! took them back; of a document its text around the messages that are left out. `sessionId` changes wherever it stands.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use super::{Draft, Extra, FilePlan, Kept, KeyPath, Rule, Segment, span};
+use crate::agents::gemini::read::{Item, is_document, load_document, scan};
+use crate::agents::gemini::record::{From, Record};
+use crate::agents::lines::parse_object;
+use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::error::{Code, Error, Result};
+
+/// Where a session's id stands, in the head and in changes of it.
+const SESSION: &[KeyPath] = &[&["sessionId"], &["$set", "sessionId"]];
+
+/// The pieces to keep of `transcript` when it is cut at `cut`.
+pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+    let (segments, lines) = if is_document(&transcript.path) {
+        (document(transcript, cut)?, false)
+    } else {
+        (log(transcript, cut)?, true)
+    };
+    Ok(segments.map(|(segments, messages)| Draft {
+        files: vec![FilePlan {
+            sources: vec![transcript.path.clone()],
+            name: PathBuf::new(),
+            segments,
+            lines,
+            tail: Vec::new(),
+        }],
+        origin: transcript.session_id.clone(),
+        named_by_directory: false,
+        extra: Extra::None,
+        kept: messages,
+    }))
+}
+
+type Pieces = Option<(Vec<Segment>, Kept)>;
+
+fn log(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
+    let limit = Some(cut.position.offset);
+    let scan = scan(&transcript.path, Detail::Outline, limit)?;
+    let speaking = |from: From| matches!(from, From::User | From::Model);
+    let kept: HashSet<usize> = scan
+        .live
+        .iter()
+        .filter(|live| live.record.is_settled())
+        .flat_map(|live| live.entries.iter().copied())
+        .collect();
+    if !scan
+        .live
+        .iter()
+        .any(|live| speaking(live.record.from) && live.record.is_settled())
+    {
+        return Ok(None);
+    }
+    let segments = scan
+        .entries
+        .iter()
+        .enumerate()
+        .filter(|(index, entry)| match entry.item {
+            Item::Head => true,
+            Item::Message => kept.contains(index),
+            Item::Rewind => false,
+        })
+        .map(|(_, entry)| segment(entry.position.offset, entry.len, Rule::Ids(SESSION)))
+        .collect();
+    Ok(Some((segments, Kept::InSegments)))
+}
+
+fn segment(offset: u64, len: u64, rule: Rule) -> Segment {
+    Segment {
+        source: 0,
+        offset,
+        len,
+        rule,
+        relink: None,
+    }
+}
+
+fn document(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
+    let document = load_document(&transcript.path)?;
+    let text = &document.text;
+    let (Some(first), Some(last)) = (document.messages.first(), document.messages.last()) else {
+        return Ok(None);
+    };
+    let named = span::find(text, &["sessionId"]);
+    if named.is_none_or(|named| named.end > first.start) {
+        return Err(Error::new(
+            Code::CheckpointUnavailable,
+            format!(
+                "'{}' does not begin with its session's id",
+                transcript.path.display()
+            ),
+        ));
+    }
+    let piece = |from: usize, to: usize, rule: Rule| {
+        segment(from as u64, to.saturating_sub(from) as u64, rule)
+    };
+    let mut segments = vec![piece(0, first.start, Rule::Ids(SESSION))];
+    let mut speaks = false;
+    let mut starts = HashSet::new();
+    let mut before = None;
+    for range in &document.messages {
+        let separator = before.replace(range.end);
+        let record = text
+            .get(range.clone())
+            .filter(|_| (range.start as u64) < cut.position.offset)
+            .and_then(parse_object)
+            .and_then(|value| Record::of(&value, Detail::Outline));
+        let Some(record) = record.filter(Record::is_settled) else {
+            continue;
+        };
+        speaks |= matches!(record.from, From::User | From::Model);
+        // The comma before a message goes with it, but for the first one that is kept.
+        let from = separator
+            .filter(|_| !starts.is_empty())
+            .unwrap_or(range.start);
+        segments.push(piece(from, range.end, Rule::Verbatim));
+        starts.insert(range.start as u64);
+    }
+    segments.push(piece(last.end, text.len(), Rule::Verbatim));
+    let messages = transcript.messages.iter();
+    let kept = messages
+        .filter(|message| starts.contains(&message.position.offset))
+        .count();
+    Ok(speaks.then_some((segments, Kept::Before(kept))))
+}

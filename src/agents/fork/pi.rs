@@ -1,0 +1,126 @@
+//! Forks of pi sessions: the entries on the branch that leads to the cut, under a head with a new id that names the file it
+//! was forked from. Ids of entries stay; `parentId` changes only where the entry named there is left out.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use super::{Draft, Extra, FilePlan, Kept, Relink, Rule, Segment};
+use crate::agents::pi::read::{Scan, scan};
+use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::error::Result;
+
+/// The entries to keep of `transcript` when it is cut at `cut`.
+pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+    let scan = scan(&transcript.path, Detail::Outline)?;
+    let entries = &scan.entries;
+    let end = entries
+        .iter()
+        .position(|entry| entry.position.offset >= cut.position.offset)
+        .unwrap_or(entries.len());
+    let mut kept = scan.active(leaf_before(&scan, end), end);
+    close_calls(&scan, &mut kept);
+    if !entries
+        .iter()
+        .zip(&kept)
+        .any(|(entry, &kept)| kept && entry.speaks)
+    {
+        return Ok(None);
+    }
+    let by_id = scan.by_id();
+    let segments = (0..entries.len())
+        .filter(|&index| kept[index])
+        .map(|index| segment(&scan, &by_id, &kept, index))
+        .collect();
+    Ok(Some(Draft {
+        files: vec![FilePlan {
+            sources: vec![transcript.path.clone()],
+            name: PathBuf::new(),
+            segments,
+            lines: true,
+            tail: Vec::new(),
+        }],
+        origin: transcript.path.to_string_lossy().into_owned(),
+        named_by_directory: false,
+        extra: Extra::None,
+        kept: Kept::InSegments,
+    }))
+}
+
+/// What the prompt at the cut follows; in mid-turn the last entry before the cut on the branch that goes on.
+fn leaf_before(scan: &Scan, end: usize) -> Option<usize> {
+    if scan.entries.get(end).is_some_and(|entry| entry.prompt) {
+        return scan.parent(end, &scan.by_id());
+    }
+    let active = scan.active(scan.leaf(), scan.entries.len());
+    (0..end)
+        .rev()
+        .find(|&index| active[index] && !scan.entries[index].head)
+}
+
+/// Leaves out messages with an unanswered call, with the answers to their other calls, and answers without a call.
+fn close_calls(scan: &Scan, kept: &mut [bool]) {
+    loop {
+        let (mut calls, mut results) = (HashSet::new(), HashSet::new());
+        for (entry, _) in scan.entries.iter().zip(&*kept).filter(|(_, kept)| **kept) {
+            calls.extend(entry.calls.iter());
+            results.extend(entry.result.as_ref());
+        }
+        let open: Vec<usize> = (0..scan.entries.len())
+            .filter(|&index| {
+                let entry = &scan.entries[index];
+                kept[index]
+                    && (entry.calls.iter().any(|id| !results.contains(id))
+                        || entry.result.as_ref().is_some_and(|id| !calls.contains(id)))
+            })
+            .collect();
+        if open.is_empty() {
+            return;
+        }
+        for index in open {
+            kept[index] = false;
+        }
+    }
+}
+
+fn segment(scan: &Scan, by_id: &HashMap<&str, usize>, kept: &[bool], index: usize) -> Segment {
+    let entry = &scan.entries[index];
+    let rule = if entry.head {
+        Rule::Header {
+            id: &["id"],
+            origin: "parentSession",
+        }
+    } else {
+        Rule::Verbatim
+    };
+    Segment {
+        source: 0,
+        offset: entry.position.offset,
+        len: entry.len,
+        rule,
+        relink: relink(scan, by_id, kept, index),
+    }
+}
+
+fn relink(
+    scan: &Scan,
+    by_id: &HashMap<&str, usize>,
+    kept: &[bool],
+    index: usize,
+) -> Option<Relink> {
+    let named = scan.entries[index].parent.as_deref()?;
+    if by_id.get(named).is_some_and(|&named| kept[named]) {
+        return None;
+    }
+    let mut seen = HashSet::new();
+    let mut next = scan.parent(index, by_id);
+    while let Some(parent) = next.filter(|&parent| !kept[parent] && seen.insert(parent)) {
+        next = scan.parent(parent, by_id);
+    }
+    let parent = next
+        .filter(|&parent| kept[parent])
+        .and_then(|parent| scan.entries[parent].id.as_deref());
+    Some(Relink {
+        key: "parentId",
+        parent: parent.map(Box::from),
+    })
+}

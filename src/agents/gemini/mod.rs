@@ -1,0 +1,64 @@
+//! gemini-cli: where its chats are, how both their formats read, how a session is resumed.
+
+pub mod place;
+pub mod read;
+pub mod record;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::places::{Candidate, Places};
+use super::transcript::{Detail, Transcript};
+use super::{Agent, words};
+use crate::error::Result;
+
+/// The agent's name in the table.
+pub const NAME: &str = "gemini";
+
+/// gemini-cli.
+pub struct Gemini;
+
+impl Agent for Gemini {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "Gemini CLI"
+    }
+
+    fn session_variables(&self) -> &'static [&'static str] {
+        &["GEMINI_SESSION_ID"]
+    }
+
+    fn start_command(&self) -> Option<Vec<String>> {
+        Some(words(&["gemini"]))
+    }
+
+    fn resume_command(&self, session_id: &str) -> Option<Vec<String>> {
+        Some(words(&["gemini", "--resume", session_id]))
+    }
+
+    fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {
+        place::find(cwd, places)
+    }
+
+    fn locate(&self, session_id: &str, _cwd: Option<&Path>, places: &Places) -> Option<PathBuf> {
+        place::locate(session_id, places)
+    }
+
+    fn recognises(&self, path: &Path, head: &[Value]) -> bool {
+        let names = |record: &Value| {
+            record.get("sessionId").is_some() && record.get("projectHash").is_some()
+        };
+        head.iter().any(names) || (head.is_empty() && read::is_document(path))
+    }
+
+    fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
+        read::read(path, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests;

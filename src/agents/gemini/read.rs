@@ -1,0 +1,330 @@
+//! A Gemini chat as a neutral conversation: a log of records (`.jsonl`), or one document (`.json`, older).
+//!
+//! In the log the same id again replaces a message, `$rewindTo` takes messages back, `$set` changes the head.
+
+use std::io::Read as _;
+use std::ops::Range;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::NAME;
+use super::place;
+use super::record::Record;
+use crate::agents::builder::Builder;
+use crate::agents::fork::span;
+use crate::agents::lines::{self, Line};
+use crate::agents::transcript::{Cut, Detail, Position, Prompt, Shrink, Transcript};
+use crate::agents::value::{items, owned, text};
+use crate::error::{Code, Error, Result, ResultExt as _};
+
+/// A message as the log has it now, and the lines that say so.
+pub struct Live {
+    /// The message.
+    pub record: Record,
+    /// Where its first line begins; `None` when only a `$set` brought it.
+    pub position: Option<Position>,
+    /// Where its last line ends.
+    end: Position,
+    /// Its lines, as indices of [`Scan::entries`].
+    pub entries: Vec<usize>,
+}
+
+/// What a line is to a fork.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    /// The head, or a change of it.
+    Head,
+    /// A message.
+    Message,
+    /// Takes messages back.
+    Rewind,
+}
+
+/// A readable line.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// Where it begins.
+    pub position: Position,
+    /// Its length, without the newline.
+    pub len: u64,
+    /// What it is.
+    pub item: Item,
+}
+
+/// A log, read.
+#[derive(Default)]
+pub struct Scan {
+    /// The messages that are not taken back, in order of first appearance.
+    pub live: Vec<Live>,
+    /// Its lines.
+    pub entries: Vec<Entry>,
+    taken_back: Vec<(Record, Position)>,
+    shrinks: Vec<(Position, usize)>,
+    session_id: Option<String>,
+    directory: Option<String>,
+    lines: u64,
+    bytes: u64,
+    skipped: u64,
+}
+
+/// Whether the file is one document of the older format: its first line is the whole of it, or only its beginning.
+pub fn is_document(path: &Path) -> bool {
+    let Ok(mut reader) = lines::open(path, None) else {
+        return false;
+    };
+    let Ok(Some(line)) = reader.next_line() else {
+        return false;
+    };
+    if let Some(record) = line.object() {
+        return record.get("sessionId").is_some() && record.get("messages").is_some();
+    }
+    let mut head = Vec::new();
+    let opened = line.bytes.trim_ascii_start().starts_with(b"{");
+    let file = std::fs::File::open(path).map(|file| file.take(4096));
+    let read = file.and_then(|mut file| file.read_to_end(&mut head));
+    let head = String::from_utf8_lossy(&head);
+    opened && read.is_ok() && head.contains("\"sessionId\"") && head.contains("\"projectHash\"")
+}
+
+/// Reads the chat at `path`.
+pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
+    let mut transcript = if is_document(path) {
+        document(path, detail)?
+    } else {
+        log(scan(path, detail, None)?, detail)
+    };
+    path.clone_into(&mut transcript.path);
+    let root = place::project_root(path);
+    transcript.cwd = root.or(transcript.cwd);
+    Ok(transcript)
+}
+
+/// Reads the log at `path`, up to `limit` bytes.
+pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
+    let mut reader = lines::open(path, limit)?;
+    let mut scan = Scan::default();
+    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
+        scan.lines += 1;
+        if line.is_blank() {
+            continue;
+        }
+        match line.object() {
+            Some(record) => scan.take(&record, &line, detail),
+            None => scan.skipped += 1,
+        }
+    }
+    scan.bytes = reader.position().offset;
+    Ok(scan)
+}
+
+impl Scan {
+    fn take(&mut self, record: &Value, line: &Line<'_>, detail: Detail) {
+        let item = if let Some(id) = text(record, "$rewindTo") {
+            self.rewind(id);
+            Item::Rewind
+        } else if let Some(message) = Record::of(record, detail) {
+            self.message(message, line);
+            Item::Message
+        } else {
+            let head = record.get("$set").unwrap_or(record);
+            self.head(head);
+            if let Some(messages) = head
+                .get("messages")
+                .filter(|_| record.get("$set").is_some())
+            {
+                self.replace_all(messages, line);
+            }
+            Item::Head
+        };
+        self.entries.push(Entry {
+            position: line.position,
+            len: line.bytes.len() as u64,
+            item,
+        });
+    }
+
+    fn head(&mut self, head: &Value) {
+        if let Some(id) = owned(head, "sessionId") {
+            self.session_id = Some(id);
+        }
+        let directories = items(head.get("directories"));
+        if let Some(first) = directories.first().and_then(Value::as_str) {
+            self.directory = Some(first.to_owned());
+        }
+    }
+
+    fn message(&mut self, record: Record, line: &Line<'_>) {
+        let entry = self.entries.len();
+        if let Some(known) = self
+            .live
+            .iter_mut()
+            .rfind(|live| live.record.id == record.id)
+        {
+            known.record = record;
+            known.position.get_or_insert(line.position);
+            known.end = line.end();
+            known.entries.push(entry);
+            return;
+        }
+        self.live.push(Live {
+            record,
+            position: Some(line.position),
+            end: line.end(),
+            entries: vec![entry],
+        });
+    }
+
+    /// Takes back a message and all later ones; an unknown id takes back everything.
+    fn rewind(&mut self, id: &str) {
+        let from = self
+            .live
+            .iter()
+            .position(|live| live.record.id == id)
+            .unwrap_or(0);
+        for gone in self.live.split_off(from) {
+            if let Some(position) = gone.position.filter(|_| gone.record.is_prompt()) {
+                self.taken_back.push((gone.record, position));
+            }
+        }
+    }
+
+    /// A compressed history: what it leaves out was said all the same, what it adds nobody typed.
+    fn replace_all(&mut self, messages: &Value, line: &Line<'_>) {
+        let kept: Vec<&str> = items(Some(messages))
+            .iter()
+            .filter_map(|message| text(message, "id"))
+            .collect();
+        if self
+            .live
+            .iter()
+            .any(|live| !kept.contains(&live.record.id.as_str()))
+        {
+            self.shrinks.push((line.position, self.live.len()));
+        }
+    }
+}
+
+fn log(scan: Scan, detail: Detail) -> Transcript {
+    let mut builder = Builder::new(NAME, detail);
+    let mut shrinks = scan.shrinks.into_iter().peekable();
+    let starts: Vec<Option<Position>> = scan.live.iter().map(|live| live.position).collect();
+    let mut reached = Position::default();
+    for (index, live) in scan.live.into_iter().enumerate() {
+        while let Some((position, _)) = shrinks.next_if(|(_, count)| *count <= index) {
+            builder.shrink(position, Shrink::Compaction);
+        }
+        let position = live.position.unwrap_or_default();
+        reached = reached.max(live.end);
+        live.record.add_to(&mut builder, position, live.position);
+        // A later line may still belong to this message: then there is no place between it and the next.
+        let next = starts.get(index + 1).copied().flatten();
+        if next.is_none_or(|next| next.offset >= reached.offset) {
+            builder.boundary(reached, None);
+        }
+    }
+    for (position, _) in shrinks {
+        builder.shrink(position, Shrink::Compaction);
+    }
+    let mut transcript = builder.transcript;
+    transcript.abandoned = abandoned(scan.taken_back, &transcript);
+    transcript.session_id = scan.session_id.unwrap_or_default();
+    transcript.cwd = scan.directory;
+    transcript.lines = scan.lines;
+    transcript.bytes = scan.bytes;
+    transcript.skipped = scan.skipped;
+    transcript
+}
+
+fn abandoned(taken_back: Vec<(Record, Position)>, transcript: &Transcript) -> Vec<Prompt> {
+    let mut found = Vec::new();
+    for (record, position) in taken_back {
+        let known = transcript.cut_at(position.offset);
+        let cut = Cut {
+            position,
+            companion: None,
+            tokens: known.map(|cut| cut.tokens).unwrap_or_default(),
+            messages: known.map_or(0, |cut| cut.messages),
+        };
+        let mut single = Builder::new(NAME, Detail::Outline);
+        record.add_to(&mut single, position, Some(position));
+        found.extend(single.transcript.prompts.pop().map(|prompt| Prompt {
+            index: found.len(),
+            message: cut.messages,
+            tokens: cut.tokens,
+            cut: Some(cut),
+            ..prompt
+        }));
+    }
+    found
+}
+
+/// A document: its bytes, and where its messages stand.
+pub struct Document {
+    /// The whole text.
+    pub text: Vec<u8>,
+    /// Each message.
+    pub messages: Vec<Range<usize>>,
+}
+
+/// Reads the document at `path`.
+pub fn load_document(path: &Path) -> Result<Document> {
+    let text = std::fs::read(path).context(|| lines::shown(path))?;
+    let messages = span::find(&text, &["messages"])
+        .map(|range| span::elements(&text, range))
+        .unwrap_or_default();
+    Ok(Document { text, messages })
+}
+
+fn document(path: &Path, detail: Detail) -> Result<Transcript> {
+    let document = load_document(path)?;
+    let text = &document.text;
+    let string = |path: &[&str]| -> Option<String> {
+        let range = span::find(text, path)?;
+        serde_json::from_slice(text.get(range)?).ok()
+    };
+    let Some(session_id) = string(&["sessionId"]) else {
+        return Err(Error::new(
+            Code::TranscriptNotFound,
+            format!("'{}' names no session", path.display()),
+        ));
+    };
+    let mut builder = Builder::new(NAME, detail);
+    builder.transcript.session_id = session_id;
+    let mut place = Position { line: 1, offset: 0 };
+    let mut reached = 0;
+    for range in &document.messages {
+        place = advance(text, place, range.start);
+        reached = range.end;
+        match text.get(range.clone()).and_then(lines::parse_object) {
+            Some(value) => {
+                if let Some(record) = Record::of(&value, detail) {
+                    record.add_to(&mut builder, place, Some(place));
+                }
+            }
+            None => builder.transcript.skipped += 1,
+        }
+        builder.boundary(advance(text, place, reached), None);
+    }
+    let mut transcript = builder.transcript;
+    transcript.lines = advance(text, place, text.len()).line;
+    transcript.bytes = text.len() as u64;
+    if reached == 0 && !text.trim_ascii_end().ends_with(b"}") {
+        transcript.skipped += 1;
+    }
+    Ok(transcript)
+}
+
+/// The position of byte `to`, counted on from an earlier one.
+fn advance(text: &[u8], from: Position, to: usize) -> Position {
+    let start = usize::try_from(from.offset).unwrap_or(usize::MAX);
+    let passed = text.get(start..to).unwrap_or_default();
+    let lines = passed
+        .split(|&byte| byte == b'\n')
+        .count()
+        .saturating_sub(1);
+    Position {
+        line: from.line + lines as u64,
+        offset: to as u64,
+    }
+}

@@ -1,0 +1,238 @@
+//! Chats of the newer format, of which no sample is public, and the older one's corners.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::agents::fork::{destination, plan_fork, validate_fork, write_fork};
+use crate::agents::read;
+use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::env::Moment;
+
+const NEW: &str = "11112222-0000-4000-8000-000000000000";
+
+struct Chat {
+    dir: tempfile::TempDir,
+    text: String,
+}
+
+impl Chat {
+    fn new() -> Self {
+        let mut chat = Self {
+            dir: tempfile::tempdir().expect("a temporary directory"),
+            text: String::new(),
+        };
+        chat.line(&json!({"sessionId": "old", "projectHash": "h", "startTime": "t", "kind": "main", "directories": ["/work"]}));
+        chat
+    }
+
+    fn line(&mut self, record: &Value) -> &mut Self {
+        self.text
+            .push_str(&record.to_string().replace("\":", "\": "));
+        self.text.push('\n');
+        self
+    }
+
+    fn user(&mut self, id: &str, text: &str) -> &mut Self {
+        self.line(&json!({"id": id, "timestamp": "2026-01-01T00:00:00Z", "type": "user", "content": [{"text": text}]}))
+            .line(&json!({"$set": {"lastUpdated": "later"}}))
+    }
+
+    fn answer(&mut self, id: &str, text: &str, total: u64) -> &mut Self {
+        self.line(&json!({"id": id, "type": "gemini", "content": text, "tokens": {"input": 1, "output": 1, "cached": 1, "total": total}}))
+    }
+
+    fn call(&mut self, id: &str, call: &str, result: Option<&str>) -> &mut Self {
+        let mut step = json!({"id": call, "name": "shell", "args": {"c": 1}, "status": "success"});
+        if let Some(result) = result {
+            step["result"] = json!([{"functionResponse": {"response": {"output": result}}}]);
+        }
+        self.line(&json!({"id": id, "type": "gemini", "content": "", "toolCalls": [step]}))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("session-2026-01-01T00-00-old.jsonl")
+    }
+
+    fn read(&self) -> Transcript {
+        std::fs::write(self.path(), &self.text).expect("written");
+        read(&self.path(), Detail::Full).expect("readable")
+    }
+}
+
+fn fork(transcript: &Transcript, cut: &Cut) -> String {
+    let plan = plan_fork(transcript, cut)
+        .expect("planned")
+        .expect("something to fork");
+    let dest = destination(&plan, NEW, Moment(0));
+    let outcome = write_fork(&plan, NEW, &dest).expect("written and valid");
+    let name = outcome
+        .path
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    assert!(
+        name.starts_with("session-1970-01-01T00-00-11112222.json"),
+        "{name}"
+    );
+    let text = std::fs::read_to_string(&dest).expect("text");
+    std::fs::remove_file(dest).expect("removed");
+    text
+}
+
+fn cut(transcript: &Transcript, prompt: usize) -> Cut {
+    transcript.prompts[prompt].cut.expect("the file holds it")
+}
+
+fn prompts(transcript: &Transcript) -> Vec<&str> {
+    transcript
+        .prompts
+        .iter()
+        .map(|prompt| prompt.text.as_str())
+        .collect()
+}
+
+#[test]
+fn a_message_written_again_is_replaced_and_all_its_lines_are_kept() {
+    let mut chat = Chat::new();
+    chat.user("u1", "one")
+        .call("g1", "c1", None)
+        .call("g1", "c1", Some("listed"));
+    chat.answer("g2", "first", 30)
+        .line(&json!({"$set": {"sessionId": "old"}}));
+    let kept = chat.text.clone();
+    chat.user("u2", "two").answer("g3", "second", 50);
+    let transcript = chat.read();
+    assert_eq!(prompts(&transcript), ["one", "two"]);
+    assert_eq!(transcript.messages.len(), 5);
+    let tool = transcript.messages[1].tool.as_ref().expect("a call");
+    assert_eq!(
+        (tool.output.as_deref(), &tool.input),
+        (Some("listed"), &json!({"c": 1}))
+    );
+    assert_eq!(
+        (transcript.tokens.context, transcript.tokens.total),
+        (Some(50), Some(80))
+    );
+    assert_eq!(transcript.cwd.as_deref(), Some("/work"));
+    let forked = fork(&transcript, &cut(&transcript, 1));
+    assert_eq!(forked, kept.replace("\"old\"", &format!("\"{NEW}\"")));
+}
+
+#[test]
+fn messages_taken_back_are_left_out_but_can_be_gone_back_to() {
+    let mut chat = Chat::new();
+    chat.user("u1", "one").answer("g1", "first", 10);
+    chat.user("u2", "wrong")
+        .answer("g2", "no", 20)
+        .line(&json!({"$rewindTo": "u2"}));
+    chat.user("u3", "two")
+        .answer("g3", "second", 20)
+        .user("u4", "three");
+    let transcript = chat.read();
+    assert_eq!(prompts(&transcript), ["one", "two", "three"]);
+    assert_eq!(transcript.abandoned.len(), 1);
+    let forked = fork(&transcript, &cut(&transcript, 2));
+    assert!(!forked.contains("wrong") && !forked.contains("rewindTo"));
+    let again = transcript.abandoned[0].cut.expect("still in the file");
+    let forked = fork(&transcript, &again);
+    assert!(forked.contains("first") && !forked.contains("wrong") && !forked.contains("second"));
+}
+
+#[test]
+fn rewinding_to_an_unknown_message_clears_the_chat() {
+    let mut chat = Chat::new();
+    chat.user("u1", "one")
+        .answer("g1", "first", 10)
+        .line(&json!({"$rewindTo": "nowhere"}));
+    chat.user("u2", "two");
+    assert_eq!(prompts(&chat.read()), ["two"]);
+}
+
+#[test]
+fn a_compressed_history_is_no_loss_of_what_was_said() {
+    let mut chat = Chat::new();
+    chat.user("u1", "one").answer("g1", "first", 10);
+    chat.line(&json!({"$set": {"messages": [{"id": "s", "type": "user", "content": "summary"}]}}));
+    chat.user("u2", "two")
+        .line(&json!({"id": "i", "type": "info", "content": "note"}));
+    let transcript = chat.read();
+    assert_eq!(prompts(&transcript), ["one", "two"]);
+    assert_eq!(transcript.compactions.len(), 1);
+    assert_eq!(transcript.compactions[0].messages, 2);
+}
+
+#[test]
+fn a_message_with_an_unanswered_call_is_left_out() {
+    let mut chat = Chat::new();
+    chat.user("u1", "one")
+        .answer("g1", "first", 10)
+        .call("g2", "c1", None);
+    chat.user("u2", "two").text.push_str("{\"id\": \"torn");
+    let transcript = chat.read();
+    assert_eq!(transcript.skipped, 1);
+    assert!(!fork(&transcript, &cut(&transcript, 1)).contains("c1"));
+}
+
+/// A document of the older format, laid out as the program does.
+fn document(messages: &[Value]) -> (tempfile::TempDir, PathBuf, String) {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let text = format!(
+        "{:#}",
+        json!({"sessionId": "old", "projectHash": "h", "messages": messages, "summary": "s"})
+    );
+    let path = dir.path().join("session-2026-01-01T00-00-old.json");
+    std::fs::write(&path, &text).expect("written");
+    (dir, path, text)
+}
+
+#[test]
+fn a_document_keeps_its_text_around_the_messages() {
+    let user = |id: &str, text: &str| json!({"id": id, "type": "user", "content": text});
+    let answer = |id: &str, text: &str| json!({"id": id, "type": "gemini", "content": text});
+    let open = json!({"id": "g0", "type": "gemini", "content": "", "toolCalls": [{"id": "c", "name": "n", "args": {}}]});
+    let (_dir, path, text) = document(&[
+        user("u1", "one"),
+        open,
+        answer("g1", "first"),
+        user("u2", "two"),
+        answer("g2", "second"),
+    ]);
+    let transcript = read(&path, Detail::Full).expect("readable");
+    assert_eq!(prompts(&transcript), ["one", "two"]);
+    let forked = fork(&transcript, &cut(&transcript, 1));
+    let value: Value = serde_json::from_str(&forked).expect("JSON");
+    let ids: Vec<&str> = value["messages"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|m| m["id"].as_str())
+        .collect();
+    assert_eq!(ids, ["u1", "g1"]);
+    assert_eq!(
+        (&value["sessionId"], &value["summary"]),
+        (&json!(NEW), &json!("s"))
+    );
+    let expected = format!(
+        "{:#}",
+        json!({"sessionId": NEW, "projectHash": "h", "messages": [user("u1", "one"), answer("g1", "first")], "summary": "s"})
+    );
+    assert_eq!(forked, expected);
+    assert!(
+        plan_fork(&transcript, &cut(&transcript, 0))
+            .expect("planned")
+            .is_none()
+    );
+    let bad = path.with_file_name("bad.json");
+    std::fs::write(&bad, text.replace("first", "other")).expect("written");
+    assert!(validate_fork("gemini", &[&path], &bad).is_err());
+}
+
+#[test]
+fn what_was_shown_is_what_was_typed() {
+    let mut chat = Chat::new();
+    chat.line(&json!({"id": "u1", "type": "user", "content": [{"text": "see @a.rs"}, {"text": "--- whole file ---"}], "displayContent": "see @a.rs"}));
+    chat.line(&json!({"id": "u2", "type": "user", "content": [{"functionResponse": {"id": "c"}}]}));
+    assert_eq!(prompts(&chat.read()), ["see @a.rs"]);
+}
