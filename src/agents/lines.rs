@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read as _, Take};
 use std::path::Path;
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::transcript::Position;
 use crate::error::{Code, Error, Result, ResultExt as _};
@@ -131,6 +132,33 @@ pub fn open(path: &Path, limit: Option<u64>) -> Result<Lines<BufReader<Take<File
     )))
 }
 
+/// The SHA-256, in hex, of the first `length` bytes of a session file: it tells whether a place in it is still the same.
+/// `None` when the file is shorter.
+pub fn sha256_of_prefix(path: &Path, length: u64) -> Result<Option<String>> {
+    use std::fmt::Write as _;
+    let mut reader = open(path, Some(length))?.reader;
+    let mut digest = Sha256::new();
+    let mut seen = 0;
+    loop {
+        let bytes = reader.fill_buf().context(|| shown(path))?;
+        if bytes.is_empty() {
+            break;
+        }
+        digest.update(bytes);
+        seen += bytes.len() as u64;
+        let used = bytes.len();
+        reader.consume(used);
+    }
+    let text = digest
+        .finalize()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a string does not fail");
+            text
+        });
+    Ok((seen == length).then_some(text))
+}
+
 /// What to say before an error of reading `path`.
 pub fn shown(path: &Path) -> String {
     format!("cannot read session file '{}'", path.display())
@@ -161,6 +189,17 @@ mod tests {
         assert_eq!(value["text"], "a\u{fffd}b");
         assert!(parse_object(b"[1]").is_none(), "not an object");
         assert!(parse_object(b"{\"text\":\"a").is_none());
+    }
+
+    #[test]
+    fn a_prefix_has_a_digest_while_the_file_has_it() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("file");
+        std::fs::write(&path, "abc and more").expect("written");
+        let digest = |length| sha256_of_prefix(&path, length).expect("readable");
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest(3).as_deref(), Some(abc));
+        assert_eq!(digest(13), None);
     }
 
     #[test]

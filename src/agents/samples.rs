@@ -310,3 +310,47 @@ fn kimi_code_samples() {
         fork_everywhere(&transcript);
     }
 }
+
+/// A file that is torn anywhere is read up to there, and forked before its last prompt.
+#[test]
+fn torn_samples() {
+    for agent in ["claude", "codex", "pi", "kimi-code"] {
+        for sample in samples(agent) {
+            let whole = std::fs::read(&sample).expect("readable");
+            for part in [1, 3, 5, 7] {
+                let home = tempfile::tempdir().expect("a temporary directory");
+                let main = home.path().join("sessions/wd_x_0/session_old/agents/main");
+                std::fs::create_dir_all(&main).expect("a directory");
+                let path = main.join("wire.jsonl");
+                let mut text = whole
+                    .get(..whole.len() * part / 8)
+                    .unwrap_or_default()
+                    .to_vec();
+                // And a line in the middle is lost to a bad sector.
+                if let Some(bytes) = text
+                    .get_mut(whole.len() * part / 16..)
+                    .and_then(|rest| rest.get_mut(..50))
+                {
+                    bytes.fill(0xfe);
+                }
+                std::fs::write(&path, &text).expect("written");
+                let agent = super::by_name(agent).expect("known");
+                let transcript = agent.read(&path, Detail::Outline).expect("readable");
+                assert!(transcript.skipped <= 3, "{}", sample.display());
+                let Some(cut) = transcript
+                    .prompts
+                    .iter()
+                    .rev()
+                    .find_map(|prompt| prompt.cut)
+                else {
+                    continue;
+                };
+                if let Some(plan) = plan_fork(&transcript, &cut).expect("planned") {
+                    let id = new_session_id(agent.name(), NOW).expect("random bytes");
+                    write_fork(&plan, &id, &destination(&plan, &id, NOW)).expect("valid");
+                }
+                assert_eq!(std::fs::read(&path).expect("readable"), text);
+            }
+        }
+    }
+}

@@ -8,8 +8,10 @@ use crate::agents::lines::parse_object;
 use crate::agents::places::{self, Candidate, Places};
 use crate::agents::value::{flag, owned};
 
+/// How many of the newest files of the directory, and of those beneath it, are looked into.
+const NEAR: usize = 300;
 /// How many files of other projects are looked into for a session that changed its directory.
-const OTHERS: usize = 60;
+const FAR: usize = 60;
 
 /// A directory's name under `projects/`: every byte but ASCII letters and digits becomes `-`. Not injective, so the
 /// recorded directory decides.
@@ -60,7 +62,9 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
         list.extend(places::files(&directory, ".jsonl"));
     }
     places::newest_first(&mut far);
-    far.truncate(OTHERS);
+    far.truncate(FAR);
+    places::newest_first(&mut near);
+    near.truncate(NEAR);
     near.extend(far);
     near.retain(|file| !file.name().starts_with("agent-"));
     places::matching(NAME, near, cwd, last_cwd, |file| {
