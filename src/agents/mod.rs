@@ -8,9 +8,11 @@ mod builder;
 pub mod claude;
 pub mod codex;
 pub mod current;
+pub mod edit;
 pub mod fork;
 pub mod gemini;
 pub mod hook;
+pub mod install;
 pub mod kimi;
 pub mod kimi_code;
 pub mod lines;
@@ -21,6 +23,7 @@ pub mod transcript;
 mod value;
 
 #[cfg(test)]
+#[path = "tests.rs"]
 mod samples;
 
 use std::path::{Path, PathBuf};

@@ -110,15 +110,7 @@ pub fn resolve(ctx: &Context<'_>, store: &Store<'_>, text: &str) -> Result<Store
             found.ok_or_else(|| not_found(text))
         }
         Address::Session => {
-            let state = store.dir.state()?;
-            let id = state
-                .session_snapshot_id
-                .as_deref()
-                .and_then(SnapshotId::parse);
-            let id = id.ok_or_else(|| {
-                Error::new(Code::NoSessionSnapshot, "this session has no snapshot")
-                    .hint("run 'tw snapshot' and use 'latest'")
-            })?;
+            let id = super::session::current_snapshot(ctx, store)?;
             store.read_id(&id)
         }
         Address::Label(name) => by_label(store, &name)?

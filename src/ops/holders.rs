@@ -11,11 +11,12 @@ use serde_json::Value;
 use super::Context;
 use super::worktrees::{self, LOGS, Worktree, unreadable};
 use crate::env::Moment;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::names::{self, Record, RecordKind, session_component};
+use crate::store::session::Sessions;
 use crate::store::snapshot::SnapshotRecord;
 use crate::store::state::State;
 
@@ -107,7 +108,8 @@ pub fn find(
         let text = format!("label '{}'", names::label_of(&name));
         holders.commit(commit, Grip::Loose, text);
     }
-    of_records(ctx, store, reach, &mut holders)
+    of_sessions(ctx, reach, &mut holders)
+        .and_then(|()| of_records(ctx, store, reach, &mut holders))
         .map_err(|error| error.hint("nothing was forgotten; run 'tw doctor'"))?;
     Ok(holders)
 }
@@ -278,6 +280,30 @@ fn of_issue(holders: &mut Holders, record: &Record, text: &[u8]) {
             }
         }
     }
+}
+
+/// What live sessions work from: all their snapshots. Under the strict rule the current one, and of this worktree's sessions
+/// the last one's alone, which the state names.
+fn of_sessions(ctx: &Context<'_>, reach: Reach, holders: &mut Holders) -> Result<()> {
+    let (records, invalid) = Sessions::new(ctx.repo.common_dir()).list()?;
+    if let Some((name, reason)) = invalid.into_iter().next() {
+        return Err(Error::new(
+            Code::CorruptRecord,
+            format!("the record of session '{name}' cannot be read: {reason}"),
+        ));
+    }
+    let here = ctx.repo.worktree_name();
+    for record in records.iter().filter(|record| record.is_live(reach.now)) {
+        if reach.strict && record.worktree == here {
+            continue;
+        }
+        let text = format!("session '{}'", record.session_id);
+        let held = if reach.strict { 1 } else { usize::MAX };
+        for id in record.snapshot_ids.iter().rev().take(held) {
+            holders.id(id, Grip::Loose, text.clone());
+        }
+    }
+    Ok(())
 }
 
 /// The snapshots that a session still needs: all of them while it is live or young.

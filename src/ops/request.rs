@@ -34,6 +34,8 @@ pub struct Take {
     pub session: Option<String>,
     /// The caller's agent.
     pub agent: Option<String>,
+    /// What the session is about.
+    pub hint: Option<String>,
 }
 
 /// Which kinds to list.

@@ -84,6 +84,7 @@ pub fn take_locked(
             label: request.label.clone(),
             session_id: request.session.clone(),
             agent: request.agent.clone(),
+            task_hint: request.hint.clone(),
             interrupted,
             ..About::default()
         })

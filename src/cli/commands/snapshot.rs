@@ -15,6 +15,7 @@ pub fn run(args: &args::Snapshot, call: &Call<'_>) -> Reply {
         force: args.force,
         session: args.session.clone(),
         agent: args.agent.clone(),
+        hint: None,
     };
     let context = call.open()?;
     let taken = ops::snapshot::take(&context, &request)?;

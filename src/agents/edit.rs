@@ -1,0 +1,15 @@
+//! Pure edits of other programs' settings: put our keys, list entries or marked block in, find them, take them out.
+//!
+//! Promises: every byte that is not ours stays (order, comments, unknown keys, other tools' entries, line ends, a trailing
+//! comma); putting in twice is putting in once; taking out what was put in gives back the very bytes, unless somebody
+//! reformatted the file in between, and then still the same settings. Text that is no JSON is refused, never guessed at.
+//!
+//! How taking out knows what was there: a container that we made begins with a line feed (or, in a file of one line, with
+//! nothing); one that was there and empty begins with a blank before what we put in, and keeps its inner blanks behind it.
+
+mod block;
+mod json;
+mod jsonc;
+
+pub use block::{BEGIN, END, has_block, put_block, take_block};
+pub use json::{Document, Found, NO_FILE, put_entry, put_member, take_entry, take_member};

@@ -1,0 +1,470 @@
+//! Members and list entries put into JSON text and taken out of it, by place.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::jsonc::{self, Item, Items, Kind, Node};
+
+/// The text of a file that is not there: what is put in makes a whole file, and what is left when all of it is ours is this
+/// again.
+pub const NO_FILE: &str = "\0";
+
+/// What of ours stands in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    Absent,
+    /// Ours.
+    Ours,
+    /// Something of the same name that is not ours.
+    Other,
+}
+
+/// Text that is JSON, perhaps with comments, and has an object at its top; or nothing but blanks.
+#[derive(Debug, Clone)]
+pub struct Document {
+    text: String,
+    root: Option<Node>,
+}
+
+impl Document {
+    /// Reads a text; `None` when it is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        let blank = text.trim_start_matches('\u{feff}').trim().is_empty();
+        let root = if blank || text == NO_FILE {
+            None
+        } else {
+            let node = jsonc::parse(text)?;
+            items(&node).filter(|items| items.is_object)?;
+            Some(node)
+        };
+        Some(Self {
+            text: text.to_owned(),
+            root,
+        })
+    }
+
+    /// The value at a path of keys.
+    fn at(&self, path: &[&str]) -> Option<&Node> {
+        let mut node = self.root.as_ref()?;
+        for key in path {
+            node = &items(node)?
+                .list
+                .iter()
+                .rfind(|item| item.key == *key)?
+                .value;
+        }
+        Some(node)
+    }
+
+    fn value(&self, node: &Node) -> Value {
+        let text = &self.text[node.start..node.end];
+        serde_json::from_str(text)
+            .ok()
+            .or_else(|| serde_json::from_str(&plain(text, node)).ok())
+            .unwrap_or_default()
+    }
+
+    /// The keys of the object at the top, in order.
+    pub fn keys(&self) -> Vec<&str> {
+        let root = self.root.as_ref().and_then(items);
+        let members = root.into_iter().flat_map(|root| &root.list);
+        members.map(|item| item.key.as_str()).collect()
+    }
+
+    /// Whether what stands at a path is ours.
+    pub fn member(&self, path: &[&str], ours: &dyn Fn(&Value) -> bool) -> Found {
+        match self.at(path) {
+            None => Found::Absent,
+            Some(node) if ours(&self.value(node)) => Found::Ours,
+            Some(_) => Found::Other,
+        }
+    }
+
+    /// Whether the list at a path has an entry of ours.
+    pub fn has_entry(&self, path: &[&str], ours: &dyn Fn(&Value) -> bool) -> bool {
+        let list = self.at(path).and_then(items);
+        list.is_some_and(|list| list.list.iter().any(|item| ours(&self.value(&item.value))))
+    }
+}
+
+fn items(node: &Node) -> Option<&Items> {
+    match &node.kind {
+        Kind::Container(items) => Some(items),
+        Kind::Scalar => None,
+    }
+}
+
+/// The text of a value without comments and trailing commas.
+fn plain(text: &str, node: &Node) -> String {
+    let mut out = String::new();
+    render_plain(text, node, node.start, &mut out);
+    out
+}
+
+fn render_plain(text: &str, node: &Node, base: usize, out: &mut String) {
+    let Kind::Container(found) = &node.kind else {
+        out.push_str(&text[node.start - base..node.end - base]);
+        return;
+    };
+    out.push(if found.is_object { '{' } else { '[' });
+    for (at, item) in found.list.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        if found.is_object {
+            let _ = write!(out, "{}:", Value::from(item.key.as_str()));
+        }
+        render_plain(text, &item.value, base, out);
+    }
+    out.push(if found.is_object { '}' } else { ']' });
+}
+
+/// Sets the member at `path`, making what leads to it. A member that is there is replaced in its place. `None` when the text
+/// is no JSON, or something on the way is no object.
+pub fn put_member(text: &str, path: &[&str], value: &Value) -> Option<String> {
+    let document = Document::parse(text)?;
+    if let Some(node) = document.at(path) {
+        if document.value(node) == *value {
+            return Some(text.to_owned());
+        }
+        let style = Style::of(&document);
+        let new = style.value(value, style.depth(text, node.start));
+        return Some(replaced(text, node.start..node.end, &new));
+    }
+    let (key, parents) = path.split_last()?;
+    put(&document, parents, Some(key), value)
+}
+
+/// Adds an entry to the list at `path`, making the list and what leads to it. One of ours that is there is replaced by it.
+/// `None` as for [`put_member`].
+pub fn put_entry(
+    text: &str,
+    path: &[&str],
+    entry: &Value,
+    ours: &dyn Fn(&Value) -> bool,
+) -> Option<String> {
+    let document = Document::parse(text)?;
+    if let Some(list) = document.at(path) {
+        let list = items(list).filter(|list| !list.is_object)?;
+        let mut found = list.list.iter().map(|item| &item.value);
+        if let Some(node) = found.find(|node| ours(&document.value(node))) {
+            if document.value(node) == *entry {
+                return Some(text.to_owned());
+            }
+            let style = Style::of(&document);
+            let new = style.value(entry, style.depth(text, node.start));
+            return Some(replaced(text, node.start..node.end, &new));
+        }
+        return put(&document, path, None, entry);
+    }
+    let (key, parents) = path.split_last()?;
+    put(
+        &document,
+        parents,
+        Some(key),
+        &Value::Array(vec![entry.clone()]),
+    )
+}
+
+/// Puts a value into the container at `path`; what is missing on the way is made around it.
+fn put(document: &Document, path: &[&str], key: Option<&str>, value: &Value) -> Option<String> {
+    let style = Style::of(document);
+    let Some(mut node) = document.root.as_ref() else {
+        // A file of nothing but blanks: they stay, in front of an object that begins as only this one does.
+        let whole = wrapped(path, key, value);
+        let text = style.value(&whole, 0);
+        if document.text == NO_FILE {
+            return Some(format!("{text}\n"));
+        }
+        let body = text.strip_prefix('{').unwrap_or(&text);
+        return Some(format!("{}{{\t{}", document.text, body.trim_start()));
+    };
+    for (depth, part) in path.iter().enumerate() {
+        let found = items(node).filter(|found| found.is_object)?;
+        let Some(item) = found.list.iter().rfind(|item| item.key == *part) else {
+            let rest = wrapped(path.get(depth + 1..)?, key, value);
+            return Some(insert(document, &style, node, found, Some(part), &rest));
+        };
+        node = &item.value;
+    }
+    let found = items(node)?;
+    (found.is_object == key.is_some()).then(|| insert(document, &style, node, found, key, value))
+}
+
+fn wrapped(path: &[&str], key: Option<&str>, value: &Value) -> Value {
+    let mut whole = value.clone();
+    for key in key.iter().rev().chain(path.iter().rev()) {
+        whole = Value::Object([((*key).to_owned(), whole)].into_iter().collect());
+    }
+    whole
+}
+
+fn insert(
+    document: &Document,
+    style: &Style,
+    node: &Node,
+    found: &Items,
+    key: Option<&str>,
+    value: &Value,
+) -> String {
+    let text = &document.text;
+    let depth = match found.list.first() {
+        Some(first) if text[node.start..first.start].contains('\n') => {
+            style.depth(text, first.start)
+        }
+        _ => style.depth(text, node.start) + 1,
+    };
+    let name = key.map_or_else(String::new, |key| {
+        format!(
+            "{}:{}",
+            Value::from(key),
+            if style.inline { "" } else { " " }
+        )
+    });
+    let item = format!("{name}{}", style.value(value, depth));
+    let Some(last) = found.list.last() else {
+        // It was there and empty: the blank says so.
+        return replaced(text, node.start + 1..node.start + 1, &format!(" {item}"));
+    };
+    let before = style.line(depth);
+    if let Some(comma) = found.trailing_comma {
+        let at = behind_comments(text, comma + 1);
+        return replaced(text, at..at, &format!("{before}{item},"));
+    }
+    let at = behind_comments(text, last.value.end);
+    let text = replaced(text, at..at, &format!("{before}{item}"));
+    replaced(&text, last.value.end..last.value.end, ",")
+}
+
+/// Behind the comments that follow on the same line, else `at` itself.
+fn behind_comments(text: &str, at: usize) -> usize {
+    let line_end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    let mut behind = at;
+    let mut seek = at;
+    while let Some(rest) = text.get(seek..line_end) {
+        let comment = seek + rest.len() - rest.trim_start().len();
+        let is_block = text[comment..line_end].starts_with("/*");
+        if text[comment..line_end].starts_with("//") {
+            // With CRLF the carriage return is the line end's.
+            return comment + text[comment..line_end].trim_end_matches('\r').len();
+        }
+        let end = text[comment..line_end]
+            .find("*/")
+            .map(|end| comment + end + 2);
+        match end {
+            Some(end) if is_block => (behind, seek) = (end, end),
+            _ => break,
+        }
+    }
+    behind
+}
+
+fn replaced(text: &str, range: Range<usize>, with: &str) -> String {
+    [&text[..range.start], with, &text[range.end..]].concat()
+}
+
+/// Takes the member at `path` out, when it is ours, and the containers on the way that we made and that are empty then.
+/// `None` when the text is no JSON; [`NO_FILE`] says that the whole file was ours.
+pub fn take_member(text: &str, path: &[&str], ours: &dyn Fn(&Value) -> bool) -> Option<String> {
+    let document = Document::parse(text)?;
+    if document.member(path, ours) != Found::Ours {
+        return Some(text.to_owned());
+    }
+    let (key, parents) = path.split_last()?;
+    let parent = document.at(parents)?;
+    let at = items(parent)?
+        .list
+        .iter()
+        .rposition(|item| item.key == *key)?;
+    Some(take(&document, parents, at))
+}
+
+/// Takes our entries out of the list at `path`, as [`take_member`] does. `inner` names the list within an entry whose own
+/// entries may be several tools': only ours go then.
+pub fn take_entry(
+    text: &str,
+    path: &[&str],
+    inner: Option<&str>,
+    ours: &dyn Fn(&Value) -> bool,
+) -> Option<String> {
+    let mut text = text.to_owned();
+    loop {
+        let document = Document::parse(&text)?;
+        let Some(list) = document.at(path).and_then(items) else {
+            return Some(text);
+        };
+        let mut entries = list.list.iter().map(|item| &item.value);
+        let Some(at) = entries.position(|entry| ours(&document.value(entry))) else {
+            return Some(text);
+        };
+        let entry = &list.list[at].value;
+        let shared = inner.and_then(|inner| {
+            let of = items(entry)?;
+            let within = &of.list.iter().rfind(|item| item.key == inner)?.value;
+            let hooks = &items(within)?.list;
+            let mine = |item: &Item| {
+                let alone = serde_json::json!({ inner: [document.value(&item.value)] });
+                ours(&alone)
+            };
+            let at = hooks.iter().position(mine)?;
+            (hooks.len() > 1).then_some((within, at))
+        });
+        text = match shared {
+            Some((within, at)) => cut(&document.text, within, at),
+            None => take(&document, path, at),
+        };
+    }
+}
+
+/// Takes an item out of the container at `path`, and that container when we made it for the item alone, and so on upwards.
+fn take(document: &Document, path: &[&str], at: usize) -> String {
+    let text = &document.text;
+    let Some((node, found)) = document
+        .at(path)
+        .and_then(|node| Some((node, items(node)?)))
+    else {
+        return text.clone();
+    };
+    if found.list.len() > 1 {
+        return cut(text, node, at);
+    }
+    let first = &text[node.start + 1..found.list.first().map_or(node.end, |item| item.start)];
+    match first {
+        " " => cut(text, node, at),
+        // The whole file was blank but for us.
+        "\t" if path.is_empty() => replaced(text, node.start..text.len(), ""),
+        _ => match path.split_last() {
+            // A file that we made: nothing of it stays.
+            None => NO_FILE.to_owned(),
+            Some((key, parents)) => {
+                let parent = document.at(parents).and_then(items);
+                let at = parent.and_then(|of| of.list.iter().rposition(|item| item.key == *key));
+                at.map_or_else(|| text.clone(), |at| take(document, parents, at))
+            }
+        },
+    }
+}
+
+/// Cuts one item out of a container, with its comma and the blanks that came with it.
+fn cut(text: &str, node: &Node, at: usize) -> String {
+    let Some(found) = items(node) else {
+        return text.to_owned();
+    };
+    let Some(item) = found.list.get(at) else {
+        return text.to_owned();
+    };
+    let next = found.list.get(at + 1);
+    let Some(before) = at.checked_sub(1).and_then(|at| found.list.get(at)) else {
+        // The first: up to the next one, else with its comma up to what stood in the empty container.
+        let end = match (next, found.trailing_comma) {
+            (Some(next), _) => return replaced(text, item.start..next.start, ""),
+            (None, Some(comma)) => comma + 1,
+            (None, None) => item.value.end,
+        };
+        return replaced(text, node.start + 1..end, "");
+    };
+    let comma = comma_behind(text, before.value.end);
+    let start = behind_comments(text, comma + 1);
+    // Ours goes with the comma behind it; the last one without any with the comma before it.
+    let own = match next {
+        Some(_) => Some(comma_behind(text, item.value.end)),
+        None => found.trailing_comma,
+    };
+    if let Some(own) = own {
+        return replaced(text, start..own + 1, "");
+    }
+    let text = replaced(text, start..item.value.end, "");
+    replaced(&text, comma..comma + 1, "")
+}
+
+/// The comma that follows an item which another one follows.
+fn comma_behind(text: &str, end: usize) -> usize {
+    jsonc::skip(text, end).unwrap_or(end)
+}
+
+/// How a file is laid out.
+struct Style {
+    newline: &'static str,
+    indent: String,
+    inline: bool,
+}
+
+impl Style {
+    fn of(document: &Document) -> Self {
+        let text = &document.text;
+        let first = document.root.as_ref().and_then(|root| {
+            let first = items(root)?.list.first()?;
+            Some(&text[root.start + 1..first.start])
+        });
+        let indent = first
+            .and_then(|space| space.rsplit_once('\n'))
+            .map(|(_, indent)| indent);
+        let indent = indent.filter(|indent| !indent.is_empty() && indent.trim().is_empty());
+        Self {
+            newline: if text.contains("\r\n") { "\r\n" } else { "\n" },
+            indent: indent.unwrap_or("  ").to_owned(),
+            inline: first.is_some_and(|space| !space.contains('\n')) && !text.trim().contains('\n'),
+        }
+    }
+
+    /// How deep the line is indented on which `at` stands.
+    fn depth(&self, text: &str, at: usize) -> usize {
+        let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = text[start..at].trim_start_matches('\u{feff}');
+        let blank = line.len() - line.trim_start().len();
+        blank / self.indent.len().max(1)
+    }
+
+    /// What stands before an item on a line of its own.
+    fn line(&self, depth: usize) -> String {
+        if self.inline {
+            return String::new();
+        }
+        format!("{}{}", self.newline, self.indent.repeat(depth))
+    }
+
+    fn value(&self, value: &Value, depth: usize) -> String {
+        if self.inline {
+            return value.to_string();
+        }
+        let mut out = String::new();
+        self.render(value, depth, &mut out);
+        out
+    }
+
+    fn render(&self, value: &Value, depth: usize, out: &mut String) {
+        let (open, close, count) = match value {
+            Value::Object(members) if !members.is_empty() => ('{', '}', members.len()),
+            Value::Array(list) if list.iter().any(|item| item.is_object() || item.is_array()) => {
+                ('[', ']', list.len())
+            }
+            other => {
+                // Short lists of words stand on one line.
+                out.push_str(&other.to_string().replace("\",\"", "\", \""));
+                return;
+            }
+        };
+        out.push(open);
+        for at in 0..count {
+            out.push_str(if at > 0 { "," } else { "" });
+            out.push_str(&self.line(depth + 1));
+            match value {
+                Value::Object(members) => {
+                    if let Some((key, value)) = members.iter().nth(at) {
+                        let _ = write!(out, "{}: ", Value::from(key.as_str()));
+                        self.render(value, depth + 1, out);
+                    }
+                }
+                other => self.render(&other[at], depth + 1, out),
+            }
+        }
+        out.push_str(&self.line(depth));
+        out.push(close);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Pieces put into the text of a settings file, and taken out again.
+
+use serde_json::{Value, json};
+
+use super::Piece;
+use crate::agents::edit::{
+    self, Document, Found, NO_FILE, put_entry, put_member, take_entry, take_member,
+};
+
+/// Why a file cannot be edited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is no JSON, or TOML, that can be read.
+    Unreadable,
+    /// It would no longer be readable with ours in it.
+    NoRoom,
+    /// A server of another command is called `tw`.
+    OtherServer,
+    /// Another file stands there.
+    OtherFile,
+}
+
+impl Refusal {
+    /// What to say of it, after the file's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreadable => "cannot be read as the settings it should be",
+            Self::NoRoom => "has other settings where those of tw belong",
+            Self::OtherServer => "has another MCP server called 'tw'",
+            Self::OtherFile => "is there already and not of tw's making",
+        }
+    }
+}
+
+fn is_hook(value: &Value, fits: &dyn Fn(&str) -> bool) -> bool {
+    let own = ["command", "bash"]
+        .iter()
+        .filter_map(|key| value[*key].as_str());
+    let mut own = own.filter(|command| fits(command));
+    let inner = value["hooks"].as_array();
+    own.next().is_some() || inner.is_some_and(|list| list.iter().any(|hook| is_hook(hook, fits)))
+}
+
+fn is_any_hook(value: &Value) -> bool {
+    is_hook(value, &|command| command.starts_with("tw hook "))
+}
+
+fn is_server(value: &Value) -> bool {
+    let whole = match &value["command"] {
+        Value::Array(words) => words.first().cloned().unwrap_or_default(),
+        other => other.clone(),
+    };
+    whole == "tw" && value.to_string().contains("\"mcp\"")
+}
+
+fn is_toml(text: &str) -> bool {
+    text == NO_FILE || text.parse::<toml::Table>().is_ok()
+}
+
+/// The text of a file with ours in it; [`NO_FILE`] stands for a file that is not there.
+///
+/// # Errors
+/// The reason why the file is left as it is.
+pub fn put(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
+    let mut text = text.to_owned();
+    for piece in pieces {
+        text = put_piece(&text, piece)?;
+    }
+    Ok(text)
+}
+
+fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
+    if let Piece::Whole(new) = piece {
+        let is_ours = text == NO_FILE || is_our_file(text, new);
+        return if is_ours {
+            Ok(new.clone())
+        } else {
+            Err(Refusal::OtherFile)
+        };
+    }
+    if let Piece::Block(body) = piece {
+        if !is_toml(text) {
+            return Err(Refusal::Unreadable);
+        }
+        let new = match text {
+            NO_FILE => format!("{}\n", edit::put_block("", body, None)),
+            text => edit::put_block(text, body, None),
+        };
+        return if is_toml(&new) {
+            Ok(new)
+        } else {
+            Err(Refusal::NoRoom)
+        };
+    }
+    let document = Document::parse(text).ok_or(Refusal::Unreadable)?;
+    let new = match piece {
+        Piece::Hook {
+            event,
+            command,
+            entry,
+        } => {
+            let path = ["hooks", *event];
+            if document.has_entry(&path, &|value| is_hook(value, &|own| own == command)) {
+                return Ok(text.to_owned());
+            }
+            let text = take_entry(text, &path, Some("hooks"), &is_any_hook);
+            text.and_then(|text| put_entry(&text, &path, entry, &is_any_hook))
+        }
+        Piece::Server { key, entry } => match document.member(&[key, "tw"], &is_server) {
+            Found::Ours => Some(text.to_owned()),
+            Found::Other => return Err(Refusal::OtherServer),
+            Found::Absent => put_member(text, &[key, "tw"], entry),
+        },
+        Piece::Version(version) if !document.keys().contains(&"version") => {
+            put_member(text, &["version"], &json!(version))
+        }
+        _ => Some(text.to_owned()),
+    };
+    new.ok_or(Refusal::NoRoom)
+}
+
+/// The text of a file without ours; [`NO_FILE`] when nothing of it is left that was not ours.
+///
+/// # Errors
+/// The reason why the file is left as it is.
+pub fn take(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
+    let mut text = text.to_owned();
+    // A version that stands behind the hooks and goes when they go is ours.
+    let versioned = pieces
+        .iter()
+        .any(|piece| matches!(piece, Piece::Version(_)));
+    let ours_last = versioned
+        && Document::parse(&text).is_some_and(|document| {
+            let keys = document.keys();
+            keys.ends_with(&["hooks", "version"])
+        });
+    if ours_last {
+        let bare = take_member(&text, &["version"], &|_| true).ok_or(Refusal::Unreadable)?;
+        let without = take_pieces(&bare, pieces)?;
+        let hooks_gone = without == NO_FILE
+            || Document::parse(&without).is_some_and(|left| !left.keys().contains(&"hooks"));
+        if hooks_gone {
+            return Ok(without);
+        }
+    }
+    text = take_pieces(&text, pieces)?;
+    Ok(text)
+}
+
+fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
+    let mut text = text.to_owned();
+    for piece in pieces {
+        text = match piece {
+            _ if text == NO_FILE => return Ok(text),
+            Piece::Whole(new) if is_our_file(&text, new) => NO_FILE.to_owned(),
+            Piece::Whole(_) => return Err(Refusal::OtherFile),
+            Piece::Block(_) => {
+                let left = edit::take_block(&text);
+                let was_ours = left.is_empty() && text.ends_with('\n');
+                if was_ours { NO_FILE.to_owned() } else { left }
+            }
+            Piece::Version(_) => text,
+            Piece::Hook { event, .. } => {
+                take_entry(&text, &["hooks", event], Some("hooks"), &is_any_hook)
+                    .ok_or(Refusal::Unreadable)?
+            }
+            Piece::Server { key, .. } => {
+                take_member(&text, &[key, "tw"], &is_server).ok_or(Refusal::Unreadable)?
+            }
+        };
+    }
+    Ok(text)
+}
+
+/// Whether a whole file is ours: as it is now, or as an older `tw` wrote it.
+fn is_our_file(text: &str, new: &str) -> bool {
+    let marks = [
+        "name: timewarp\n",
+        "Installed by 'tw init",
+        "\"tw hook copilot ",
+    ];
+    text == new
+        || marks
+            .iter()
+            .any(|mark| text.contains(mark) && new.contains(mark))
+}

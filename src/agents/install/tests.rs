@@ -1,0 +1,139 @@
+//! Every agent's files, in and out again.
+
+use super::*;
+use crate::agents::edit::NO_FILE;
+
+fn setups(scope: Scope) -> Vec<(&'static str, Setup)> {
+    let places = Places::new(Some("/home/u".into()));
+    INSTALLABLE
+        .iter()
+        .map(|agent| {
+            let setup = setup(
+                agent,
+                scope,
+                Path::new("/work"),
+                Path::new("/home/u"),
+                &places,
+            );
+            (*agent, setup.expect("known"))
+        })
+        .collect()
+}
+
+#[test]
+fn the_project_s_files_are_those_that_the_agents_read() {
+    let mut files: Vec<String> = Vec::new();
+    for (agent, setup) in setups(Scope::Project) {
+        for target in setup.targets {
+            let path = target.path.display().to_string();
+            if !path.ends_with("SKILL.md") {
+                files.push(format!("{agent} {path}"));
+            }
+        }
+    }
+    assert_eq!(
+        files,
+        [
+            "claude /work/.claude/settings.json",
+            "claude /work/.mcp.json",
+            "codex /work/.codex/hooks.json",
+            "gemini /work/.gemini/settings.json",
+            "kimi /home/u/.kimi/config.toml",
+            "kimi /home/u/.kimi/mcp.json",
+            "kimi-code /home/u/.kimi-code/config.toml",
+            "kimi-code /home/u/.kimi-code/mcp.json",
+            "opencode /work/.opencode/plugins/timewarp.js",
+            "opencode /work/opencode.json",
+            "cursor /work/.cursor/hooks.json",
+            "cursor /work/.cursor/mcp.json",
+            "copilot /work/.github/hooks/timewarp.json",
+        ]
+    );
+}
+
+#[test]
+fn user_files_lie_under_home_or_where_a_variable_says() {
+    for (agent, setup) in setups(Scope::User) {
+        for target in setup.targets {
+            assert!(
+                target.path.starts_with("/home/u"),
+                "{agent} {:?}",
+                target.path
+            );
+        }
+    }
+    let places = Places::new(None).with_var("CODEX_HOME", "/elsewhere");
+    let setup = setup(
+        "codex",
+        Scope::User,
+        Path::new("/"),
+        Path::new("/home/u"),
+        &places,
+    );
+    let setup = setup.expect("known");
+    assert_eq!(setup.targets[0].path, Path::new("/elsewhere/hooks.json"));
+}
+
+#[test]
+fn every_file_goes_in_and_out_again_byte_for_byte() {
+    let json = [
+        NO_FILE,
+        "{}\n",
+        "{\"version\": 1}\n",
+        "{\n  \"version\": 1,\n  \"hooks\": {\n    \"SessionStart\": [{\"hooks\": [{\"command\": \"x\"}]}],\n    \"sessionStart\": [{\"command\": \"x\"}]\n  }\n}\n",
+        "{\n  \"hooks\": {},\n  \"version\": 1\n}\n",
+        "{\n  // mine\n  \"a\": 1,\n  \"mcpServers\": {\"o\": {}},\n}\n",
+    ];
+    let toml = [NO_FILE, "", "a = 1", "a = 1\n[x]\ny = 2 # z\n"];
+    for scope in [Scope::Project, Scope::User] {
+        for (agent, setup) in setups(scope) {
+            for target in setup.targets {
+                let texts: &[&str] = match &target.pieces[..] {
+                    [Piece::Whole(_)] => &[NO_FILE],
+                    [Piece::Block(_)] => &toml,
+                    _ => &json,
+                };
+                for text in texts {
+                    let made = put(text, &target.pieces).expect("room");
+                    assert_ne!(&made, text, "{agent} {:?}", target.path);
+                    let twice = put(&made, &target.pieces).expect("room");
+                    assert_eq!(twice, made, "{agent} {:?}", target.path);
+                    let left = take(&made, &target.pieces).expect("ours");
+                    assert_eq!(&left, text, "{agent} {:?}:\n{made}", target.path);
+                    assert_eq!(take(text, &target.pieces).as_deref(), Ok(*text));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_left_and_named() {
+    let server = [mcp_servers()];
+    let other = "{\"mcpServers\": {\"tw\": {\"command\": \"twitter\"}}}";
+    assert_eq!(put(other, &server), Err(Refusal::OtherServer));
+    assert_eq!(take(other, &server).as_deref(), Ok(other));
+    let whole = [Piece::Whole(SKILL.to_owned())];
+    assert_eq!(put("mine\n", &whole), Err(Refusal::OtherFile));
+    assert_eq!(take("mine\n", &whole), Err(Refusal::OtherFile));
+    assert_eq!(put("{", &server), Err(Refusal::Unreadable));
+    let block = [Piece::Block("[[hooks]]\nevent = \"x\"\n".to_owned())];
+    assert_eq!(put("hooks = []\n", &block), Err(Refusal::NoRoom));
+    assert_eq!(put("= 1", &block), Err(Refusal::Unreadable));
+}
+
+#[test]
+fn an_older_command_of_ours_is_replaced() {
+    let pieces = grouped("claude", &[("SessionStart", "session-start", 30)]);
+    let old = r#"{"hooks":{"SessionStart":[{"hooks":[{"command":"tw hook session-start"}]},{"hooks":[{"command":"x"}]}]}}"#;
+    let made = put(old, &pieces).expect("room");
+    assert_eq!(made.matches("tw hook").count(), 1, "{made}");
+    assert!(made.contains("tw hook claude session-start") && made.contains("\"x\""));
+}
+
+#[test]
+fn the_skill_is_short_and_begins_as_skills_do() {
+    // About four characters make a token of English.
+    assert!(SKILL.len() / 4 < 1500, "{} characters", SKILL.len());
+    assert!(SKILL.starts_with("---\nname: timewarp\ndescription: "));
+}

@@ -1,0 +1,215 @@
+//! An agent's event comes in: `tw hook AGENT EVENT`.
+//!
+//! Promises: the agent is never failed or held up. Whatever goes wrong becomes a line in `log.jsonl` of the worktree's
+//! `timewarp` directory; outside of a repository nothing happens at all; the lock is waited for no longer than a quarter of
+//! the event's budget; a dead swap is left to a command of the user's, and what is there is snapshotted as interrupted.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::Context;
+use super::session::{self, Asked, NoSnapshot, Start, Started};
+use super::{log, session::Ended};
+use crate::agents::hook::{HookEvent, parse};
+use crate::env::Env;
+use crate::error::{Code, Error, Result};
+use crate::progress::Progress;
+use crate::store::state::StateDir;
+
+/// How long an event may take before its agent's user feels it.
+const BUDGET: Duration = Duration::from_secs(10);
+
+/// What came in.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The agent's name, as the command line has it.
+    pub agent: &'a str,
+    /// The event's name, ours or the agent's own; None: the payload names it.
+    pub event: Option<&'a str>,
+    /// The payload.
+    pub payload: &'a [u8],
+    /// The directory that `tw` was started in.
+    pub start: &'a Path,
+}
+
+/// What was done with an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// A session was started, and a snapshot taken.
+    Snapshot,
+    /// A session was recorded; there was no snapshot to take.
+    Recorded,
+    /// A session was ended.
+    Ended,
+    /// There was nothing to do.
+    Nothing,
+    /// Something failed; the log says what.
+    Failed,
+}
+
+impl Done {
+    /// The word for output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Snapshot => "snapshot",
+            Self::Recorded => "recorded",
+            Self::Ended => "ended",
+            Self::Nothing => "nothing",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Answer of `hook`. It is always an answer.
+#[derive(Debug)]
+pub struct Hooked {
+    /// Who called: an agent may run another's hooks.
+    pub agent: String,
+    /// The event in our words.
+    pub event: Option<String>,
+    /// What was done.
+    pub done: Done,
+    /// The session.
+    pub session_id: Option<String>,
+    /// The session's snapshot.
+    pub snapshot_id: Option<String>,
+    /// What failed.
+    pub error: Option<Error>,
+}
+
+impl Hooked {
+    fn nothing(request: &Request<'_>) -> Self {
+        Self {
+            agent: request.agent.to_owned(),
+            event: request.event.map(crate::agents::hook::event_name),
+            done: Done::Nothing,
+            session_id: None,
+            snapshot_id: None,
+            error: None,
+        }
+    }
+}
+
+/// A line of the log.
+#[derive(Serialize)]
+struct LogLine<'a> {
+    at: String,
+    event: &'static str,
+    agent: &'a str,
+    hook: Option<&'a str>,
+    session_id: Option<&'a str>,
+    snapshot_id: Option<&'a str>,
+    /// `error` or `interrupted`.
+    outcome: &'static str,
+    code: Option<&'static str>,
+    message: &'a str,
+}
+
+/// Takes an event in. Never fails.
+pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hooked {
+    let mut hooked = Hooked::nothing(request);
+    let parsed = parse(request.agent, request.event, request.payload);
+    let cwd = parsed.as_ref().ok().and_then(|event| event.cwd.clone());
+    let dir = cwd.map_or_else(|| request.start.to_owned(), |cwd| request.start.join(cwd));
+    // Outside of a repository, and in one that cannot be read, there is nothing to do and no log to say so.
+    let Ok(ctx) = Context::open(&dir, env, progress) else {
+        return hooked;
+    };
+    let result = parsed.and_then(|event| {
+        event.agent.clone_into(&mut hooked.agent);
+        hooked.event = Some(event.event.clone());
+        hooked.session_id.clone_from(&event.session_id);
+        let result = handle(&ctx, &event, &mut hooked);
+        result.map_err(|error| error.detail("session_id", event.session_id.unwrap_or_default()))
+    });
+    if let Err(error) = result {
+        hooked.done = Done::Failed;
+        let message = error.message().to_owned();
+        write_log(&ctx, &hooked, "error", Some(error.code()), &message);
+        hooked.error = Some(error);
+    }
+    hooked
+}
+
+fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
+    match event.event.as_str() {
+        "session-start" | "subagent-start" => {
+            let started = session::start(ctx, &start_of(event))?;
+            note_start(ctx, hooked, &started);
+        }
+        "session-end" | "subagent-stop" => {
+            let Some(id) = event.session_id.as_deref() else {
+                return Ok(());
+            };
+            hooked.done = match session::end(ctx, Some(id)) {
+                Ok(Ended { .. }) => Done::Ended,
+                // It began before tw was set up.
+                Err(error) if error.code() == Code::SessionNotFound => Done::Nothing,
+                Err(error) => return Err(error),
+            };
+        }
+        _ => {
+            if let Some(id) = event.session_id.as_deref()
+                && session::touch(ctx, id)?
+            {
+                hooked.done = Done::Recorded;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn start_of(event: &HookEvent) -> Start {
+    let transcript = event.transcript_path.as_ref();
+    Start {
+        session: event.session_id.clone(),
+        agent: Some(event.agent.to_owned()),
+        parent: event.parent.clone(),
+        transcript: transcript.map(|path| path.to_string_lossy().into_owned()),
+        source: event.source.clone(),
+        asked: Asked::ByHook { wait: BUDGET / 4 },
+        ..Start::default()
+    }
+}
+
+fn note_start(ctx: &Context<'_>, hooked: &mut Hooked, started: &Started) {
+    hooked.session_id = Some(started.session.record.session_id.clone());
+    hooked.snapshot_id.clone_from(&started.session.snapshot_id);
+    hooked.done = match &started.snapshot {
+        Ok(taken) => {
+            hooked.snapshot_id = Some(taken.id.clone());
+            Done::Snapshot
+        }
+        Err(NoSnapshot::Repeated) => Done::Nothing,
+        Err(_) => Done::Recorded,
+    };
+    if started.interrupted {
+        let message =
+            "a swap was interrupted here: the snapshot has what was on disk; run 'tw recover'";
+        write_log(ctx, hooked, "interrupted", Some(Code::Interrupted), message);
+    }
+}
+
+/// Writes a line of the log. Where even that fails there is nobody left to tell.
+fn write_log(
+    ctx: &Context<'_>,
+    hooked: &Hooked,
+    outcome: &'static str,
+    code: Option<Code>,
+    message: &str,
+) {
+    let line = LogLine {
+        at: ctx.env.now().rfc3339(),
+        event: "hook",
+        agent: &hooked.agent,
+        hook: hooked.event.as_deref(),
+        session_id: hooked.session_id.as_deref(),
+        snapshot_id: hooked.snapshot_id.as_deref(),
+        outcome,
+        code: code.map(Code::as_str),
+        message,
+    };
+    let _ = log::append(&StateDir::new(ctx.repo.git_dir()), &[line]);
+}

@@ -1,0 +1,278 @@
+//! Sessions: one run of an agent, from its start (a snapshot, then retention) to its end.
+//!
+//! Promises: a sub-agent is recorded under its root and takes nothing of the root's; a start in the past, or after a
+//! compaction, records the session and no more; the register is written before anything that can fail. Leaves out
+//! checkpoints.
+
+mod look;
+mod start;
+
+use std::time::Duration;
+
+use super::Context;
+use super::outcome::{Forgotten, SnapshotView};
+use crate::agents::AGENTS;
+use crate::agents::hook::HookEvent;
+use crate::env::Env;
+use crate::error::{Code, Error, Result};
+use crate::store::Store;
+use crate::store::id::SnapshotId;
+use crate::store::session::{SessionRecord, Sessions};
+
+pub use look::{end, list, show};
+pub use start::{TRIGGER, start};
+
+/// Who starts a session, and how much may be done for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Asked {
+    /// A command: a dead swap is recovered first, the lock is waited for as the settings say.
+    #[default]
+    ByCommand,
+    /// A hook: nothing is recovered, and the lock is waited for no longer than this.
+    ByHook {
+        /// How long the lock is waited for.
+        wait: Duration,
+    },
+}
+
+/// Start a session.
+#[derive(Debug, Clone, Default)]
+pub struct Start {
+    /// Its id; None: the environment's, else a new one.
+    pub session: Option<String>,
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// The session that it is a sub-agent of.
+    pub parent: Option<String>,
+    /// Its conversation's file.
+    pub transcript: Option<String>,
+    /// What it is about.
+    pub hint: Option<String>,
+    /// Why it starts: `startup`, `resume`, `clear`, `compact`, `fork`.
+    pub source: Option<String>,
+    /// Go on where the workspace is `/`, `$HOME` or above.
+    pub force: bool,
+    /// Who asks.
+    pub asked: Asked,
+}
+
+/// Which sessions to list.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct List {
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Only those that go on.
+    pub live: bool,
+    /// Those of other worktrees, too.
+    pub all_worktrees: bool,
+}
+
+/// A session as readers see it.
+#[derive(Debug, Clone)]
+pub struct SessionView {
+    /// Its record.
+    pub record: SessionRecord,
+    /// The session at the top of its chain of parents: itself when it is no sub-agent.
+    pub root: String,
+    /// Its current snapshot: the root's for a sub-agent.
+    pub snapshot_id: Option<String>,
+    /// Whether it goes on.
+    pub live: bool,
+}
+
+/// Why a start took no snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoSnapshot {
+    /// The working tree is in the past.
+    Past,
+    /// It is a sub-agent's session.
+    SubAgent,
+    /// The conversation was compacted; the session goes on.
+    Compaction,
+    /// The same start was told a moment ago.
+    Repeated,
+}
+
+impl NoSnapshot {
+    /// The word for output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Past => "past",
+            Self::SubAgent => "sub-agent",
+            Self::Compaction => "compaction",
+            Self::Repeated => "repeated",
+        }
+    }
+}
+
+/// Answer of `session start`.
+#[derive(Debug)]
+pub struct Started {
+    /// The session.
+    pub session: SessionView,
+    /// The snapshot taken.
+    pub snapshot: std::result::Result<SnapshotView, NoSnapshot>,
+    /// What retention let go.
+    pub pruned: Vec<Forgotten>,
+    /// The snapshot is of a working tree in which a swap had died.
+    pub interrupted: bool,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// Answer of `session list`.
+#[derive(Debug)]
+pub struct Listing {
+    /// Last active first.
+    pub sessions: Vec<SessionView>,
+    /// Records that cannot be read: name and reason.
+    pub invalid: Vec<(String, String)>,
+    /// How many there are in all.
+    pub total: usize,
+}
+
+/// Answer of `session show`.
+#[derive(Debug)]
+pub struct Shown {
+    /// The session.
+    pub session: SessionView,
+    /// Its sub-agents' sessions.
+    pub children: Vec<String>,
+    /// The agent's command that resumes it.
+    pub resume_command: Option<Vec<String>>,
+}
+
+/// Answer of `session end`.
+#[derive(Debug)]
+pub struct Ended {
+    /// The session.
+    pub session: SessionView,
+    /// Sub-agents' sessions that ended with it.
+    pub with: Vec<String>,
+}
+
+/// How the caller's session became known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// Somebody named it.
+    Flag,
+    /// The hook's payload.
+    Hook,
+    /// The agent's own environment variable.
+    Environment,
+    /// It is the last one started in this worktree.
+    State,
+}
+
+/// The session that calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Its id.
+    pub session_id: String,
+    /// Its agent, when that is known.
+    pub agent: Option<String>,
+    /// How it became known.
+    pub via: Via,
+}
+
+/// The session that calls: `named`, else the hook's payload, else an agent's environment variable, else the last one started
+/// in this worktree.
+///
+/// # Errors
+/// When `state.json` cannot be read.
+pub fn caller(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    named: Option<&str>,
+    event: Option<&HookEvent>,
+) -> Result<Option<Caller>> {
+    let of = |session_id: &str, agent: Option<&str>, via| Caller {
+        session_id: session_id.to_owned(),
+        agent: agent.map(str::to_owned),
+        via,
+    };
+    if let Some(id) = named {
+        return Ok(Some(of(id, None, Via::Flag)));
+    }
+    if let Some((event, id)) = event.and_then(|event| Some((event, event.session_id.as_deref()?))) {
+        return Ok(Some(of(id, Some(event.agent), Via::Hook)));
+    }
+    if let Some((agent, id)) = by_environment(ctx.env, None) {
+        return Ok(Some(of(id, Some(agent), Via::Environment)));
+    }
+    let last = store.dir.state()?.session_id;
+    Ok(last.map(|id| of(&id, None, Via::State)))
+}
+
+/// The session that an agent's own variable names. `only` names the one agent to look at.
+fn by_environment<'e>(env: &'e Env, only: Option<&str>) -> Option<(&'static str, &'e str)> {
+    let fits = |name: &str| only.is_none_or(|only| only == name);
+    AGENTS
+        .iter()
+        .filter(|agent| fits(agent.name()))
+        .find_map(|agent| {
+            let mut ids = agent
+                .session_variables()
+                .iter()
+                .filter_map(|name| env.text(name));
+            Some((agent.name(), ids.next()?))
+        })
+}
+
+/// The snapshot that the address `session` means: that of the caller's session, else that of the last one started here.
+///
+/// # Errors
+/// `NO_SESSION_SNAPSHOT`, or when state or register cannot be read.
+pub fn current_snapshot(ctx: &Context<'_>, store: &Store<'_>) -> Result<SnapshotId> {
+    let sessions = Sessions::new(ctx.repo.common_dir());
+    let named = match by_environment(ctx.env, None) {
+        Some((_, id)) => sessions.get(&sessions.root_of(id)?)?,
+        None => None,
+    };
+    let here = named.filter(|record| record.worktree == ctx.repo.worktree_name());
+    let of_caller = here.and_then(|record| record.snapshot_id().map(str::to_owned));
+    let id = match of_caller {
+        Some(id) => Some(id),
+        None => store.dir.state()?.session_snapshot_id,
+    };
+    id.as_deref().and_then(SnapshotId::parse).ok_or_else(|| {
+        Error::new(Code::NoSessionSnapshot, "this session has no snapshot")
+            .hint("run 'tw snapshot' and use 'latest'")
+    })
+}
+
+/// Notes a sign of life of a session that the register knows. Answers whether it does.
+///
+/// # Errors
+/// When the register cannot be read or written.
+pub fn touch(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
+    let sessions = Sessions::new(ctx.repo.common_dir());
+    let now = ctx.env.now();
+    let Some(known) = sessions.get(session_id)? else {
+        return Ok(false);
+    };
+    // A file written at every prompt would tell nothing more.
+    if known.ended_at.is_some() || known.is_silent_for(now, 60) {
+        sessions.update(known, |record| {
+            record.last_active_at = now.rfc3339();
+            record.ended_at = None;
+        })?;
+    }
+    Ok(true)
+}
+
+fn view(ctx: &Context<'_>, sessions: &Sessions, record: SessionRecord) -> Result<SessionView> {
+    let root = sessions.root_of(&record.session_id)?;
+    let snapshot_id = if root == record.session_id {
+        record.snapshot_id().map(str::to_owned)
+    } else {
+        let root = sessions.get(&root)?;
+        root.and_then(|root| root.snapshot_id().map(str::to_owned))
+    };
+    Ok(SessionView {
+        live: record.is_live(ctx.env.now()),
+        root,
+        snapshot_id,
+        record,
+    })
+}

@@ -1,0 +1,137 @@
+//! Sessions listed, shown and ended.
+
+use super::{Ended, List, Listing, Shown, caller, view};
+use crate::agents::by_name;
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::store::Store;
+use crate::store::session::{SessionRecord, Sessions};
+
+/// Fewer characters name no session.
+const SHORTEST_PART: usize = 4;
+
+/// Lists sessions, last active first.
+///
+/// # Errors
+/// None for a record that cannot be read: it is listed as invalid and hides no other.
+pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
+    let sessions = Sessions::new(ctx.repo.common_dir());
+    let (records, invalid) = sessions.list()?;
+    let (here, now) = (ctx.repo.worktree_name(), ctx.env.now());
+    let mut wanted: Vec<SessionRecord> = records
+        .into_iter()
+        .filter(|record| request.all_worktrees || record.worktree == here)
+        .filter(|record| !request.live || record.is_live(now))
+        .collect();
+    let total = wanted.len();
+    wanted.truncate(request.limit.unwrap_or(usize::MAX));
+    let views = wanted
+        .into_iter()
+        .map(|record| view(ctx, &sessions, record))
+        .collect::<Result<_>>()?;
+    Ok(Listing {
+        sessions: views,
+        invalid,
+        total,
+    })
+}
+
+/// The record that a word names: an id or the start of one; None: the caller's.
+fn find(ctx: &Context<'_>, sessions: &Sessions, word: Option<&str>) -> Result<SessionRecord> {
+    let word = match word {
+        Some(word) => word.to_owned(),
+        None => {
+            caller(ctx, &Store::open(&ctx.repo)?, None, None)?
+                .ok_or_else(|| {
+                    Error::new(Code::SessionNotFound, "no session was started here")
+                        .hint("'tw session start' starts one")
+                })?
+                .session_id
+        }
+    };
+    if let Some(record) = sessions.get(&word)? {
+        return Ok(record);
+    }
+    let (mut records, _) = sessions.list()?;
+    records.retain(|record| word.len() >= SHORTEST_PART && record.session_id.starts_with(&word));
+    if records.len() > 1 {
+        let candidates: Vec<&str> = records
+            .iter()
+            .map(|record| record.session_id.as_str())
+            .collect();
+        return Err(Error::new(
+            Code::AmbiguousAddress,
+            format!("'{word}' names {} sessions", candidates.len()),
+        )
+        .hint("give more of the id; 'tw session list' shows the ids")
+        .detail("candidates", candidates));
+    }
+    records.pop().ok_or_else(|| {
+        Error::new(Code::SessionNotFound, format!("no session '{word}'"))
+            .hint("'tw session list --all-worktrees' shows what there is")
+    })
+}
+
+/// Shows a session: an id, the start of one, or the caller's.
+///
+/// # Errors
+/// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`, `CORRUPT_RECORD`.
+pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
+    let sessions = Sessions::new(ctx.repo.common_dir());
+    let record = find(ctx, &sessions, word)?;
+    let children = children(&sessions, &record.session_id)?
+        .into_iter()
+        .map(|child| child.session_id)
+        .collect();
+    let agent = record.agent.as_deref().and_then(by_name);
+    Ok(Shown {
+        resume_command: agent.and_then(|agent| agent.resume_command(&record.session_id)),
+        children,
+        session: view(ctx, &sessions, record)?,
+    })
+}
+
+/// The sub-agents beneath a session, however deep.
+fn children(sessions: &Sessions, root: &str) -> Result<Vec<SessionRecord>> {
+    let (records, _) = sessions.list()?;
+    let mut found: Vec<SessionRecord> = Vec::new();
+    let mut wanted = vec![root.to_owned()];
+    while let Some(parent) = wanted.pop() {
+        for record in &records {
+            let is_new = record.session_id != root && !found.contains(record);
+            if record.parent.as_deref() == Some(&parent) && is_new {
+                wanted.push(record.session_id.clone());
+                found.push(record.clone());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Ends a session and its sub-agents'. One that ended before stays as it is.
+///
+/// # Errors
+/// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`, `CORRUPT_RECORD`.
+pub fn end(ctx: &Context<'_>, word: Option<&str>) -> Result<Ended> {
+    let sessions = Sessions::new(ctx.repo.common_dir());
+    let record = find(ctx, &sessions, word)?;
+    let now = ctx.env.now().rfc3339();
+    let close = |record: SessionRecord| {
+        sessions.update(record, |record| {
+            if record.ended_at.is_none() {
+                record.ended_at = Some(now.clone());
+                record.last_active_at.clone_from(&now);
+            }
+        })
+    };
+    let mut with = Vec::new();
+    for child in children(&sessions, &record.session_id)? {
+        if child.ended_at.is_none() {
+            with.push(close(child)?.session_id);
+        }
+    }
+    Ok(Ended {
+        session: view(ctx, &sessions, close(record)?)?,
+        with,
+    })
+}

@@ -1,0 +1,219 @@
+//! The start of a session: the register first, then its snapshot, then retention.
+
+use super::{Asked, NoSnapshot, Start, Started, by_environment, touch, view};
+use crate::agents::{AGENTS, by_name};
+use crate::error::{Code, Error, Result};
+use crate::ops::{Context, prune, recover, request, snapshot};
+use crate::store::Store;
+use crate::store::id::SnapshotId;
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::session::{SessionRecord, Sessions};
+use crate::store::state::{Mode, State};
+
+/// What made the snapshot of a session's start.
+pub const TRIGGER: &str = "session-start";
+
+/// Two hooks that tell of one start come within so many seconds: one agent may run another's hooks beside its own.
+const REPEATED_SECONDS: i64 = 5;
+
+/// How much of a hint is kept.
+const HINT_CHARS: usize = 2000;
+
+/// Starts a session: records it, takes its snapshot, then lets go what retention lets go.
+///
+/// # Errors
+/// `USAGE` for an unknown agent, `UNSAFE_WORKSPACE`, `BUSY`, `INTERRUPTED`, or whatever keeps a file from being captured. The
+/// session is recorded all the same, except for the first two.
+pub fn start(ctx: &Context<'_>, request: &Start) -> Result<Started> {
+    ctx.check_workspace(request.force)?;
+    if let Some(agent) = &request.agent
+        && by_name(agent).is_none()
+    {
+        let known: Vec<&str> = AGENTS.iter().map(|agent| agent.name()).collect();
+        return Err(Error::new(Code::Usage, format!("no agent '{agent}'"))
+            .hint(format!("the agents are {}", known.join(", "))));
+    }
+    let store = Store::open(&ctx.repo)?;
+    let starting = Starting {
+        ctx,
+        store: &store,
+        sessions: Sessions::new(ctx.repo.common_dir()),
+        request,
+    };
+    starting.run()
+}
+
+struct Starting<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store<'a>,
+    sessions: Sessions,
+    request: &'a Start,
+}
+
+impl Starting<'_> {
+    fn run(&self) -> Result<Started> {
+        let (id, agent) = self.identity()?;
+        let before = self.sessions.get(&id)?;
+        let parent = match (&self.request.parent, &before) {
+            (Some(parent), _) if *parent != id => Some(parent.clone()),
+            (_, Some(before)) => before.parent.clone(),
+            _ => None,
+        };
+        let record = self.record(&id, agent.as_deref(), parent.as_deref())?;
+        if parent.is_some() {
+            let root = self.sessions.root_of(&id)?;
+            touch(self.ctx, &root)?;
+            return self.without(record, NoSnapshot::SubAgent, Vec::new());
+        }
+        if self.request.source.as_deref() == Some("compact") {
+            return self.without(record, NoSnapshot::Compaction, Vec::new());
+        }
+        let lock = WorktreeLock::acquire(
+            self.store.dir.path(),
+            Hold::Exclusive,
+            "session",
+            match self.request.asked {
+                Asked::ByCommand => self.ctx.settings.lock_timeout,
+                Asked::ByHook { wait } => wait.min(self.ctx.settings.lock_timeout),
+            },
+        )?;
+        let (notices, interrupted) = match self.request.asked {
+            Asked::ByCommand => (recover::recover_locked(self.ctx, self.store, &lock)?, false),
+            Asked::ByHook { .. } => (Vec::new(), self.store.dir.has_journal()),
+        };
+        // Another hook may have taken it while this one waited.
+        if self.is_repeated(before.as_ref(), self.sessions.get(&id)?.as_ref()) {
+            return self.without(record, NoSnapshot::Repeated, notices);
+        }
+        let state = self.store.dir.state()?;
+        if state.mode == Mode::Past && !interrupted {
+            return self.without(record, NoSnapshot::Past, notices);
+        }
+        self.take(record, agent, state, interrupted, notices)
+    }
+
+    /// Takes the session's snapshot, notes it, and lets go what retention lets go; under the exclusive lock.
+    fn take(
+        &self,
+        record: SessionRecord,
+        agent: Option<String>,
+        state: State,
+        interrupted: bool,
+        mut notices: Vec<String>,
+    ) -> Result<Started> {
+        let id = record.session_id.clone();
+        let wanted = self.wanted(&id, agent);
+        let taken =
+            snapshot::take_locked(self.ctx, self.store, &wanted, &mut notices, interrupted)?;
+        notices.extend(taken.notices);
+        let taken = taken.snapshot;
+        let record = match state.mode {
+            Mode::Present => self
+                .sessions
+                .update(record, |record| record.snapshot_ids.push(taken.id.clone()))?,
+            Mode::Past => record,
+        };
+        let mut pruned = Vec::new();
+        if !interrupted {
+            // In a dead swap the state is the recovery's to write.
+            self.store.dir.write_state(&State {
+                session_id: Some(id),
+                session_snapshot_id: Some(taken.id.clone()),
+                workspace_root: self.ctx.repo.worktree_root().display().to_string(),
+                ..state
+            })?;
+            match prune::prune_locked(self.ctx, self.store, &request::Prune::default()) {
+                Ok(gone) => pruned = gone.forgotten,
+                Err(error) => notices.push(format!("nothing was pruned: {}", error.message())),
+            }
+        }
+        Ok(Started {
+            session: view(self.ctx, &self.sessions, record)?,
+            snapshot: Ok(taken),
+            pruned,
+            interrupted,
+            notices,
+        })
+    }
+
+    /// The session's id and agent: as asked, else the environment's, else a new id.
+    fn identity(&self) -> Result<(String, Option<String>)> {
+        let agent = self.request.agent.clone();
+        if let Some(id) = &self.request.session {
+            if id.trim().is_empty() {
+                return Err(Error::new(Code::Usage, "a session's id is not empty"));
+            }
+            return Ok((id.clone(), agent));
+        }
+        if let Some((found, id)) = by_environment(self.ctx.env, agent.as_deref()) {
+            return Ok((id.to_owned(), Some(found.to_owned())));
+        }
+        let mut random = [0u8; 3];
+        getrandom::fill(&mut random)
+            .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
+        let [high, middle, low] = random;
+        let now = self.ctx.env.now().utc().format("%Y%m%d-%H%M%S");
+        Ok((format!("tw-{now}-{high:02x}{middle:02x}{low:02x}"), agent))
+    }
+
+    /// Writes what is known of the session into the register.
+    fn record(&self, id: &str, agent: Option<&str>, parent: Option<&str>) -> Result<SessionRecord> {
+        let now = self.ctx.env.now();
+        let worktree = self.ctx.repo.worktree_name();
+        let request = self.request;
+        let hint = request.hint.as_deref().map(shortened);
+        self.sessions
+            .update(SessionRecord::new(id, &worktree, now), |record| {
+                let or = |new: Option<&str>, old: Option<String>| new.map(str::to_owned).or(old);
+                record.worktree.clone_from(&worktree);
+                record.last_active_at = now.rfc3339();
+                record.ended_at = None;
+                record.agent = or(agent, record.agent.take());
+                record.parent = or(parent, record.parent.take());
+                record.transcript = or(request.transcript.as_deref(), record.transcript.take());
+                record.hint = or(hint.as_deref(), record.hint.take());
+                record.source = or(request.source.as_deref(), record.source.take());
+            })
+    }
+
+    fn wanted(&self, id: &str, agent: Option<String>) -> request::Take {
+        request::Take {
+            trigger: TRIGGER.to_owned(),
+            force: self.request.force,
+            session: Some(id.to_owned()),
+            agent,
+            hint: self.request.hint.as_deref().map(shortened),
+            ..request::Take::default()
+        }
+    }
+
+    /// Whether a hook tells again of a start that it, or another hook, told a moment ago.
+    fn is_repeated(&self, before: Option<&SessionRecord>, now: Option<&SessionRecord>) -> bool {
+        let (Asked::ByHook { .. }, Some(record)) = (self.request.asked, now) else {
+            return false;
+        };
+        let same_source = before.is_none_or(|before| before.source == self.request.source);
+        let last = record.snapshot_id().and_then(SnapshotId::parse);
+        let recent = self.ctx.env.now().minus_seconds(REPEATED_SECONDS).seconds();
+        same_source && last.is_some_and(|id| id.time().seconds() >= recent)
+    }
+
+    fn without(
+        &self,
+        record: SessionRecord,
+        why: NoSnapshot,
+        notices: Vec<String>,
+    ) -> Result<Started> {
+        Ok(Started {
+            session: view(self.ctx, &self.sessions, record)?,
+            snapshot: Err(why),
+            pruned: Vec::new(),
+            interrupted: false,
+            notices,
+        })
+    }
+}
+
+fn shortened(hint: &str) -> String {
+    hint.chars().take(HINT_CHARS).collect()
+}

@@ -1,0 +1,322 @@
+//! The register of sessions: one small file per session in the repository's common `timewarp/sessions/` directory.
+//!
+//! Promises: a file is whole or absent, private (0600), and changed by one process at a time; unknown fields survive, a newer
+//! version is refused by name. All worktrees share the register; a record names the worktree that its session works in.
+//! Leaves out: checkpoints, which are notes.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::names::session_component;
+use super::state::parse_versioned;
+use crate::env::Moment;
+use crate::error::{Result, ResultExt};
+use crate::git::fs::{self, Durable};
+
+const VERSION: u32 = 1;
+
+/// A session without a sign of life for so long is no longer live.
+const LIVE_SECONDS: i64 = 24 * 3600;
+
+/// One run of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// 1.
+    pub version: u32,
+    /// The true id, whatever characters it has.
+    pub session_id: String,
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// The session that this one is a sub-agent of.
+    pub parent: Option<String>,
+    /// The worktree that it works in.
+    pub worktree: String,
+    /// When it was first started, RFC 3339.
+    pub started_at: String,
+    /// Its last sign of life.
+    pub last_active_at: String,
+    /// When it ended; None while it goes on, and again once it was resumed.
+    pub ended_at: Option<String>,
+    /// Snapshots taken at its starts, oldest first.
+    #[serde(default)]
+    pub snapshot_ids: Vec<String>,
+    /// How it last started: `startup`, `resume`, `clear`, ….
+    #[serde(default)]
+    pub source: Option<String>,
+    /// Its conversation's file.
+    #[serde(default)]
+    pub transcript: Option<String>,
+    /// What it is about.
+    #[serde(default)]
+    pub hint: Option<String>,
+    /// Fields of a later version.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl SessionRecord {
+    /// A session that is first heard of now.
+    pub fn new(session_id: &str, worktree: &str, now: Moment) -> Self {
+        Self {
+            version: VERSION,
+            session_id: session_id.to_owned(),
+            worktree: worktree.to_owned(),
+            started_at: now.rfc3339(),
+            last_active_at: now.rfc3339(),
+            ..Self::default()
+        }
+    }
+
+    /// Its current snapshot.
+    pub fn snapshot_id(&self) -> Option<&str> {
+        self.snapshot_ids.last().map(String::as_str)
+    }
+
+    /// Whether it goes on: not ended, and active within 24 hours.
+    pub fn is_live(&self, now: Moment) -> bool {
+        self.ended_at.is_none() && !self.is_silent_for(now, LIVE_SECONDS)
+    }
+
+    /// Whether so many seconds have passed since its last sign of life. A time that cannot be read is now.
+    pub fn is_silent_for(&self, now: Moment, seconds: i64) -> bool {
+        Moment::parse_rfc3339(&self.last_active_at)
+            .is_some_and(|last| last < now.minus_seconds(seconds))
+    }
+}
+
+/// Records that cannot be read: name and reason.
+pub type Invalid = Vec<(String, String)>;
+
+/// The register of a repository.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    dir: PathBuf,
+}
+
+impl Sessions {
+    /// The register under this common git directory. Writes nothing.
+    pub fn new(common_dir: &Path) -> Self {
+        Self {
+            dir: common_dir.join("timewarp/sessions"),
+        }
+    }
+
+    fn file(&self, session_id: &str) -> PathBuf {
+        self.dir
+            .join(format!("{}.json", session_component(session_id)))
+    }
+
+    /// The record of a session.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`, `NEWER_RECORD`.
+    pub fn get(&self, session_id: &str) -> Result<Option<SessionRecord>> {
+        read(&self.file(session_id))
+    }
+
+    /// Every record that can be read, last active first, and the files that cannot be, each with its reason.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn list(&self) -> Result<(Vec<SessionRecord>, Invalid)> {
+        let what = || format!("cannot read '{}'", self.dir.display());
+        let entries = match std::fs::read_dir(&self.dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok((Vec::new(), Vec::new()));
+            }
+            Err(error) => return Err(error).context(what),
+        };
+        let (mut records, mut invalid) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let path = entry.context(what)?.path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            match read(&path) {
+                Ok(record) => records.extend(record),
+                Err(error) => {
+                    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+                    invalid.push((name.into_owned(), error.message().to_owned()));
+                }
+            }
+        }
+        records.sort_by(|a: &SessionRecord, b| {
+            (&b.last_active_at, &b.session_id).cmp(&(&a.last_active_at, &a.session_id))
+        });
+        invalid.sort();
+        Ok((records, invalid))
+    }
+
+    /// Changes the record of a session, made first when there is none, and gives what was written. One process at a time.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` or `NEWER_RECORD` when there is one that cannot be read; it stays.
+    #[expect(clippy::missing_panics_doc, reason = "plain data serialises")]
+    pub fn update(
+        &self,
+        new: SessionRecord,
+        edit: impl FnOnce(&mut SessionRecord),
+    ) -> Result<SessionRecord> {
+        fs::create_private_dir(&self.dir)?;
+        let _lock = self.lock()?;
+        let file = self.file(&new.session_id);
+        let mut record = read(&file)?.unwrap_or(new);
+        edit(&mut record);
+        let mut bytes = serde_json::to_vec_pretty(&record).expect("plain data serialises");
+        bytes.push(b'\n');
+        fs::write_atomic(&file, &bytes, Durable::No)?;
+        Ok(record)
+    }
+
+    /// Held for the few microseconds of a change; freed by death.
+    fn lock(&self) -> Result<std::fs::File> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let path = self.dir.join("lock");
+        let what = || format!("cannot lock '{}'", path.display());
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .context(what)?;
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).context(what)?;
+        Ok(file)
+    }
+
+    /// The session at the top of a sub-agent's chain of parents, as far as it is known.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`, `NEWER_RECORD`.
+    pub fn root_of(&self, session_id: &str) -> Result<String> {
+        let mut id = session_id.to_owned();
+        // Parents are what agents say: a circle must not hold us.
+        for _ in 0..32 {
+            match self.get(&id)?.and_then(|record| record.parent) {
+                Some(parent) if parent != id => id = parent,
+                _ => break,
+            }
+        }
+        Ok(id)
+    }
+}
+
+fn read(path: &Path) -> Result<Option<SessionRecord>> {
+    let Some(bytes) = fs::read_optional(path)? else {
+        return Ok(None);
+    };
+    parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+    use std::os::unix::fs::PermissionsExt;
+
+    const NOW: Moment = Moment(1_772_292_600_000_000_000);
+
+    fn register() -> (tempfile::TempDir, Sessions) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let sessions = Sessions::new(dir.path());
+        (dir, sessions)
+    }
+
+    #[test]
+    fn any_id_has_one_private_file_and_unknown_fields_survive() {
+        let (dir, sessions) = register();
+        let id = "../../etc/passwd";
+        let new = || SessionRecord::new(id, "main", NOW);
+        sessions
+            .update(new(), |record| {
+                record.extra.insert("later".to_owned(), 7.into());
+            })
+            .expect("written");
+        sessions
+            .update(new(), |record| record.snapshot_ids.push("s_1".to_owned()))
+            .expect("changed");
+        let read = sessions.get(id).expect("readable").expect("there");
+        assert_eq!(
+            (read.session_id.as_str(), read.snapshot_id()),
+            (id, Some("s_1"))
+        );
+        assert_eq!(read.extra.get("later"), Some(&7.into()));
+        let file = sessions.file(id);
+        assert!(file.starts_with(dir.path().join("timewarp/sessions")));
+        let mode = file.metadata().expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_torn_record_hides_no_other_and_is_never_overwritten() {
+        let (_dir, sessions) = register();
+        let good = SessionRecord::new("good", "main", NOW);
+        sessions.update(good, |_| {}).expect("written");
+        fs::write_atomic(&sessions.file("torn"), b"{\"version\": 1,", Durable::No).expect("torn");
+        fs::write_atomic(&sessions.file("new"), b"{\"version\": 2}", Durable::No).expect("newer");
+        let (records, invalid) = sessions.list().expect("listed");
+        assert_eq!(records.len(), 1);
+        let names: Vec<&str> = invalid.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["new", "torn"]);
+        let error = sessions
+            .update(SessionRecord::new("torn", "main", NOW), |_| {})
+            .expect_err("refused");
+        assert_eq!(error.code(), Code::CorruptRecord);
+    }
+
+    #[test]
+    fn no_change_of_many_is_lost() {
+        let (_dir, sessions) = register();
+        std::thread::scope(|scope| {
+            for worker in 0..8 {
+                let sessions = &sessions;
+                scope.spawn(move || {
+                    for at in 0..20 {
+                        let new = SessionRecord::new("s", "main", NOW);
+                        sessions
+                            .update(new, |record| {
+                                record.snapshot_ids.push(format!("{worker}-{at}"));
+                            })
+                            .expect("written");
+                    }
+                });
+            }
+        });
+        let read = sessions.get("s").expect("readable").expect("there");
+        assert_eq!(read.snapshot_ids.len(), 160);
+    }
+
+    #[test]
+    fn live_means_not_ended_and_heard_of_within_a_day() {
+        let mut record = SessionRecord::new("s", "main", NOW);
+        let later = |seconds: i64| NOW.minus_seconds(-seconds);
+        assert!(record.is_live(later(LIVE_SECONDS)));
+        assert!(!record.is_live(later(LIVE_SECONDS + 1)));
+        record.ended_at = Some(NOW.rfc3339());
+        assert!(!record.is_live(NOW));
+    }
+
+    #[test]
+    fn the_root_is_found_and_a_circle_ends() {
+        let (_dir, sessions) = register();
+        for (id, parent) in [
+            ("a", None),
+            ("b", Some("a")),
+            ("c", Some("b")),
+            ("x", Some("y")),
+            ("y", Some("x")),
+        ] {
+            sessions
+                .update(SessionRecord::new(id, "main", NOW), |record| {
+                    record.parent = parent.map(str::to_owned);
+                })
+                .expect("written");
+        }
+        assert_eq!(sessions.root_of("c").expect("readable"), "a");
+        assert_eq!(sessions.root_of("unknown").expect("readable"), "unknown");
+        sessions.root_of("x").expect("ends");
+    }
+}
