@@ -7,6 +7,7 @@
     reason = "these comments are help for a terminal, which shows no backticks"
 )]
 
+mod agents;
 mod keeping;
 mod looking;
 mod swaps;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use clap::builder::ValueHint;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub use agents::{Hook, Session, SessionList, SessionName, SessionStart, SessionVerb};
 pub use keeping::{Close, Drop, Init, Label, Open, Prune, Purge, Snapshot};
 pub use looking::{Completions, Diff, List, ListKind, Shell, Show};
 pub use swaps::{Recover, Restore, Return, Travel};
@@ -200,6 +202,17 @@ Examples:
   # Is everything in order?
   tw doctor")]
     Doctor,
+    Session(Session),
+    Hook(Hook),
+    /// Print how an agent should use tw
+    ///
+    /// Prints the text that 'tw init --agent' installs as a skill: what the commands are for, how to report friction and how
+    /// to work on issues, in a form for an agent to read.
+    #[command(after_help = "\
+Examples:
+  # For an agent that takes no skills
+  tw agent-help >>AGENTS.md")]
+    AgentHelp,
     Completions(Completions),
     /// Print one short line for a shell prompt
     ///

@@ -30,7 +30,7 @@ fn page(command: &Command) -> (String, String) {
         .get_display_name()
         .unwrap_or_else(|| command.get_name())
         .to_owned();
-    let is_tw = command.has_subcommands();
+    let is_tw = name == "tw";
     // A date would change with every release without the page changing.
     let page = Man::new(if is_tw {
         command.clone()
@@ -52,6 +52,13 @@ fn page(command: &Command) -> (String, String) {
         let commands = rendered(|out| page.render_subcommands_section(out));
         text.push_str(&commands.replace(".SH SUBCOMMANDS", ".SH COMMANDS"));
         text.push_str(WORDS);
+    } else {
+        for verb in command
+            .get_subcommands()
+            .filter(|verb| verb.get_name() != "help")
+        {
+            text.push_str(&verb_section(verb));
+        }
     }
     if let Some(examples) = command.get_after_help() {
         text.push_str(&example_section(&examples.to_string()));
@@ -62,6 +69,32 @@ fn page(command: &Command) -> (String, String) {
         ".SH SEE ALSO\n\\fBtw\\fR(1) has the global options, the addresses of snapshots, exit and error codes.\n"
     });
     (format!("{name}.1"), text)
+}
+
+/// A command's own command, with its options, as a section of the command's page.
+fn verb_section(verb: &Command) -> String {
+    let form = verb.clone().render_usage().to_string();
+    let form = form.trim().trim_start_matches("Usage: ");
+    let mut text = format!(
+        ".SH {}\n\\fB{}\\fR\n",
+        verb.get_name().to_uppercase(),
+        escaped(form)
+    );
+    let about = verb
+        .get_long_about()
+        .or(verb.get_about())
+        .map(ToString::to_string);
+    for paragraph in about.unwrap_or_default().split("\n\n") {
+        let stop = if paragraph.ends_with('.') { "" } else { "." };
+        let _ = writeln!(text, ".PP\n{}{stop}", escaped(paragraph));
+    }
+    let options = rendered(|out| Man::new(without_globals(verb)).render_options_section(out));
+    // Without its own heading: the section is the verb's.
+    let options = options
+        .split_once(".SH OPTIONS\n")
+        .map_or("", |(_, list)| list);
+    text.push_str(options);
+    text
 }
 
 fn rendered(render: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {

@@ -42,7 +42,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             let output = Output::new(&usage::globals(&words), &env);
             return if error.use_stderr() {
-                output.error(&usage::error(&error))
+                let code = output.error(&usage::error(&error));
+                // 2 would tell an agent to stop.
+                if usage::is_hook(&words) { 0 } else { code }
             } else {
                 output.help(&error.render())
             };
@@ -53,6 +55,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(answer) => output.answer(answer.as_ref()),
         Err(error) => output.error(&hints::complete(error)),
     };
+    if matches!(cli.command, Some(args::Command::Hook(_))) {
+        return 0;
+    }
     if interrupt::requested() {
         interrupt::EXIT_CODE
     } else {
@@ -67,6 +72,7 @@ fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {
         env,
         start: &start,
         progress: progress.as_ref(),
+        yes: cli.globals.yes,
         ask: ask::Ask::new(&cli.globals),
         output,
     };

@@ -38,6 +38,21 @@ pub fn globals(words: &[OsString]) -> Globals {
     }
 }
 
+/// Whether a command line that cannot be parsed was to be `tw hook`.
+pub fn is_hook(words: &[OsString]) -> bool {
+    let mut words = words.iter().skip(1).filter_map(|word| word.to_str());
+    while let Some(word) = words.next() {
+        match word {
+            "-C" | "--color" => {
+                words.next();
+            }
+            flag if flag.starts_with('-') => {}
+            command => return command == "hook",
+        }
+    }
+    false
+}
+
 /// Clap's words as one message and hints. Clap writes paragraphs: the message, tips, the usage, where help is.
 pub fn error(error: &clap::Error) -> Error {
     let text = error.render().to_string();

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Document;
 use super::paths;
 use super::record::Record;
-use crate::ops::outcome::{Closed, Initialised, Labelled, Opened, Pruned, Purged};
+use crate::ops::outcome::{Closed, Forgotten, Initialised, Labelled, Opened, Pruned, Purged};
 
 #[derive(Serialize)]
 struct Dir {
@@ -94,8 +94,9 @@ struct PruneFields<'a> {
     notices: &'a [String],
 }
 
+/// A snapshot that retention, or somebody, let go.
 #[derive(Serialize)]
-struct ForgottenFields<'a> {
+pub struct ForgottenFields<'a> {
     id: &'a str,
     kind: &'a str,
     commit: String,
@@ -103,21 +104,23 @@ struct ForgottenFields<'a> {
     bytes: u64,
 }
 
+impl<'a> From<&'a Forgotten> for ForgottenFields<'a> {
+    fn from(entry: &'a Forgotten) -> Self {
+        Self {
+            id: &entry.id,
+            kind: &entry.kind,
+            commit: entry.commit.to_string(),
+            created_at: &entry.created_at,
+            bytes: entry.bytes,
+        }
+    }
+}
+
 impl Document for Pruned {
     fn fields(&self) -> impl Serialize + '_ {
         PruneFields {
             dry_run: self.dry_run,
-            forgotten: self
-                .forgotten
-                .iter()
-                .map(|entry| ForgottenFields {
-                    id: &entry.id,
-                    kind: &entry.kind,
-                    commit: entry.commit.to_string(),
-                    created_at: &entry.created_at,
-                    bytes: entry.bytes,
-                })
-                .collect(),
+            forgotten: self.forgotten.iter().map(Into::into).collect(),
             kept: self.kept,
             bytes: self.bytes,
             notices: &self.notices,
@@ -173,7 +176,7 @@ struct InitFields<'a> {
 }
 
 /// Files of the repository's own set-up; `tw` chose all but the repository's directory, so text will do.
-fn texts(files: &[PathBuf]) -> Vec<String> {
+pub fn texts(files: &[PathBuf]) -> Vec<String> {
     files
         .iter()
         .map(|file| paths::lossy(paths::bytes(file)))

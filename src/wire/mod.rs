@@ -11,6 +11,7 @@ mod look;
 mod paths;
 mod record;
 pub mod schema;
+mod session;
 mod swap;
 
 use serde::Serialize;
@@ -19,6 +20,7 @@ use serde_json::{Map, Value};
 use crate::error::Error;
 
 pub use look::{Prompt, Script};
+pub use session::AgentHelp;
 
 /// The version of all documents.
 pub const VERSION: u32 = 1;

@@ -3,6 +3,8 @@
 //! Promises: plain JSON Schema 2020-12, each document complete in itself (`$ref` only into its own `$defs`). Objects are
 //! open: more fields may come. Leaves out: limits on text and numbers; the types and names are the contract.
 
+mod agents;
+
 use serde_json::{Map, Value, json};
 
 /// Every schema: the document's name and the schema.
@@ -45,6 +47,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
     ];
     let mut schemas: Vec<_> = answers
         .into_iter()
+        .chain(agents::all())
         .map(|(name, command, fields)| (name, document(command, fields)))
         .collect();
     schemas.push(("error", error()));
@@ -174,6 +177,7 @@ fn definitions() -> Fields {
     vec![
         ("snapshot", record()),
         ("snapshot_or_null", optional_record),
+        ("session", agents::session()),
         ("changes", changes),
     ]
 }
@@ -475,17 +479,20 @@ fn label() -> Fields {
     ]
 }
 
-fn prune() -> Fields {
-    let forgotten = object(vec![
+fn forgotten() -> Value {
+    object(vec![
         ("id", kind("string")),
         ("kind", kind("string")),
         ("commit", kind("string")),
         ("created_at", kind("string")),
         ("bytes", kind("integer")),
-    ]);
+    ])
+}
+
+fn prune() -> Fields {
     vec![
         ("dry_run", kind("boolean")),
-        ("forgotten", list_of(&forgotten)),
+        ("forgotten", list_of(&forgotten())),
         ("kept", nonnull("integer", "how many stay")),
         (
             "bytes",
@@ -515,10 +522,13 @@ fn purge() -> Fields {
 }
 
 fn init() -> Fields {
+    let printed = object(vec![("path", kind("string")), ("text", kind("string"))]);
     vec![
         ("dry_run", kind("boolean")),
         ("changed", texts()),
+        ("removed?", texts()),
         ("unchanged", texts()),
+        ("printed?", list_of(&printed)),
         ("notices", notices()),
     ]
 }

@@ -402,11 +402,13 @@ fn rfc3339(seconds: i64) -> String {
 
 /// The schema of a command line: that of its command.
 fn schema_name(args: &[String]) -> String {
-    let name = args
+    let mut words = args
         .iter()
         .map(String::as_str)
-        .find(|arg| !arg.starts_with('-'));
+        .filter(|arg| !arg.starts_with('-'));
+    let name = words.next();
     match name {
+        Some("session") => return format!("session-{}", words.next().unwrap_or_default()),
         Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",
         Some(name) => name,
         None => "status",

@@ -236,6 +236,11 @@ pub struct Purge {
 ///
 /// Writes a .timewarp/config.toml with every setting commented out, and puts the rest of .timewarp/ into git's
 /// info/exclude. Never required: every command works without it. Files that are right already stay as they are.
+///
+/// With --agent or --git-hooks it sets up those instead. --agent writes an agent's hooks, its entry for 'tw mcp' and a
+/// skill that teaches it tw into the project's files for that agent; --remove takes them out again and leaves every byte
+/// that is not tw's. --git-hooks adds a pre-push hook that refuses to publish what is tw's by accident, and a
+/// post-checkout hook that takes a snapshot, as marked blocks in the hooks that are there.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -244,9 +249,44 @@ Examples:
 
   # Write it, and share the settings with your team
   tw init
-  git add .timewarp/config.toml")]
+  git add .timewarp/config.toml
+
+  # Let two agents snapshot when their sessions start
+  tw init --agent claude,codex
+
+  # The same for all your projects, and away again
+  tw init --agent claude --user
+  tw init --agent claude --user --remove
+
+  # Guard against publishing tw's refs
+  tw init --git-hooks")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line, not states"
+)]
 pub struct Init {
     /// List what would be written, and write nothing
     #[arg(long)]
     pub dry_run: bool,
+
+    /// Set these agents up: claude, codex, gemini, kimi, kimi-code, opencode, cursor, copilot
+    ///
+    /// May be given more than once, or with commas between the names. kimi and kimi-code have settings for the user only.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub agent: Vec<String>,
+
+    /// Write your own settings under HOME instead of the project's
+    #[arg(long, requires = "agent")]
+    pub user: bool,
+
+    /// Set up git's pre-push and post-checkout hooks
+    ///
+    /// A hooks directory outside of this repository's git directory (core.hooksPath) is not written: the lines are
+    /// printed. --yes writes them all the same.
+    #[arg(long)]
+    pub git_hooks: bool,
+
+    /// Take out what --agent or --git-hooks put in
+    #[arg(long)]
+    pub remove: bool,
 }

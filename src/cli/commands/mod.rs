@@ -1,11 +1,13 @@
 //! One file per command: arguments to a request, one call into `ops`, its outcome back.
 
+mod agent_help;
 mod close;
 mod completions;
 mod config;
 mod diff;
 mod doctor;
 mod drop;
+mod hook;
 mod init;
 mod label;
 mod list;
@@ -17,6 +19,7 @@ mod recover;
 mod redo;
 mod restore;
 mod return_;
+mod session;
 mod show;
 mod snapshot;
 mod status;
@@ -74,6 +77,8 @@ pub struct Call<'a> {
     pub start: &'a Path,
     /// The bar, or the silent one.
     pub progress: &'a dyn Progress,
+    /// `--yes`.
+    pub yes: bool,
     /// For questions.
     pub ask: Ask,
     /// For showing what a question is about.
@@ -121,6 +126,9 @@ pub fn run(command: Option<&Command>, call: &Call<'_>) -> Reply {
         Some(Command::Init(args)) => init::run(args, call),
         Some(Command::Config) => config::run(call),
         Some(Command::Doctor) => doctor::run(call),
+        Some(Command::Session(args)) => session::run(args, call),
+        Some(Command::Hook(args)) => hook::run(args, call),
+        Some(Command::AgentHelp) => agent_help::run(),
         Some(Command::Completions(args)) => completions::run(args),
         Some(Command::Prompt) => prompt::run(call),
     }

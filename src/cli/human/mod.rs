@@ -6,6 +6,7 @@
 mod keep;
 mod look;
 mod record;
+mod session;
 pub mod style;
 mod swap;
 pub mod text;

@@ -1,0 +1,136 @@
+//! The words of commands that have to do with agents: session, hook, agent-help.
+
+#![allow(
+    clippy::doc_markdown,
+    reason = "these comments are help for a terminal, which shows no backticks"
+)]
+
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
+
+/// Start, list, show and end the sessions of agents
+///
+/// A session is one run of an agent. Its start takes a snapshot, which 'session' names wherever a snapshot is asked for,
+/// and then forgets old snapshots as 'tw prune' would. Agents that were set up with 'tw init --agent' do this by
+/// themselves. A session is live until it ends or nothing was heard of it for 24 hours; the snapshots of live
+/// sessions are kept.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # In a script that runs an agent
+  id=$(tw -q session start --agent generic --hint 'nightly refactor')
+  tw session end \"$id\"
+
+  # What has changed since this session began?
+  tw diff session
+
+  # Who is at work here?
+  tw session list --live")]
+pub struct Session {
+    /// What to do
+    #[command(subcommand)]
+    pub verb: SessionVerb,
+}
+
+/// What can be done with sessions.
+#[derive(Debug, Subcommand)]
+pub enum SessionVerb {
+    /// Record a session and take its snapshot
+    ///
+    /// Under an id that is known already (a resumed session) it takes a new snapshot and makes it the session's. In the
+    /// past, for a sub-agent and after a compaction the session is recorded and nothing else happens.
+    Start(SessionStart),
+    /// List sessions, last active first
+    List(SessionList),
+    /// Show what is recorded of a session
+    Show(SessionName),
+    /// End a session, and its sub-agents' with it
+    End(SessionName),
+}
+
+/// What a session's start says.
+#[derive(Debug, Args)]
+pub struct SessionStart {
+    /// Name the agent: claude, codex, gemini, kimi, kimi-code, pi, opencode, cursor, copilot, generic
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+
+    /// Use this id; default: the agent's own from the environment, else a new one
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+
+    /// Link it to the session ID as a sub-agent's
+    #[arg(long, value_name = "ID")]
+    pub parent: Option<String>,
+
+    /// Name the conversation's file
+    #[arg(long, value_name = "FILE")]
+    pub transcript: Option<String>,
+
+    /// Say what it is about
+    #[arg(long, value_name = "TEXT")]
+    pub hint: Option<String>,
+
+    /// Say how it starts: startup, resume, clear, compact, fork
+    #[arg(long, value_name = "WORD")]
+    pub source: Option<String>,
+
+    /// Go on where the working tree is '/', your home directory or above it
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Which sessions to list.
+#[derive(Debug, Args)]
+pub struct SessionList {
+    /// Show at most N
+    #[arg(short = 'n', value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Show only live ones
+    #[arg(long)]
+    pub live: bool,
+
+    /// Show those of other worktrees too
+    #[arg(long)]
+    pub all_worktrees: bool,
+}
+
+/// One session.
+#[derive(Debug, Args)]
+pub struct SessionName {
+    /// The session's id or its first characters, four or more; default: the caller's
+    #[arg(value_name = "SESSION")]
+    pub session: Option<String>,
+}
+
+/// Take in an event of an agent
+///
+/// Agents call this; 'tw init --agent' sets it up. Reads the event's payload from standard input as JSON, and prints
+/// nothing. Never fails the agent: the exit code is 0 whatever happens, and what went wrong stands in
+/// timewarp/log.jsonl in the git directory. EVENT is the agent's own name of it or ours: session-start and session-end
+/// start and end a session, others only note that it is live. Outside of a repository nothing happens.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # By hand, as a harness would
+  echo '{\"session_id\": \"abcd\"}' | tw hook generic session-start")]
+pub struct Hook {
+    /// The agent: claude, codex, gemini, kimi, kimi-code, pi, opencode, cursor, copilot, generic
+    #[arg(value_name = "AGENT")]
+    pub agent: String,
+
+    /// The event; default: what the payload says
+    #[arg(value_name = "EVENT")]
+    pub event: Option<String>,
+
+    /// More words of the agent's; the last one may be the payload
+    #[arg(
+        value_name = "PAYLOAD",
+        hide = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub rest: Vec<OsString>,
+}

@@ -1,0 +1,34 @@
+//! `tw session`.
+
+use super::{Call, Reply, reply};
+use crate::cli::args::{self, SessionVerb};
+use crate::ops::session::{self, Asked, List, Start};
+
+pub fn run(args: &args::Session, call: &Call<'_>) -> Reply {
+    let ctx = call.open()?;
+    match &args.verb {
+        SessionVerb::Start(args) => reply(session::start(
+            &ctx,
+            &Start {
+                session: args.session.clone(),
+                agent: args.agent.clone(),
+                parent: args.parent.clone(),
+                transcript: args.transcript.clone(),
+                hint: args.hint.clone(),
+                source: args.source.clone(),
+                force: args.force,
+                asked: Asked::ByCommand,
+            },
+        )),
+        SessionVerb::List(args) => reply(session::list(
+            &ctx,
+            &List {
+                limit: args.limit,
+                live: args.live,
+                all_worktrees: args.all_worktrees,
+            },
+        )),
+        SessionVerb::Show(args) => reply(session::show(&ctx, args.session.as_deref())),
+        SessionVerb::End(args) => reply(session::end(&ctx, args.session.as_deref())),
+    }
+}

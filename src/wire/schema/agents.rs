@@ -1,0 +1,128 @@
+//! Schemas of what has to do with agents: sessions, hooks, `agent-help`.
+
+use serde_json::{Value, json};
+
+use super::{Fields, kind, list_of, nonnull, notices, nullable, object, reference, texts, words};
+
+/// Every one: the document's name, the command, the fields.
+pub fn all() -> Vec<(&'static str, &'static str, Fields)> {
+    vec![
+        ("session-start", "tw session start", start()),
+        ("session-list", "tw session list", list()),
+        ("session-show", "tw session show", show()),
+        ("session-end", "tw session end", end()),
+        ("hook", "tw hook", hook()),
+        (
+            "agent-help",
+            "tw agent-help",
+            vec![("help", nonnull("string", "Markdown, for an agent to read"))],
+        ),
+    ]
+}
+
+/// A session's record.
+pub fn session() -> Value {
+    object(vec![
+        ("session_id", kind("string")),
+        ("agent", nullable("string", "the agent's name")),
+        (
+            "parent",
+            nullable("string", "the session that it is a sub-agent of"),
+        ),
+        (
+            "root",
+            nonnull(
+                "string",
+                "the session at the top; itself when it is no sub-agent",
+            ),
+        ),
+        ("worktree", kind("string")),
+        (
+            "live",
+            nonnull("boolean", "not ended, and active within 24 hours"),
+        ),
+        ("started_at", nonnull("string", "RFC 3339, UTC")),
+        ("last_active_at", nonnull("string", "RFC 3339, UTC")),
+        ("ended_at", nullable("string", "RFC 3339, UTC")),
+        (
+            "source",
+            nullable("string", "how it last started: startup, resume, clear, ..."),
+        ),
+        (
+            "snapshot_id",
+            nullable(
+                "string",
+                "its current snapshot; a sub-agent's is its root's",
+            ),
+        ),
+        ("snapshot_ids", texts()),
+        ("transcript", nullable("string", "the conversation's file")),
+        ("hint", nullable("string", "what it is about")),
+    ])
+}
+
+fn start() -> Fields {
+    vec![
+        ("session_id", kind("string")),
+        (
+            "snapshot_id",
+            nullable("string", "the session's current snapshot"),
+        ),
+        ("pruned", list_of(&super::forgotten())),
+        ("session", reference("session")),
+        ("snapshot", reference("snapshot_or_null")),
+        (
+            "no_snapshot",
+            json!({"type": ["string", "null"], "enum": ["past", "sub-agent", "compaction", "repeated", null],
+                "description": "why none was taken"}),
+        ),
+        ("notices", notices()),
+    ]
+}
+
+fn list() -> Fields {
+    let invalid = object(vec![("id", kind("string")), ("reason", kind("string"))]);
+    vec![
+        ("sessions", list_of(&reference("session"))),
+        ("total", nonnull("integer", "before -n")),
+        ("invalid", list_of(&invalid)),
+    ]
+}
+
+fn show() -> Fields {
+    vec![
+        ("session", reference("session")),
+        ("children", texts()),
+        (
+            "resume_command",
+            json!({"type": ["array", "null"], "items": {"type": "string"},
+                "description": "the agent's own; null when it has none"}),
+        ),
+    ]
+}
+
+fn end() -> Fields {
+    vec![
+        ("session_id", kind("string")),
+        ("session", reference("session")),
+        ("ended_with_it", texts()),
+    ]
+}
+
+fn hook() -> Fields {
+    vec![
+        ("agent", nonnull("string", "who really called")),
+        ("event", nullable("string", "the event in tw's words")),
+        (
+            "done",
+            words(&["snapshot", "recorded", "ended", "nothing", "failed"]),
+        ),
+        ("session_id", nullable("string", "the session")),
+        ("snapshot_id", nullable("string", "the session's snapshot")),
+        (
+            "error",
+            json!({"type": ["object", "null"], "additionalProperties": true, "properties": {},
+                "description": "what failed, as in a failed command's document"}),
+        ),
+    ]
+}

@@ -1,0 +1,228 @@
+//! Outcomes of sessions, hooks and what sets agents up, in JSON.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Document;
+use super::keep::{ForgottenFields, texts};
+use super::record::Record;
+use crate::ops::hook::Hooked;
+use crate::ops::install::Installed;
+use crate::ops::session::{Ended, Listing, NoSnapshot, SessionView, Shown, Started};
+
+/// A session's record and what follows from it.
+#[derive(Serialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names are those of the documents"
+)]
+struct Session<'a> {
+    session_id: &'a str,
+    agent: Option<&'a str>,
+    parent: Option<&'a str>,
+    root: &'a str,
+    worktree: &'a str,
+    live: bool,
+    started_at: &'a str,
+    last_active_at: &'a str,
+    ended_at: Option<&'a str>,
+    source: Option<&'a str>,
+    snapshot_id: Option<&'a str>,
+    snapshot_ids: &'a [String],
+    transcript: Option<&'a str>,
+    hint: Option<&'a str>,
+}
+
+impl<'a> From<&'a SessionView> for Session<'a> {
+    fn from(view: &'a SessionView) -> Self {
+        let record = &view.record;
+        Self {
+            session_id: &record.session_id,
+            agent: record.agent.as_deref(),
+            parent: record.parent.as_deref(),
+            root: &view.root,
+            worktree: &record.worktree,
+            live: view.live,
+            started_at: &record.started_at,
+            last_active_at: &record.last_active_at,
+            ended_at: record.ended_at.as_deref(),
+            source: record.source.as_deref(),
+            snapshot_id: view.snapshot_id.as_deref(),
+            snapshot_ids: &record.snapshot_ids,
+            transcript: record.transcript.as_deref(),
+            hint: record.hint.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct StartFields<'a> {
+    session_id: &'a str,
+    snapshot_id: Option<&'a str>,
+    pruned: Vec<ForgottenFields<'a>>,
+    session: Session<'a>,
+    snapshot: Option<Record<'a>>,
+    no_snapshot: Option<&'static str>,
+    notices: &'a [String],
+}
+
+impl Document for Started {
+    fn fields(&self) -> impl Serialize + '_ {
+        StartFields {
+            session_id: &self.session.record.session_id,
+            snapshot_id: self.session.snapshot_id.as_deref(),
+            pruned: self.pruned.iter().map(Into::into).collect(),
+            session: (&self.session).into(),
+            snapshot: self.snapshot.as_ref().ok().map(Record),
+            no_snapshot: self
+                .snapshot
+                .as_ref()
+                .err()
+                .copied()
+                .map(NoSnapshot::as_str),
+            notices: &self.notices,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ListFields<'a> {
+    sessions: Vec<Session<'a>>,
+    total: usize,
+    invalid: Vec<Invalid<'a>>,
+}
+
+#[derive(Serialize)]
+struct Invalid<'a> {
+    id: &'a str,
+    reason: &'a str,
+}
+
+impl Document for Listing {
+    fn fields(&self) -> impl Serialize + '_ {
+        let invalid = self.invalid.iter();
+        ListFields {
+            sessions: self.sessions.iter().map(Into::into).collect(),
+            total: self.total,
+            invalid: invalid.map(|(id, reason)| Invalid { id, reason }).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ShowFields<'a> {
+    session: Session<'a>,
+    children: &'a [String],
+    resume_command: Option<&'a [String]>,
+}
+
+impl Document for Shown {
+    fn fields(&self) -> impl Serialize + '_ {
+        ShowFields {
+            session: (&self.session).into(),
+            children: &self.children,
+            resume_command: self.resume_command.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct EndFields<'a> {
+    session_id: &'a str,
+    session: Session<'a>,
+    ended_with_it: &'a [String],
+}
+
+impl Document for Ended {
+    fn fields(&self) -> impl Serialize + '_ {
+        EndFields {
+            session_id: &self.session.record.session_id,
+            session: (&self.session).into(),
+            ended_with_it: &self.with,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct HookFields<'a> {
+    agent: &'a str,
+    event: Option<&'a str>,
+    done: &'static str,
+    session_id: Option<&'a str>,
+    snapshot_id: Option<&'a str>,
+    error: Option<Value>,
+}
+
+impl Document for Hooked {
+    fn fields(&self) -> impl Serialize + '_ {
+        HookFields {
+            agent: &self.agent,
+            event: self.event.as_deref(),
+            done: self.done.as_str(),
+            session_id: self.session_id.as_deref(),
+            snapshot_id: self.snapshot_id.as_deref(),
+            error: self
+                .error
+                .as_ref()
+                .map(|error| super::error(error)["error"].clone()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct InstallFields<'a> {
+    dry_run: bool,
+    changed: Vec<String>,
+    removed: Vec<String>,
+    unchanged: Vec<String>,
+    printed: Vec<Printed<'a>>,
+    notices: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Printed<'a> {
+    path: String,
+    text: &'a str,
+}
+
+impl<'a> From<&'a (PathBuf, String)> for Printed<'a> {
+    fn from((path, text): &'a (PathBuf, String)) -> Self {
+        Self {
+            path: path.to_string_lossy().into_owned(),
+            text,
+        }
+    }
+}
+
+impl Document for Installed {
+    fn fields(&self) -> impl Serialize + '_ {
+        InstallFields {
+            dry_run: self.dry_run,
+            changed: texts(&self.changed),
+            removed: texts(&self.removed),
+            unchanged: texts(&self.unchanged),
+            printed: self.printed.iter().map(Into::into).collect(),
+            notices: &self.notices,
+        }
+    }
+}
+
+/// The text of `agent-help`.
+#[derive(Debug)]
+pub struct AgentHelp {
+    /// What an agent should know of `tw`.
+    pub help: &'static str,
+}
+
+#[derive(Serialize)]
+struct AgentHelpFields {
+    help: &'static str,
+}
+
+impl Document for AgentHelp {
+    fn fields(&self) -> impl Serialize + '_ {
+        AgentHelpFields { help: self.help }
+    }
+}

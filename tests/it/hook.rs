@@ -1,0 +1,369 @@
+//! `tw hook`: events of agents, taken in without ever failing one.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::{Ran, Sandbox};
+
+fn hook(sandbox: &Sandbox, args: &[&str], payload: &str) -> Ran {
+    let output = sandbox
+        .tw_command()
+        .arg("hook")
+        .args(args)
+        .write_stdin(payload)
+        .output()
+        .unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        stdout: output.stdout,
+        stderr: output.stderr,
+    }
+}
+
+/// Runs a hook, which must be silent, as every hook must.
+#[track_caller]
+fn silent(sandbox: &Sandbox, args: &[&str], payload: &Value) {
+    let ran = hook(sandbox, args, &payload.to_string());
+    assert_eq!(sandbox.show(&ran), "exit 0\n", "{args:?}");
+}
+
+fn sessions(sandbox: &Sandbox) -> Vec<Value> {
+    sandbox.json(["session", "list"])["sessions"]
+        .as_array()
+        .unwrap()
+        .clone()
+}
+
+fn total(sandbox: &Sandbox) -> Value {
+    sandbox.json(["list"])["total"].clone()
+}
+
+fn log(sandbox: &Sandbox) -> Vec<Value> {
+    let path = sandbox.path(".git/timewarp/log.jsonl");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_agent_starts_and_ends_its_session_in_its_own_words() {
+    for (agent, start, end, payload) in [
+        (
+            "claude",
+            "SessionStart",
+            "SessionEnd",
+            json!({"session_id": "abcd", "transcript_path": "/t", "source": "startup"}),
+        ),
+        (
+            "codex",
+            "session-start",
+            "session-end",
+            json!({"session_id": "abcd", "transcript_path": null}),
+        ),
+        (
+            "gemini",
+            "SessionStart",
+            "SessionEnd",
+            json!({"session_id": "abcd"}),
+        ),
+        (
+            "kimi",
+            "SessionStart",
+            "SessionEnd",
+            json!({"session_id": "abcd"}),
+        ),
+        (
+            "kimi-code",
+            "SessionStart",
+            "SessionEnd",
+            json!({"session_id": "abcd"}),
+        ),
+        (
+            "opencode",
+            "session.created",
+            "session.deleted",
+            json!({"properties": {"info": {"id": "abcd"}}}),
+        ),
+        (
+            "cursor",
+            "sessionStart",
+            "sessionEnd",
+            json!({"conversation_id": "abcd"}),
+        ),
+        (
+            "copilot",
+            "sessionStart",
+            "sessionEnd",
+            json!({"sessionId": "abcd"}),
+        ),
+        (
+            "generic",
+            "session-start",
+            "session-end",
+            json!({"session_id": "abcd"}),
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        silent(&sandbox, &[agent, start], &payload);
+        let sessions = sessions(&sandbox);
+        assert_eq!(sessions[0]["session_id"], "abcd", "{agent}");
+        assert_eq!(sessions[0]["agent"], agent);
+        assert_eq!(sessions[0]["live"], true);
+        assert_eq!(total(&sandbox), 1, "{agent}");
+        silent(&sandbox, &[agent, end], &payload);
+        assert_eq!(self::sessions(&sandbox)[0]["live"], false, "{agent}");
+        assert_eq!(log(&sandbox), Vec::<Value>::new(), "{agent}");
+    }
+}
+
+#[test]
+fn nothing_fails_the_agent() {
+    let sandbox = Sandbox::new();
+    for (args, payload) in [
+        (&["claude", "session-start"][..], "no json"),
+        (&["claude", "session-start"], "[1]"),
+        (&["nobody", "session-start"], "{}"),
+        (&["claude"], "{}"),
+        (&["claude", "session-start", "--bogus", "-x"], "{}"),
+        (&["claude", "some-later-event"], "{\"session_id\": \"x\"}"),
+        (&["claude", "pre-tool-use"], ""),
+    ] {
+        let ran = hook(&sandbox, args, payload);
+        assert_eq!(sandbox.show(&ran), "exit 0\n", "{args:?}");
+    }
+    // Bad words go to standard error, and still no agent is told to stop.
+    for args in [
+        &["hook"][..],
+        &["-C", "nowhere", "hook", "claude", "stop"],
+        &["--bogus", "hook"],
+    ] {
+        let ran = sandbox.tw(args);
+        assert_eq!((ran.code, ran.out()), (0, String::new()), "{args:?}");
+    }
+    let codes: Vec<_> = log(&sandbox)
+        .iter()
+        .map(|line| line["code"].clone())
+        .collect();
+    assert_eq!(codes, ["USAGE", "USAGE", "USAGE", "USAGE"]);
+    assert_eq!(log(&sandbox)[0]["outcome"], "error");
+}
+
+#[test]
+fn outside_of_a_repository_there_is_nothing_to_do() {
+    let sandbox = Sandbox::bare_room();
+    let before = entries(&sandbox);
+    silent(
+        &sandbox,
+        &["claude", "session-start"],
+        &json!({"session_id": "abcd", "cwd": sandbox.home()}),
+    );
+    silent(
+        &sandbox,
+        &["claude", "session-start"],
+        &json!({"session_id": "abcd", "cwd": "/nowhere/at/all"}),
+    );
+    assert_eq!(entries(&sandbox), before);
+}
+
+fn entries(sandbox: &Sandbox) -> usize {
+    std::fs::read_dir(sandbox.root()).unwrap().count()
+        + std::fs::read_dir(sandbox.home()).unwrap().count()
+}
+
+#[test]
+fn the_payload_s_directory_is_the_one_that_counts() {
+    let sandbox = Sandbox::new();
+    let output = sandbox
+        .tw_command()
+        .current_dir(sandbox.home())
+        .args(["hook", "claude", "SessionStart"])
+        .write_stdin(json!({"session_id": "abcd", "cwd": sandbox.repo()}).to_string())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    assert_eq!(sessions(&sandbox).len(), 1);
+}
+
+#[test]
+fn a_start_told_twice_is_one_start() {
+    let sandbox = Sandbox::new();
+    let payload = json!({"conversation_id": "abcd", "workspace_roots": [sandbox.repo()]});
+    let twice = |agent: &str| {
+        let output = sandbox
+            .tw_command()
+            .env("TW_TEST_NOW", "2026-02-28T15:00:00Z")
+            .args(["hook", agent, "session-start"])
+            .write_stdin(payload.to_string())
+            .output()
+            .unwrap();
+        assert!(output.status.success() && output.stdout.is_empty());
+    };
+    // Cursor runs the hooks of Claude Code beside its own.
+    twice("cursor");
+    twice("claude");
+    assert_eq!(total(&sandbox), 1);
+    assert_eq!(sessions(&sandbox)[0]["agent"], "cursor");
+    silent(&sandbox, &["cursor", "session-start"], &payload);
+    assert_eq!(total(&sandbox), 2, "a minute later it is another start");
+}
+
+#[test]
+fn a_sub_agent_s_events_leave_the_root_alone() {
+    let sandbox = Sandbox::new();
+    silent(
+        &sandbox,
+        &["opencode", "session.created"],
+        &json!({"properties": {"info": {"id": "ses_1"}}}),
+    );
+    silent(
+        &sandbox,
+        &["opencode", "session.created"],
+        &json!({"properties": {"info": {"id": "ses_2", "parentID": "ses_1"}}}),
+    );
+    assert_eq!(total(&sandbox), 1);
+    let shown = sandbox.json(["session", "show", "ses_1"]);
+    assert_eq!(shown["children"], json!(["ses_2"]));
+    silent(
+        &sandbox,
+        &["claude", "SubagentStop"],
+        &json!({"session_id": "ses_1", "agent_id": "ses_2"}),
+    );
+    assert_eq!(
+        sandbox.json(["session", "show", "ses_1"])["session"]["live"],
+        true
+    );
+    assert_eq!(
+        sandbox.json(["session", "show", "ses_2"])["session"]["live"],
+        false
+    );
+}
+
+#[test]
+fn other_events_are_signs_of_life() {
+    let sandbox = Sandbox::new();
+    let payload = json!({"session_id": "abcd", "prompt": "go on"});
+    silent(&sandbox, &["claude", "UserPromptSubmit"], &payload);
+    assert_eq!(
+        sessions(&sandbox).len(),
+        0,
+        "a session that began before tw was set up"
+    );
+    silent(&sandbox, &["claude", "SessionStart"], &payload);
+    sandbox.wait(23 * 3600);
+    silent(&sandbox, &["claude", "UserPromptSubmit"], &payload);
+    sandbox.wait(23 * 3600);
+    assert_eq!(sessions(&sandbox)[0]["live"], true);
+    assert_eq!(total(&sandbox), 1);
+}
+
+#[test]
+fn a_dead_swap_is_left_to_the_user_and_what_is_there_is_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["snapshot"]);
+    sandbox.write("a.txt", "two\n");
+    sandbox.write(
+        ".git/timewarp/journal.json",
+        "{\"version\": 1, \"died\": true}",
+    );
+    silent(
+        &sandbox,
+        &["claude", "SessionStart"],
+        &json!({"session_id": "abcd"}),
+    );
+    assert!(sandbox.exists(".git/timewarp/journal.json"));
+    assert!(
+        !sandbox.exists(".git/timewarp/state.json"),
+        "the state is the recovery's"
+    );
+    let log = log(&sandbox);
+    assert_eq!(log.len(), 1);
+    assert_eq!(
+        (&log[0]["outcome"], &log[0]["code"]),
+        (&json!("interrupted"), &json!("INTERRUPTED"))
+    );
+    let id = log[0]["snapshot_id"].as_str().unwrap();
+    let shown = sandbox.json(["show", id]);
+    assert_eq!(shown["snapshot"]["interrupted"], true);
+    assert_eq!(sandbox.text("a.txt"), "two\n");
+}
+
+#[test]
+fn a_busy_tree_is_waited_for_a_little_and_then_logged() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "timewarp.lockTimeout", "1"]);
+    sandbox.mkdir(".git/timewarp");
+    let mut holder = sandbox
+        .command("flock")
+        .args([".git/timewarp/lock", "sleep", "30"])
+        .spawn_held();
+    silent(
+        &sandbox,
+        &["claude", "SessionStart"],
+        &json!({"session_id": "abcd"}),
+    );
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert_eq!(log(&sandbox)[0]["code"], "BUSY");
+    assert_eq!(
+        sessions(&sandbox)[0]["session_id"],
+        "abcd",
+        "recorded all the same"
+    );
+    assert_eq!(total(&sandbox), 0);
+}
+
+#[test]
+fn an_agent_that_keeps_standard_input_open_is_not_waited_for() {
+    let sandbox = Sandbox::new();
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tw"))
+        .args(["hook", "claude", "session-start"])
+        .env("HOME", sandbox.home())
+        .current_dir(sandbox.repo())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"session_id\": \"abcd\"}").unwrap();
+    assert!(child.wait().unwrap().success());
+    drop(stdin);
+    assert_eq!(sessions(&sandbox)[0]["session_id"], "abcd");
+}
+
+#[test]
+fn with_json_it_says_what_it_did() {
+    let sandbox = Sandbox::new();
+    let output = sandbox
+        .tw_command()
+        .args(["--json", "hook", "claude", "SessionStart"])
+        .write_stdin("{\"session_id\": \"abcd\"}")
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    crate::schema::check("hook", &document);
+    assert_eq!(
+        (&document["done"], &document["session_id"]),
+        (&json!("snapshot"), &json!("abcd"))
+    );
+}
+
+/// Starting a program beside the test.
+trait Held {
+    fn spawn_held(&mut self) -> std::process::Child;
+}
+
+impl Held for assert_cmd::Command {
+    fn spawn_held(&mut self) -> std::process::Child {
+        let mut command = std::process::Command::new(self.get_program());
+        command.args(self.get_args());
+        if let Some(dir) = self.get_current_dir() {
+            command.current_dir(dir);
+        }
+        let child = command.spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        child
+    }
+}

@@ -1,0 +1,310 @@
+//! `tw init --agent` and `--git-hooks`: in, and out again byte for byte.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// Every file beneath a directory and what is in it, but not git's own.
+fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with(".git") {
+                dirs.push(path);
+            } else if path.is_file() {
+                found.insert(path.clone(), std::fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn both(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = tree(&sandbox.repo());
+    all.extend(tree(&sandbox.home()));
+    all
+}
+
+const ALL: &str = "claude,codex,gemini,kimi,kimi-code,opencode,cursor,copilot";
+
+const SETTINGS: &str = "{\n\t\"model\": \"x\", // mine\n\t\"hooks\": {\n\t\t\"SessionStart\": [\n\t\t\t{ \"hooks\": [{\"type\": \"command\", \"command\": \"other\"}] }\n\t\t]\n\t},\n}\n";
+
+#[test]
+fn every_agent_in_and_out_again_byte_for_byte() {
+    for user in [&[][..], &["--user"]] {
+        let sandbox = Sandbox::new();
+        sandbox.write(".claude/settings.json", SETTINGS);
+        sandbox.write(".gemini/settings.json", "{\"a\":1}");
+        sandbox.write("../home/.claude/settings.json", SETTINGS);
+        sandbox.write("../home/.kimi/config.toml", "model = \"k\"");
+        sandbox.write("../home/.codex/config.toml", "# mine\nmodel = \"c\"\n");
+        let before = both(&sandbox);
+        let with = |more: &[&str]| sandbox.json([&["init", "--agent", ALL], user, more].concat());
+
+        let planned = with(&["--dry-run"]);
+        assert_eq!(both(&sandbox), before, "a dry run writes nothing");
+        let done = with(&[]);
+        assert_eq!(done["changed"], planned["changed"]);
+        let made = both(&sandbox);
+        for path in done["changed"].as_array().unwrap() {
+            assert!(
+                made.contains_key(Path::new(path.as_str().unwrap())),
+                "{path}"
+            );
+        }
+        let again = with(&[]);
+        assert_eq!(
+            (
+                &again["changed"],
+                again["unchanged"].as_array().unwrap().len()
+            ),
+            (&json!([]), done["changed"].as_array().unwrap().len())
+        );
+        assert_eq!(both(&sandbox), made, "twice is once");
+
+        with(&["--remove"]);
+        assert_eq!(both(&sandbox), before);
+        let nothing = with(&["--remove"]);
+        assert_eq!(
+            (&nothing["changed"], &nothing["removed"]),
+            (&json!([]), &json!([]))
+        );
+    }
+}
+
+#[test]
+fn a_shared_skill_stays_while_an_agent_needs_it() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["init", "--agent", "codex", "--agent", "opencode"]);
+    sandbox.json(["init", "--agent", "codex", "--remove"]);
+    assert!(sandbox.exists(".agents/skills/timewarp/SKILL.md"));
+    assert!(!sandbox.exists(".codex"));
+    sandbox.json(["init", "--agent", "opencode", "--remove"]);
+    assert!(!sandbox.exists(".agents"));
+}
+
+#[test]
+fn what_cannot_be_edited_is_left_and_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".claude/settings.json", "{ broken");
+    sandbox.write(
+        ".mcp.json",
+        "{\"mcpServers\": {\"tw\": {\"command\": \"other\"}}}",
+    );
+    sandbox.write("elsewhere.json", "{}");
+    std::fs::write(sandbox.home().join("outside.json"), "{}").unwrap();
+    sandbox.mkdir(".gemini");
+    sandbox.symlink(sandbox.home().join("outside.json"), ".gemini/settings.json");
+    sandbox.symlink("../elsewhere.json", ".cursor/hooks.json");
+    let before = both(&sandbox);
+    let done = sandbox.json(["init", "--agent", "claude,gemini,cursor"]);
+    let notices = done["notices"].to_string();
+    for words in [
+        "settings.json' cannot be read as the settings it should be",
+        "has another MCP server called 'tw'",
+        "leads out of the working tree through a symbolic link",
+    ] {
+        assert!(notices.contains(words), "{notices}");
+    }
+    for (path, bytes) in &before {
+        if !path.ends_with("elsewhere.json") && !path.ends_with("hooks.json") {
+            assert_eq!(&std::fs::read(path).unwrap(), bytes, "{}", path.display());
+        }
+    }
+    // A link within the working tree is followed, and stays one.
+    assert!(sandbox.text("elsewhere.json").contains("tw hook cursor"));
+    assert!(sandbox.path(".cursor/hooks.json").is_symlink());
+}
+
+#[test]
+fn the_user_is_told_what_is_left_to_do() {
+    let sandbox = Sandbox::new();
+    let codex = sandbox.json(["init", "--agent", "codex"]);
+    assert!(
+        codex["notices"]
+            .to_string()
+            .contains("reviewed and trusted")
+    );
+    let kimi = sandbox.json(["init", "--agent", "kimi"]);
+    assert!(
+        kimi["notices"]
+            .to_string()
+            .contains("for all your projects")
+    );
+    assert!(sandbox.home().join(".kimi/config.toml").exists());
+    let (error, code) = sandbox.json_error(["init", "--agent", "vim"]);
+    assert_eq!((&error["code"], code), (&json!("USAGE"), 2));
+    let (error, _) = sandbox.json_error(["init", "--remove"]);
+    assert_eq!(error["code"], "USAGE");
+}
+
+#[test]
+fn the_user_s_settings_need_no_repository() {
+    let sandbox = Sandbox::bare_room();
+    sandbox.json(["init", "--agent", "claude", "--user"]);
+    assert!(sandbox.home().join(".claude/settings.json").exists());
+    let (error, _) = sandbox.json_error(["init", "--agent", "claude"]);
+    assert_eq!(error["code"], "NOT_A_REPOSITORY");
+    // An empty home directory is still a home directory.
+    sandbox.json(["init", "--agent", "claude", "--user", "--remove"]);
+    assert_eq!(std::fs::read_dir(sandbox.home()).unwrap().count(), 0);
+}
+
+#[test]
+fn nothing_is_set_up_in_the_past() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["snapshot"]);
+    sandbox.json(["travel", "latest"]);
+    let (error, _) = sandbox.json_error(["init", "--agent", "claude"]);
+    assert_eq!(error["code"], "ALREADY_IN_PAST");
+    assert!(!sandbox.exists(".claude"));
+}
+
+#[test]
+fn what_is_installed_calls_what_exists() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["init", "--agent", ALL]);
+    let mut commands = Vec::new();
+    for (_, bytes) in both(&sandbox) {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let found = text.split('"').filter(|word| word.starts_with("tw hook "));
+        commands.extend(found.map(str::to_owned));
+    }
+    assert!(commands.len() >= 18, "{commands:?}");
+    for command in commands {
+        let output = sandbox
+            .tw_command()
+            .args(["--json"])
+            .args(command.split(' ').skip(1))
+            .write_stdin("{\"session_id\": \"abcd\"}")
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_ne!(document["done"], "failed", "{command}: {document}");
+    }
+}
+
+#[test]
+fn agent_help_is_the_skill() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["init", "--agent", "claude"]);
+    let skill = sandbox.text(".claude/skills/timewarp/SKILL.md");
+    let help = sandbox.ok(["agent-help"]);
+    assert!(help.starts_with("# tw: ") && skill.ends_with(&help));
+    assert_eq!(sandbox.json(["agent-help"])["help"], help);
+}
+
+// --- git's hooks ---
+
+/// A place to push to.
+fn remote(sandbox: &Sandbox) {
+    sandbox.git(["init", "-q", "--bare", "../remote.git"]);
+    sandbox.git(["remote", "add", "origin", "../remote.git"]);
+}
+
+#[test]
+fn the_guard_keeps_tw_s_refs_at_home() {
+    let sandbox = Sandbox::new();
+    remote(&sandbox);
+    sandbox.write(".git/hooks/pre-push", "#!/bin/sh\ncat >seen\nexit 0\n");
+    sandbox.chmod(".git/hooks/pre-push", 0o755);
+    let before = sandbox.text(".git/hooks/pre-push");
+    let id = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
+    sandbox.json(["init", "--git-hooks"]);
+    sandbox.git(["push", "-q", "origin", "main"]);
+    assert!(
+        sandbox.text("seen").starts_with("refs/heads/main "),
+        "the hook that was there reads on"
+    );
+    let reference = format!("refs/timewarp/snapshots/{}", id.as_str().unwrap());
+    for spec in [
+        reference.clone(),
+        "refs/timewarp/*:refs/timewarp/*".to_owned(),
+        format!("{reference}:refs/heads/x"),
+        "main:refs/notes/timewarp/x".to_owned(),
+    ] {
+        let ran = sandbox.try_git(["push", "origin", &spec]);
+        assert_ne!(ran.code, 0, "{spec}");
+        assert!(
+            ran.err().contains("stays in this repository"),
+            "{}",
+            ran.err()
+        );
+    }
+    sandbox.git(["push", "-q", "--no-verify", "origin", &reference]);
+    sandbox.git(["push", "-q", "origin", "--delete", &reference]);
+    sandbox.json(["init", "--git-hooks"]);
+    sandbox.json(["init", "--git-hooks", "--remove"]);
+    assert_eq!(sandbox.text(".git/hooks/pre-push"), before);
+    assert!(!sandbox.exists(".git/hooks/post-checkout"));
+}
+
+#[test]
+fn a_checkout_leaves_a_bookmark_but_not_of_files_or_rebases() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["init", "--git-hooks"]);
+    let bin = Path::new(env!("CARGO_BIN_EXE_tw")).parent().unwrap();
+    let git = |args: &[&str]| {
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let mut command = sandbox.command("git");
+        command
+            .env("PATH", path)
+            .args(["-c", "user.name=T", "-c", "user.email=t@example.com"]);
+        assert!(
+            command.args(args).output().unwrap().status.success(),
+            "{args:?}"
+        );
+    };
+    let total = || sandbox.json(["list"])["total"].as_u64().unwrap();
+    git(&["checkout", "-q", "-b", "side"]);
+    assert_eq!(total(), 1);
+    assert_eq!(
+        sandbox.json(["show", "latest"])["snapshot"]["trigger"],
+        "post-checkout"
+    );
+    sandbox.write("a.txt", "two\n");
+    git(&["checkout", "-q", "--", "a.txt"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    git(&["rebase", "-q", "--force-rebase", "main"]);
+    git(&["worktree", "add", "-q", "../linked"]);
+    assert_eq!(total(), 1);
+}
+
+#[test]
+fn a_hooks_directory_elsewhere_is_printed_not_written() {
+    let sandbox = Sandbox::new();
+    sandbox.mkdir(".husky");
+    sandbox.git(["config", "core.hooksPath", ".husky"]);
+    let done = sandbox.json(["init", "--git-hooks"]);
+    assert_eq!(done["changed"], json!([]));
+    let printed = done["printed"].as_array().unwrap();
+    assert_eq!(printed.len(), 2);
+    assert!(
+        printed[0]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("# >>> timewarp >>>\n")
+    );
+    assert!(!sandbox.exists(".husky/pre-push"));
+    sandbox.json(["init", "--git-hooks", "--yes"]);
+    assert!(sandbox.exists(".husky/pre-push"));
+    sandbox.json(["init", "--git-hooks", "--remove", "--yes"]);
+    assert!(!sandbox.exists(".husky/pre-push"));
+}
+
+#[test]
+fn a_hook_that_is_no_shell_script_is_left() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/hooks/pre-push", "#!/usr/bin/env python3\n");
+    let done = sandbox.json(["init", "--git-hooks"]);
+    assert!(done["notices"].to_string().contains("is no shell script"));
+    assert_eq!(
+        sandbox.text(".git/hooks/pre-push"),
+        "#!/usr/bin/env python3\n"
+    );
+}
