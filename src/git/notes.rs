@@ -124,16 +124,33 @@ pub fn prepare_notes(
         }
     }
     let tree = builder.write()?;
-    let commit = commit_text(tree, tip, message, at);
+    let commit = commit_text(tree, tip.as_slice(), message, at);
     Ok(odb.write(ObjectType::Commit, commit.as_bytes())?)
+}
+
+/// Writes the commit that has the notes of `tip` and, as its second parent, `other`: a version that lost, kept in the
+/// history. Moves no ref.
+///
+/// # Errors
+/// As [`prepare_note`].
+pub fn prepare_merge(
+    repo: &Repository,
+    tip: Oid,
+    other: Oid,
+    message: &str,
+    at: Moment,
+) -> Result<Oid> {
+    let tree = tree_of(repo, tip)?.id();
+    let commit = commit_text(tree, &[tip, other], message, at);
+    Ok(repo.odb()?.write(ObjectType::Commit, commit.as_bytes())?)
 }
 
 /// A commit by the fixed identity, unsigned. Its committer date is the epoch's first second: git orders fetch
 /// negotiation and `log --all` by it, and our commits must never come first there.
-fn commit_text(tree: Oid, parent: Option<Oid>, message: &str, at: Moment) -> String {
+fn commit_text(tree: Oid, parents: &[Oid], message: &str, at: Moment) -> String {
     use std::fmt::Write as _;
     let mut text = format!("tree {tree}\n");
-    if let Some(parent) = parent {
+    for parent in parents {
         let _ = writeln!(text, "parent {parent}");
     }
     let date = at.seconds().max(0);
@@ -339,7 +356,7 @@ mod tests {
         let tree = fixture.sandbox.git(&["mktree"]);
         let tree = Oid::from_str(tree.trim()).expect("hex");
         let commits: Vec<Oid> = (0..400)
-            .map(|n| commit_text(tree, None, &n.to_string(), AT))
+            .map(|n| commit_text(tree, &[], &n.to_string(), AT))
             .map(|text| {
                 odb.write(ObjectType::Commit, text.as_bytes())
                     .expect("write")
@@ -403,7 +420,7 @@ mod tests {
         builder.insert(&hex[..2], outer, 0o040_000).expect("insert");
         builder.insert("README", blob, 0o100_644).expect("insert");
         let top = builder.write().expect("write");
-        let commit = commit_text(top, None, "by hand", AT);
+        let commit = commit_text(top, &[], "by hand", AT);
         let odb = fixture.repo.odb().expect("odb");
         let tip = odb
             .write(ObjectType::Commit, commit.as_bytes())

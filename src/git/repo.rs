@@ -9,6 +9,7 @@ mod config;
 mod discover;
 mod format;
 mod head;
+mod notes;
 mod objects;
 mod settings;
 #[cfg(test)]

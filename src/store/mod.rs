@@ -4,6 +4,7 @@ pub mod address;
 pub mod id;
 pub mod lock;
 pub mod names;
+pub mod records;
 pub mod session;
 pub mod snapshot;
 pub mod state;

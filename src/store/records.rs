@@ -1,0 +1,508 @@
+//! Records as JSON notes: issues, chats, sessions.
+//!
+//! Owns how a record is read, made, changed and listed. A record has two refs at one commit, the *face* under
+//! `refs/notes/` that plain git shows and the *memory* that no fetch of `refs/notes/*` prunes; every change is a commit on
+//! both, made in one transaction that states the old value, memory first. So no writer loses another's change, and a kill
+//! leaves the record as it was or as it was to be. Bodies are JSON objects with a `version`; unknown fields survive, a
+//! newer version is refused by name.
+//!
+//! When face and memory differ, whoever reads next settles it and says so:
+//! - a missing face (a fetch that prunes took it) is put back, and so is one that was set back to an older commit;
+//! - a missing memory is made: somebody fetched the record;
+//! - a face that plain git moved on (`git notes add`) is taken in when it descends from the memory;
+//! - any other is kept as a second version: both refs go to a merge commit with the memory's notes, whose second parent
+//!   is what the face had been. `git log --notes` on the face shows it; nothing is thrown away.
+//!
+//! Leaves out what the records mean (`issue`, `chat`), and deleting: only a caller that prunes does that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+
+use super::Store;
+use super::names::{Record, RecordKind};
+use crate::env::{self, Moment};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::refs::{Reason, Transaction, TransactionError};
+
+/// The version of every record that this `tw` writes.
+pub const VERSION: u64 = 1;
+
+/// How long a change is tried again while others change the same record.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A lock file on a record's ref that is older belongs to a process that died: ref locks are held for milliseconds.
+const STALE_LOCK: Duration = Duration::from_secs(60);
+
+/// A JSON object.
+pub type Json = Map<String, Value>;
+
+/// One note of a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    /// What it annotates: a snapshot commit.
+    pub annotated: Oid,
+    /// Its body.
+    pub json: Json,
+}
+
+/// A record as it stands.
+#[derive(Debug)]
+pub struct Held {
+    /// The commit that face and memory name.
+    pub tip: Oid,
+    /// Its readable notes, sorted by what they annotate. Issues and chats have one.
+    pub notes: Vec<Note>,
+    /// Notes that cannot be read: what they annotate and why.
+    pub invalid: Vec<(Oid, Error)>,
+    /// What had to be settled, in sentences for people.
+    pub notices: Vec<String>,
+}
+
+impl Held {
+    /// The one note of an issue or chat.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` or `NEWER_RECORD` when none can be read.
+    pub fn into_only(mut self, name: &Record) -> Result<Note> {
+        if !self.notes.is_empty() {
+            return Ok(self.notes.swap_remove(0));
+        }
+        match self.invalid.pop() {
+            Some((_, error)) => Err(error),
+            None => Err(corrupt(name, "it has no note")),
+        }
+    }
+}
+
+/// The notes of a record while it is changed.
+#[derive(Debug)]
+pub struct Draft {
+    before: BTreeMap<Oid, Json>,
+    now: BTreeMap<Oid, Json>,
+    invalid: BTreeSet<Oid>,
+}
+
+impl Draft {
+    fn new(held: &Held) -> Self {
+        let notes: BTreeMap<Oid, Json> = held
+            .notes
+            .iter()
+            .map(|note| (note.annotated, note.json.clone()))
+            .collect();
+        Self {
+            before: notes.clone(),
+            now: notes,
+            invalid: held.invalid.iter().map(|(oid, _)| *oid).collect(),
+        }
+    }
+
+    /// The notes by what they annotate.
+    pub fn notes(&self) -> impl Iterator<Item = (Oid, &Json)> {
+        self.now.iter().map(|(oid, json)| (*oid, json))
+    }
+
+    /// The note on an object, to be changed.
+    pub fn get_mut(&mut self, annotated: Oid) -> Option<&mut Json> {
+        self.now.get_mut(&annotated)
+    }
+
+    /// The one note of an issue or chat, to be changed.
+    pub fn only(&mut self) -> Option<&mut Json> {
+        self.now.values_mut().next()
+    }
+
+    /// Sets the note on an object.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` when the note that stands there cannot be read: it is not written over.
+    pub fn put(&mut self, annotated: Oid, json: Json) -> Result<()> {
+        if self.invalid.contains(&annotated) {
+            let message = format!("the note on {annotated} cannot be read, so it is left alone");
+            return Err(Error::new(Code::CorruptRecord, message).hint("run 'tw doctor'"));
+        }
+        self.now.insert(annotated, json);
+        Ok(())
+    }
+
+    /// Takes the note on an object away.
+    pub fn remove(&mut self, annotated: Oid) {
+        self.now.remove(&annotated);
+    }
+
+    /// What differs from before: new bodies, and None for what went.
+    fn changes(&self) -> Vec<(Oid, Option<Vec<u8>>)> {
+        let put = self.now.iter().filter_map(|(oid, json)| {
+            (self.before.get(oid) != Some(json)).then(|| (*oid, Some(encode(json))))
+        });
+        let gone = self.before.keys().filter(|oid| !self.now.contains_key(oid));
+        put.chain(gone.map(|oid| (*oid, None))).collect()
+    }
+}
+
+/// The readable records of a kind, and why the others are not.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// By name, sorted.
+    pub records: Vec<(Record, Held)>,
+    /// What could not be read.
+    pub invalid: Vec<(Record, Error)>,
+}
+
+/// Where the two refs of a record stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Refs2 {
+    memory: Option<Oid>,
+    face: Option<Oid>,
+}
+
+impl Store<'_> {
+    /// Whether there is such a record, readable or not.
+    pub fn has_record(&self, name: &Record) -> Result<bool> {
+        let at = self.where_it_stands(name)?;
+        Ok(at.memory.is_some() || at.face.is_some())
+    }
+
+    /// Reads a record. None: there is none.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` when its refs or commits cannot be read; a note that cannot be is in `invalid`.
+    pub fn record(&self, name: &Record) -> Result<Option<Held>> {
+        let at = self.where_it_stands(name)?;
+        self.record_at(name, at)
+    }
+
+    /// The records of a kind. One that cannot be read hides no other.
+    pub fn records(&self, kind: RecordKind) -> Result<Listed> {
+        let mut listed = Listed::default();
+        for (name, at) in self.standing(kind)? {
+            match self.record_at(&name, at) {
+                Ok(Some(held)) => listed.records.push((name, held)),
+                Ok(None) => {}
+                Err(error) => listed.invalid.push((name, error)),
+            }
+        }
+        Ok(listed)
+    }
+
+    /// The names of the records of a kind, sorted.
+    pub fn record_names(&self, kind: RecordKind) -> Result<Vec<Record>> {
+        Ok(self.standing(kind)?.into_keys().collect())
+    }
+
+    /// The note of a record as an older commit of it had it: what a desk file was written from.
+    pub fn record_in_history(&self, name: &Record, commit: Oid) -> Result<Note> {
+        self.held(name, commit, Vec::new())?.into_only(name)
+    }
+
+    /// Writes the first commit of a new record and adds the making of its refs to a transaction, memory first.
+    ///
+    /// # Errors
+    /// When the object database refuses.
+    pub fn stage_record(
+        &self,
+        transaction: &mut Transaction,
+        name: &Record,
+        note: &Note,
+        message: &str,
+        at: Moment,
+    ) -> Result<Oid> {
+        let body = encode(&note.json);
+        let notes = [(note.annotated, Some(body.as_slice()))];
+        let commit = self
+            .repo
+            .prepare_notes(None, &notes, message, at)
+            .context(|| format!("cannot write {name}"))?;
+        transaction.create(&name.record_ref(), commit);
+        if let Some(face) = name.note_ref() {
+            transaction.create(&face, commit);
+        }
+        Ok(commit)
+    }
+
+    /// Makes a record, or changes the one that is there: reads it, lets `change` work on its notes, and moves both refs
+    /// if nobody was faster, else begins again. Writes nothing when nothing changed. None before there is a record:
+    /// `change` then gets an empty draft. Gives what `change` gave, and the commit.
+    ///
+    /// # Errors
+    /// Those of `change`; `BUSY` when others hold the refs for too long.
+    pub fn change_record<T>(
+        &self,
+        name: &Record,
+        message: &str,
+        at: Moment,
+        change: impl FnMut(&mut Draft) -> Result<T>,
+    ) -> Result<(T, Option<Oid>)> {
+        self.change_or_make(name, message, at, true, change)
+    }
+
+    /// As [`Store::change_record`] for a record that must be there.
+    ///
+    /// # Errors
+    /// As there; None in place of an answer when there is no such record.
+    pub fn update_record<T>(
+        &self,
+        name: &Record,
+        message: &str,
+        at: Moment,
+        mut change: impl FnMut(&mut Draft) -> Result<T>,
+    ) -> Result<Option<(T, Oid)>> {
+        let (answer, tip) = self.change_or_make(name, message, at, false, |draft| {
+            if draft.before.is_empty() && draft.invalid.is_empty() {
+                return Ok(None);
+            }
+            change(draft).map(Some)
+        })?;
+        Ok(answer.zip(tip))
+    }
+
+    fn change_or_make<T>(
+        &self,
+        name: &Record,
+        message: &str,
+        at: Moment,
+        make: bool,
+        mut change: impl FnMut(&mut Draft) -> Result<T>,
+    ) -> Result<(T, Option<Oid>)> {
+        let begun = Instant::now();
+        loop {
+            let held = self.record(name)?;
+            let tip = held.as_ref().map(|held| held.tip);
+            let mut draft = held.as_ref().map_or_else(
+                || Draft {
+                    before: BTreeMap::new(),
+                    now: BTreeMap::new(),
+                    invalid: BTreeSet::new(),
+                },
+                Draft::new,
+            );
+            let answer = change(&mut draft)?;
+            let changes = draft.changes();
+            if changes.is_empty() || (tip.is_none() && !make) {
+                return Ok((answer, tip));
+            }
+            let borrowed: Vec<(Oid, Option<&[u8]>)> = changes
+                .iter()
+                .map(|(oid, body)| (*oid, body.as_deref()))
+                .collect();
+            let new = self
+                .repo
+                .prepare_notes(tip, &borrowed, message, at)
+                .context(|| format!("cannot write {name}"))?;
+            env::fail_point("record-written");
+            match self.move_both(name, tip, new) {
+                Ok(()) => return Ok((answer, Some(new))),
+                Err(error) if may_try_again(&error, begun) => {}
+                Err(error) => return Err(Error::from(error).while_doing(name)),
+            }
+        }
+    }
+
+    /// Moves face and memory from `old` to `new`, or makes them.
+    fn move_both(
+        &self,
+        name: &Record,
+        old: Option<Oid>,
+        new: Oid,
+    ) -> std::result::Result<(), TransactionError> {
+        let at = Refs2 {
+            memory: old,
+            face: old,
+        };
+        self.settle_refs(name, at, new)
+    }
+
+    fn where_it_stands(&self, name: &Record) -> Result<Refs2> {
+        let memory = self.refs.read(&name.record_ref())?;
+        let face = match name.note_ref() {
+            Some(face) => self.refs.read(&face)?,
+            None => memory,
+        };
+        Ok(Refs2 { memory, face })
+    }
+
+    fn standing(&self, kind: RecordKind) -> Result<BTreeMap<Record, Refs2>> {
+        let mut all: BTreeMap<Record, Refs2> = BTreeMap::new();
+        let nowhere = Refs2 {
+            memory: None,
+            face: None,
+        };
+        for (name, oid) in self.refs.list(&kind.record_prefix())? {
+            if let Some(record) = Record::parse_record_ref(&name) {
+                all.entry(record).or_insert(nowhere).memory = Some(oid);
+            }
+        }
+        if let Some(prefix) = kind.note_prefix() {
+            for (name, oid) in self.refs.list(prefix)? {
+                if let Some(record) = Record::parse_note_ref(&name) {
+                    all.entry(record).or_insert(nowhere).face = Some(oid);
+                }
+            }
+        } else {
+            for at in all.values_mut() {
+                at.face = at.memory;
+            }
+        }
+        Ok(all)
+    }
+
+    fn record_at(&self, name: &Record, at: Refs2) -> Result<Option<Held>> {
+        match self.settle(name, at)? {
+            Some((tip, notices)) => self.held(name, tip, notices).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn held(&self, name: &Record, tip: Oid, notices: Vec<String>) -> Result<Held> {
+        let bodies = self
+            .repo
+            .notes(tip)
+            .context(|| format!("{name} cannot be read"))?;
+        let mut held = Held {
+            tip,
+            notes: Vec::new(),
+            invalid: Vec::new(),
+            notices,
+        };
+        for (annotated, body) in bodies {
+            match decode(name, &body) {
+                Ok(json) => held.notes.push(Note { annotated, json }),
+                Err(error) => held.invalid.push((annotated, error)),
+            }
+        }
+        Ok(held)
+    }
+
+    /// Makes face and memory one again, as the head of this file says. Gives the commit to read and what was done.
+    fn settle(&self, name: &Record, mut at: Refs2) -> Result<Option<(Oid, Vec<String>)>> {
+        for _ in 0..16 {
+            let (target, what) = match (at.memory, at.face) {
+                (None, None) => return Ok(None),
+                (Some(memory), Some(face)) if memory == face => {
+                    return Ok(Some((memory, Vec::new())));
+                }
+                (Some(memory), None) => (memory, Some("its notes ref was gone and is put back")),
+                (None, Some(face)) => (face, None),
+                (Some(memory), Some(face)) => self.judge(memory, face)?,
+            };
+            let known = at.memory.or(at.face).unwrap_or(target);
+            // Somebody is between the two renames, or died there.
+            if self.is_locked(name) {
+                return Ok(Some((known, Vec::new())));
+            }
+            let (target, what) = match what {
+                Some(SECOND) => (self.merge(name, known, target)?, what),
+                other => (target, other),
+            };
+            match self.settle_refs(name, at, target) {
+                Ok(()) => {
+                    let said = what.map(|what| format!("{name}: {what}"));
+                    return Ok(Some((target, said.into_iter().collect())));
+                }
+                Err(error) if error.is_lost_race() => at = self.where_it_stands(name)?,
+                // A repository that cannot be written can still be read.
+                Err(_) => return Ok(Some((known, Vec::new()))),
+            }
+        }
+        Ok(at.memory.or(at.face).map(|tip| (tip, Vec::new())))
+    }
+
+    /// What becomes of two commits that differ: where both refs go, and what is said. For a second version, the face.
+    fn judge(&self, memory: Oid, face: Oid) -> Result<(Oid, Option<&'static str>)> {
+        Ok(if !self.repo.is_commit(face) {
+            (memory, Some("its notes ref led nowhere and is put back"))
+        } else if self.repo.descends(face, memory)? {
+            (face, Some("it was changed by plain git, which is taken in"))
+        } else if self.repo.descends(memory, face)? {
+            (memory, Some("its notes ref was set back and is put right"))
+        } else {
+            (face, Some(SECOND))
+        })
+    }
+
+    fn merge(&self, name: &Record, memory: Oid, face: Oid) -> Result<Oid> {
+        let message = "keep a second version that the notes ref was moved to";
+        let at = Moment(i128::from(env::clock_nanos()));
+        self.repo
+            .prepare_notes_merge(memory, face, message, at)
+            .context(|| format!("cannot keep the second version of {name}"))
+    }
+
+    fn settle_refs(
+        &self,
+        name: &Record,
+        at: Refs2,
+        target: Oid,
+    ) -> std::result::Result<(), TransactionError> {
+        let mut transaction = self.refs.transaction();
+        let mut moves = vec![(name.record_ref(), at.memory)];
+        moves.extend(name.note_ref().map(|face| (face, at.face)));
+        for (name, old) in moves {
+            match old {
+                None => transaction.create(&name, target),
+                Some(old) if old == target => transaction.verify(&name, target),
+                Some(old) => transaction.update(&name, target, old),
+            }
+        }
+        transaction.commit()
+    }
+
+    /// Whether a lock file stands on one of the record's refs. One left by a process that died goes.
+    fn is_locked(&self, name: &Record) -> bool {
+        let names = [Some(name.record_ref()), name.note_ref()];
+        let mut locked = false;
+        for name in names.into_iter().flatten() {
+            let lock = self.repo.common_dir().join(format!("{name}.lock"));
+            let Ok(metadata) = lock.symlink_metadata() else {
+                continue;
+            };
+            let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
+            let dead = age.is_some_and(|age| age > STALE_LOCK);
+            locked |= !(dead && std::fs::remove_file(&lock).is_ok());
+        }
+        locked
+    }
+}
+
+/// What is said of a face that neither descends from the memory nor precedes it.
+const SECOND: &str =
+    "its notes ref was moved elsewhere; what it had is kept as a second version in its history";
+
+/// Whether somebody else was faster, or still holds a lock, and there is time left.
+fn may_try_again(error: &TransactionError, begun: Instant) -> bool {
+    let worth = error.is_lost_race() || matches!(error.reason, Reason::Locked { .. });
+    worth && begun.elapsed() < PATIENCE
+}
+
+/// The body of a note.
+fn encode(json: &Json) -> Vec<u8> {
+    let mut body = serde_json::to_vec_pretty(json).unwrap_or_default();
+    body.push(b'\n');
+    body
+}
+
+fn decode(name: &Record, body: &[u8]) -> Result<Json> {
+    let json: Json = serde_json::from_slice(body)
+        .map_err(|error| corrupt(name, &format!("it is no JSON object: {error}")))?;
+    match json.get("version").and_then(Value::as_u64) {
+        None => Err(corrupt(name, "it has no version")),
+        Some(version) if version > VERSION => {
+            let message = format!("{name} was written by a newer tw (version {version})");
+            Err(Error::new(Code::NewerRecord, message).hint("upgrade tw"))
+        }
+        Some(_) => Ok(json),
+    }
+}
+
+fn corrupt(name: &Record, what: &str) -> Error {
+    Error::new(
+        Code::CorruptRecord,
+        format!("{name} cannot be read: {what}"),
+    )
+    .hint("'git log -p' on its notes ref shows its history")
+}
+
+#[cfg(test)]
+mod tests;
