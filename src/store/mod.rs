@@ -1,7 +1,9 @@
 //! What `tw` keeps in a repository: refs, snapshot commits, state. The one door to `refs/timewarp/*` and to our notes.
 
 pub mod address;
+pub mod chat;
 pub mod id;
+pub mod issue;
 pub mod lock;
 pub mod names;
 pub mod records;

@@ -1,0 +1,363 @@
+//! The issue record: a report of friction, tied to a snapshot, with what was tried since.
+//!
+//! Owns the fields and their stored form, nothing of when they change. Reading is strict where a command acts on a field
+//! (ids, status, severity) and keeps every field it does not know; what was read and not changed is written back as it
+//! was.
+
+mod raw;
+
+use serde_json::Value;
+
+use super::id::{IssueId, SnapshotId};
+use super::records::Json;
+use crate::error::{Code, Error, Result};
+
+/// Where an issue stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Reported, nobody on it.
+    Open,
+    /// Somebody went to its snapshot.
+    Experimenting,
+    /// Solved.
+    Fixed,
+    /// Will stay as it is.
+    Wontfix,
+    /// Another issue has it.
+    Duplicate,
+}
+
+impl Status {
+    /// All, in the order of an issue's life.
+    pub const ALL: [Self; 5] = [
+        Self::Open,
+        Self::Experimenting,
+        Self::Fixed,
+        Self::Wontfix,
+        Self::Duplicate,
+    ];
+
+    /// The word in JSON and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Experimenting => "experimenting",
+            Self::Fixed => "fixed",
+            Self::Wontfix => "wontfix",
+            Self::Duplicate => "duplicate",
+        }
+    }
+
+    /// The status that a word names.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
+    /// Whether nothing more is to be done.
+    pub fn is_closed(self) -> bool {
+        matches!(self, Self::Fixed | Self::Wontfix | Self::Duplicate)
+    }
+}
+
+/// How much an issue hurts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// A nuisance.
+    Low,
+    /// Costs time.
+    Medium,
+    /// Blocks work.
+    High,
+}
+
+impl Severity {
+    /// All, mildest first.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// The word in JSON and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+
+    /// The severity that a word names.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|severity| severity.as_str() == word)
+    }
+}
+
+/// What was tried, in the sections of `experiment.md`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Experiment {
+    /// When it counts as solved.
+    pub success_criteria: String,
+    /// How to see the problem.
+    pub repro: String,
+    /// What was changed.
+    pub changes: String,
+    /// How that was checked.
+    pub validation: String,
+    /// What came of it.
+    pub result: String,
+    /// Sections under other headings, in their order.
+    pub extra: Vec<(String, String)>,
+}
+
+/// One run of a check.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verify {
+    /// The command, redacted.
+    pub command: String,
+    /// Its exit status; 128 and the signal's number when a signal ended it.
+    pub exit_status: i32,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// The end of what it printed, redacted.
+    pub output_tail: String,
+    /// Fields not known here.
+    pub other: Json,
+}
+
+/// How much an experiment changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiffStat {
+    /// Files that differ.
+    pub files: u64,
+    /// Lines added.
+    pub insertions: u64,
+    /// Lines removed.
+    pub deletions: u64,
+}
+
+/// One visit to the issue's snapshot, or a check made without one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Counted from 1.
+    pub run: u64,
+    /// RFC 3339.
+    pub started_at: String,
+    /// RFC 3339; None while the working tree is in the past.
+    pub ended_at: Option<String>,
+    /// The present that was left.
+    pub backup_id: Option<String>,
+    /// What the past looked like when it was left.
+    pub experiment_id: Option<String>,
+    /// The checks made.
+    pub verify: Vec<Verify>,
+    /// The experiment against the snapshot it started from.
+    pub diff_stat: Option<DiffStat>,
+    /// `passed` or `failed`, as the last check says; None without one.
+    pub result: Option<String>,
+    /// Fields not known here.
+    pub other: Json,
+}
+
+impl Run {
+    /// A run that begins now.
+    pub fn begin(run: u64, started_at: String, backup_id: Option<String>) -> Self {
+        Self {
+            run,
+            started_at,
+            ended_at: None,
+            backup_id,
+            experiment_id: None,
+            verify: Vec::new(),
+            diff_stat: None,
+            result: None,
+            other: Json::new(),
+        }
+    }
+}
+
+/// How an issue was closed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolution {
+    /// RFC 3339.
+    pub at: String,
+    /// HEAD's commit then.
+    pub commit: Option<String>,
+    /// What was said.
+    pub note: Option<String>,
+    /// Fields not known here.
+    pub other: Json,
+}
+
+/// An issue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Issue {
+    /// Its id.
+    pub id: IssueId,
+    /// RFC 3339.
+    pub created_at: String,
+    /// RFC 3339.
+    pub updated_at: String,
+    /// Where it stands.
+    pub status: Status,
+    /// The snapshot it is tied to.
+    pub snapshot_id: SnapshotId,
+    /// The session it was reported in.
+    pub session_id: Option<String>,
+    /// That session's agent.
+    pub agent: Option<String>,
+    /// What was being done.
+    pub task_context: String,
+    /// What went wrong.
+    pub symptom: String,
+    /// When it counts as solved.
+    pub success_criteria: String,
+    /// A guess at why.
+    pub suspected_cause: Option<String>,
+    /// How much it hurts.
+    pub severity: Severity,
+    /// A shell command that succeeds when it is solved.
+    pub verify_command: Option<String>,
+    /// The chat's file on the desk; None without a chat.
+    pub chat_file: Option<String>,
+    /// Why there is no chat.
+    pub chat_unavailable: Option<String>,
+    /// The conversation in short.
+    pub chat_summary: Option<String>,
+    /// The experiment's file on the desk.
+    pub experiment_file: String,
+    /// How often it was met: this report and its duplicates.
+    pub occurrences: u64,
+    /// The issue that has it.
+    pub duplicate_of: Option<IssueId>,
+    /// What was tried.
+    pub experiment: Experiment,
+    /// Visits to the snapshot, in order.
+    pub runs: Vec<Run>,
+    /// How it was closed.
+    pub resolution: Option<Resolution>,
+    /// Fields not known here.
+    pub other: Json,
+}
+
+/// The chat's name on the desk.
+pub const CHAT_FILE: &str = "chat.md";
+/// The experiment's name on the desk.
+pub const EXPERIMENT_FILE: &str = "experiment.md";
+/// The issue's name on the desk.
+pub const ISSUE_FILE: &str = "issue.json";
+
+impl Issue {
+    /// Reads a stored issue.
+    ///
+    /// # Errors
+    /// `ISSUE_INVALID` names what is wrong with it.
+    pub fn from_json(json: &Json) -> Result<Self> {
+        let raw: raw::Issue = serde_json::from_value(Value::Object(json.clone()))
+            .map_err(|error| invalid(&error.to_string()))?;
+        raw.read()
+    }
+
+    /// Its stored form.
+    pub fn to_json(&self) -> Json {
+        match serde_json::to_value(raw::Issue::of(self)) {
+            Ok(Value::Object(map)) => map,
+            _ => unreachable!("a struct of plain data is an object"),
+        }
+    }
+
+    /// The run that is open, or the last one.
+    pub fn run_mut(&mut self, number: Option<u64>) -> Option<&mut Run> {
+        match number {
+            Some(number) => self.runs.iter_mut().find(|run| run.run == number),
+            None => self.runs.last_mut(),
+        }
+    }
+
+    /// The number of the next run.
+    pub fn next_run(&self) -> u64 {
+        self.runs.iter().map(|run| run.run).max().unwrap_or(0) + 1
+    }
+
+    /// Whether the last check of the last run that had one passed; None: there was none.
+    pub fn passed(&self) -> Option<bool> {
+        let checks = self.runs.iter().flat_map(|run| &run.verify);
+        checks.last().map(|check| check.exit_status == 0)
+    }
+}
+
+fn invalid(what: &str) -> Error {
+    Error::new(Code::IssueInvalid, format!("this is no issue: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn stored() -> Json {
+        let value = json!({
+            "version": 1, "issue_id": "i_20260228_153012_ab12cd", "created_at": "2026-02-28T15:30:12Z",
+            "updated_at": "2026-02-28T15:30:12Z", "status": "open", "snapshot_id": "s_20260228_153000_000001",
+            "session_id": "a", "agent": "claude", "task_context": "t", "symptom": "s", "success_criteria": "c",
+            "suspected_cause": null, "severity": "high", "verify_command": "make check", "chat_file": "chat.md",
+            "chat_unavailable": null, "chat_summary": null, "experiment_file": "experiment.md", "occurrences": 2,
+            "duplicate_of": null,
+            "experiment": {"success_criteria": "c", "repro": "", "changes": "", "validation": "", "result": "",
+                "extra": {"Notes": "n", "Also": "a"}},
+            "runs": [{"run": 1, "started_at": "2026-02-28T15:40:00Z", "ended_at": null, "backup_id": "b_1",
+                "experiment_id": null, "verify": [{"command": "true", "exit_status": 0, "duration_ms": 3,
+                "output_tail": "", "later": 1}], "diff_stat": {"files": 1, "insertions": 2, "deletions": 0},
+                "result": null, "later": [2]}],
+            "resolution": {"at": "2026-02-28T15:50:00Z", "commit": null, "note": "n", "later": 3}, "later": {"kept": true}
+        });
+        match value {
+            Value::Object(map) => map,
+            _ => unreachable!("written as an object"),
+        }
+    }
+
+    #[test]
+    fn an_issue_is_written_back_as_it_was_read() {
+        let issue = Issue::from_json(&stored()).expect("an issue");
+        assert_eq!(Value::Object(issue.to_json()), Value::Object(stored()));
+        assert_eq!(issue.next_run(), 2);
+        assert_eq!(issue.passed(), Some(true));
+        assert_eq!(issue.experiment.extra[0].0, "Notes", "in their order");
+    }
+
+    #[test]
+    fn only_what_a_report_needs_is_required() {
+        let mut json = stored();
+        json.retain(|name, _| {
+            [
+                "version",
+                "issue_id",
+                "status",
+                "snapshot_id",
+                "created_at",
+                "symptom",
+            ]
+            .contains(&name.as_str())
+        });
+        let issue = Issue::from_json(&json).expect("an issue");
+        assert_eq!(issue.severity, Severity::Medium);
+        assert_eq!((issue.occurrences, issue.runs.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_no_issue_is_refused_by_name() {
+        for (name, bad) in [
+            ("issue_id", json!("i_1")),
+            ("snapshot_id", json!("b_20260228_153000_000001 ")),
+            ("status", json!("done")),
+            ("severity", json!("worst")),
+            ("symptom", json!(3)),
+            ("duplicate_of", json!("x")),
+        ] {
+            let mut json = stored();
+            json.insert(name.to_owned(), bad);
+            let error = Issue::from_json(&json).expect_err(name);
+            assert_eq!(error.code(), Code::IssueInvalid, "{name}");
+        }
+        assert!(Issue::from_json(&Json::new()).is_err());
+    }
+}
