@@ -130,7 +130,11 @@ pub fn resolve(ctx: &Context<'_>, store: &Store<'_>, text: &str) -> Result<Store
             "'present' is the working tree itself, not a snapshot",
         )
         .hint("it can be compared: tw diff latest present")),
-        Address::Issue(_) | Address::Checkpoint { .. } => Err(not_found(text)),
+        Address::Issue(part) => {
+            let id = super::issue::find(store, &part)?;
+            store.read_id(&super::issue::load(store, id)?.issue.snapshot_id)
+        }
+        Address::Checkpoint { .. } => Err(not_found(text)),
     }
 }
 

@@ -87,6 +87,8 @@ pub struct Travel {
     pub files_only: bool,
     /// The caller's session.
     pub session: Option<String>,
+    /// The issue it is for.
+    pub issue_id: Option<String>,
     /// Go on where the workspace is `/`, `$HOME` or above.
     pub force: bool,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::capture::{Capture, Storing};
+use super::issue::{Closing, close_run};
 use super::newindex::IndexGoal;
 use super::outcome::{HeadReport, Returned};
 use super::prove::{Claim, prove};
@@ -49,7 +50,11 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     if state.mode == Mode::Present && !recovered.is_empty() {
         return Err(not_in_past().hint("an interrupted return was finished just now"));
     }
+    let closing = Closing::of(&state);
     let mut returned = Homeward::new(ctx, &store, state)?.go(request, Logging::NewLevel)?;
+    if let Some(closing) = closing {
+        returned.notices.extend(close_run(ctx, &closing, &returned));
+    }
     returned.notices.splice(0..0, recovered);
     drop(lock);
     Ok(returned)
@@ -63,9 +68,14 @@ pub fn return_as(
     reverses: String,
 ) -> Result<Returned> {
     let state = store.dir.state()?;
+    let closing = Closing::of(&state);
     let mut homeward = Homeward::new(ctx, store, state)?;
     homeward.reverses = Some(reverses);
-    homeward.go(&Return::default(), logging)
+    let mut returned = homeward.go(&Return::default(), logging)?;
+    if let Some(closing) = closing {
+        returned.notices.extend(close_run(ctx, &closing, &returned));
+    }
+    Ok(returned)
 }
 
 fn not_in_past() -> Error {

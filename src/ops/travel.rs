@@ -166,7 +166,7 @@ fn travel_to(
         backup_commit: Some(saved.commit.to_string()),
         entered_at: Some(ctx.env.now().rfc3339()),
         guard_token: Some(token.clone()),
-        issue_id: None,
+        issue_id: request.issue_id.clone(),
         swap_id: Some(swap_id.to_owned()),
         files_only: request.files_only,
         ..before.clone()

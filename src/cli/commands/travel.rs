@@ -10,6 +10,7 @@ pub fn run(args: &args::Travel, call: &Call<'_>) -> Reply {
         dry_run: dry_run(args.dry_run),
         files_only: args.files_only,
         session: None,
+        issue_id: None,
         force: args.force,
     };
     reply(ops::travel::travel(&call.open()?, &request))

@@ -1,0 +1,113 @@
+//! Close an issue, or open it again.
+
+use super::{Close, IssueView, desk, find, get, load, update};
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::redaction::Redacting;
+use crate::store::Store;
+use crate::store::id::IssueId;
+use crate::store::issue::{Issue, Resolution, Status};
+use crate::store::records::Json;
+
+/// Closes an issue. A duplicate adds to the occurrences of the issue that has it, once.
+///
+/// # Errors
+/// `USAGE` when the status is not one of a closed issue, or a duplicate names no other issue; those of [`super::get`].
+pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
+    if !request.status.is_closed() {
+        let message = format!(
+            "'{}' is not how an issue is closed",
+            request.status.as_str()
+        );
+        return Err(Error::new(Code::Usage, message)
+            .hint("--status fixed, --status wontfix or --status duplicate --of ID"));
+    }
+    let store = Store::open(&ctx.repo)?;
+    let id = find(&store, &request.issue)?;
+    let of = duplicate(&store, id, request)?;
+    let note = Redacting::new(ctx).optional(request.note.as_deref());
+    let commit = ctx.repo.head()?.oid.map(|oid| oid.to_string());
+    let at = ctx.env.now().rfc3339();
+    let mut notices = desk::take_in(ctx, &store, id)?;
+    let (is_new, issue) = update(ctx, &store, id, request.status.as_str(), |issue| {
+        let is_new = of.is_some() && issue.duplicate_of != of;
+        issue.status = request.status;
+        issue.duplicate_of = of;
+        issue.resolution = Some(Resolution {
+            at: at.clone(),
+            commit: commit.clone(),
+            note: note.clone(),
+            other: Json::new(),
+        });
+        Ok(is_new)
+    })?;
+    if let Some(of) = of.filter(|_| is_new) {
+        let met = issue.occurrences;
+        update(ctx, &store, of, "met again", |issue| {
+            issue.occurrences += met;
+            Ok(())
+        })?;
+        notices.extend(desk::write(ctx, &store, of)?);
+    }
+    notices.extend(unproven(&issue));
+    notices.extend(desk::write(ctx, &store, id)?);
+    get::view(ctx, &store, issue, notices)
+}
+
+/// The issue that has it, for a duplicate.
+fn duplicate(store: &Store<'_>, id: IssueId, request: &Close) -> Result<Option<IssueId>> {
+    let usage = |message: &str| {
+        Err(Error::new(Code::Usage, message)
+            .hint("tw issue close ID --status duplicate --of OTHER"))
+    };
+    match (&request.duplicate_of, request.status) {
+        (None, Status::Duplicate) => usage("--of is missing: of which issue is it a duplicate?"),
+        (Some(_), status) if status != Status::Duplicate => {
+            usage("--of goes with --status duplicate")
+        }
+        (None, _) => Ok(None),
+        (Some(text), _) => {
+            let of = find(store, text)?;
+            if of == id {
+                return usage("an issue is no duplicate of itself");
+            }
+            load(store, of)?;
+            Ok(Some(of))
+        }
+    }
+}
+
+/// Says it when an issue counts as fixed and no check says so.
+fn unproven(issue: &Issue) -> Option<String> {
+    if issue.status != Status::Fixed || issue.passed() == Some(true) {
+        return None;
+    }
+    let why = match issue.passed() {
+        Some(false) => "the last check failed",
+        _ => "no check was run",
+    };
+    Some(format!(
+        "closed as fixed, but {why}; 'tw issue verify {}' runs one",
+        issue.id
+    ))
+}
+
+/// Opens an issue again. What was said when it was closed stays in the record's history.
+///
+/// # Errors
+/// Those of [`super::get`].
+pub fn reopen(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
+    let store = Store::open(&ctx.repo)?;
+    let id = find(&store, text)?;
+    let mut notices = desk::take_in(ctx, &store, id)?;
+    let ((), issue) = update(ctx, &store, id, "reopen", |issue| {
+        if issue.status.is_closed() {
+            issue.status = Status::Open;
+            issue.resolution = None;
+            issue.duplicate_of = None;
+        }
+        Ok(())
+    })?;
+    notices.extend(desk::write(ctx, &store, id)?);
+    get::view(ctx, &store, issue, notices)
+}

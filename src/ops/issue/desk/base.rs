@@ -1,0 +1,122 @@
+//! What the desk's files were written from: the sha256 of each, and the record's commit, kept in the git directory.
+//!
+//! A file whose hash is known here was not edited. While a file is replaced both its old and its new hash stand here, so
+//! that a kill in between never makes a version of ours look like somebody's edit.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{self, Durable};
+use crate::store::Store;
+use crate::store::id::IssueId;
+use crate::store::state::read_json;
+
+/// One issue's desk as it was written last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Base {
+    version: u32,
+    files: BTreeMap<String, Known>,
+}
+
+/// What is known of one file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Known {
+    /// The issue record's commit that it was written from.
+    tip: String,
+    /// The hashes that are ours.
+    sha256: Vec<String>,
+}
+
+/// Held while a desk is read or written.
+pub struct Lock(#[expect(dead_code, reason = "closing it unlocks")] File);
+
+fn directory(store: &Store<'_>) -> PathBuf {
+    store.dir.file("desk")
+}
+
+/// Waits until nobody else is at the desks of this worktree.
+///
+/// # Errors
+/// When the lock file cannot be made.
+pub fn lock(store: &Store<'_>) -> Result<Lock> {
+    let directory = directory(store);
+    store.dir.create()?;
+    fs::create_private_dir(&directory)?;
+    let path = directory.join("lock");
+    let what = || format!("cannot lock '{}'", path.display());
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .context(what)?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).context(what)?;
+    Ok(Lock(file))
+}
+
+/// The sha256 of a file's bytes, in hex.
+fn hash(bytes: &[u8]) -> String {
+    let mut hex = String::new();
+    for byte in Sha256::digest(bytes) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+impl Base {
+    /// Reads what was written last. An unreadable one is as none.
+    pub fn read(store: &Store<'_>, id: IssueId) -> Option<Self> {
+        let path = directory(store).join(format!("{id}.json"));
+        read_json(&path).ok().flatten()
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write(&self, store: &Store<'_>, id: IssueId) -> Result<()> {
+        let path = directory(store).join(format!("{id}.json"));
+        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+        bytes.push(b'\n');
+        fs::write_atomic(&path, &bytes, Durable::No)
+    }
+
+    /// Whether a file's bytes are a version of ours.
+    pub fn knows(&self, name: &str, bytes: &[u8]) -> bool {
+        let hash = hash(bytes);
+        self.files
+            .get(name)
+            .is_some_and(|known| known.sha256.contains(&hash))
+    }
+
+    /// The commit that a file was written from.
+    pub fn tip(&self, name: &str) -> Option<Oid> {
+        Oid::from_str(&self.files.get(name)?.tip).ok()
+    }
+
+    /// These bytes are ours, too.
+    pub fn also(&mut self, name: &str, bytes: &[u8]) {
+        self.version = 1;
+        let known = self.files.entry(name.to_owned()).or_default();
+        known.sha256.push(hash(bytes));
+    }
+
+    /// These bytes alone are ours, written from this commit.
+    pub fn only(&mut self, name: &str, bytes: &[u8], tip: Oid) {
+        self.version = 1;
+        let known = Known {
+            tip: tip.to_string(),
+            sha256: vec![hash(bytes)],
+        };
+        self.files.insert(name.to_owned(), known);
+    }
+}

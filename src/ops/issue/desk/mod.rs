@@ -1,0 +1,356 @@
+//! The desk: `.timewarp/issues/<id>/` with `issue.json`, `chat.md` and `experiment.md`, a checkout of the notes.
+//!
+//! Owns writing these files and taking in what an editor did to them, as a three-way merge against the version written
+//! last. Only texts come from there (redacted), never ids, snapshot, status or commands. When both sides changed a text the
+//! desk wins, the other version stays in the record's history, and it is said. A file that cannot be read as what it
+//! should be is left as it is. A desk that cannot be used is said and fails nothing: the record is what counts.
+
+mod base;
+mod markdown;
+mod place;
+
+use base::Base;
+pub(super) use markdown::render;
+use place::{Found, Place};
+use serde_json::Value;
+
+use super::{DeskPaths, extended, load, update};
+use crate::error::Result;
+use crate::ops::Context;
+use crate::ops::gitview::read_index;
+use crate::ops::redaction::Redacting;
+use crate::ops::request::DryRun;
+use crate::store::Store;
+use crate::store::chat::Chat;
+use crate::store::id::IssueId;
+use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, ISSUE_FILE, Issue};
+use crate::store::names::Record;
+use crate::store::records::Json;
+
+/// A text of `issue.json` that may be edited on the desk: its name, and whether it may be empty.
+const TEXTS: [(&str, bool); 5] = [
+    ("task_context", false),
+    ("symptom", false),
+    ("success_criteria", false),
+    ("suspected_cause", true),
+    ("chat_summary", true),
+];
+
+fn directory(id: IssueId) -> String {
+    format!(".timewarp/issues/{id}")
+}
+
+/// Where an issue's desk files are.
+pub(super) fn paths(ctx: &Context<'_>, id: IssueId) -> DeskPaths {
+    let dir = ctx.repo.worktree_root().join(directory(id));
+    DeskPaths {
+        issue: dir.join(ISSUE_FILE),
+        chat: dir.join(CHAT_FILE),
+        experiment: dir.join(EXPERIMENT_FILE),
+        dir,
+    }
+}
+
+/// Writes an issue's desk, as its record has it now. Gives sentences about what was left alone.
+pub(super) fn write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<String>> {
+    Ok(try_write(ctx, store, id)
+        .unwrap_or_else(|error| vec![format!("issue {id}: {}", error.message())]))
+}
+
+fn try_write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<String>> {
+    let _lock = base::lock(store)?;
+    let loaded = load(store, id)?;
+    let mut notices = loaded.notices.clone();
+    crate::ops::init::exclude_desk(ctx, DryRun::No)?;
+    let place = Place::make(ctx, &directory(id))?;
+    let mut base = Base::read(store, id).unwrap_or_default();
+    let mut writes = Vec::new();
+    for (name, bytes) in contents(store, &loaded.issue)? {
+        match place.read(name)? {
+            Found::File(found) if found == bytes => base.only(name, &bytes, loaded.tip),
+            Found::File(found) if !base.knows(name, &found) => {
+                notices.push(format!(
+                    "'{}/{name}' was edited and could not be taken in, so it is left as it is",
+                    directory(id)
+                ));
+            }
+            Found::Other => notices.push(format!(
+                "'{}/{name}' is no regular file and is left alone",
+                directory(id)
+            )),
+            Found::Nothing | Found::File(_) if is_tracked(ctx, store, id, name)? => {
+                notices.push(format!(
+                    "'{}/{name}' is tracked by git and is left alone",
+                    directory(id)
+                ))
+            }
+            Found::Nothing | Found::File(_) => writes.push((name, bytes)),
+        }
+    }
+    for (name, bytes) in &writes {
+        base.also(name, bytes);
+    }
+    base.write(store, id)?;
+    for (name, bytes) in &writes {
+        place.write(name, bytes)?;
+        base.only(name, bytes, loaded.tip);
+    }
+    base.write(store, id)?;
+    Ok(notices)
+}
+
+/// What the files should hold.
+fn contents(store: &Store<'_>, issue: &Issue) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    let mut json = serde_json::to_vec_pretty(&issue.to_json()).unwrap_or_default();
+    json.push(b'\n');
+    let mut files = vec![
+        (ISSUE_FILE, json),
+        (EXPERIMENT_FILE, markdown::render(issue).into_bytes()),
+    ];
+    let name = Record::Chat(issue.id);
+    if let Some(held) = store.record(&name)?
+        && let Ok(note) = held.into_only(&name)
+        && let Ok(chat) = Chat::from_json(&note.json)
+    {
+        files.push((CHAT_FILE, chat.to_markdown().into_bytes()));
+    }
+    Ok(files)
+}
+
+/// Whether git tracks a file where a desk file should be.
+fn is_tracked(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, name: &str) -> Result<bool> {
+    let path = format!("{}/{name}", directory(id));
+    let index = read_index(&ctx.repo, &store.objects)?;
+    Ok(index.has_path(path.as_bytes()))
+}
+
+/// What somebody's editor left on the desk.
+#[derive(Default)]
+struct Edited {
+    issue: Option<Json>,
+    experiment: Option<markdown::Parsed>,
+    notices: Vec<String>,
+}
+
+/// Takes in what was edited on an issue's desk since it was written. Gives sentences about what that did.
+pub(super) fn take_in(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<String>> {
+    // No desk was ever written here: nothing to lock, nothing to take in.
+    let Some(base) = Base::read(store, id) else {
+        return Ok(Vec::new());
+    };
+    let edited = {
+        let _lock = base::lock(store)?;
+        match edits(ctx, store, id, &base) {
+            Ok(edited) => edited,
+            Err(error) => return Ok(vec![format!("issue {id}: {}", error.message())]),
+        }
+    };
+    let mut notices = edited.notices.clone();
+    if edited.issue.is_none() && edited.experiment.is_none() {
+        return Ok(notices);
+    }
+    let written = |name: &str| {
+        let note = store.record_in_history(&Record::Issue(id), base.tip(name)?);
+        Issue::from_json(&note.ok()?.json).ok()
+    };
+    let written = Written {
+        issue: written(ISSUE_FILE),
+        experiment: written(EXPERIMENT_FILE),
+    };
+    if written.is_missing(&edited) {
+        notices.push(format!(
+            "issue {id}: what its desk was written from is gone, so edits there cannot be taken in"
+        ));
+        return Ok(notices);
+    }
+    let mut redacting = Redacting::new(ctx);
+    let (said, _) = update(ctx, store, id, "edited on the desk", |issue| {
+        Ok(merge(issue, &written, &edited, &mut redacting))
+    })?;
+    settle(ctx, store, id, &edited)?;
+    Ok(extended(notices, said))
+}
+
+/// The issue as each file was written from it.
+struct Written {
+    issue: Option<Issue>,
+    experiment: Option<Issue>,
+}
+
+impl Written {
+    fn is_missing(&self, edited: &Edited) -> bool {
+        (edited.issue.is_some() && self.issue.is_none())
+            || (edited.experiment.is_some() && self.experiment.is_none())
+    }
+}
+
+fn edits(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, base: &Base) -> Result<Edited> {
+    let mut edited = Edited::default();
+    let Some(place) = Place::open(ctx, &directory(id))? else {
+        return Ok(edited);
+    };
+    for name in [ISSUE_FILE, EXPERIMENT_FILE] {
+        let Found::File(bytes) = place.read(name)? else {
+            continue;
+        };
+        if base.knows(name, &bytes) || is_tracked(ctx, store, id, name)? {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        if name == EXPERIMENT_FILE {
+            edited.experiment = Some(markdown::parse(&text));
+        } else {
+            match serde_json::from_str(&text) {
+                Ok(json) => edited.issue = Some(json),
+                Err(error) => edited.notices.push(format!(
+                    "'{}/{name}' is no JSON object and is not taken in: {error}",
+                    directory(id)
+                )),
+            }
+        }
+    }
+    Ok(edited)
+}
+
+/// What was taken in counts as written, so that the next writing may replace it.
+fn settle(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, edited: &Edited) -> Result<()> {
+    let _lock = base::lock(store)?;
+    let Some(place) = Place::open(ctx, &directory(id))? else {
+        return Ok(());
+    };
+    let mut base = Base::read(store, id).unwrap_or_default();
+    let taken = [
+        (ISSUE_FILE, edited.issue.is_some()),
+        (EXPERIMENT_FILE, edited.experiment.is_some()),
+    ];
+    for (name, _) in taken.into_iter().filter(|(_, taken)| *taken) {
+        let Found::File(bytes) = place.read(name)? else {
+            continue;
+        };
+        // Edited again since: the next look takes that in.
+        let same = match name {
+            EXPERIMENT_FILE => {
+                edited.experiment == Some(markdown::parse(&String::from_utf8_lossy(&bytes)))
+            }
+            _ => edited.issue == serde_json::from_slice(&bytes).ok(),
+        };
+        if same {
+            base.also(name, &bytes);
+        }
+    }
+    base.write(store, id)
+}
+
+/// One text of three: None when the desk did not change it. Tells whether the other side had changed it too.
+fn decide(written: &str, ours: &str, desk: &str) -> Option<bool> {
+    let (written, ours, desk) = (written.trim_end(), ours.trim_end(), desk.trim_end());
+    (desk != written && desk != ours).then(|| ours != written)
+}
+
+/// Puts what the desk changed into the issue. Gives sentences about what was changed on both sides, or not taken.
+fn merge(
+    issue: &mut Issue,
+    written: &Written,
+    edited: &Edited,
+    redacting: &mut Redacting,
+) -> Vec<String> {
+    let mut notices = Vec::new();
+    let id = issue.id;
+    let mut both = |name: &str, conflict: bool| {
+        if conflict {
+            notices.push(format!(
+                "issue {id}: '{name}' was changed here and on the desk; the desk's version stands, the other is in the history"
+            ));
+        }
+    };
+    if let (Some(json), Some(written)) = (&edited.issue, &written.issue) {
+        for (name, may_be_empty) in TEXTS {
+            let desk = match json.get(name) {
+                Some(Value::String(text)) => text.as_str(),
+                Some(Value::Null) if may_be_empty => "",
+                _ => continue,
+            };
+            if desk.trim().is_empty() && !may_be_empty {
+                continue;
+            }
+            let before = field(written, name);
+            let ours = field(issue, name);
+            if let Some(conflict) = decide(&before, &ours, desk) {
+                both(name, conflict);
+                set_field(issue, name, redacting.text(desk.trim_end()));
+            }
+        }
+    }
+    if let (Some(parsed), Some(written)) = (&edited.experiment, &written.experiment) {
+        merge_experiment(issue, written, parsed, redacting, &mut both);
+    }
+    notices
+}
+
+fn merge_experiment(
+    issue: &mut Issue,
+    written: &Issue,
+    parsed: &markdown::Parsed,
+    redacting: &mut Redacting,
+    both: &mut impl FnMut(&str, bool),
+) {
+    let before = markdown::parse(&markdown::render(written));
+    let ours = markdown::parse(&markdown::render(issue));
+    let slots = markdown::fields(&mut issue.experiment);
+    for (at, slot) in slots.into_iter().enumerate() {
+        let text = |parsed: &markdown::Parsed| parsed.known.get(at).cloned().flatten();
+        let (Some(desk), Some(name)) = (text(parsed), markdown::FIELDS.get(at)) else {
+            continue;
+        };
+        let before = text(&before).unwrap_or_default();
+        if let Some(conflict) = decide(&before, &text(&ours).unwrap_or_default(), &desk) {
+            both(name, conflict);
+            *slot = redacting.text(&desk);
+        }
+    }
+    let of = |parsed: &markdown::Parsed, name: &str| {
+        let found = parsed.extra.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.clone())
+    };
+    for (name, desk) in &parsed.extra {
+        let ours = of(&ours, name).unwrap_or_default();
+        let was = of(&before, name).unwrap_or_default();
+        let is_new = of(&before, name).is_none() && desk.is_empty();
+        if let Some(conflict) = decide(&was, &ours, desk).or(is_new.then_some(false)) {
+            both(name, conflict);
+            let text = redacting.text(desk);
+            let extra = &mut issue.experiment.extra;
+            match extra.iter_mut().find(|(known, _)| known == name) {
+                Some((_, slot)) => *slot = text,
+                None => extra.push((redacting.text(name), text)),
+            }
+        }
+    }
+    // A section that the desk had and has no more goes, unless it was changed meanwhile.
+    let gone = |name: &str| of(&before, name).is_some() && of(parsed, name).is_none();
+    issue
+        .experiment
+        .extra
+        .retain(|(name, _)| !(gone(name) && of(&before, name) == of(&ours, name)));
+}
+
+fn field(issue: &Issue, name: &str) -> String {
+    match name {
+        "task_context" => issue.task_context.clone(),
+        "symptom" => issue.symptom.clone(),
+        "success_criteria" => issue.success_criteria.clone(),
+        "suspected_cause" => issue.suspected_cause.clone().unwrap_or_default(),
+        _ => issue.chat_summary.clone().unwrap_or_default(),
+    }
+}
+
+fn set_field(issue: &mut Issue, name: &str, text: String) {
+    let optional = |text: String| Some(text).filter(|text| !text.is_empty());
+    match name {
+        "task_context" => issue.task_context = text,
+        "symptom" => issue.symptom = text,
+        "success_criteria" => issue.success_criteria = text,
+        "suspected_cause" => issue.suspected_cause = optional(text),
+        _ => issue.chat_summary = optional(text),
+    }
+}

@@ -1,0 +1,121 @@
+//! The desk's directory: opened without following a symlink at any component, files 0600, directories 0700.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::{Root, stamp_at};
+use crate::ops::Context;
+
+/// A desk file that is larger was not written by us.
+const LARGEST: u64 = 256 << 20;
+
+/// What stands under a name.
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// A regular file's bytes.
+    File(Vec<u8>),
+    /// A symlink, a directory, a pipe: left alone.
+    Other,
+}
+
+/// An issue's directory.
+pub struct Place {
+    fd: OwnedFd,
+}
+
+impl Place {
+    /// Opens it. None: it is not there.
+    ///
+    /// # Errors
+    /// When something on the way is no directory, or a symlink.
+    pub fn open(ctx: &Context<'_>, path: &str) -> Result<Option<Self>> {
+        let root = Root::open(ctx.repo.worktree_root())?;
+        match root.open_dir_for_reading(path.as_bytes()) {
+            Ok(fd) => Ok(Some(Self { fd })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(in_the_way(path, errno)),
+        }
+    }
+
+    /// Opens it, making what is missing.
+    ///
+    /// # Errors
+    /// As [`Place::open`].
+    pub fn make(ctx: &Context<'_>, path: &str) -> Result<Self> {
+        let root = Root::open(ctx.repo.worktree_root())?;
+        let mut at = String::new();
+        for part in path.split('/') {
+            let parent = root
+                .open_dir(at.as_bytes())
+                .map_err(|errno| in_the_way(&at, errno))?;
+            match rustix::fs::mkdirat(&parent, part, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(in_the_way(path, errno)),
+            }
+            if !at.is_empty() {
+                at.push('/');
+            }
+            at.push_str(part);
+        }
+        Self::open(ctx, path)?.ok_or_else(|| in_the_way(path, Errno::NOENT))
+    }
+
+    /// What stands under `name`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, name: &str) -> Result<Found> {
+        let what = || format!("cannot read '{name}'");
+        let Some(stamp) = stamp_at(self.fd.as_fd(), name.as_bytes()).context(what)? else {
+            return Ok(Found::Nothing);
+        };
+        if !stamp.is_file() || stamp.size > LARGEST {
+            return Ok(Found::Other);
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty()).context(what)?;
+        let mut bytes = Vec::new();
+        File::from(fd)
+            .take(LARGEST)
+            .read_to_end(&mut bytes)
+            .context(what)?;
+        Ok(Found::File(bytes))
+    }
+
+    /// Puts a file in place, whole.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let temp = format!(".{name}.{}", std::process::id());
+        let what = || format!("cannot write '{name}'");
+        let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let fd = rustix::fs::openat(&self.fd, &temp, flags, mode).context(what)?;
+        let written = File::from(fd).write_all(bytes);
+        if let Err(error) = written {
+            let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
+            return Err(error).context(what);
+        }
+        rustix::fs::renameat(&self.fd, &temp, &self.fd, name).context(what)
+    }
+}
+
+fn in_the_way(path: &str, errno: Errno) -> Error {
+    let why = match errno {
+        Errno::LOOP | Errno::NOTDIR => "something else than a directory is there".to_owned(),
+        errno => std::io::Error::from(errno).to_string(),
+    };
+    Error::new(
+        Code::WouldOverwrite,
+        format!("the desk '{path}' is not used: {why}"),
+    )
+}

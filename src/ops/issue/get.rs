@@ -1,0 +1,97 @@
+//! Show one issue, or its conversation.
+
+use super::{ChatPart, ChatShown, IssueView, approval, desk, find, load};
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::store::Store;
+use crate::store::chat::Chat;
+use crate::store::issue::Issue;
+use crate::store::names::Record;
+
+/// Shows an issue. Edits on its desk are taken in first, and the desk is written.
+///
+/// # Errors
+/// `INVALID_ISSUE_ID`, `ISSUE_NOT_FOUND`, `ISSUE_INVALID`, `CORRUPT_RECORD`, `NEWER_RECORD`.
+pub fn get(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
+    let store = Store::open(&ctx.repo)?;
+    let id = find(&store, text)?;
+    let mut notices = desk::take_in(ctx, &store, id)?;
+    let loaded = load(&store, id)?;
+    notices.extend(loaded.notices);
+    notices.extend(desk::write(ctx, &store, id)?);
+    view(ctx, &store, loaded.issue, notices)
+}
+
+/// An issue with its desk and what is known of its verify command.
+pub(super) fn view(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    issue: Issue,
+    notices: Vec<String>,
+) -> Result<IssueView> {
+    let command = issue.verify_command.as_deref();
+    let verify_approved = match command {
+        Some(command) => approval::is_approved(store, command)?,
+        None => false,
+    };
+    Ok(IssueView {
+        paths: desk::paths(ctx, issue.id),
+        verify_hash: command.map(approval::fingerprint),
+        verify_approved,
+        issue,
+        notices,
+    })
+}
+
+/// Shows an issue's conversation, or the end of it.
+///
+/// # Errors
+/// Those of [`get`]; `TRANSCRIPT_NOT_FOUND` when the issue has no conversation, with the reason.
+pub fn chat(ctx: &Context<'_>, text: &str, part: ChatPart) -> Result<ChatShown> {
+    let store = Store::open(&ctx.repo)?;
+    let id = find(&store, text)?;
+    let mut notices = desk::take_in(ctx, &store, id)?;
+    let loaded = load(&store, id)?;
+    notices.extend(loaded.notices);
+    let name = Record::Chat(id);
+    let Some(held) = store.record(&name)? else {
+        let reason = loaded.issue.chat_unavailable;
+        let reason = reason.unwrap_or_else(|| "none was recorded".to_owned());
+        return Err(Error::new(
+            Code::TranscriptNotFound,
+            format!("chat unavailable: {reason}"),
+        )
+        .detail("issue_id", id.to_string()));
+    };
+    notices.extend(held.notices.iter().cloned());
+    let mut chat = Chat::from_json(&held.into_only(&name)?.json)?;
+    let total = chat.messages.len();
+    if let Some(turns) = part.last {
+        chat.messages.drain(..start_of_turn(&chat, turns));
+    }
+    notices.extend(desk::write(ctx, &store, id)?);
+    Ok(ChatShown {
+        issue_id: id.to_string(),
+        chat,
+        total,
+        notices,
+    })
+}
+
+/// Where the last so many turns begin. A turn begins with what a person said.
+fn start_of_turn(chat: &Chat, turns: usize) -> usize {
+    let prompts: Vec<usize> = chat
+        .messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| message.role == "user")
+        .map(|(at, _)| at)
+        .collect();
+    if turns == 0 {
+        return chat.messages.len();
+    }
+    match prompts.len().checked_sub(turns) {
+        Some(first) if first > 0 => prompts.get(first).copied().unwrap_or(0),
+        _ => 0,
+    }
+}

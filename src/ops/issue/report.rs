@@ -1,0 +1,243 @@
+//! Report an issue: one ref transaction makes the chat and then the issue, and verifies that their snapshot is there.
+
+use serde_json::Value;
+
+use super::conversation::{self, Conversation, Source};
+use super::{Report, ReportFields, Reported, approval, desk, get, text_field};
+use crate::env;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::ops::redaction::Redacting;
+use crate::ops::{Context, address, recover};
+use crate::store::Store;
+use crate::store::chat::Chat;
+use crate::store::id::IssueId;
+use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, Experiment, Issue, Severity, Status};
+use crate::store::names::{self, Record};
+use crate::store::records::{Json, Note};
+use crate::store::stored::Stored;
+
+/// What a report cannot be without: the field and its flag.
+const REQUIRED: [(&str, &str); 3] = [
+    ("task_context", "--task-context"),
+    ("symptom", "--symptom"),
+    ("success_criteria", "--success-criteria"),
+];
+
+/// Reports an issue.
+///
+/// # Errors
+/// `USAGE` names a missing flag, `ISSUE_INVALID` a document that is none, `NO_SESSION_SNAPSHOT` without a snapshot to tie
+/// it to. Nothing is written then.
+pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
+    let fields = complete(request)?;
+    let store = Store::open(&ctx.repo)?;
+    let mut notices = recover::recover_by_itself(ctx, &store)?;
+    let snapshot = snapshot(ctx, &store, request)?;
+    let source = Source {
+        transcript: request.transcript.as_deref(),
+        session: request.session.as_deref(),
+        selection: request.selection,
+    };
+    let conversation = conversation::capture(ctx, &source);
+    let issue = issue(ctx, &store, request, &fields, &snapshot, &conversation)?;
+    if let Some(command) = &issue.verify_command
+        && request.trusted
+        && fields.verify_command.as_ref() == Some(command)
+    {
+        approval::approve(&store, command)?;
+    }
+    write(ctx, &store, &issue, &snapshot, &conversation)?;
+    notices.extend(desk::write(ctx, &store, issue.id)?);
+    let (messages, found_by) = match conversation {
+        Conversation::Found(chat, found_by) => (Some(chat.messages.len()), Some(found_by)),
+        Conversation::Unavailable(reason) => {
+            notices.push(format!("chat unavailable: {reason}"));
+            (None, None)
+        }
+    };
+    Ok(Reported {
+        view: get::view(ctx, &store, issue, notices)?,
+        messages,
+        found_by,
+    })
+}
+
+/// The fields of the flags, completed by the document's; all that are required are there.
+fn complete(request: &Report) -> Result<ReportFields> {
+    let mut fields = request.fields.clone();
+    let from_json = request.json.is_some();
+    if let Some(bytes) = &request.json {
+        take_json(&mut fields, bytes)?;
+    }
+    for (name, flag) in REQUIRED {
+        let value = match name {
+            "task_context" => &fields.task_context,
+            "symptom" => &fields.symptom,
+            _ => &fields.success_criteria,
+        };
+        if value.as_ref().is_some_and(|text| !text.trim().is_empty()) {
+            continue;
+        }
+        return Err(if from_json {
+            Error::new(Code::IssueInvalid, format!("'{name}' is missing"))
+                .hint("task_context, symptom and success_criteria are required")
+        } else {
+            Error::new(Code::Usage, format!("{flag} is missing"))
+                .hint("tw issue report --task-context TEXT --symptom TEXT --success-criteria TEXT")
+        }
+        .detail("field", name));
+    }
+    Ok(fields)
+}
+
+fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
+    let json: Json = serde_json::from_slice(bytes).map_err(|error| {
+        Error::new(
+            Code::IssueInvalid,
+            format!("the report is no JSON object: {error}"),
+        )
+    })?;
+    let put = |field: &mut Option<String>, name: &str| -> Result<()> {
+        if field.is_none() {
+            *field = text_field(&json, name)?;
+        }
+        Ok(())
+    };
+    put(&mut fields.task_context, "task_context")?;
+    put(&mut fields.symptom, "symptom")?;
+    put(&mut fields.success_criteria, "success_criteria")?;
+    put(&mut fields.suspected_cause, "suspected_cause")?;
+    put(&mut fields.chat_summary, "chat_summary")?;
+    put(&mut fields.verify_command, "verify_command")?;
+    if fields.severity.is_none()
+        && let Some(word) = text_field(&json, "severity")?
+    {
+        let severity = Severity::parse(&word).ok_or_else(|| {
+            Error::new(
+                Code::IssueInvalid,
+                format!("'{word}' is no severity: low, medium or high"),
+            )
+        })?;
+        fields.severity = Some(severity);
+    }
+    Ok(())
+}
+
+/// The snapshot that was named, else the session's.
+fn snapshot(ctx: &Context<'_>, store: &Store<'_>, request: &Report) -> Result<Stored> {
+    if let Some(text) = &request.snapshot {
+        return address::resolve(ctx, store, text);
+    }
+    if let Some(text) = named_in_json(request) {
+        return address::resolve(ctx, store, &text);
+    }
+    address::resolve(ctx, store, "session").map_err(|error| {
+        if error.code() == Code::NoSessionSnapshot || error.code() == Code::SnapshotNotFound {
+            Error::new(
+                Code::NoSessionSnapshot,
+                "this session has no snapshot to tie the issue to",
+            )
+            .hint("run 'tw session start' first, or name one with --snapshot")
+        } else {
+            error
+        }
+    })
+}
+
+fn named_in_json(request: &Report) -> Option<String> {
+    let json: Value = serde_json::from_slice(request.json.as_deref()?).ok()?;
+    let named = json.get("snapshot").or_else(|| json.get("snapshot_id"))?;
+    named.as_str().map(str::to_owned)
+}
+
+fn issue(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    request: &Report,
+    fields: &ReportFields,
+    snapshot: &Stored,
+    conversation: &Conversation,
+) -> Result<Issue> {
+    let now = ctx.env.now();
+    let mut redacting = Redacting::new(ctx);
+    let (chat, unavailable) = match conversation {
+        Conversation::Found(chat, _) => (Some(chat), None),
+        Conversation::Unavailable(reason) => (None, Some(reason.as_str())),
+    };
+    let required = |text: &Option<String>| text.clone().unwrap_or_default();
+    let optional = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let success_criteria = redacting.text(&required(&fields.success_criteria));
+    let session_id = request
+        .session
+        .clone()
+        .or_else(|| snapshot.record.session_id.clone())
+        .or_else(|| store.dir.state().ok()?.session_id)
+        .or_else(|| chat?.session_id.clone());
+    Ok(Issue {
+        id: IssueId::generate(now)?,
+        created_at: now.rfc3339(),
+        updated_at: now.rfc3339(),
+        status: Status::Open,
+        snapshot_id: snapshot.id,
+        session_id,
+        agent: chat
+            .and_then(|chat| chat.agent.clone())
+            .or_else(|| snapshot.record.agent.clone()),
+        task_context: redacting.text(&required(&fields.task_context)),
+        symptom: redacting.text(&required(&fields.symptom)),
+        suspected_cause: redacting.optional(optional(&fields.suspected_cause).as_deref()),
+        severity: fields.severity.unwrap_or(Severity::Medium),
+        verify_command: redacting.optional(optional(&fields.verify_command).as_deref()),
+        chat_file: chat.map(|_| CHAT_FILE.to_owned()),
+        chat_unavailable: redacting.optional(unavailable),
+        chat_summary: redacting.optional(optional(&fields.chat_summary).as_deref()),
+        experiment_file: EXPERIMENT_FILE.to_owned(),
+        occurrences: 1,
+        duplicate_of: None,
+        experiment: Experiment {
+            success_criteria: success_criteria.clone(),
+            ..Experiment::default()
+        },
+        success_criteria,
+        runs: Vec::new(),
+        resolution: None,
+        other: Json::new(),
+    })
+}
+
+/// Makes the refs: chat first, issue last. A kill in between leaves at most a chat without an issue, which prune removes.
+fn write(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    issue: &Issue,
+    snapshot: &Stored,
+    conversation: &Conversation,
+) -> Result<()> {
+    let mut transaction = store.refs.transaction();
+    transaction.durable();
+    transaction.verify(&names::snapshot_ref(&snapshot.id), snapshot.commit);
+    let mut stage = |name: &Record, json: Json| {
+        let note = Note {
+            annotated: snapshot.commit,
+            json,
+        };
+        store.stage_record(
+            &mut transaction,
+            name,
+            &note,
+            "issue: report",
+            ctx.env.now(),
+        )
+    };
+    if let Conversation::Found(chat, _) = conversation {
+        stage(&Record::Chat(issue.id), Chat::to_json(chat))?;
+    }
+    env::fail_point("issue-chat-written");
+    stage(&Record::Issue(issue.id), issue.to_json())?;
+    env::fail_point("issue-written");
+    transaction
+        .commit()
+        .context(|| format!("cannot record issue {}", issue.id))?;
+    env::fail_point("issue-recorded");
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! What the issue commands are asked.
+
+use std::path::PathBuf;
+
+use crate::agents::transcript::Selection;
+use crate::store::issue::{Severity, Status};
+
+/// The texts of an issue that people and agents write. None leaves a field alone, or empty in a new issue.
+#[derive(Debug, Clone, Default)]
+pub struct ReportFields {
+    /// What was being done.
+    pub task_context: Option<String>,
+    /// What went wrong.
+    pub symptom: Option<String>,
+    /// When it counts as solved.
+    pub success_criteria: Option<String>,
+    /// A guess at why.
+    pub suspected_cause: Option<String>,
+    /// The conversation in short.
+    pub chat_summary: Option<String>,
+    /// A shell command that succeeds when it is solved.
+    pub verify_command: Option<String>,
+    /// How much it hurts.
+    pub severity: Option<Severity>,
+}
+
+/// Report an issue.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// Its texts.
+    pub fields: ReportFields,
+    /// A JSON document with the fields by name; what `fields` has wins.
+    pub json: Option<Vec<u8>>,
+    /// The snapshot; default the session's.
+    pub snapshot: Option<String>,
+    /// The session file to take the conversation from.
+    pub transcript: Option<PathBuf>,
+    /// The caller's session.
+    pub session: Option<String>,
+    /// Which part of the conversation.
+    pub selection: Selection,
+    /// The verify command was typed on this machine's command line.
+    pub trusted: bool,
+}
+
+/// Which issues.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only those; None means all.
+    pub status: Option<Status>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// Which part of a stored chat.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ChatPart {
+    /// The last so many turns.
+    pub last: Option<usize>,
+}
+
+/// Change an issue's texts.
+#[derive(Debug, Clone, Default)]
+pub struct Edit {
+    /// Which.
+    pub issue: String,
+    /// New texts; an empty one clears an optional field.
+    pub fields: ReportFields,
+    /// The verify command was typed on this machine's command line.
+    pub trusted: bool,
+}
+
+/// Sections of the experiment to write.
+#[derive(Debug, Clone, Default)]
+pub struct Sections {
+    /// How to see the problem.
+    pub repro: Option<String>,
+    /// What was changed.
+    pub changes: Option<String>,
+    /// How that was checked.
+    pub validation: Option<String>,
+    /// What came of it.
+    pub result: Option<String>,
+}
+
+impl Sections {
+    /// Whether nothing is to be written.
+    pub fn is_empty(&self) -> bool {
+        let all = [&self.repro, &self.changes, &self.validation, &self.result];
+        all.into_iter().all(Option::is_none)
+    }
+}
+
+/// Read or write the experiment.
+#[derive(Debug, Clone, Default)]
+pub struct Experiment {
+    /// Whose.
+    pub issue: String,
+    /// What to write; empty reads.
+    pub sections: Sections,
+}
+
+/// Close an issue.
+#[derive(Debug, Clone)]
+pub struct Close {
+    /// Which.
+    pub issue: String,
+    /// As what: fixed, wontfix or duplicate.
+    pub status: Status,
+    /// The issue that has it, for a duplicate.
+    pub duplicate_of: Option<String>,
+    /// What to say about it.
+    pub note: Option<String>,
+}
+
+/// Run an issue's check.
+#[derive(Debug, Clone, Default)]
+pub struct Verify {
+    /// Whose.
+    pub issue: String,
+    /// Run this in place of the issue's own command; typed on this machine's command line.
+    pub command: Option<String>,
+    /// Record it in this run; default the last.
+    pub run: Option<u64>,
+    /// The first 12 hex digits of the stored command's sha256: it may run.
+    pub allow: Option<String>,
+}

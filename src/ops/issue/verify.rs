@@ -1,0 +1,178 @@
+//! Run an issue's check and record how it went.
+//!
+//! The stored command runs only when it was approved on this machine (`approval`); one given on the command line is
+//! approved by being given. It runs by `sh -c` in the root of the working tree, without input.
+
+use std::io::{PipeReader, Read as _};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use super::{Verified, Verify, approval, desk, find, load, update};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::ops::Context;
+use crate::ops::redaction::Redacting;
+use crate::store::Store;
+use crate::store::id::IssueId;
+use crate::store::issue::{self, Issue, Run};
+use crate::store::records::Json;
+
+/// How much of the end of the output is read.
+const READ: usize = 64 << 10;
+/// How much of it is kept, in characters.
+const KEPT: usize = 4000;
+/// How long a check that left children behind is listened to after its end.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs the check.
+///
+/// # Errors
+/// `NOT_APPROVED` shows the command and how to approve it; `USAGE` when there is none, or no such run; those of
+/// [`super::get`]. A check that fails is no error.
+pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
+    let store = Store::open(&ctx.repo)?;
+    let id = find(&store, &request.issue)?;
+    let mut notices = desk::take_in(ctx, &store, id)?;
+    let loaded = load(&store, id)?;
+    notices.extend(loaded.notices);
+    let has_run = |number| loaded.issue.runs.iter().any(|run| run.run == number);
+    if let Some(number) = request.run.filter(|number| !has_run(*number)) {
+        let message = format!("issue {id} has no run {number}");
+        return Err(Error::new(Code::Usage, message).hint(format!("tw issue get {id}")));
+    }
+    let command = command(&store, id, &loaded.issue, request)?;
+    let check = run(ctx, &command)?;
+    let now = ctx.env.now().rfc3339();
+    let (number, _) = update(ctx, &store, id, "verify", |issue| {
+        let number = match request.run.or_else(|| issue.runs.last().map(|run| run.run)) {
+            Some(number) => number,
+            None => {
+                let mut run = Run::begin(1, now.clone(), None);
+                run.ended_at = Some(now.clone());
+                issue.runs.push(run);
+                1
+            }
+        };
+        if let Some(run) = issue.run_mut(Some(number)) {
+            let passed = check.exit_status == 0;
+            run.result = Some(if passed { "passed" } else { "failed" }.to_owned());
+            run.verify.push(check.clone());
+        }
+        Ok(number)
+    })?;
+    notices.extend(desk::write(ctx, &store, id)?);
+    Ok(Verified {
+        issue_id: id.to_string(),
+        run: number,
+        check,
+        notices,
+    })
+}
+
+/// The command to run, which may run here.
+fn command(store: &Store<'_>, id: IssueId, issue: &Issue, request: &Verify) -> Result<String> {
+    if let Some(command) = &request.command {
+        return Ok(command.clone());
+    }
+    let Some(command) = &issue.verify_command else {
+        let message = format!("issue {id} has no verify command");
+        return Err(
+            Error::new(Code::Usage, message).hint(format!("tw issue verify {id} -- COMMAND"))
+        );
+    };
+    let hash = approval::fingerprint(command);
+    if request.allow.as_deref() == Some(hash.as_str()) {
+        approval::approve(store, command)?;
+    } else if !approval::is_approved(store, command)? {
+        let message = format!("the verify command was not approved on this machine: {command}");
+        return Err(Error::new(Code::NotApproved, message)
+            .hint(format!(
+                "when it is harmless: tw issue verify {id} --allow {hash}"
+            ))
+            .detail("command", command.clone())
+            .detail("verify_hash", hash));
+    }
+    Ok(command.clone())
+}
+
+fn run(ctx: &Context<'_>, command: &str) -> Result<issue::Verify> {
+    let what = || "cannot run the check".to_owned();
+    let (reader, writer) = std::io::pipe().context(what)?;
+    let begun = Instant::now();
+    let mut process = Command::new("sh");
+    process
+        .arg("-c")
+        .arg(command)
+        .current_dir(ctx.repo.worktree_root())
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone().context(what)?)
+        .stderr(writer);
+    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"] {
+        process.env_remove(name);
+    }
+    let mut child = process.spawn().context(what)?;
+    // Our ends of the pipe go, or its end would never be seen.
+    drop(process);
+    let tail = listen(reader);
+    let status = child.wait().context(what)?;
+    let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let output = tail.recv_timeout(GRACE).unwrap_or_default();
+    let mut redacting = Redacting::new(ctx);
+    let output = redacting.text(&String::from_utf8_lossy(&output));
+    Ok(issue::Verify {
+        command: redacting.text(command),
+        exit_status: status
+            .code()
+            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        duration_ms,
+        output_tail: end_of(&output),
+        other: Json::new(),
+    })
+}
+
+/// Reads to the end in a thread of its own and answers with the last bytes.
+fn listen(mut reader: PipeReader) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut tail = Vec::new();
+        let mut buffer = vec![0; 16 << 10];
+        while let Ok(count @ 1..) = reader.read(&mut buffer) {
+            tail.extend_from_slice(buffer.get(..count).unwrap_or_default());
+            if tail.len() > 2 * READ {
+                tail.drain(..tail.len() - READ);
+            }
+        }
+        let _ = sender.send(tail);
+    });
+    receiver
+}
+
+/// The last characters, from the start of a line when something was cut.
+fn end_of(output: &str) -> String {
+    let cut = output.chars().count().saturating_sub(KEPT);
+    if cut == 0 {
+        return output.to_owned();
+    }
+    let at = output.char_indices().nth(cut).map_or(0, |(at, _)| at);
+    let tail = output.get(at..).unwrap_or_default();
+    match tail.split_once('\n') {
+        Some((_, rest)) if !rest.is_empty() => rest.to_owned(),
+        _ => tail.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_long_output_begins_with_a_line() {
+        assert_eq!(end_of("short\n"), "short\n");
+        let long: String = (0..2000).map(|n| format!("line {n}\n")).collect();
+        let end = end_of(&long);
+        assert!(end.starts_with("line ") && end.ends_with("line 1999\n"));
+        assert!(end.chars().count() <= KEPT);
+        assert_eq!(end_of(&"x".repeat(5000)).len(), KEPT);
+    }
+}

@@ -1,0 +1,187 @@
+//! The redactor of a working tree: the rules, and the exact values that its `.env*` files and the environment hold.
+//!
+//! Values are read no-follow, from regular files of up to 1 MiB, in the working tree's root and the directories right
+//! beneath it. Which of them are worth hiding is the redactor's to judge. Nothing here is kept or shown.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Context;
+use crate::redact::Redactor;
+
+/// Larger `.env*` files are something else.
+const LARGEST: u64 = 1 << 20;
+
+/// Counts of what was replaced, by rule.
+pub type Counts = BTreeMap<String, u64>;
+
+/// Redacts texts and adds up what was replaced.
+pub struct Redacting {
+    redactor: Redactor,
+    /// How often each rule replaced something so far.
+    pub counts: Counts,
+}
+
+impl Redacting {
+    /// With the values of this working tree and environment.
+    pub fn new(ctx: &Context<'_>) -> Self {
+        Self {
+            redactor: redactor(ctx),
+            counts: Counts::new(),
+        }
+    }
+
+    /// The text without its secrets.
+    pub fn text(&mut self, text: &str) -> String {
+        let redacted = self.redactor.text(text);
+        self.add(redacted.counts);
+        redacted.text
+    }
+
+    /// The same for a text that may be missing.
+    pub fn optional(&mut self, text: Option<&str>) -> Option<String> {
+        text.map(|text| self.text(text))
+    }
+
+    /// Every string of a document.
+    pub fn json(&mut self, value: &mut Value) {
+        let counts = self.redactor.json(value);
+        self.add(counts);
+    }
+
+    fn add(&mut self, counts: Counts) {
+        for (rule, count) in counts {
+            *self.counts.entry(rule).or_default() += count;
+        }
+    }
+}
+
+/// Answer of `redact`.
+#[derive(Debug)]
+pub struct Cleaned {
+    /// The text without its secrets.
+    pub text: String,
+    /// How often each rule replaced something.
+    pub counts: Counts,
+    /// Only told what would be replaced.
+    pub check: bool,
+}
+
+/// Redacts a text as a whole; one that begins with a line of JSON as JSON lines. Outside of a repository the working
+/// tree's values are not known.
+pub fn clean(ctx: Option<&Context<'_>>, input: &str, check: bool) -> Cleaned {
+    let redactor = ctx.map_or_else(Redactor::new, redactor);
+    let first = input.lines().next().unwrap_or_default();
+    let is_json = serde_json::from_str::<serde_json::Map<String, Value>>(first).is_ok();
+    let redacted = if is_json {
+        redactor.json_lines(input)
+    } else {
+        redactor.text(input)
+    };
+    Cleaned {
+        text: redacted.text,
+        counts: redacted.counts,
+        check,
+    }
+}
+
+/// A redactor that knows the values of this working tree and environment.
+pub fn redactor(ctx: &Context<'_>) -> Redactor {
+    let of_env = ctx
+        .env
+        .vars()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
+    let of_files = env_files(ctx.repo.worktree_root());
+    Redactor::with_values(of_env.chain(of_files))
+}
+
+/// The settings in the `.env*` files of a working tree.
+fn env_files(root: &Path) -> Vec<(String, String)> {
+    let mut values = Vec::new();
+    let mut directories = vec![(root.to_owned(), true)];
+    while let Some((directory, is_root)) = directories.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            if kind.is_dir() && is_root && name != ".git" && name != ".timewarp" {
+                directories.push((entry.path(), false));
+            } else if kind.is_file() && name.as_encoded_bytes().starts_with(b".env") {
+                let small = entry
+                    .metadata()
+                    .is_ok_and(|metadata| metadata.len() <= LARGEST);
+                let text = small.then(|| std::fs::read(entry.path()).ok()).flatten();
+                let text = text.unwrap_or_default();
+                values.extend(settings(&String::from_utf8_lossy(&text)));
+            }
+        }
+    }
+    values
+}
+
+/// `NAME=value` lines: `export`, quotes and comments as dotenv takes them.
+fn settings(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let line = line.trim();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        if line.starts_with('#') {
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=') else {
+            continue;
+        };
+        let value = value.trim();
+        let quoted = ['"', '\'', '`'].into_iter().find_map(|quote| {
+            let rest = value.strip_prefix(quote)?;
+            Some(rest.split_once(quote).map_or(rest, |(inner, _)| inner))
+        });
+        let plain = || value.split(" #").next().unwrap_or(value).trim();
+        found.push((
+            name.trim().to_owned(),
+            quoted.unwrap_or_else(plain).to_owned(),
+        ));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_dotenv_reads_them() {
+        let text = "A=1\nexport B = \"two words\" # no\n# C=3\nD='x#y'\nE=plain # note\nF\n";
+        let expected = [("A", "1"), ("B", "two words"), ("D", "x#y"), ("E", "plain")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(settings(text), expected);
+    }
+
+    #[test]
+    fn env_files_are_found_no_deeper_than_one_directory() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        for (path, text) in [
+            (".env.local", "A=1"),
+            ("app/.env", "B=2"),
+            ("app/deep/.env", "C=3"),
+            ("env", "D=4"),
+        ] {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            std::fs::write(path, text).expect("written");
+        }
+        std::os::unix::fs::symlink("env", dir.path().join(".env.link")).expect("a symlink");
+        let mut names: Vec<_> = env_files(dir.path())
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        names.sort();
+        assert_eq!(names, ["A", "B"]);
+    }
+}
