@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod issue;
 mod keeping;
 mod looking;
 mod swaps;
@@ -19,6 +20,11 @@ use clap::builder::ValueHint;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use agents::{Hook, Session, SessionList, SessionName, SessionStart, SessionVerb};
+pub use issue::{
+    ClosedWord, Issue, IssueChat, IssueClose, IssueCommand, IssueEdit, IssueExperiment, IssueGet,
+    IssueList, IssueNext, IssueReopen, IssueReport, IssueSearch, IssueStart, IssueTexts,
+    IssueVerify, Redact, SeverityWord, StatusWord,
+};
 pub use keeping::{Close, Drop, Init, Label, Open, Prune, Purge, Snapshot};
 pub use looking::{Completions, Diff, List, ListKind, Shell, Show};
 pub use swaps::{Recover, Restore, Return, Travel};
@@ -176,6 +182,8 @@ Examples:
     Open(Open),
     Close(Close),
     Label(Label),
+    Issue(Issue),
+    Redact(Redact),
     Prune(Prune),
     Drop(Drop),
     Purge(Purge),
@@ -242,6 +250,15 @@ pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
 mod tests {
     use super::*;
 
+    /// The commands, and those of `issue`.
+    fn every_command() -> Vec<clap::Command> {
+        let tree = tree();
+        let nested = tree
+            .get_subcommands()
+            .flat_map(clap::Command::get_subcommands);
+        tree.get_subcommands().chain(nested).cloned().collect()
+    }
+
     #[test]
     fn the_tree_is_sound() {
         tree().debug_assert();
@@ -249,7 +266,7 @@ mod tests {
 
     #[test]
     fn every_command_has_examples_and_a_plain_first_line() {
-        for command in tree().get_subcommands() {
+        for command in &every_command() {
             let name = command.get_name();
             let about = command
                 .get_about()
@@ -271,7 +288,7 @@ mod tests {
 
     #[test]
     fn every_flag_says_what_it_does() {
-        for command in tree().get_subcommands() {
+        for command in &every_command() {
             for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
                 let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
                 assert!(

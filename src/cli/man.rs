@@ -17,12 +17,19 @@ pub fn pages() -> Vec<(String, String)> {
     let mut tree = args::tree().disable_help_subcommand(true);
     tree.build();
     let mut pages = vec![page(&tree)];
-    pages.extend(
-        tree.get_subcommands()
-            .filter(|command| !command.is_hide_set())
-            .map(page),
-    );
+    add_pages(&tree, &mut pages);
     pages
+}
+
+/// The pages of a command's own commands, each followed by those beneath it.
+fn add_pages(command: &Command, pages: &mut Vec<(String, String)>) {
+    for command in command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+    {
+        pages.push(page(command));
+        add_pages(command, pages);
+    }
 }
 
 fn page(command: &Command) -> (String, String) {
@@ -48,9 +55,11 @@ fn page(command: &Command) -> (String, String) {
     text.push_str(&synopsis(command));
     text.push_str(&description(command));
     text.push_str(&rendered(|out| page.render_options_section(out)));
-    if is_tw {
+    if command.has_subcommands() {
         let commands = rendered(|out| page.render_subcommands_section(out));
         text.push_str(&commands.replace(".SH SUBCOMMANDS", ".SH COMMANDS"));
+    }
+    if is_tw {
         text.push_str(WORDS);
     } else {
         for verb in command

@@ -9,6 +9,7 @@ mod ask;
 mod background;
 mod commands;
 pub mod complete;
+mod editor;
 mod hints;
 pub mod human;
 pub mod man;

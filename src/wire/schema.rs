@@ -4,6 +4,7 @@
 //! open: more fields may come. Leaves out: limits on text and numbers; the types and names are the contract.
 
 mod agents;
+mod issue;
 
 use serde_json::{Map, Value, json};
 
@@ -48,6 +49,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
     let mut schemas: Vec<_> = answers
         .into_iter()
         .chain(agents::all())
+        .chain(issue::answers())
         .map(|(name, command, fields)| (name, document(command, fields)))
         .collect();
     schemas.push(("error", error()));

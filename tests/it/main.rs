@@ -17,6 +17,7 @@ mod hook;
 mod hostile;
 mod init;
 mod interop;
+mod issue;
 mod layers;
 mod list;
 mod many;

@@ -406,9 +406,10 @@ fn schema_name(args: &[String]) -> String {
         .iter()
         .map(String::as_str)
         .filter(|arg| !arg.starts_with('-'));
-    let name = words.next();
-    match name {
-        Some("session") => return format!("session-{}", words.next().unwrap_or_default()),
+    match words.next() {
+        Some(group @ ("session" | "issue")) => {
+            return format!("{group}-{}", words.next().unwrap_or_default());
+        }
         Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",
         Some(name) => name,
         None => "status",

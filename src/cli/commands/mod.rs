@@ -9,6 +9,8 @@ mod doctor;
 mod drop;
 mod hook;
 mod init;
+mod issue;
+mod issue_write;
 mod label;
 mod list;
 mod open;
@@ -16,6 +18,7 @@ mod prompt;
 mod prune;
 mod purge;
 mod recover;
+mod redact;
 mod redo;
 mod restore;
 mod return_;
@@ -120,6 +123,8 @@ pub fn run(command: Option<&Command>, call: &Call<'_>) -> Reply {
         Some(Command::Open(args)) => open::run(args, call),
         Some(Command::Close(args)) => close::run(args, call),
         Some(Command::Label(args)) => label::run(args, call),
+        Some(Command::Issue(args)) => issue::run(&args.command, call),
+        Some(Command::Redact(args)) => redact::run(args, call),
         Some(Command::Prune(args)) => prune::run(args, call),
         Some(Command::Drop(args)) => drop::run(args, call),
         Some(Command::Purge(args)) => purge::run(args, call),

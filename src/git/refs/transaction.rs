@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use crate::env::fail_point;
 use crate::error::Error;
 use crate::git::Oid;
 
@@ -243,6 +244,7 @@ impl Prepared {
                     .map_err(|reason| TransactionError::new(&edit.name, reason))?;
             }
             *placed += 1;
+            fail_point("ref-placed");
         }
         Ok(())
     }

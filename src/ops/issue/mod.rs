@@ -12,6 +12,7 @@ mod edit;
 mod get;
 mod list;
 mod outcome;
+mod refspecs;
 mod report;
 mod request;
 mod run;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::conversation::{self, Conversation, Source};
-use super::{Report, ReportFields, Reported, approval, desk, get, text_field};
+use super::{Report, ReportFields, Reported, approval, desk, get, refspecs, text_field};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::ops::redaction::Redacting;
@@ -47,6 +47,7 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         approval::approve(&store, command)?;
     }
     write(ctx, &store, &issue, &snapshot, &conversation)?;
+    notices.extend(refspecs::warn_once(ctx, &store));
     notices.extend(desk::write(ctx, &store, issue.id)?);
     let (messages, found_by) = match conversation {
         Conversation::Found(chat, found_by) => (Some(chat.messages.len()), Some(found_by)),

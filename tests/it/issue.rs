@@ -1,0 +1,765 @@
+//! `tw issue`: reports, changes, runs, the desk, and what plain git does in between.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+const FIELDS: [&str; 6] = [
+    "--task-context",
+    "building",
+    "--symptom",
+    "it hangs",
+    "--success-criteria",
+    "it ends",
+];
+
+/// A repository with a snapshot, for issues to be tied to.
+fn ready() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.json(["snapshot"]);
+    sandbox
+}
+
+fn report(sandbox: &Sandbox, more: &[&str]) -> Value {
+    let mut args = vec!["issue", "report", "--snapshot", "latest"];
+    args.extend(FIELDS);
+    args.extend(more);
+    sandbox.json(args)
+}
+
+fn id(document: &Value) -> String {
+    document["issue_id"].as_str().unwrap().to_owned()
+}
+
+fn face(id: &str) -> String {
+    format!("refs/notes/timewarp/issues/{id}")
+}
+
+#[test]
+fn a_report_is_a_note_on_the_snapshot_that_plain_git_shows() {
+    let sandbox = ready();
+    let reported = report(&sandbox, &["--severity", "high"]);
+    let id = id(&reported);
+    assert_eq!(reported["issue"]["status"], "open");
+    assert_eq!(reported["chat"], Value::Null);
+    let snapshot = sandbox.json(["show", "latest"])["snapshot"].clone();
+    assert_eq!(reported["issue"]["snapshot_id"], snapshot["snapshot_id"]);
+    let commit = snapshot["commit"].as_str().unwrap();
+    let note = sandbox.git(["notes", "--ref", &face(&id), "show", commit]);
+    let note: Value = serde_json::from_str(&note).unwrap();
+    assert_eq!(note["symptom"], "it hangs");
+    assert_eq!(note["version"], 1);
+    let log = sandbox.git(["log", "-1", "--notes=timewarp/*", commit]);
+    assert!(log.contains("it hangs"), "{log}");
+    sandbox.git(["fsck", "--strict"]);
+}
+
+#[test]
+fn a_missing_text_is_a_usage_error_that_names_it() {
+    let sandbox = ready();
+    let (error, code) = sandbox.json_error([
+        "issue",
+        "report",
+        "--snapshot",
+        "latest",
+        "--task-context",
+        "x",
+        "--symptom",
+        "y",
+    ]);
+    assert_eq!((&error["code"], code), (&json!("USAGE"), 2));
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("--success-criteria")
+    );
+}
+
+#[test]
+fn without_a_session_there_is_no_snapshot_to_tie_it_to() {
+    let sandbox = ready();
+    let mut args = vec!["issue", "report"];
+    args.extend(FIELDS);
+    let (error, code) = sandbox.json_error(args);
+    assert_eq!((&error["code"], code), (&json!("NO_SESSION_SNAPSHOT"), 4));
+    assert!(error["hint"].as_str().unwrap().contains("tw session start"));
+}
+
+#[test]
+fn a_report_from_json_is_checked() {
+    let sandbox = ready();
+    let run = |text: &str| {
+        let output = sandbox
+            .tw_command()
+            .args([
+                "--json",
+                "issue",
+                "report",
+                "--snapshot",
+                "latest",
+                "--from-json",
+                "-",
+            ])
+            .write_stdin(text)
+            .output()
+            .unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let good = run(
+        r#"{"task_context":"a","symptom":"b","success_criteria":"c","severity":"low","verify_command":"true"}"#,
+    );
+    assert_eq!(good["issue"]["severity"], "low");
+    assert_eq!(
+        good["issue"]["verify_approved"], false,
+        "it came over a pipe"
+    );
+    for bad in [
+        "no json",
+        "[]",
+        r#"{"task_context":"a","symptom":"b"}"#,
+        r#"{"task_context":"a","symptom":3,"success_criteria":"c"}"#,
+        r#"{"task_context":"a","symptom":"b","success_criteria":"c","severity":"worst"}"#,
+    ] {
+        assert_eq!(run(bad)["error"]["code"], "ISSUE_INVALID", "{bad}");
+    }
+}
+
+#[test]
+fn ids_are_checked_and_parts_of_them_will_do() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    for part in [&id[..], &id[2..], &id[18..], &format!("issue:{id}")] {
+        assert_eq!(
+            sandbox.json(["issue", "get", part])["issue_id"],
+            id.as_str()
+        );
+    }
+    for (bad, code) in [
+        ("ab", "INVALID_ISSUE_ID"),
+        ("i_2026-02", "INVALID_ISSUE_ID"),
+        ("../../x", "INVALID_ISSUE_ID"),
+        ("i_20260228_153012_zzzzzz", "ISSUE_NOT_FOUND"),
+        ("zzzz", "ISSUE_NOT_FOUND"),
+    ] {
+        for verb in [
+            "get",
+            "chat",
+            "reopen",
+            "start",
+            "verify",
+            "experiment",
+            "edit",
+        ] {
+            let (error, exit) = sandbox.json_error(["issue", verb, bad]);
+            assert_eq!(
+                (error["code"].as_str(), exit),
+                (Some(code), 3),
+                "{verb} {bad}"
+            );
+        }
+    }
+    let shown = sandbox.json(["show", &format!("issue:{id}")]);
+    assert_eq!(shown["snapshot"]["kind"], "snapshot");
+}
+
+#[test]
+fn list_search_and_next_find_the_right_ones() {
+    let sandbox = ready();
+    let low = id(&report(&sandbox, &["--severity", "low"]));
+    let high = id(&report(
+        &sandbox,
+        &["--severity", "high", "--suspected-cause", "Deadlock"],
+    ));
+    let listed = sandbox.json(["issue", "list"]);
+    assert_eq!(listed["filter"], json!({"status": "open"}));
+    assert_eq!(listed["count"], 2);
+    let ids: Vec<_> = listed["issues"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["issue_id"])
+        .collect();
+    assert_eq!(ids, [&json!(high), &json!(low)], "newest first");
+    let next = sandbox.json(["issue", "next"]);
+    assert_eq!(next["issue_id"], high.as_str());
+    assert_eq!(sandbox.ok(["-q", "issue", "next"]).trim(), high);
+    let found = sandbox.json(["issue", "search", "deadlock"]);
+    assert_eq!(
+        (found["count"].as_u64(), &found["issues"][0]["issue_id"]),
+        (Some(1), &json!(high))
+    );
+    sandbox.json([
+        "issue",
+        "close",
+        &high,
+        "--status",
+        "wontfix",
+        "--note",
+        "as designed",
+    ]);
+    assert_eq!(sandbox.json(["issue", "next"])["issue_id"], low.as_str());
+    assert_eq!(
+        sandbox.json(["issue", "list", "--status", "wontfix"])["count"],
+        1
+    );
+    assert_eq!(
+        sandbox.json(["issue", "list", "--status", "all"])["count"],
+        2
+    );
+    let reopened = sandbox.json(["issue", "reopen", &high]);
+    assert_eq!(reopened["issue"]["resolution"], Value::Null);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_listed_as_invalid_and_hides_nothing() {
+    let sandbox = ready();
+    let good = id(&report(&sandbox, &[]));
+    let bad = "i_20260228_153012_zzzzzz";
+    sandbox.git([
+        "notes",
+        "--ref",
+        &face(bad),
+        "add",
+        "-m",
+        "{\"version\": 1}",
+        "HEAD",
+    ]);
+    let listed = sandbox.json(["issue", "list"]);
+    assert_eq!(listed["count"], 2);
+    assert_eq!(listed["issues"][0]["issue_id"], good.as_str());
+    assert_eq!(listed["issues"][1]["status"], "invalid");
+    let (error, code) = sandbox.json_error(["issue", "get", bad]);
+    assert_eq!((&error["code"], code), (&json!("ISSUE_INVALID"), 1));
+    let newer = "i_20260228_153012_yyyyyy";
+    sandbox.git([
+        "notes",
+        "--ref",
+        &face(newer),
+        "add",
+        "-m",
+        "{\"version\": 2}",
+        "HEAD",
+    ]);
+    let (error, _) = sandbox.json_error(["issue", "get", newer]);
+    assert_eq!(error["code"], "NEWER_RECORD");
+}
+
+#[test]
+fn duplicates_count_as_occurrences() {
+    let sandbox = ready();
+    let first = id(&report(&sandbox, &[]));
+    let second = id(&report(&sandbox, &[]));
+    let (error, _) = sandbox.json_error(["issue", "close", &second, "--status", "duplicate"]);
+    assert_eq!(error["code"], "USAGE");
+    for _ in 0..2 {
+        let closed = sandbox.json([
+            "issue",
+            "close",
+            &second,
+            "--status",
+            "duplicate",
+            "--of",
+            &first,
+        ]);
+        assert_eq!(closed["issue"]["duplicate_of"], first.as_str());
+    }
+    let issue = sandbox.json(["issue", "get", &first]);
+    assert_eq!(issue["issue"]["occurrences"], 2, "counted once");
+}
+
+#[test]
+fn the_whole_loop_by_commands() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &["--verify", "grep -q fixed a.txt"]));
+    sandbox.write("a.txt", "present\n");
+    let dry = sandbox.json(["issue", "start", &id, "--dry-run"]);
+    assert_eq!((&dry["run"], &dry["dry_run"]), (&json!(1), &json!(true)));
+    let started = sandbox.json(["issue", "start", &id]);
+    assert_eq!(
+        (&started["run"], &started["mode"]),
+        (&json!(1), &json!("past"))
+    );
+    let issue = sandbox.json(["issue", "get", &id]);
+    assert_eq!(issue["issue"]["status"], "experimenting");
+    let ran = sandbox.tw(["--json", "issue", "verify", &id]);
+    let failed: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(
+        (ran.code, &failed["passed"], &failed["exit_status"]),
+        (1, &json!(false), &json!(1))
+    );
+    sandbox.write("a.txt", "fixed\nmore\n");
+    let passed = sandbox.json(["issue", "verify", &id]);
+    assert_eq!(
+        (&passed["passed"], &passed["run"]),
+        (&json!(true), &json!(1))
+    );
+    sandbox.json([
+        "issue",
+        "experiment",
+        &id,
+        "--changes",
+        "wrote fixed",
+        "--result",
+        "works",
+    ]);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true);
+    assert_eq!(sandbox.text("a.txt"), "present\n");
+    let issue = sandbox.json(["issue", "get", &id])["issue"].clone();
+    let run = &issue["runs"][0];
+    assert_eq!(run["experiment_id"], returned["experiment_id"]);
+    assert_eq!(run["backup_id"], returned["backup_id"]);
+    assert_eq!(
+        run["diff_stat"],
+        json!({"files": 1, "insertions": 2, "deletions": 1})
+    );
+    assert_eq!(run["verify"].as_array().unwrap().len(), 2);
+    assert_eq!(run["result"], "passed");
+    assert!(run["ended_at"].is_string());
+    assert_eq!(issue["experiment"]["changes"], "wrote fixed");
+    let closed = sandbox.json(["issue", "close", &id, "--status", "fixed"]);
+    assert_eq!(closed["notices"], json!([]), "a check passed");
+    assert_eq!(sandbox.json(["issue", "start", &id, "--dry-run"])["run"], 2);
+}
+
+#[test]
+fn closing_as_fixed_without_a_check_names_verify() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let closed = sandbox.json(["issue", "close", &id, "--status", "fixed"]);
+    let notice = closed["notices"][0].as_str().unwrap();
+    assert!(
+        notice.contains(&format!("tw issue verify {id}")),
+        "{notice}"
+    );
+}
+
+#[test]
+fn a_command_from_elsewhere_is_shown_and_not_run() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let text = sandbox.git([
+        "for-each-ref",
+        "--format=%(objectname)",
+        "refs/timewarp/snapshots",
+    ]);
+    let commit = text.trim();
+    let mut note: Value =
+        serde_json::from_str(&sandbox.git(["notes", "--ref", &face(&id), "show", commit])).unwrap();
+    note["verify_command"] = json!("touch ran");
+    sandbox.git([
+        "notes",
+        "--ref",
+        &face(&id),
+        "add",
+        "-f",
+        "-m",
+        &note.to_string(),
+        commit,
+    ]);
+    let (error, code) = sandbox.json_error(["issue", "verify", &id]);
+    assert_eq!((&error["code"], code), (&json!("NOT_APPROVED"), 5));
+    assert_eq!(error["command"], "touch ran");
+    let (error, _) = sandbox.json_error(["issue", "verify", &id, "--allow", "0123456789ab"]);
+    let hash = error["verify_hash"].as_str().unwrap().to_owned();
+    assert!(!sandbox.exists("ran"));
+    sandbox.json(["issue", "verify", &id, "--allow", &hash]);
+    assert!(sandbox.exists("ran"));
+    sandbox.json(["issue", "verify", &id]);
+    let given = sandbox.json(["issue", "verify", &id, "--", "echo", "it's", "one"]);
+    assert_eq!(given["output_tail"], "it's one\n");
+    let (error, _) = sandbox.json_error(["issue", "verify", &id, "--run", "7", "--", "true"]);
+    assert_eq!(error["code"], "USAGE");
+}
+
+#[test]
+fn the_desk_is_a_private_checkout_whose_texts_are_taken_in() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let desk = format!(".timewarp/issues/{id}");
+    let mode = |path: &str| {
+        let metadata = std::fs::metadata(sandbox.path(path)).unwrap();
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&desk), 0o700);
+    assert_eq!(mode(&format!("{desk}/issue.json")), 0o600);
+    assert_eq!(
+        sandbox.git(["status", "--porcelain"]),
+        "",
+        "git does not see it"
+    );
+    let experiment = sandbox.text(format!("{desk}/experiment.md"));
+    let headings: Vec<_> = experiment
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect();
+    assert_eq!(
+        headings,
+        [
+            "Issue",
+            "Success Criteria",
+            "Repro",
+            "Changes",
+            "Validation",
+            "Result"
+        ]
+    );
+    let edited =
+        experiment.replace("## Repro\n", "## Repro\n\nrun it twice\n") + "\n## Notes\nmine\n";
+    sandbox.write(format!("{desk}/experiment.md"), edited);
+    let json = sandbox.text(format!("{desk}/issue.json"));
+    let json = json
+        .replace("it hangs", "it hangs twice")
+        .replace("\"open\"", "\"fixed\"")
+        .replace(
+            "\"verify_command\": null",
+            "\"verify_command\": \"touch ran\"",
+        );
+    sandbox.write(format!("{desk}/issue.json"), json);
+    let issue = sandbox.json(["issue", "get", &id])["issue"].clone();
+    assert_eq!(issue["symptom"], "it hangs twice");
+    assert_eq!(issue["experiment"]["repro"], "run it twice");
+    assert_eq!(issue["experiment"]["extra"], json!({"Notes": "mine"}));
+    assert_eq!(
+        (&issue["status"], &issue["verify_command"]),
+        (&json!("open"), &Value::Null)
+    );
+    let written = sandbox.text(format!("{desk}/issue.json"));
+    assert!(
+        written.contains("\"open\""),
+        "the desk is as the record again"
+    );
+    assert!(
+        sandbox
+            .text(format!("{desk}/experiment.md"))
+            .contains("## Notes")
+    );
+}
+
+#[test]
+fn both_sides_changed_the_desk_wins_and_the_history_keeps_the_other() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let file = format!(".timewarp/issues/{id}/issue.json");
+    let old = sandbox.text(&file);
+    let commit = sandbox.git([
+        "for-each-ref",
+        "--format=%(objectname)",
+        "refs/timewarp/snapshots",
+    ]);
+    let mut note: Value = serde_json::from_str(&old).unwrap();
+    note["symptom"] = json!("from afar");
+    note["task_context"] = json!("also from afar");
+    sandbox.git([
+        "notes",
+        "--ref",
+        &face(&id),
+        "add",
+        "-f",
+        "-m",
+        &note.to_string(),
+        commit.trim(),
+    ]);
+    sandbox.write(&file, old.replace("it hangs", "from the desk"));
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["symptom"], "from the desk");
+    assert_eq!(
+        shown["issue"]["task_context"], "also from afar",
+        "not touched on the desk"
+    );
+    assert!(
+        shown["notices"]
+            .to_string()
+            .contains("changed here and on the desk"),
+        "{shown}"
+    );
+    let history = sandbox.git(["log", "-p", &face(&id)]);
+    assert!(history.contains("from afar"));
+}
+
+#[test]
+fn a_broken_or_strange_desk_is_left_alone() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let desk = format!(".timewarp/issues/{id}");
+    sandbox.write(format!("{desk}/issue.json"), "{ half");
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert!(
+        shown["notices"].to_string().contains("no JSON object"),
+        "{shown}"
+    );
+    assert_eq!(sandbox.text(format!("{desk}/issue.json")), "{ half");
+    sandbox.write("secret", "precious\n");
+    sandbox.remove(format!("{desk}/issue.json"));
+    sandbox.symlink(sandbox.path("secret"), format!("{desk}/issue.json"));
+    sandbox.json(["issue", "edit", &id, "--symptom", "new"]);
+    assert_eq!(sandbox.text("secret"), "precious\n");
+    sandbox.remove(".timewarp");
+    std::fs::create_dir(sandbox.root().join("elsewhere")).unwrap();
+    sandbox.symlink(sandbox.root().join("elsewhere"), ".timewarp");
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert_eq!(shown["issue"]["symptom"], "new");
+    assert!(
+        shown["notices"].to_string().contains("is not used"),
+        "{shown}"
+    );
+    assert_eq!(
+        std::fs::read_dir(sandbox.root().join("elsewhere"))
+            .unwrap()
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_fetch_that_prunes_notes_loses_no_issue() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let remote = sandbox.root().join("remote");
+    sandbox.git_in(sandbox.root(), ["init", "-q", "--bare", "remote"]);
+    sandbox.git([
+        "fetch",
+        "-q",
+        "--prune",
+        remote.to_str().unwrap(),
+        "+refs/notes/*:refs/notes/*",
+    ]);
+    assert_eq!(
+        sandbox.git(["for-each-ref", "refs/notes"]),
+        "",
+        "the face is gone"
+    );
+    let listed = sandbox.json(["issue", "list"]);
+    assert_eq!(listed["count"], 1);
+    assert!(
+        listed["notices"].to_string().contains("put back"),
+        "{listed}"
+    );
+    assert!(sandbox.git(["for-each-ref", "refs/notes"]).contains(&id));
+}
+
+#[test]
+fn no_report_and_no_change_of_sixteen_processes_is_lost() {
+    let sandbox = ready();
+    let shared = id(&report(&sandbox, &[]));
+    let root = sandbox.repo();
+    let home = sandbox.home();
+    std::thread::scope(|scope| {
+        for process in 0..16 {
+            let (shared, root, home) = (&shared, &root, &home);
+            scope.spawn(move || {
+                let tw = |args: &[&str]| {
+                    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tw"))
+                        .args(args)
+                        .env_clear()
+                        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+                        .env("HOME", home)
+                        .env("GIT_CONFIG_NOSYSTEM", "1")
+                        .current_dir(root)
+                        .output()
+                        .unwrap();
+                    assert!(output.status.success(), "{args:?} {output:?}");
+                };
+                for _ in 0..3 {
+                    let symptom = format!("by {process}");
+                    tw(&[
+                        "issue",
+                        "report",
+                        "--snapshot",
+                        "latest",
+                        "--task-context",
+                        "t",
+                        "--symptom",
+                        &symptom,
+                        "--success-criteria",
+                        "c",
+                    ]);
+                    tw(&["issue", "verify", shared, "--", "true"]);
+                }
+            });
+        }
+    });
+    let listed = sandbox.json(["issue", "list"]);
+    assert_eq!(listed["count"], 49);
+    let issue = sandbox.json(["issue", "get", &shared]);
+    assert_eq!(
+        issue["issue"]["runs"][0]["verify"]
+            .as_array()
+            .unwrap()
+            .len(),
+        48
+    );
+    sandbox.git(["fsck", "--strict"]);
+}
+
+#[test]
+fn a_report_that_was_killed_is_whole_or_absent() {
+    for point in [
+        "issue-chat-written:1",
+        "issue-written:1",
+        "ref-placed:1",
+        "ref-placed:2",
+        "ref-placed:3",
+        "ref-placed:4",
+        "ref-placed:5",
+        "issue-recorded:1",
+    ] {
+        let sandbox = ready();
+        let transcript = transcript(&sandbox);
+        let mut command = sandbox.tw_command();
+        command
+            .env("TW_FAIL_POINT", point)
+            .args([
+                "issue",
+                "report",
+                "--snapshot",
+                "latest",
+                "--transcript",
+                &transcript,
+            ])
+            .args(FIELDS);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), None, "{point}: not killed");
+        let listed = sandbox.json(["issue", "list"]);
+        let expected = u64::from(matches!(
+            point,
+            "ref-placed:4" | "ref-placed:5" | "issue-recorded:1"
+        ));
+        assert_eq!(listed["count"], expected, "{point}");
+        for issue in listed["issues"].as_array().unwrap() {
+            let id = issue["issue_id"].as_str().unwrap();
+            let issue = sandbox.json(["issue", "get", id]);
+            assert_eq!(issue["issue"]["symptom"], "it hangs", "{point}");
+            assert_eq!(sandbox.json(["issue", "chat", id])["total"], 2, "{point}");
+        }
+        sandbox.json(
+            [
+                "issue",
+                "report",
+                "--snapshot",
+                "latest",
+                "--transcript",
+                &transcript,
+            ]
+            .into_iter()
+            .chain(FIELDS),
+        );
+        sandbox.git(["fsck", "--strict"]);
+    }
+}
+
+/// A session file of two messages, with a token in it.
+fn transcript(sandbox: &Sandbox) -> String {
+    let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let path = sandbox.root().join("session.jsonl");
+    let row = |kind: &str, content: Value, uuid: &str| {
+        json!({
+            "type": kind, "uuid": uuid, "parentUuid": null, "sessionId": "0b9f6c1e-1f2a-4d7c-9d0a-5b1f0f8f3c11",
+            "cwd": sandbox.repo(), "version": "2.0.0", "timestamp": "2026-02-28T15:00:00.000Z", "isSidechain": false,
+            "userType": "external", "message": {"role": kind, "content": content, "id": "m1", "model": "x",
+                "usage": {"input_tokens": 1, "output_tokens": 1}},
+        })
+    };
+    let mut answer = row("assistant", json!([{"type": "text", "text": "done"}]), "b");
+    answer["parentUuid"] = json!("a");
+    let text = format!(
+        "{}\n{answer}\n",
+        row("user", json!(format!("use {token} please")), "a")
+    );
+    std::fs::write(&path, text).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn the_conversation_comes_from_the_session_file_redacted() {
+    let sandbox = ready();
+    let transcript = transcript(&sandbox);
+    let reported = report(&sandbox, &["--transcript", &transcript]);
+    assert_eq!(
+        reported["chat"],
+        json!({"messages": 2, "found_by": "given"})
+    );
+    let id = id(&reported);
+    let chat = sandbox.json(["issue", "chat", &id])["chat"].clone();
+    assert_eq!(
+        (&chat["agent"], &chat["selection"]),
+        (&json!("claude"), &json!("whole session"))
+    );
+    assert!(
+        chat["messages"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("***REDACTED"),
+        "{chat}"
+    );
+    assert!(chat["redaction"]["counts"].as_object().unwrap().len() == 1);
+    let desk = sandbox.text(format!(".timewarp/issues/{id}/chat.md"));
+    assert!(
+        desk.starts_with("session_id: 0b9f6c1e")
+            && desk.contains("\n---\n\n[user]\nuse ***REDACTED")
+    );
+    let (_, refs) = (
+        "",
+        sandbox.git(["for-each-ref", "refs/notes/timewarp/chats"]),
+    );
+    assert!(refs.contains(&id));
+    let missing = report(&sandbox, &["--transcript", "/nowhere.jsonl"]);
+    assert_eq!(missing["chat"], Value::Null);
+    let id = missing["issue_id"].as_str().unwrap();
+    let (error, code) = sandbox.json_error(["issue", "chat", id]);
+    assert_eq!((&error["code"], code), (&json!("TRANSCRIPT_NOT_FOUND"), 3));
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("chat unavailable: ")
+    );
+}
+
+#[test]
+fn texts_are_redacted_before_they_are_kept() {
+    let sandbox = ready();
+    let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let id = id(&report(
+        &sandbox,
+        &["--chat-summary", &format!("with {token}")],
+    ));
+    sandbox.json(["issue", "verify", &id, "--", &format!("echo {token}")]);
+    let history = sandbox.git(["log", "-p", &face(&id)]);
+    assert!(!history.contains(&token) && history.contains("***REDACTED"));
+    let output = sandbox
+        .tw_command()
+        .args(["redact"])
+        .write_stdin(format!("key {token}\n"))
+        .output()
+        .unwrap();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains(&token));
+    let check = |text: &str| {
+        let mut command = sandbox.tw_command();
+        let output = command
+            .args(["--json", "redact", "--check"])
+            .write_stdin(text)
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (
+            output.status.code().unwrap(),
+            document["replaced"].as_u64().unwrap(),
+        )
+    };
+    assert_eq!(check(&token), (1, 1));
+    assert_eq!(check("nothing here\n"), (0, 0));
+}
+
+#[test]
+fn undoing_a_start_closes_its_run() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    sandbox.json(["issue", "start", &id]);
+    sandbox.json(["undo"]);
+    let issue = sandbox.json(["issue", "get", &id]);
+    assert!(issue["issue"]["runs"][0]["ended_at"].is_string(), "{issue}");
+}
