@@ -1,5 +1,6 @@
 //! The editor that asks for what a report lacks, on a terminal only.
 
+use std::fmt::Write as _;
 use std::process::Command;
 
 use crate::env::Env;
@@ -78,7 +79,7 @@ fn template(fields: &mut ReportFields) -> String {
     let mut text = String::new();
     for (heading, slot) in HEADINGS.into_iter().zip(slots(fields)) {
         let body = slot.as_deref().unwrap_or_default();
-        text.push_str(&format!("## {heading}\n{body}\n\n"));
+        let _ = write!(text, "## {heading}\n{body}\n\n");
     }
     text
 }

@@ -138,12 +138,11 @@ impl Chat {
         text.push_str("---\n");
         for message in &self.messages {
             text.push('\n');
-            match &message.tool {
-                Some(tool) => tool_block(&mut text, tool),
-                None => {
-                    let _ = writeln!(text, "[{}]", message.role);
-                    block(&mut text, &message.text);
-                }
+            if let Some(tool) = &message.tool {
+                tool_block(&mut text, tool);
+            } else {
+                let _ = writeln!(text, "[{}]", message.role);
+                block(&mut text, &message.text);
             }
         }
         text

@@ -1,5 +1,7 @@
 //! Issues, chats, experiments and redacted texts as people see them.
 
+use std::fmt::Write as _;
+
 use super::record::USUAL_TAIL;
 use super::text::{self, clean, count};
 use super::{Human, Look, Page, time};
@@ -106,18 +108,15 @@ fn run_line(run: &Run, look: &Look) -> String {
     }
     if let Some(stat) = run.diff_stat {
         let files = usize::try_from(stat.files).unwrap_or(usize::MAX);
-        line.push_str(&format!(
-            ", {} changed, +{} -{}",
-            count(files, "file"),
-            stat.insertions,
-            stat.deletions
-        ));
+        let files = count(files, "file");
+        let (more, less) = (stat.insertions, stat.deletions);
+        let _ = write!(line, ", {files} changed, +{more} -{less}");
     }
     if let Some(check) = run.verify.last() {
-        line.push_str(&format!(", check ended with {}", check.exit_status));
+        let _ = write!(line, ", check ended with {}", check.exit_status);
     }
     if let Some(id) = &run.experiment_id {
-        line.push_str(&format!(", {}", clean(id)));
+        let _ = write!(line, ", {}", clean(id));
     }
     line
 }

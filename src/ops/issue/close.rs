@@ -47,10 +47,10 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
             issue.occurrences += met;
             Ok(())
         })?;
-        notices.extend(desk::write(ctx, &store, of)?);
+        notices.extend(desk::write(ctx, &store, of));
     }
     notices.extend(unproven(&issue));
-    notices.extend(desk::write(ctx, &store, id)?);
+    notices.extend(desk::write(ctx, &store, id));
     get::view(ctx, &store, issue, notices)
 }
 
@@ -108,6 +108,6 @@ pub fn reopen(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
         }
         Ok(())
     })?;
-    notices.extend(desk::write(ctx, &store, id)?);
+    notices.extend(desk::write(ctx, &store, id));
     get::view(ctx, &store, issue, notices)
 }

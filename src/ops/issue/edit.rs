@@ -65,7 +65,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     {
         approval::approve(&store, command)?;
     }
-    notices.extend(desk::write(ctx, &store, id)?);
+    notices.extend(desk::write(ctx, &store, id));
     get::view(ctx, &store, issue, notices)
 }
 
@@ -109,7 +109,7 @@ pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentS
         })?;
         issue
     };
-    notices.extend(desk::write(ctx, &store, id)?);
+    notices.extend(desk::write(ctx, &store, id));
     Ok(ExperimentShown {
         issue_id: id.to_string(),
         markdown: desk::render(&issue),

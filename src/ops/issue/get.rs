@@ -18,7 +18,7 @@ pub fn get(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
     let mut notices = desk::take_in(ctx, &store, id)?;
     let loaded = load(&store, id)?;
     notices.extend(loaded.notices);
-    notices.extend(desk::write(ctx, &store, id)?);
+    notices.extend(desk::write(ctx, &store, id));
     view(ctx, &store, loaded.issue, notices)
 }
 
@@ -69,7 +69,7 @@ pub fn chat(ctx: &Context<'_>, text: &str, part: ChatPart) -> Result<ChatShown> 
     if let Some(turns) = part.last {
         chat.messages.drain(..start_of_turn(&chat, turns));
     }
-    notices.extend(desk::write(ctx, &store, id)?);
+    notices.extend(desk::write(ctx, &store, id));
     Ok(ChatShown {
         issue_id: id.to_string(),
         chat,

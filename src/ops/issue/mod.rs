@@ -12,7 +12,6 @@ mod edit;
 mod get;
 mod list;
 mod outcome;
-mod refspecs;
 mod report;
 mod request;
 mod run;

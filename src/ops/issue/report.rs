@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::conversation::{self, Conversation, Source};
-use super::{Report, ReportFields, Reported, approval, desk, get, refspecs, text_field};
+use super::{Report, ReportFields, Reported, approval, desk, get, text_field};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::{self, Durable};
 use crate::ops::redaction::Redacting;
+use crate::ops::refspecs;
 use crate::ops::{Context, address, recover};
 use crate::store::Store;
 use crate::store::chat::Chat;
@@ -47,8 +49,8 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         approval::approve(&store, command)?;
     }
     write(ctx, &store, &issue, &snapshot, &conversation)?;
-    notices.extend(refspecs::warn_once(ctx, &store));
-    notices.extend(desk::write(ctx, &store, issue.id)?);
+    notices.extend(refspec_notices(ctx, &store));
+    notices.extend(desk::write(ctx, &store, issue.id));
     let (messages, found_by) = match conversation {
         Conversation::Found(chat, found_by) => (Some(chat.messages.len()), Some(found_by)),
         Conversation::Unavailable(reason) => {
@@ -61,6 +63,23 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         messages,
         found_by,
     })
+}
+
+/// Says once per repository which refspecs would publish, overwrite or prune records, with the command that mends each.
+fn refspec_notices(ctx: &Context<'_>, store: &Store<'_>) -> Vec<String> {
+    let told = store.common("told-refspecs");
+    if told.exists() {
+        return Vec::new();
+    }
+    let risks = refspecs::risks(ctx).unwrap_or_default();
+    let marked = fs::create_private_dir(&store.common(""))
+        .and_then(|()| fs::write_atomic(&told, b"", Durable::No));
+    // When the mark cannot be left it is said again next time.
+    let _ = marked;
+    risks
+        .into_iter()
+        .map(|risk| format!("{}: {}", risk.message, risk.fix))
+        .collect()
 }
 
 /// The fields of the flags, completed by the document's; all that are required are there.

@@ -46,7 +46,7 @@ pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started>
             Ok(number)
         })?;
         number = run;
-        notices.extend(desk::write(ctx, &store, id)?);
+        notices.extend(desk::write(ctx, &store, id));
     }
     travelled.notices.splice(0..0, notices);
     Ok(Started {
@@ -109,7 +109,7 @@ fn try_close(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> Resul
         }
         Ok(number)
     })?;
-    notices.extend(desk::write(ctx, &store, id)?);
+    notices.extend(desk::write(ctx, &store, id));
     notices.push(format!("run {number} of issue {id} is closed"));
     Ok(notices)
 }

@@ -1,5 +1,10 @@
 //! The stored form of an issue: names and shapes as they stand in the note. Private; [`super::Issue`] is what is used.
 
+#![allow(
+    clippy::struct_field_names,
+    reason = "the names are those of the stored document"
+)]
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -52,9 +52,9 @@ pub(super) fn paths(ctx: &Context<'_>, id: IssueId) -> DeskPaths {
 }
 
 /// Writes an issue's desk, as its record has it now. Gives sentences about what was left alone.
-pub(super) fn write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<String>> {
-    Ok(try_write(ctx, store, id)
-        .unwrap_or_else(|error| vec![format!("issue {id}: {}", error.message())]))
+pub(super) fn write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Vec<String> {
+    try_write(ctx, store, id)
+        .unwrap_or_else(|error| vec![format!("issue {id}: {}", error.message())])
 }
 
 fn try_write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<String>> {
@@ -82,7 +82,7 @@ fn try_write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<St
                 notices.push(format!(
                     "'{}/{name}' is tracked by git and is left alone",
                     directory(id)
-                ))
+                ));
             }
             Found::Nothing | Found::File(_) => writes.push((name, bytes)),
         }
