@@ -123,7 +123,8 @@ impl Chat {
         };
         match serde_json::to_value(raw) {
             Ok(Value::Object(map)) => map,
-            _ => unreachable!("a struct of plain data is an object"),
+            // A struct of plain data with string keys always is an object.
+            _ => Json::new(),
         }
     }
 

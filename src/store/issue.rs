@@ -260,7 +260,8 @@ impl Issue {
     pub fn to_json(&self) -> Json {
         match serde_json::to_value(raw::Issue::of(self)) {
             Ok(Value::Object(map)) => map,
-            _ => unreachable!("a struct of plain data is an object"),
+            // A struct of plain data with string keys always is an object.
+            _ => Json::new(),
         }
     }
 

@@ -134,9 +134,11 @@ impl Draft {
 
     /// What differs from before: new bodies, and None for what went.
     fn changes(&self) -> Vec<(Oid, Option<Vec<u8>>)> {
-        let put = self.now.iter().filter_map(|(oid, json)| {
-            (self.before.get(oid) != Some(json)).then(|| (*oid, Some(encode(json))))
-        });
+        let put = self
+            .now
+            .iter()
+            .filter(|(oid, json)| self.before.get(oid) != Some(json))
+            .map(|(oid, json)| (*oid, Some(encode(json))));
         let gone = self.before.keys().filter(|oid| !self.now.contains_key(oid));
         put.chain(gone.map(|oid| (*oid, None))).collect()
     }

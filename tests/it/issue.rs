@@ -419,7 +419,10 @@ fn the_desk_is_a_private_checkout_whose_texts_are_taken_in() {
             "\"verify_command\": \"touch ran\"",
         );
     sandbox.write(format!("{desk}/issue.json"), json);
-    let issue = sandbox.json(["issue", "get", &id])["issue"].clone();
+    let shown = sandbox.json(["issue", "get", &id]);
+    let notices = shown["notices"].to_string();
+    assert!(notices.contains("not status, verify_command"), "{notices}");
+    let issue = shown["issue"].clone();
     assert_eq!(issue["symptom"], "it hangs twice");
     assert_eq!(issue["experiment"]["repro"], "run it twice");
     assert_eq!(issue["experiment"]["extra"], json!({"Notes": "mine"}));

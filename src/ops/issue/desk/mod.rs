@@ -254,8 +254,12 @@ fn merge(
     edited: &Edited,
     redacting: &mut Redacting,
 ) -> Vec<String> {
-    let mut notices = Vec::new();
     let id = issue.id;
+    let ignored = match (&edited.issue, &written.issue) {
+        (Some(json), Some(written)) => not_taken(id, json, &written.to_json()),
+        _ => None,
+    };
+    let mut notices: Vec<String> = ignored.into_iter().collect();
     let mut both = |name: &str, conflict: bool| {
         if conflict {
             notices.push(format!(
@@ -332,6 +336,24 @@ fn merge_experiment(
         .experiment
         .extra
         .retain(|(name, _)| !(gone(name) && of(&before, name) == of(&ours, name)));
+}
+
+/// Says which edits of `issue.json` count for nothing: commands are there for them.
+fn not_taken(id: IssueId, desk: &Json, written: &Json) -> Option<String> {
+    let names: Vec<&str> = written
+        .iter()
+        .filter(|(name, value)| {
+            let is_text = TEXTS.iter().any(|(text, _)| text == name);
+            !is_text && desk.get(*name).is_some_and(|desk| desk != *value)
+        })
+        .map(|(name, _)| name.as_str())
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "issue {id}: only texts are taken in from issue.json, not {}",
+            names.join(", ")
+        )
+    })
 }
 
 fn field(issue: &Issue, name: &str) -> String {
