@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
@@ -293,7 +294,7 @@ pub fn write_atomic_with_mode(
     let what = || format!("cannot write '{}'", path.display());
     let mut temp = path.as_os_str().to_owned();
     let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
-    temp.push(format!(".tmp-{}-{unique}", std::process::id()));
+    temp.push(format!("{TEMP}{}-{unique}", maker()));
     let temp = PathBuf::from(temp);
     let result = write_then_rename(&temp, path, bytes, durable, mode);
     if result.is_err() {
@@ -333,6 +334,54 @@ fn write_then_rename(
         sync_parent(path)?;
     }
     Ok(())
+}
+
+/// What the name of a temporary file has after that of the file that it becomes; then process, its start, and a number.
+const TEMP: &str = ".tmp-";
+
+/// `<pid>-<start>`, of this process.
+fn maker() -> &'static str {
+    static MAKER: OnceLock<String> = OnceLock::new();
+    MAKER.get_or_init(|| {
+        let pid = std::process::id();
+        format!("{pid}-{}", process_start(pid).unwrap_or(0))
+    })
+}
+
+/// Removes the temporary files of atomic writes that died, in a directory and, if asked, in all below it. What disappears
+/// meanwhile, or cannot be read, is no error.
+///
+/// # Errors
+/// One cannot be removed.
+pub fn clear_dead_temps(dir: &Path, below: Below) -> Result<()> {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if below == Below::Too && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            clear_dead_temps(&entry.path(), below)?;
+        }
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(temp_maker);
+        if maker.is_some_and(|(pid, start)| !process_is_alive(pid, start)) {
+            remove_optional(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether directories below are meant as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Below {
+    /// All of them.
+    Too,
+    /// None.
+    Not,
+}
+
+/// Process id and start time of who made a temporary file.
+fn temp_maker(name: &str) -> Option<(u32, u64)> {
+    let mut parts = name.rsplit_once(TEMP)?.1.split('-');
+    let maker = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let number = parts.next()?.bytes().all(|byte| byte.is_ascii_digit());
+    (number && parts.next().is_none()).then_some(maker)
 }
 
 /// Syncs the directory that holds `path`, so that its name survives a power cut.
@@ -404,6 +453,27 @@ pub fn process_is_alive(pid: u32, start: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn temporary_files_of_the_dead_go_and_nothing_else() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("below")).expect("mkdir");
+        let live = format!("a.tmp-{}-0", maker());
+        let stay = ["a", &live, "b.tmp-x-1-0", "b.tmp-1-1", ".tmp-1-1-1-1"];
+        for name in stay
+            .iter()
+            .chain(&["a.tmp-1-1-0", "below/x.json.tmp-1-1-7"])
+        {
+            std::fs::write(at(name), "").expect("write");
+        }
+        clear_dead_temps(dir.path(), Below::Too).expect("cleared");
+        for name in stay {
+            assert!(at(name).exists(), "{name}");
+        }
+        assert!(!at("a.tmp-1-1-0").exists());
+        assert!(!at("below/x.json.tmp-1-1-7").exists());
+    }
 
     #[test]
     fn a_symlink_in_the_way_is_never_followed() {

@@ -7,6 +7,7 @@ pub mod fs;
 pub mod gc;
 pub mod head;
 pub mod index;
+pub mod mark;
 pub mod notes;
 pub mod objects;
 pub mod operation;

@@ -12,7 +12,7 @@ use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::gc;
-use crate::git::objects::{KeptPack, ObjectKind, hash};
+use crate::git::objects::{KeptPack, ObjectKind, Written, hash};
 use crate::git::operation;
 use crate::git::refs::Reason;
 use crate::git::tree::{self, Node};
@@ -343,15 +343,14 @@ pub fn record<'s>(
     let long = record.set_lists(&lists);
     let state_commit = commits.state(&capture, &long)?;
     let index_commit = commits.index(&capture, state_commit)?;
-    let (id, commit) = loop {
+    let id = loop {
         let id = SnapshotId::generate(kind, now)?;
         if store.refs.read(&names::snapshot_ref(&id))?.is_none() {
-            record.snapshot_id = id.to_string();
-            kind.word().clone_into(&mut record.kind);
-            break (id, ());
+            break id;
         }
     };
-    let () = commit;
+    record.snapshot_id = id.to_string();
+    kind.word().clone_into(&mut record.kind);
     record.seq = store.next_seq()?;
     let counted = writer.count();
     record.stats.new_objects = counted.0;
@@ -365,56 +364,34 @@ pub fn record<'s>(
     );
     let commit = writer.put(ObjectKind::Commit, &bytes)?;
     fail_point("record-objects");
-    let written = writer.finish()?;
+    let mut written = writer.finish()?;
     fail_point("record-written");
-    let ref_name = names::snapshot_ref(&id);
-    let label = about.label.as_deref().map(names::label_ref);
-    if !create_refs(
+    let new = NewRefs {
         store,
-        &capture,
-        &ref_name,
-        label.as_deref(),
+        name: names::snapshot_ref(&id),
+        label: about.label.as_deref().map(names::label_ref),
         commit,
-        durable,
-    )? {
-        release(written.pack)?;
-        return Ok(None);
-    }
-    fail_point("record-ref");
-    let loose = written.pack.is_none();
-    let again: Vec<Oid> = if loose {
-        written
-            .written
-            .iter()
-            .chain(&written.reused)
-            .copied()
-            .collect()
-    } else {
-        written.reused.clone()
+        index_commit,
+        packed: written.pack.is_some(),
     };
-    store.objects.refresh();
-    let mut whole = again.iter().all(|oid| store.objects.contains(*oid));
-    if whole && !capture.anchored(ctx, store)? {
-        whole = capture.missing(store).is_empty() && store.objects.contains(index_commit);
-    }
-    // One that began before the ref was there does not know of it, and has not yet taken what it will take.
-    if !capture.afresh && gc::is_running(ctx.repo.common_dir()) {
-        whole = false;
-    }
-    if !whole {
-        let mut back = store.refs.transaction();
-        back.delete(&ref_name, Some(commit));
-        if let Some(label) = &label {
-            back.delete(label, Some(commit));
+    let pack = written.pack.take();
+    match new.make(ctx, &capture, &written, durable) {
+        Ok(true) => {}
+        Ok(false) => {
+            release(pack)?;
+            return Ok(None);
         }
-        back.commit()?;
-        release(written.pack)?;
-        return Ok(None);
+        Err(error) => {
+            // The error to report is the first; a `.keep` that stays is cleared away when this process is dead.
+            let _ = release(pack);
+            return Err(error);
+        }
     }
     let kept = if durable {
-        written.pack
+        pack
     } else {
-        release(written.pack)?;
+        // The refs hold it: what could not be removed now is cleared away later, and no reason to say that it failed.
+        let _ = release(pack);
         None
     };
     if wanted.include.is_empty() && wanted.exclude.is_empty() {
@@ -422,9 +399,12 @@ pub fn record<'s>(
             || capture.anchor.is_none()
             || capture.known_index_commit != Some(index_commit);
         if changed {
-            store.dir.create()?;
-            let meta = capture.meta(&ref_name, commit, index_commit);
-            cache::save(&store.dir.file("cache"), &capture.manifest, &meta)?;
+            let meta = capture.meta(&new.name, commit, index_commit);
+            // The snapshot stands. Without a new cache, which names its anchor, the old one serves.
+            let _ = store
+                .dir
+                .create()
+                .and_then(|()| cache::save(&store.dir.file("cache"), &capture.manifest, &meta));
         }
     }
     Ok(Some(Made {
@@ -434,6 +414,69 @@ pub fn record<'s>(
         capture,
         kept,
     }))
+}
+
+/// The refs of a snapshot that is being made.
+struct NewRefs<'a, 'r> {
+    store: &'a Store<'r>,
+    name: String,
+    label: Option<String>,
+    commit: Oid,
+    index_commit: Oid,
+    /// The new objects are in a pack, which its `.keep` holds.
+    packed: bool,
+}
+
+impl NewRefs<'_, '_> {
+    /// Makes the refs, and looks once more whether everything beneath them is there. False: not all is, and they are gone
+    /// again, as they are after an error.
+    fn make(
+        &self,
+        ctx: &Context<'_>,
+        capture: &Capture<'_>,
+        written: &Written,
+        durable: bool,
+    ) -> Result<bool> {
+        let label = self.label.as_deref();
+        if !create_refs(self.store, capture, &self.name, label, self.commit, durable)? {
+            return Ok(false);
+        }
+        fail_point("record-ref");
+        let whole = self.is_whole(ctx, capture, written);
+        if !matches!(whole, Ok(true)) {
+            self.take_back()?;
+        }
+        whole
+    }
+
+    fn is_whole(
+        &self,
+        ctx: &Context<'_>,
+        capture: &Capture<'_>,
+        written: &Written,
+    ) -> Result<bool> {
+        let objects = &self.store.objects;
+        objects.refresh();
+        let mut whole = written.reused.iter().all(|oid| objects.contains(*oid));
+        if !self.packed {
+            // A bare `git prune` that began before the refs were there knows nothing of them.
+            whole = whole && written.written.iter().all(|oid| objects.contains(*oid));
+        }
+        if whole && !capture.anchored(ctx, self.store)? {
+            whole = capture.missing(self.store).is_empty() && objects.contains(self.index_commit);
+        }
+        // One that began before the ref was there does not know of it, and has not yet taken what it will take.
+        Ok(whole && (capture.afresh || !gc::is_running(ctx.repo.common_dir())))
+    }
+
+    fn take_back(&self) -> Result<()> {
+        let mut back = self.store.refs.transaction();
+        back.delete(&self.name, Some(self.commit));
+        if let Some(label) = &self.label {
+            back.delete(label, Some(self.commit));
+        }
+        Ok(back.commit()?)
+    }
 }
 
 fn release(pack: Option<KeptPack>) -> Result<()> {

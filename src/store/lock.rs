@@ -3,10 +3,11 @@
 //! The worktree lock is a `flock`, freed by death: shared for snapshots, exclusive for swaps and whatever else changes
 //! state. A gate in front of it keeps a stream of snapshots from starving a swap. git's two locks are made by `link` from a
 //! file that already holds `tw <token> <pid> <start time>`, so that ours are known by their content, never by a guess: a lock
-//! of ours whose process is dead is taken away, any other is waited for and then reported.
+//! of ours whose process is dead is taken away, any other is waited for and then reported. Every holder has a [`Mark`], by
+//! which the next one sees that there is something to clear up.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs;
+use crate::git::mark::{Dead, Flush, Mark, remove_surely};
 
 /// How a lock is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +80,8 @@ impl Owner {
 pub struct WorktreeLock {
     file: File,
     hold: Hold,
-    follows_death: bool,
+    _mark: Mark,
+    dir: PathBuf,
 }
 
 impl WorktreeLock {
@@ -103,12 +106,12 @@ impl WorktreeLock {
             Hold::Exclusive => FlockOperation::NonBlockingLockExclusive,
         };
         wait_for(&file, operation, deadline, &path)?;
-        // A holder who lives takes its line away when it lets go.
-        let follows_death = file.metadata().is_ok_and(|meta| meta.len() > 0);
+        let mark = Mark::create(dir).context(|| format!("cannot mark '{}'", dir.display()))?;
         let lock = Self {
             file,
             hold,
-            follows_death,
+            _mark: mark,
+            dir: dir.to_owned(),
         };
         if hold == Hold::Exclusive {
             lock.write_owner(&Owner::this_process(token).line());
@@ -116,16 +119,9 @@ impl WorktreeLock {
         Ok(lock)
     }
 
-    /// True when the last exclusive holder died with it: there may be something to clear away.
-    pub fn follows_death(&self) -> bool {
-        self.follows_death
-    }
-
-    /// Everything a dead holder left is cleared away.
-    pub fn death_is_cleared(&self) {
-        if self.hold == Hold::Shared {
-            self.write_owner("");
-        }
+    /// What died here: as long as it is not empty, there may be something to clear away.
+    pub fn dead(&self) -> Dead {
+        Dead::find(&self.dir)
     }
 
     /// Says for people who holds it. The lock itself does not depend on it.
@@ -196,6 +192,7 @@ fn busy(path: &Path) -> Error {
 #[must_use]
 pub struct GitLocks {
     held: Vec<PathBuf>,
+    mark: Mark,
 }
 
 impl GitLocks {
@@ -204,21 +201,26 @@ impl GitLocks {
     /// # Errors
     /// `BUSY` naming the lock file, when a live process (git, an editor's commit) keeps it.
     pub fn acquire(git_dir: &Path, owner: &Owner, timeout: Duration) -> Result<Self> {
-        let source = git_dir.join("timewarp").join(format!("lock-{}", owner.pid));
-        write_source(&source, owner)?;
-        let mut locks = Self { held: Vec::new() };
-        let result = ["index.lock", "HEAD.lock"].iter().try_for_each(|name| {
+        let what = || format!("cannot lock '{}'", git_dir.display());
+        let mut locks = Self {
+            held: Vec::new(),
+            mark: Mark::create(&git_dir.join("timewarp")).context(what)?,
+        };
+        let line = owner.line();
+        let source = locks.mark.source(line.as_bytes(), Flush::No);
+        let source = source.context(what)?;
+        for name in ["index.lock", "HEAD.lock"] {
             let path = git_dir.join(name);
-            link_when_free(&source, &path, timeout)?;
+            link_when_free(source.path(), &path, timeout)?;
             locks.held.push(path);
-            Ok(())
-        });
-        let removed = fs::remove_optional(&source);
-        result.and(removed)?;
+        }
         Ok(locks)
     }
 
     /// Lets go.
+    ///
+    /// # Errors
+    /// A lock file cannot be removed; the next command tries again.
     pub fn release(mut self) -> Result<()> {
         self.let_go()
     }
@@ -226,8 +228,19 @@ impl GitLocks {
     fn let_go(&mut self) -> Result<()> {
         let mut result = Ok(());
         for path in self.held.drain(..).rev() {
-            let removed = remove_if_ours(&path, &|owner| owner.pid == std::process::id());
-            result = result.and(removed);
+            let gone = match fs::read_optional(&path) {
+                Ok(bytes) => {
+                    let owner = bytes.and_then(|bytes| Owner::parse(&bytes));
+                    let ours = owner.is_some_and(|owner| owner.pid == std::process::id());
+                    !ours || remove_surely(&path)
+                }
+                Err(_) => false,
+            };
+            if !gone {
+                self.mark.stay();
+                let message = format!("cannot remove '{}'", path.display());
+                result = Err(Error::new(Code::Io, message));
+            }
         }
         result
     }
@@ -238,18 +251,6 @@ impl Drop for GitLocks {
         // `release` reports; here the caller already has an error of its own.
         let _ = self.let_go();
     }
-}
-
-fn write_source(source: &Path, owner: &Owner) -> Result<()> {
-    fs::remove_optional(source)?;
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o644)
-        .open(source)
-        .context(|| format!("cannot create '{}'", source.display()))?;
-    file.write_all(owner.line().as_bytes())?;
-    Ok(())
 }
 
 fn link_when_free(source: &Path, path: &Path, timeout: Duration) -> Result<()> {
@@ -297,21 +298,22 @@ pub fn remove_if_ours(path: &Path, which: &dyn Fn(&Owner) -> bool) -> Result<()>
     }
 }
 
-/// Removes what dead processes of ours left in the git directory: lock files and the files they were linked from.
+/// Removes git's locks that dead processes of ours left. The caller holds the worktree's lock.
+///
+/// # Errors
+/// One cannot be removed.
 pub fn remove_dead_locks(git_dir: &Path) -> Result<()> {
-    for name in ["index.lock", "HEAD.lock"] {
-        remove_if_ours(&git_dir.join(name), &|owner| !owner.is_alive())?;
+    let dir = git_dir.join("timewarp");
+    let one_at_a_time = File::open(&dir).context(|| format!("cannot open '{}'", dir.display()))?;
+    // Of two that read a dead lock, the second would remove what git made after the first had removed it.
+    match rustix::fs::flock(&one_at_a_time, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(()),
+        Err(errno) => return Err(errno).context(|| format!("cannot lock '{}'", dir.display())),
     }
-    let Ok(entries) = std::fs::read_dir(git_dir.join("timewarp")) else {
-        return Ok(());
-    };
-    for entry in entries {
-        let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(b"lock-") {
-            remove_if_ours(&entry.path(), &|owner| !owner.is_alive())?;
-        }
-    }
-    Ok(())
+    ["index.lock", "HEAD.lock"]
+        .iter()
+        .try_for_each(|name| remove_if_ours(&git_dir.join(name), &|owner| !owner.is_alive()))
 }
 
 #[cfg(test)]
@@ -323,31 +325,26 @@ mod tests {
     #[test]
     fn shared_holders_stand_together_and_keep_a_swap_out() {
         let dir = tempfile::tempdir().expect("tempdir");
-        let one = WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT).expect("one");
-        let two = WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT).expect("two");
-        let refused = WorktreeLock::acquire(dir.path(), Hold::Exclusive, "travel", SHORT);
+        let take = |hold, token| WorktreeLock::acquire(dir.path(), hold, token, SHORT);
+        let one = take(Hold::Shared, "snapshot").expect("one");
+        let two = take(Hold::Shared, "snapshot").expect("two");
+        let refused = take(Hold::Exclusive, "travel");
         assert_eq!(refused.expect_err("held").code(), Code::Busy);
         drop((one, two));
-        let swap =
-            WorktreeLock::acquire(dir.path(), Hold::Exclusive, "travel", SHORT).expect("swap");
-        let refused = WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT);
-        let error = refused.expect_err("held");
+        let swap = take(Hold::Exclusive, "travel").expect("swap");
+        let error = take(Hold::Shared, "snapshot").expect_err("held");
         assert!(error.message().contains("tw travel (process"), "{error}");
         drop(swap);
-        let next =
-            WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT).expect("next");
-        assert!(!next.follows_death());
-        // As if the holder had died: its line is still there.
-        next.write_owner("tw travel 1 1\n");
+        let next = take(Hold::Shared, "snapshot").expect("next");
+        assert!(next.dead().is_empty());
+        // As if a holder had died.
+        Mark::create(dir.path()).expect("made").stay();
         drop(next);
-        let next =
-            WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT).expect("next");
-        assert!(next.follows_death());
-        next.death_is_cleared();
-        drop(next);
-        let next =
-            WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", SHORT).expect("next");
-        assert!(!next.follows_death());
+        let next = take(Hold::Shared, "snapshot").expect("next");
+        let dead = next.dead();
+        assert!(!dead.is_empty());
+        dead.forget().expect("forgotten");
+        assert!(next.dead().is_empty());
     }
 
     #[test]
@@ -377,8 +374,10 @@ mod tests {
             std::fs::read_dir(dir.path().join("timewarp"))
                 .expect("dir")
                 .count(),
-            0
+            1,
+            "the marks' own"
         );
+        assert!(Dead::find(&dir.path().join("timewarp")).is_empty());
     }
 
     #[test]

@@ -21,7 +21,9 @@ pub fn litter(sandbox: &Sandbox) -> Vec<String> {
             || name.contains(".tmp")
             || name.starts_with("tmp_")
             || ours_only && (name.starts_with("lock-") || name.starts_with("index."))
-            || ours_only && name == "journal.json";
+            || ours_only && name == "journal.json"
+            || name == "packed-refs.new"
+            || ours_only && path.parent().is_some_and(|dir| dir.ends_with("running"));
         if is_litter {
             let shown = path.strip_prefix(sandbox.repo()).unwrap();
             found.push(shown.display().to_string());

@@ -11,6 +11,7 @@ mod cli;
 mod crash;
 mod damage;
 mod facts;
+mod faults;
 mod gc;
 mod golden;
 mod hook;

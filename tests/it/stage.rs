@@ -13,9 +13,11 @@ use crate::sandbox::{Ran, Sandbox};
 use crate::state::State;
 
 /// Every fail point, in the order in which a swap passes them.
-pub const POINTS: [&str; 21] = [
+pub const POINTS: [&str; 23] = [
     "record-objects",
     "record-written",
+    "refs-locked",
+    "refs-placed",
     "record-ref",
     "swap-locked",
     "swap-backup",

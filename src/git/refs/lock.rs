@@ -1,20 +1,38 @@
 //! Lock files as git makes them: `<file>.lock` by exclusive creation, renamed into place or removed.
 //!
-//! Promises that a dropped lock leaves no file behind. A lock left by a process that died is never broken, only waited
-//! for: nothing in it tells whose it was.
+//! Promises that a dropped lock leaves no file behind. Ours are made by link from a [`Mark`] or a source beside it, so that
+//! one left by a process that died is known by its inode, whatever it holds, and is taken away ([`clear_locks_of`]). Any other
+//! is waited for: nothing in it tells whose it was.
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{self, Error, ResultExt};
+use crate::git::mark::{Dead, Flush, Inode, Mark, Source, remove_surely};
+
+/// Where marks are kept, below the common directory.
+const OWN: &str = "timewarp";
 
 /// A lock file that is ours until it is dropped or renamed.
 #[derive(Debug)]
 pub(super) struct LockFile {
     path: PathBuf,
     held: bool,
+    /// What says afterwards that it was ours.
+    origin: Option<Origin>,
+}
+
+/// What a lock file is one more name of.
+#[derive(Debug)]
+struct Origin {
+    mark: Arc<Mark>,
+    /// None: the mark itself.
+    source: Option<Source>,
 }
 
 /// Why a lock was not had.
@@ -27,53 +45,66 @@ pub(super) enum LockError {
     Io(Error),
 }
 
-/// What a new lock file holds.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Content<'a> {
-    /// These bytes.
-    Bytes(&'a [u8]),
-    /// Nothing: it becomes one more name of this lock file, which is ours. As exclusive as creation, and thousands of
-    /// them cost no new files (ext4 is slow to hand out inodes right after thousands were freed).
-    LinkTo(&'a Path),
+/// How one transaction takes its locks.
+#[derive(Debug)]
+pub(super) struct Locking {
+    common_dir: PathBuf,
+    /// Where none can be made, locks are plain files that nobody knows again.
+    mark: Option<Arc<Mark>>,
+    flush: Flush,
+    pub(super) patience: Patience,
 }
 
-/// Whether written bytes must survive a power cut before the rename.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flush {
-    Yes,
-    No,
-}
+impl Locking {
+    pub(super) fn new(common_dir: &Path, flush: Flush) -> Self {
+        Self {
+            common_dir: common_dir.to_owned(),
+            mark: Mark::create(&common_dir.join(OWN)).ok().map(Arc::new),
+            flush,
+            patience: Patience::new(),
+        }
+    }
 
-impl LockFile {
     /// Locks `target`, a path below `base`, with `content` as the file's bytes, making directories as needed. A
     /// directory that a concurrent deletion takes away in between is made again.
     pub(super) fn take(
+        &mut self,
         base: &Path,
         target: &Path,
-        content: Content<'_>,
-        flush: Flush,
-        patience: &mut Patience,
-    ) -> Result<Self, LockError> {
+        content: &[u8],
+    ) -> Result<LockFile, LockError> {
         let path = lock_path(target);
+        let origin = self.origin(content)?;
         loop {
-            let error = match make(&path, content) {
-                Ok(None) => return Ok(Self { path, held: true }),
-                Ok(Some((file, bytes))) => {
-                    let lock = Self { path, held: true };
-                    fill(file, bytes, flush)?;
+            let error = match make(&path, origin.as_ref()) {
+                Ok(None) => {
+                    return Ok(LockFile {
+                        path,
+                        held: true,
+                        origin,
+                    });
+                }
+                Ok(Some(file)) => {
+                    let lock = LockFile {
+                        path,
+                        held: true,
+                        origin: None,
+                    };
+                    fill(file, content, self.flush)?;
                     return Ok(lock);
                 }
                 Err(error) => error,
             };
             match error.kind() {
                 ErrorKind::AlreadyExists => {
-                    if !patience.pause() {
+                    let cleared = self.clear_dead().map_err(LockError::Io)?;
+                    if !cleared && !self.patience.pause() {
                         return Err(LockError::Held(path));
                     }
                 }
                 ErrorKind::NotFound if base.is_dir() => {
                     make_parent(&path)?;
-                    if !patience.pause_after_race() {
+                    if !self.patience.pause_after_race() {
                         return Err(error.into());
                     }
                 }
@@ -83,24 +114,109 @@ impl LockFile {
         }
     }
 
-    /// The lock file itself.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Removes what dead processes of ours hold. The marks stay: they may stand for more. True: there was something.
+    pub(super) fn clear_dead(&self) -> error::Result<bool> {
+        let dead = Dead::find(&self.common_dir.join(OWN));
+        clear_locks_of(&self.common_dir, &dead)
     }
 
+    /// What a lock with this content is linked from. Empty ones are names of the mark itself: thousands of them cost no new
+    /// files (ext4 is slow to hand out inodes right after thousands were freed).
+    fn origin(&self, content: &[u8]) -> io::Result<Option<Origin>> {
+        let Some(mark) = self.mark.clone() else {
+            return Ok(None);
+        };
+        let source = match content {
+            b"" => None,
+            bytes => Some(mark.source(bytes, self.flush)?),
+        };
+        Ok(Some(Origin { mark, source }))
+    }
+}
+
+impl Origin {
+    fn path(&self) -> &Path {
+        match &self.source {
+            Some(source) => source.path(),
+            None => self.mark.path(),
+        }
+    }
+}
+
+impl LockFile {
     /// Moves the lock's bytes onto `target`, which also unlocks it.
     pub(super) fn rename_to(&mut self, target: &Path) -> io::Result<()> {
         std::fs::rename(&self.path, target)?;
         self.held = false;
+        self.origin = None;
         Ok(())
     }
 }
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        if self.held {
-            let _ = std::fs::remove_file(&self.path);
+        if !self.held || remove_surely(&self.path) {
+            return;
         }
+        // The next command finds it by these.
+        if let Some(Origin { mark, source }) = self.origin.take() {
+            mark.stay();
+            if let Some(source) = source {
+                source.stay();
+            }
+        }
+    }
+}
+
+/// Removes the locks that the dead left on refs and on `packed-refs`. True: there was one.
+///
+/// # Errors
+/// One cannot be removed.
+pub(super) fn clear_locks_of(common_dir: &Path, dead: &Dead) -> error::Result<bool> {
+    let inodes = dead.linked();
+    if inodes.is_empty() {
+        return Ok(false);
+    }
+    let mut found = false;
+    let worktrees = std::fs::read_dir(common_dir.join("worktrees"));
+    let worktrees = worktrees.into_iter().flatten().flatten();
+    let mut pending: Vec<PathBuf> = worktrees.map(|entry| entry.path().join("refs")).collect();
+    pending.push(common_dir.join("refs"));
+    while let Some(dir) = pending.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let kind = entry.file_type();
+            if kind.is_ok_and(|kind| kind.is_dir()) {
+                pending.push(entry.path());
+            } else if entry.file_name().as_encoded_bytes().ends_with(b".lock") {
+                found |= remove_known(&entry.path(), &inodes)?;
+            }
+        }
+    }
+    let packed = common_dir.join("packed-refs");
+    let packed = std::fs::canonicalize(&packed).unwrap_or(packed);
+    let lock = lock_path(&packed);
+    if is_known(&lock, &inodes) {
+        // Made under this lock; git would stumble over it.
+        remove_surely(&super::rewrite::new_path(&packed));
+        found |= remove_known(&lock, &inodes)?;
+    }
+    Ok(found)
+}
+
+fn is_known(path: &Path, inodes: &HashSet<Inode>) -> bool {
+    path.symlink_metadata()
+        .is_ok_and(|meta| inodes.contains(&(meta.dev(), meta.ino())))
+}
+
+fn remove_known(path: &Path, inodes: &HashSet<Inode>) -> error::Result<bool> {
+    if !is_known(path, inodes) {
+        return Ok(false);
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).context(|| format!("cannot remove '{}'", path.display()))
+        }
+        _ => Ok(true),
     }
 }
 
@@ -117,19 +233,18 @@ pub(super) fn lock_path(target: &Path) -> PathBuf {
     path.into()
 }
 
-/// Creates the file, to be filled, or links it.
-fn make<'a>(path: &Path, content: Content<'a>) -> io::Result<Option<(File, &'a [u8])>> {
-    let bytes = match content {
-        Content::Bytes(bytes) => bytes,
-        Content::LinkTo(other) => match std::fs::hard_link(other, path) {
+/// Links the lock, or creates it to be filled where that cannot be.
+fn make(path: &Path, origin: Option<&Origin>) -> io::Result<Option<File>> {
+    if let Some(origin) = origin {
+        match std::fs::hard_link(origin.path(), path) {
             Ok(()) => return Ok(None),
             Err(error) if is_telling(error.kind()) => return Err(error),
             // Too many links, or a file system without any.
-            Err(_) => b"",
-        },
-    };
+            Err(_) => {}
+        }
+    }
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    Ok(Some((file, bytes)))
+    Ok(Some(file))
 }
 
 /// Whether creating the file would fail in the same way.
@@ -214,10 +329,12 @@ impl Patience {
 mod tests {
     use super::*;
 
+    fn locking(base: &Path) -> Locking {
+        Locking::new(base, Flush::No)
+    }
+
     fn take(base: &Path, name: &str) -> Result<LockFile, LockError> {
-        let mut patience = Patience::new();
-        let content = Content::Bytes(b"x");
-        LockFile::take(base, &base.join(name), content, Flush::No, &mut patience)
+        locking(base).take(base, &base.join(name), b"x")
     }
 
     #[test]
@@ -233,27 +350,56 @@ mod tests {
         drop(lock);
         assert!(!path.exists());
         take(dir.path(), "a/b/c").expect("free again");
+        assert!(Dead::find(&dir.path().join(OWN)).is_empty());
     }
 
     #[test]
-    fn a_linked_lock_excludes_too() {
+    fn many_empty_locks_are_one_file() {
         let dir = tempfile::tempdir().expect("temporary directory");
-        let link = |from: &LockFile, name: &str| {
-            LockFile::take(
-                dir.path(),
-                &dir.path().join(name),
-                Content::LinkTo(from.path()),
-                Flush::No,
-                &mut Patience::new(),
-            )
-        };
-        let first = take(dir.path(), "a").expect("free");
-        let second = link(&first, "deep/b").expect("free");
-        assert!(matches!(link(&first, "deep/b"), Err(LockError::Held(_))));
+        let mut locking = locking(dir.path());
+        let mut empty = |name: &str| locking.take(dir.path(), &dir.path().join(name), b"");
+        let first = empty("a").expect("free");
+        let second = empty("deep/b").expect("free");
+        assert!(matches!(empty("deep/b"), Err(LockError::Held(_))));
+        let ino = |name: &str| dir.path().join(name).metadata().expect("there").ino();
+        assert_eq!(ino("a.lock"), ino("deep/b.lock"));
         drop(first);
         assert!(dir.path().join("deep/b.lock").exists());
         drop(second);
         assert!(!dir.path().join("deep/b.lock").exists());
+    }
+
+    /// Leaves a lock as a process does that is killed.
+    fn die_with(lock: LockFile) {
+        let origin = lock.origin.as_ref().expect("linked");
+        origin.mark.stay();
+        let mut lock = lock;
+        lock.held = false;
+        if let Some(Origin { source, .. }) = lock.origin.take() {
+            source.into_iter().for_each(Source::stay);
+        }
+    }
+
+    #[test]
+    fn a_lock_of_the_dead_gives_way_and_a_strangers_does_not() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        std::fs::create_dir(dir.path().join("refs")).expect("mkdir");
+        for (name, content) in [
+            ("refs/x/a", &b"x"[..]),
+            ("refs/x/a", b""),
+            ("packed-refs", b""),
+        ] {
+            let target = dir.path().join(name);
+            let lock = locking(dir.path()).take(dir.path(), &target, content);
+            die_with(lock.expect("free"));
+            assert!(lock_path(&target).exists());
+            let again = locking(dir.path()).take(dir.path(), &target, content);
+            drop(again.expect("the dead one's gave way"));
+            std::fs::write(lock_path(&target), content).expect("a stranger's");
+            let held = locking(dir.path()).take(dir.path(), &target, content);
+            assert!(matches!(held, Err(LockError::Held(_))), "{name}");
+            std::fs::remove_file(lock_path(&target)).expect("removed");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::mark::Dead;
 
 pub use failure::{Reason, TransactionError};
 use loose::Value;
@@ -115,6 +116,14 @@ impl Refs {
             };
         }
         Ok(refs.into_iter().collect())
+    }
+
+    /// Removes the locks that the dead left on refs and on `packed-refs`.
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub fn clear_locks_of(&self, dead: &Dead) -> Result<()> {
+        lock::clear_locks_of(&self.common_dir, dead).map(|_| ())
     }
 
     /// An empty transaction.

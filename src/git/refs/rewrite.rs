@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, ResultExt};
 use crate::git::Oid;
 
-use super::lock::{Content, Flush, LockError, LockFile, Patience};
+use super::lock::{LockError, LockFile, Locking};
 use super::packed::{Line, parse_line};
 
 /// The locked file and what stands in it.
@@ -26,11 +26,11 @@ pub(super) struct Rewrite {
 impl Rewrite {
     /// Locks and reads the file. The lock is needed even when it lists none of the refs to delete: a `git pack-refs`
     /// under way may be about to write them.
-    pub(super) fn begin(common_dir: &Path, patience: &mut Patience) -> Result<Self, LockError> {
+    pub(super) fn begin(common_dir: &Path, locking: &mut Locking) -> Result<Self, LockError> {
         let link = common_dir.join("packed-refs");
         // Git locks, and replaces, what a symlinked packed-refs leads to.
         let path = std::fs::canonicalize(&link).unwrap_or(link);
-        let lock = LockFile::take(common_dir, &path, Content::Bytes(b""), Flush::No, patience)?;
+        let lock = locking.take(common_dir, &path, b"")?;
         let data = match std::fs::read(&path) {
             Ok(data) => data,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
@@ -67,9 +67,7 @@ impl Rewrite {
     }
 
     fn write(&self, content: &[u8]) -> io::Result<()> {
-        let mut new = self.path.clone().into_os_string();
-        new.push(".new");
-        let new = PathBuf::from(new);
+        let new = new_path(&self.path);
         // One left by a process that died: whoever holds the lock owns this name.
         let _ = std::fs::remove_file(&new);
         let written = File::create_new(&new).and_then(|mut file| {
@@ -83,6 +81,13 @@ impl Rewrite {
         }
         written
     }
+}
+
+/// Where the new content is written, under the lock.
+pub(super) fn new_path(packed: &Path) -> PathBuf {
+    let mut new = packed.as_os_str().to_owned();
+    new.push(".new");
+    new.into()
 }
 
 fn without(data: &[u8], gone: &HashSet<&str>) -> Result<Vec<u8>, Error> {
@@ -115,6 +120,7 @@ fn trim(line: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::mark::Flush;
 
     #[test]
     fn a_ref_goes_with_its_peeled_line_and_nothing_else() {
@@ -133,7 +139,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("temporary directory");
         let path = dir.path().join("packed-refs");
         std::fs::write(&path, "nonsense\n").expect("write");
-        let rewrite = Rewrite::begin(dir.path(), &mut Patience::new()).expect("lock");
+        let rewrite =
+            Rewrite::begin(dir.path(), &mut Locking::new(dir.path(), Flush::No)).expect("lock");
         rewrite
             .replace(&HashSet::from(["refs/a"]))
             .expect_err("nonsense");

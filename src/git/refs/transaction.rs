@@ -14,16 +14,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::env::fail_point;
 use crate::error::Error;
 use crate::git::Oid;
+use crate::git::mark::Flush;
 
 use super::Refs;
 use super::check::Check;
 use super::failure::{Reason, TransactionError};
-use super::lock::{Content, Flush, LockError, LockFile, Patience, lock_path};
+use super::lock::{LockError, LockFile, Locking, lock_path};
 use super::loose::is_absent;
 use super::rewrite::Rewrite;
 
@@ -103,12 +104,12 @@ impl Transaction {
     pub fn prepare(self) -> Result<Prepared, TransactionError> {
         Check::names(&self.edits)?;
         let mut prepared = Prepared {
+            locking: Locking::new(&self.refs.common_dir, self.flush),
             refs: self.refs,
             locks: BTreeMap::new(),
             edits: self.edits,
             flush: self.flush,
             rewrite: None,
-            patience: Patience::new(),
         };
         prepared.lock()?;
         prepared.check()?;
@@ -146,7 +147,7 @@ pub struct Prepared {
     edits: Vec<Edit>,
     flush: Flush,
     rewrite: Option<Rewrite>,
-    patience: Patience,
+    locking: Locking,
 }
 
 impl Prepared {
@@ -161,6 +162,7 @@ impl Prepared {
     /// # Errors
     /// As [`Transaction::commit`].
     pub fn commit(mut self) -> Result<(), TransactionError> {
+        fail_point("refs-locked");
         let mut placed = 0;
         let done = self
             .place(&mut placed)
@@ -170,6 +172,7 @@ impl Prepared {
             error.left_behind = self.take_back(placed);
             return Err(error);
         }
+        fail_point("refs-placed");
         self.delete_loose()?;
         self.rewrite = None;
         self.locks.clear();
@@ -179,30 +182,21 @@ impl Prepared {
     fn lock(&mut self) -> Result<(), TransactionError> {
         let mut wanted: Vec<&Edit> = self.edits.iter().filter(|edit| edit.is_change()).collect();
         wanted.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let mut empty: Option<PathBuf> = None;
         for edit in wanted {
             let line = edit.change.new_value().map(|new| format!("{new}\n"));
-            let content = match (&line, &empty) {
-                (Some(line), _) => Content::Bytes(line.as_bytes()),
-                (None, Some(empty)) => Content::LinkTo(empty),
-                (None, None) => Content::Bytes(b""),
-            };
-            let lock = LockFile::take(
-                self.refs.base(&edit.name),
-                &self.refs.path(&edit.name),
-                content,
-                self.flush,
-                &mut self.patience,
-            )
-            .map_err(|error| self.lock_failure(&edit.name, error))?;
-            if line.is_none() && empty.is_none() {
-                empty = Some(lock.path().to_owned());
-            }
+            let lock = self
+                .locking
+                .take(
+                    self.refs.base(&edit.name),
+                    &self.refs.path(&edit.name),
+                    line.unwrap_or_default().as_bytes(),
+                )
+                .map_err(|error| self.lock_failure(&edit.name, error))?;
             self.locks.insert(edit.name.clone(), lock);
         }
         let first_delete = self.edits.iter().find(|edit| edit.change.is_delete());
         if let Some(edit) = first_delete {
-            let rewrite = Rewrite::begin(&self.refs.common_dir, &mut self.patience)
+            let rewrite = Rewrite::begin(&self.refs.common_dir, &mut self.locking)
                 .map_err(|error| self.lock_failure(&edit.name, error))?;
             self.rewrite = Some(rewrite);
         }
@@ -256,7 +250,10 @@ impl Prepared {
             };
             let lock = lock_path(&self.refs.path(&edit.name));
             while lock.symlink_metadata().is_ok() {
-                if !self.patience.pause() {
+                let cleared = self.locking.clear_dead();
+                let cleared = cleared
+                    .map_err(|error| TransactionError::new(&edit.name, Reason::Io(error)))?;
+                if !cleared && !self.locking.patience.pause() {
                     return Err(TransactionError::new(&edit.name, Reason::Locked { lock }));
                 }
             }

@@ -25,7 +25,8 @@ use super::undo::{head_mark, path_of, side_of};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Root, remove_optional};
+use crate::git::fs::{Below, Root, clear_dead_temps, remove_optional};
+use crate::git::mark::Dead;
 use crate::git::operation;
 use crate::git::path::{self, RepoPath};
 use crate::store::Store;
@@ -178,23 +179,38 @@ fn finish_left(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Resul
     finish(store, &journal)
 }
 
-/// Clears away what a swap left that died before it had a journal. Costs nothing after a holder that lived.
+/// Clears away what a command left that died outside a swap, or in one that had no journal yet. Costs nothing when none did.
 pub fn clear_after_death(ctx: &Context<'_>, store: &Store<'_>, lock: &WorktreeLock) -> Result<()> {
-    if lock.follows_death() && !store.dir.has_journal() {
-        remove_leftovers(ctx, store)?;
-        lock.death_is_cleared();
+    if store.dir.has_journal() || lock.dead().is_empty() && shared_dead(ctx).is_empty() {
+        return Ok(());
     }
-    Ok(())
+    remove_leftovers(ctx, store)
+}
+
+/// Who died over what all worktrees share.
+fn shared_dead(ctx: &Context<'_>) -> Dead {
+    Dead::find(&ctx.repo.common_dir().join("timewarp"))
 }
 
 /// Called only when no journal is left that could need any of it.
 fn remove_leftovers(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+    // In the main worktree these are one directory, and the second look finds nobody.
+    let dead = [shared_dead(ctx), Dead::find(store.dir.path())];
+    for dead in &dead {
+        store.refs.clear_locks_of(dead)?;
+    }
     for name in ["index.before", "index.after"] {
         remove_optional(&store.dir.file(name))?;
     }
     remove_dead_locks(ctx.repo.git_dir())?;
+    clear_dead_temps(ctx.repo.git_dir(), Below::Not)?;
+    clear_dead_temps(store.dir.path(), Below::Too)?;
+    clear_dead_temps(&store.common(""), Below::Too)?;
     let alive = |pid: u32, start: u64| crate::git::fs::process_is_alive(pid, start);
     store.objects.clear_dead(&alive)?;
+    for dead in dead {
+        dead.forget()?;
+    }
     Ok(())
 }
 

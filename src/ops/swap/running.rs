@@ -12,6 +12,7 @@ use super::{
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Root, remove_optional};
+use crate::git::objects::KeptPack;
 use crate::git::operation;
 use crate::store::Store;
 use crate::store::id::IdKind;
@@ -81,13 +82,18 @@ impl<'s> Running<'_, '_, 's, '_> {
         let before = self.store.dir.state()?;
         let after = state_after(&before, &saved, &self.swap_id);
         let mut journal = self.journal(&saved, &plan, &raw_head, before, after);
-        if !self.link_index()? {
-            journal.extra.insert(NO_INDEX.into(), true.into());
-        }
-        fail_point("swap-linked");
-        self.store.dir.write_journal(&journal)?;
-        fail_point("swap-journal");
         let kept = saved.kept.take();
+        if let Err(error) = self.write_journal(&mut journal) {
+            // Nothing was touched. What cannot be taken back now is cleared away by the next command.
+            let _ = self
+                .store
+                .dir
+                .remove_journal()
+                .and_then(|()| remove_optional(&self.store.dir.file("index.before")))
+                .and_then(|()| kept.map_or(Ok(()), KeptPack::release));
+            return Err(error);
+        }
+        fail_point("swap-journal");
         let result = self.apply_all(&mut journal, &mut saved, &plan, prove);
         let (applied, proof) = match result {
             Ok(done) => done,
@@ -130,6 +136,14 @@ impl<'s> Running<'_, '_, 's, '_> {
             proof,
             state: journal.state_after,
         }))
+    }
+
+    fn write_journal(&self, journal: &mut Journal) -> Result<()> {
+        if !self.link_index()? {
+            journal.extra.insert(NO_INDEX.into(), true.into());
+        }
+        fail_point("swap-linked");
+        self.store.dir.write_journal(journal)
     }
 
     fn save(&self, capture: Capture<'s>, plan: &Plan) -> Result<Option<Made<'s>>> {

@@ -1,0 +1,290 @@
+//! Marks: one file in `running/`, below a `timewarp` directory, for each piece of work under way.
+//!
+//! Its process holds it locked (`flock`), and death frees that lock: a mark that nobody holds was left by the dead, whatever
+//! pid it had and in whatever container it ran. Lock files that git knows too, whose content is not ours to choose, are made
+//! as further names of a mark, or of a source beside it, and so known by their inode afterwards: never by a guess.
+
+use std::collections::HashSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+/// Below the `timewarp` directory.
+const DIR: &str = "running";
+
+/// How often a mark is made again because a cleaner took it for a dead one before it was locked.
+const TRIES: usize = 16;
+
+/// Device and inode.
+pub type Inode = (u64, u64);
+
+/// Whether bytes must be on disk before the file gets a further name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// Synced.
+    Yes,
+    /// Left to the operating system.
+    No,
+}
+
+/// Work under way. Goes when dropped; stays, for others to clear up after, when its process dies.
+#[derive(Debug)]
+pub struct Mark {
+    path: PathBuf,
+    /// Its lock is what says that we live.
+    file: File,
+    sources: AtomicU64,
+    stays: AtomicBool,
+}
+
+impl Mark {
+    /// Marks work in a `timewarp` directory, which is made where the one above it is there. The mark is empty.
+    ///
+    /// # Errors
+    /// The disk refuses, or locks nothing.
+    pub fn create(own: &Path) -> io::Result<Self> {
+        let dir = own.join(DIR);
+        for _ in 0..TRIES {
+            let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+            let path = dir.join(format!("{}-{random:016x}", std::process::id()));
+            let file = match create_new(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    make_dirs(own)?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let mark = Self {
+                path,
+                file,
+                sources: AtomicU64::new(0),
+                stays: AtomicBool::new(false),
+            };
+            if mark.is_ours()? {
+                return Ok(mark);
+            }
+        }
+        Err(io::Error::other("marks keep disappearing"))
+    }
+
+    /// Locks the file. False: a cleaner was quicker.
+    fn is_ours(&self) -> io::Result<bool> {
+        match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(self.file.metadata()?.nlink() > 0),
+            Err(Errno::WOULDBLOCK) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file with these bytes that belongs to this mark.
+    ///
+    /// # Errors
+    /// The disk refuses; nothing is left behind.
+    pub fn source(&self, bytes: &[u8], flush: Flush) -> io::Result<Source> {
+        let number = self.sources.fetch_add(1, Ordering::Relaxed);
+        let mut path = self.path.clone().into_os_string();
+        path.push(format!(".{number}"));
+        let mut file = create_new(Path::new(&path))?;
+        let source = Source { path: path.into() };
+        file.write_all(bytes)?;
+        if flush == Flush::Yes {
+            file.sync_all()?;
+        }
+        Ok(source)
+    }
+
+    /// Stays after this process: something that it should have cleared away is still there.
+    pub fn stay(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        if !self.stays.load(Ordering::Relaxed) {
+            remove_surely(&self.path);
+        }
+    }
+}
+
+/// A file beside a mark, to be linked from. Goes when dropped.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+}
+
+impl Source {
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Leaves the file, so that its other names can be known by it.
+    pub fn stay(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        remove_surely(&self.path);
+    }
+}
+
+/// Removes a file, again when that fails: a disk may refuse once. False: it is still there.
+pub fn remove_surely(path: &Path) -> bool {
+    (0..3).any(|_| match std::fs::remove_file(path) {
+        Ok(()) => true,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    })
+}
+
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// Makes the two directories, and nothing above them.
+fn make_dirs(own: &Path) -> io::Result<()> {
+    for dir in [own, &own.join(DIR)] {
+        match std::fs::DirBuilder::new().mode(0o700).create(dir) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Marks that nobody holds any more. As long as this lives nobody else clears up after them.
+#[derive(Debug, Default)]
+pub struct Dead {
+    marks: Vec<(PathBuf, File)>,
+    sources: Vec<PathBuf>,
+}
+
+impl Dead {
+    /// Looks for them in a `timewarp` directory. Costs one look into an empty directory, mostly.
+    pub fn find(own: &Path) -> Self {
+        let mut dead = Self::default();
+        let mut sources = Vec::new();
+        let entries = std::fs::read_dir(own.join(DIR));
+        for entry in entries.into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.extension().is_some() {
+                sources.push(path);
+            } else if let Some(file) = freed(&path) {
+                dead.marks.push((path, file));
+            }
+        }
+        // A mark outlives its sources: without one, a source was left when its removal failed.
+        sources.retain(|source| {
+            let mark = source.with_extension("");
+            let known = dead.marks.iter().any(|(path, _)| *path == mark);
+            known || mark.symlink_metadata().is_err()
+        });
+        dead.sources = sources;
+        dead
+    }
+
+    /// Nobody died.
+    pub fn is_empty(&self) -> bool {
+        self.marks.is_empty() && self.sources.is_empty()
+    }
+
+    /// The inodes that have further names.
+    pub fn linked(&self) -> HashSet<Inode> {
+        let marks = self.marks.iter().map(|(path, _)| path);
+        let files = marks.chain(&self.sources);
+        files
+            .filter_map(|path| path.symlink_metadata().ok())
+            .filter(|meta| meta.nlink() > 1)
+            .map(|meta| (meta.dev(), meta.ino()))
+            .collect()
+    }
+
+    /// Removes them: everything is cleared up.
+    ///
+    /// # Errors
+    /// One cannot be removed.
+    pub fn forget(self) -> io::Result<()> {
+        let marks = self.marks.iter().map(|(path, _)| path);
+        for path in self.sources.iter().chain(marks) {
+            match std::fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The mark's file, locked by us, when nobody else holds it.
+fn freed(path: &Path) -> Option<File> {
+    // A network file system locks only what is open for writing.
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
+    (locked.is_ok() && file.metadata().ok()?.nlink() > 0).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dir: &Path) -> usize {
+        let running = dir.join(DIR);
+        std::fs::read_dir(running).expect("there").count()
+    }
+
+    #[test]
+    fn a_mark_lives_as_long_as_its_work() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let mark = Mark::create(dir.path()).expect("made");
+        let source = mark.source(b"x", Flush::No).expect("made");
+        assert_eq!(std::fs::read(source.path()).expect("read"), b"x");
+        assert!(Dead::find(dir.path()).is_empty());
+        assert_eq!(names(dir.path()), 2);
+        drop(source);
+        drop(mark);
+        assert_eq!(names(dir.path()), 0);
+    }
+
+    #[test]
+    fn what_the_dead_left_is_known_by_its_inode_and_goes() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let mark = Mark::create(dir.path()).expect("made");
+        let source = mark.source(b"x", Flush::No).expect("made");
+        let lock = dir.path().join("a.lock");
+        std::fs::hard_link(source.path(), &lock).expect("linked");
+        mark.stay();
+        source.stay();
+        drop(mark);
+        let dead = Dead::find(dir.path());
+        assert!(!dead.is_empty());
+        // Who clears up does so alone.
+        let other = Dead::find(dir.path());
+        assert!(other.marks.is_empty());
+        let meta = lock.metadata().expect("there");
+        assert_eq!(dead.linked(), HashSet::from([(meta.dev(), meta.ino())]));
+        dead.forget().expect("removed");
+        assert_eq!(names(dir.path()), 0);
+        assert!(lock.exists());
+    }
+
+    #[test]
+    fn nothing_is_made_above_the_directory() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let gone = dir.path().join("gone");
+        Mark::create(&gone.join("timewarp")).expect_err("gone");
+        assert!(!gone.exists());
+    }
+}

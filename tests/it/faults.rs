@@ -1,0 +1,237 @@
+//! What one failing call, or one death, leaves behind for the next command: locks on refs, git's own locks, half-made
+//! records. `tests/crash-syscalls.sh` tries them all; here is each that was wrong once.
+
+use std::process::{Output, Stdio};
+
+use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, raw_command};
+use crate::many::{Held, go_on, wait_until_stopped};
+use crate::sandbox::{Ran, Sandbox};
+use crate::stage::{KILLED, Stage, eventful, taken};
+
+fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
+    use std::os::unix::process::ExitStatusExt;
+    let mut command = sandbox.tw_command();
+    let output = command.env("TW_FAIL_POINT", point).args(args).output();
+    let signal = output.unwrap().status.signal();
+    assert_eq!(signal, Some(KILLED - 128), "{args:?} at {point}");
+}
+
+/// Runs `tw` with calls of a kind failing: those that name a path, or the n-th. `None`: strace is not installed.
+fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> Option<Output> {
+    let traced = raw_command(&sandbox.root(), "strace")
+        .current_dir(sandbox.repo())
+        .args(["-f", "-qq", "-o", "../trace"])
+        .args(["-e", &format!("trace={call}")])
+        .args(which)
+        .args([env!("CARGO_BIN_EXE_tw"), "--json"])
+        .args(args)
+        .output();
+    let Ok(output) = traced else {
+        eprintln!("skipped: strace is not installed");
+        return None;
+    };
+    let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
+    assert!(trace.contains("INJECTED"), "nothing failed: {trace}");
+    Some(output)
+}
+
+fn ran(output: &Output) -> Ran {
+    Ran {
+        code: output.status.code().unwrap(),
+        stdout: output.stdout.clone(),
+        stderr: output.stderr.clone(),
+    }
+}
+
+#[test]
+fn a_dead_commands_ref_lock_keeps_nobody_out() {
+    let (sandbox, id) = eventful();
+    let lock = ".git/refs/timewarp/records/labels/name.lock";
+    killed_at(&sandbox, "refs-locked", &["label", &id, "name"]);
+    assert!(sandbox.exists(lock));
+    // The same name, without a recovery in between and without a wait.
+    let began = std::time::Instant::now();
+    sandbox.json(["label", &id, "name"]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(2));
+    assert!(!sandbox.exists(lock));
+    killed_at(&sandbox, "refs-locked", &["label", "--remove", "name"]);
+    assert!(sandbox.exists(lock));
+    assert!(sandbox.exists(".git/packed-refs.lock"));
+    // Any other command clears it all up, before git stumbles over it.
+    taken(&sandbox);
+    assert_eq!(litter(&sandbox), [""; 0]);
+    sandbox.git(["pack-refs", "--all"]);
+    sandbox.json(["label", "--remove", "name"]);
+}
+
+#[test]
+fn a_prune_that_died_over_packed_refs_leaves_git_free_to_pack() {
+    for point in ["refs-locked", "refs-placed"] {
+        for next in ["snapshot", "recover"] {
+            let (sandbox, _) = eventful();
+            taken(&sandbox);
+            sandbox.git(["pack-refs", "--all"]);
+            let prune = ["prune", "--keep-days", "0", "--keep-last", "0"];
+            killed_at(&sandbox, point, &prune);
+            sandbox.write(".git/packed-refs.new", "what a death in mid-write leaves\n");
+            assert!(sandbox.exists(".git/packed-refs.lock"));
+            sandbox.json([next]);
+            assert_eq!(litter(&sandbox), [""; 0], "{point}, {next}");
+            sandbox.git(["pack-refs", "--all"]);
+            sandbox.json(prune);
+            assert_fsck_clean(&sandbox, point);
+        }
+    }
+}
+
+#[test]
+fn a_ref_lock_that_is_not_ours_is_waited_for_and_named() {
+    let (sandbox, id) = eventful();
+    let lock = ".git/refs/timewarp/records/labels/name.lock";
+    // Something died here, so that there is a reason to clear up.
+    killed_at(&sandbox, "refs-locked", &["label", &id, "other"]);
+    sandbox.write(lock, "");
+    let (error, code) = sandbox.json_error(["label", &id, "name"]);
+    assert_eq!((&error["code"], code), (&"BUSY".into(), 4), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("name.lock"));
+    sandbox.json(["recover"]);
+    taken(&sandbox);
+    assert!(sandbox.exists(lock), "stolen");
+}
+
+#[test]
+fn a_live_commands_ref_lock_is_never_taken_away() {
+    let (sandbox, id) = eventful();
+    let mut first = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
+        .current_dir(sandbox.repo())
+        .env("TW_STOP_POINT", "refs-locked")
+        .args(["label", &id, "name"])
+        .stdout(Stdio::null())
+        .spawn()
+        .map(Held)
+        .unwrap();
+    wait_until_stopped(first.0.id());
+    let lock = ".git/refs/timewarp/records/labels/name.lock";
+    sandbox.json(["recover"]);
+    taken(&sandbox);
+    assert!(sandbox.exists(lock), "stolen");
+    let (error, _) = sandbox.json_error(["label", &id, "name"]);
+    assert_eq!(error["code"], "BUSY", "{error}");
+    assert!(sandbox.exists(lock), "stolen");
+    go_on(first.0.id());
+    assert!(first.0.wait().unwrap().success());
+    assert_eq!(litter(&sandbox), [""; 0]);
+}
+
+#[test]
+fn gits_locks_that_could_not_be_removed_go_with_the_next_command() {
+    for name in ["HEAD.lock", "index.lock"] {
+        let (sandbox, id) = eventful();
+        let lock = format!(".git/{name}");
+        let path = sandbox.path(&lock).display().to_string();
+        let which = ["-P", &path, "-e", "inject=unlink:error=EIO"];
+        let Some(output) = with_fault(&sandbox, "unlink", &which, &["travel", &id]) else {
+            return;
+        };
+        let said = document(&ran(&output));
+        assert_eq!(said["ok"], false, "{said}");
+        assert!(said.to_string().contains(name), "{said}");
+        assert!(sandbox.exists(&lock));
+        taken(&sandbox);
+        assert_eq!(litter(&sandbox), [""; 0]);
+        // The swap itself was done.
+        sandbox.json(["return"]);
+    }
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_leaves_nothing_behind() {
+    let (sandbox, id) = eventful();
+    let stage = Stage::new(sandbox, &["travel", &id], None);
+    let mut failed = 0;
+    for nth in 1.. {
+        stage.rewind();
+        let inject = format!("inject=fsync:error=EIO:when={nth}");
+        let which = ["-e", &inject];
+        let Some(output) = with_fault(&stage.sandbox, "fsync", &which, &["travel", &id]) else {
+            return;
+        };
+        let said = document(&ran(&output));
+        assert_eq!(said["ok"], false, "{said}");
+        if said.to_string().contains("journal.json") {
+            failed += 1;
+            assert_eq!(litter(&stage.sandbox), [""; 0], "fsync {nth}");
+            stage.old.assert_same(&stage.sandbox.state());
+        } else if failed > 0 {
+            break;
+        }
+    }
+    // The file, and the directory that names it.
+    assert_eq!(failed, 2);
+}
+
+#[test]
+fn what_dies_in_the_middle_of_a_file_leaves_no_temporary_one() {
+    let (sandbox, _) = eventful();
+    let bytes = blobs(&sandbox);
+    killed_at(&sandbox, "record-objects", &["snapshot"]);
+    for name in ["cache", "state.json", "undo/00000001-travel-abcdef.json"] {
+        sandbox.write(format!(".git/timewarp/{name}.tmp-1-1-0"), "half");
+    }
+    sandbox.write(".git/HEAD.tmp-1-1-3", "half");
+    taken(&sandbox);
+    assert_eq!(litter(&sandbox), [""; 0]);
+    assert_nothing_lost(&sandbox, &bytes, "after a death");
+}
+
+/// A bare `git prune` says nothing of itself. One that began before the ref was there may take what it holds.
+#[test]
+fn an_object_that_goes_while_the_ref_is_made_is_written_again() {
+    for name in ["a.txt", "new", "both.txt"] {
+        let (sandbox, _) = eventful();
+        sandbox.write("only.txt", "nowhere else\n");
+        let refs = || {
+            sandbox.git([
+                "for-each-ref",
+                "--format=%(objectname)",
+                "refs/timewarp/snapshots",
+            ])
+        };
+        let known = refs();
+        let mut child = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
+            .current_dir(sandbox.repo())
+            .env("TW_STOP_POINT", "record-ref")
+            .args(["--json", "snapshot"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .map(Held)
+            .unwrap();
+        wait_until_stopped(child.0.id());
+        let now = refs();
+        let mut made = now.lines().filter(|oid| !known.contains(oid));
+        let commit = made.next().unwrap().to_owned();
+        let mut gone = 0;
+        for spec in [
+            format!("{commit}:{name}"),
+            format!("{commit}:only.txt"),
+            format!("{commit}^{{tree}}"),
+        ] {
+            let oid = sandbox.git(["rev-parse", &spec]).trim().to_owned();
+            let object = sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]));
+            gone += usize::from(std::fs::remove_file(object).is_ok());
+        }
+        assert!(gone >= 2, "{gone}");
+        go_on(child.0.id());
+        let mut text = String::new();
+        std::io::Read::read_to_string(child.0.stdout.as_mut().unwrap(), &mut text).unwrap();
+        child.0.wait().unwrap();
+        let said: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(said["ok"], true, "{said}");
+        let made = said["snapshot"]["commit"].as_str().unwrap();
+        assert_ne!(made, commit, "{said}");
+        assert_fsck_clean(&sandbox, name);
+        let text = sandbox.git(["cat-file", "blob", &format!("{made}:only.txt")]);
+        assert_eq!(text, "nowhere else\n");
+        assert_eq!(litter(&sandbox), [""; 0]);
+    }
+}
