@@ -403,6 +403,11 @@ impl Stepping<'_, '_> {
                 changed_since.push(RepoPath::new(path));
             }
         }
+        // What was made since where a file comes back.
+        let known: BTreeSet<&[u8]> = paths.iter().map(|(path, _)| path.as_slice()).collect();
+        let touched = swapped.plan.entries.iter().map(|entry| &entry.path);
+        let others = touched.filter(|path| !known.contains(path.as_slice()));
+        changed_since.extend(others.map(|path| RepoPath::new(path.clone())));
         Ok(Undone {
             direction: self.direction,
             operation: self.kind(),

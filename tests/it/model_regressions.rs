@@ -183,3 +183,24 @@ fn a_file_over_sparse_entries_gives_a_sound_tree() {
     sandbox.assert_round_trip(&past, |sandbox| assert!(sandbox.exists("d")));
     sandbox.git(["fsck", "--strict", "--no-dangling"]);
 }
+
+#[test]
+fn undo_puts_a_file_back_over_a_directory_filled_since() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a", "tracked\n");
+    let past = snapshot(&sandbox);
+    sandbox.remove("d");
+    sandbox.write("d", "a file\n");
+    sandbox.json(["restore", &past]);
+    sandbox.write("d/b", "made since\n");
+    sandbox.write("d/e/c", "made since, too\n");
+    let undone = sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("d"), "a file\n");
+    let backup = undone["backup_id"].as_str().unwrap();
+    for (path, text) in [("d/b", "made since\n"), ("d/e/c", "made since, too\n")] {
+        let spec = format!("refs/timewarp/backups/{backup}:{path}");
+        assert_eq!(sandbox.git(["cat-file", "blob", &spec]), text);
+    }
+    sandbox.json(["redo"]);
+    assert_eq!(sandbox.text("d/e/c"), "made since, too\n");
+}

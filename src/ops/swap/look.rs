@@ -220,12 +220,32 @@ pub(super) fn plan_of_paths(
             });
         }
     }
-    plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
     let on_disk = |path: &[u8]| {
         let at = manifest.find_dir(path)?;
         Some(manifest.dirs[at].stamp.permissions())
     };
+    let giving_way: BTreeSet<&[u8]> = paths
+        .iter()
+        .filter(|(path, after)| after.is_some() && on_disk(path).is_some())
+        .map(|(path, _)| path.as_slice())
+        .collect();
+    let gives_way = |path: &[u8]| giving_way.iter().any(|place| path::is_within(path, place));
     let mut changes: std::collections::BTreeMap<Vec<u8>, DirChange> = Default::default();
+    if !giving_way.is_empty() {
+        add_what_gives_way(&mut plan, manifest, &gives_way);
+        let dirs = manifest.dirs.iter().map(|dir| manifest.dir_path(dir));
+        for path in dirs.filter(|path| gives_way(path)) {
+            changes.insert(
+                path.to_vec(),
+                DirChange {
+                    path: path.to_vec(),
+                    before: on_disk(path),
+                    after: None,
+                },
+            );
+        }
+    }
+    plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
     for (path, after) in dirs {
         let before = on_disk(path);
         // One that is there and stays is named, so that removing what is in it does not take it along.
@@ -250,12 +270,6 @@ pub(super) fn plan_of_paths(
         while goes.contains(parent) {
             parent = path::split(parent).0;
         }
-        let gives_way = |dir: &[u8]| {
-            let at = plan
-                .entries
-                .binary_search_by(|entry| entry.path.as_slice().cmp(dir));
-            at.is_ok_and(|at| plan.entries[at].after.is_some())
-        };
         if !parent.is_empty() && !gives_way(parent) {
             plan.keep_dirs.insert(parent.to_vec());
         }
@@ -286,6 +300,28 @@ pub(super) fn plan_of_paths(
     }
     plan.dirs = changes.into_values().collect();
     plan
+}
+
+/// What was made since beneath a path that becomes a file again: it is in the backup, and goes.
+fn add_what_gives_way(plan: &mut Plan, manifest: &Manifest, gives_way: &dyn Fn(&[u8]) -> bool) {
+    let known: BTreeSet<Vec<u8>> = plan
+        .entries
+        .iter()
+        .map(|entry| entry.path.clone())
+        .collect();
+    for (dir, file) in manifest.entries() {
+        let path = manifest.path_of(dir, file);
+        if !gives_way(&path) || known.contains(&path) {
+            continue;
+        }
+        if let Some(before) = side_on_disk(manifest, &path) {
+            plan.entries.push(PlanEntry {
+                path,
+                before: Some(before),
+                after: None,
+            });
+        }
+    }
 }
 
 /// Every object that will be written is readable and hashes to its name.
