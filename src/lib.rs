@@ -14,7 +14,7 @@
 //!
 //! ```text
 //! main -> cli -> wire -> ops -> store, worktree -> git
-//! error, env, progress, interrupt: used by all, use no layer
+//! error, env, progress, interrupt, work: used by all, use no layer
 //! ```
 //!
 //! [`git`] is the one face of git2 and of git's files; [`worktree`] scans, captures, plans and applies; [`store`] keeps refs,
@@ -45,4 +45,5 @@ pub mod progress;
 pub mod redact;
 pub mod store;
 pub mod wire;
+pub mod work;
 pub mod worktree;

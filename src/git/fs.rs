@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
+use crate::work::{Work, count};
 
 /// What `lstat` says of a path, as far as change detection and restoring need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,6 +121,7 @@ impl Root {
     }
 
     fn open_beneath(&self, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        count(Work::Opens);
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let name: &[u8] = if path.is_empty() { b"." } else { path };
         if path.is_empty() {
@@ -184,6 +186,7 @@ impl Root {
 
 /// `lstat` of a name in a directory; `None` when there is nothing.
 pub fn stamp_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<Stamp>> {
+    count(Work::Stats);
     match rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(Stamp::of(&stat))),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),

@@ -395,11 +395,8 @@ pub fn record<'s>(
         None
     };
     if wanted.include.is_empty() && wanted.exclude.is_empty() {
-        let changed = !capture.unchanged
-            || capture.anchor.is_none()
-            || capture.known_index_commit != Some(index_commit);
-        if changed {
-            let meta = capture.meta(&new.name, commit, index_commit);
+        let meta = capture.meta(&new.name, commit, index_commit);
+        if capture.outdates(&meta) {
             // The snapshot stands. Without a new cache, which names its anchor, the old one serves.
             let _ = store
                 .dir

@@ -14,6 +14,7 @@ use super::manifest::{DirRec, FileRec, Kind, Manifest, Name};
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::fs::{self, Durable, Stamp};
+use crate::work::{Work, count};
 
 const MAGIC: &[u8; 8] = b"twcache\n";
 const VERSION: u32 = 1;
@@ -66,6 +67,7 @@ pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
 
 /// Writes the cache.
 pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
+    count(Work::CacheWrites);
     fs::write_atomic(file, &encode(manifest, meta), Durable::No)
 }
 

@@ -18,6 +18,7 @@ use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
 use crate::git::objects::{ObjectKind, PutError, is_collision};
 use crate::git::path;
 use crate::git::tree;
+use crate::work::{Work, count};
 
 /// Files up to this size are read whole; larger ones are streamed.
 const WHOLE: u64 = 4 << 20;
@@ -119,6 +120,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn capture(&self, full: &[u8], rec: &FileRec, buffer: &mut Vec<u8>) -> Result<FileRec> {
+        count(Work::FileReads);
         let result = if rec.kind == Kind::Symlink {
             self.symlink(full, rec)
         } else {

@@ -13,7 +13,7 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Used by all, and using no layer.
-const GROUND: [&str; 5] = ["error", "env", "interrupt", "progress", "redact"];
+const GROUND: [&str; 6] = ["error", "env", "interrupt", "progress", "redact", "work"];
 
 /// Who alone may name what.
 const RESERVED: [(&str, &[&str]); 13] = [

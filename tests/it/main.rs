@@ -38,3 +38,4 @@ mod state;
 mod travel;
 mod trip;
 mod undo;
+mod work;

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::error::{Result, ResultExt};
 use crate::git::{Oid, path};
+use crate::work::{Work, count};
 
 /// Length of the trailer.
 const TRAILER: usize = 20;
@@ -38,6 +39,7 @@ pub(super) fn file(
     trees: &dyn TreeSource,
     checksum: Checksum,
 ) -> Result<Index> {
+    count(Work::IndexReads);
     let naming = || {
         let name = path::display(file.as_os_str().as_encoded_bytes());
         format!("cannot read index '{name}'")

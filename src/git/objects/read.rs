@@ -18,6 +18,7 @@ use super::odb_dir::{OdbDir, Pack};
 use super::store::ObjectStore;
 use super::{ObjectKind, loose};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::work::{Work, count};
 
 /// Larger blobs are streamed.
 const LARGE: u64 = 32 << 20;
@@ -92,6 +93,7 @@ impl ObjectStore {
     /// # Errors
     /// `CORRUPT_RECORD`: the object is missing, or no copy hashes to its name.
     pub fn read(&self, oid: Oid) -> Result<(ObjectKind, Vec<u8>)> {
+        count(Work::ObjectReads);
         let load = |place: &Place| {
             let opened = place.open(oid)?;
             opened.map(|opened| self.load(opened, oid)).transpose()
@@ -143,6 +145,7 @@ impl ObjectStore {
     }
 
     fn deliver(&self, oid: Oid, wanted: Option<ObjectKind>, out: &mut dyn Write) -> Result<u64> {
+        count(Work::ObjectReads);
         if let Some(size) = self.deliver_known(oid, wanted, out)? {
             return Ok(size);
         }

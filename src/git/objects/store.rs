@@ -10,6 +10,7 @@ use git2::Oid;
 
 use super::odb_dir::OdbDir;
 use crate::error::{Result, ResultExt};
+use crate::work::{Work, count};
 
 /// git gives up on alternates of alternates at this depth.
 const DEEPEST: usize = 5;
@@ -47,6 +48,7 @@ impl ObjectStore {
     /// Whether the object exists, loose or packed, here or in an alternate. The list of packs is the one last read; see
     /// [`Self::refresh`].
     pub fn contains(&self, oid: Oid) -> bool {
+        count(Work::ObjectLookups);
         self.dirs
             .iter()
             .any(|dir| dir.has_loose(oid) || dir.has_packed(oid))

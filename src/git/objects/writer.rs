@@ -20,6 +20,7 @@ use super::store::ObjectStore;
 use super::temp::Target;
 use super::{ObjectKind, entry, header, loose, stream};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::work::{Work, count};
 
 /// Larger blobs are streamed.
 const WHOLE: u64 = 4 << 20;
@@ -145,6 +146,11 @@ impl<'a> ObjectWriter<'a> {
     /// A collision attack ([`is_collision`]; nothing is written, the writer goes on), or the disk refuses (then
     /// [`Self::finish`] will, too).
     pub fn put(&self, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
+        count(match kind {
+            ObjectKind::Tree => Work::TreePuts,
+            ObjectKind::Commit => Work::CommitPuts,
+            ObjectKind::Blob | ObjectKind::Tag => Work::BlobPuts,
+        });
         let oid = hash(kind, data)?;
         if locked(&self.fates).try_claim(oid) {
             let written = self.write_claimed(oid, kind, data);
@@ -164,6 +170,7 @@ impl<'a> ObjectWriter<'a> {
         reader: &mut dyn Read,
     ) -> std::result::Result<Oid, PutError> {
         if size > WHOLE {
+            count(Work::BlobPuts);
             return self.put_streamed(size, reader);
         }
         let mut data = CONTENT.take();

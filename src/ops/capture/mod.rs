@@ -127,6 +127,8 @@ pub struct Capture<'s> {
     pub anchor: Option<(String, Oid)>,
     /// The index commit of the anchor, when the cache knew it.
     pub known_index_commit: Option<Oid>,
+    /// The index file's stamp that the cache had.
+    known_index_stamp: Vec<i64>,
     options: String,
     tracked: String,
     record: serde_json::Value,
@@ -259,6 +261,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             afresh: self.afresh,
             anchor,
             known_index_commit,
+            known_index_stamp: meta.index.stamp,
             options,
             tracked: state.tracked,
             record: state.record,
@@ -425,6 +428,17 @@ impl Capture<'_> {
             },
             root_tree: self.tree.to_string(),
         }
+    }
+
+    /// Whether the cache on disk says less than this does: something differs, nothing held its ids, or the index file was
+    /// replaced by one that says the same, as `git status` does. Without the last, each later capture would read it again.
+    pub fn outdates(&self, meta: &Meta) -> bool {
+        let stamp = &meta.index.stamp;
+        !self.unchanged
+            || self.anchor.is_none()
+            || self.known_index_commit.map(|oid| oid.to_string()).as_ref()
+                != Some(&meta.index.index_commit)
+            || (!stamp.is_empty() && *stamp != self.known_index_stamp)
     }
 
     /// Every id of the manifest and the index that was reused and has to be there still: those missing from the object store.

@@ -2,6 +2,7 @@
 
 use crate::error::{Result, ResultExt};
 use crate::git::path;
+use crate::work::{Work, count};
 use std::os::fd::BorrowedFd;
 
 /// The names of one directory, read with one allocation that is used again.
@@ -14,6 +15,7 @@ pub(super) struct NameBuffer {
 
 impl NameBuffer {
     pub(super) fn read(&mut self, fd: BorrowedFd<'_>, dir_path: &[u8]) -> Result<()> {
+        count(Work::DirReads);
         self.bytes.clear();
         self.ends.clear();
         if self.raw.capacity() == 0 {

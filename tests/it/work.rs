@@ -1,0 +1,124 @@
+//! What a command may cost, by counts of a debug build: these hold where times would only be noise.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::sandbox::Sandbox;
+
+/// Directories and files in each of the tree that is counted in.
+const DIRS: u64 = 20;
+const FILES: u64 = 30;
+
+type Counts = BTreeMap<String, u64>;
+
+/// A clean tree of 600 files whose stamps are no longer fresh.
+fn settled() -> Sandbox {
+    let sandbox = Sandbox::unborn();
+    for dir in 0..DIRS {
+        for file in 0..FILES {
+            sandbox.write(format!("d{dir}/f{file}"), format!("{dir} {file}\n"));
+        }
+    }
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "all"]);
+    settle();
+    sandbox.git(["update-index", "-q", "--really-refresh"]);
+    settle();
+    sandbox
+}
+
+/// A stamp younger than a tick of the clock is looked at again next time.
+fn settle() {
+    std::thread::sleep(Duration::from_millis(60));
+}
+
+fn counted(sandbox: &Sandbox, args: &[&str]) -> Counts {
+    let file = sandbox.root().join("tmp/work");
+    let output = sandbox
+        .tw_command()
+        .env("TW_TEST_WORK", &file)
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let count = |line: &str| {
+        let (name, count) = line.split_once(' ').unwrap();
+        (name.to_owned(), count.parse().unwrap())
+    };
+    text.lines().map(count).collect()
+}
+
+/// The counts of these names, in their order.
+fn of<const N: usize>(counts: &Counts, names: [&str; N]) -> [u64; N] {
+    names.map(|name| counts[name])
+}
+
+const WRITTEN: [&str; 4] = ["blob_puts", "tree_puts", "commit_puts", "cache_writes"];
+const READ: [&str; 4] = ["dir_reads", "file_reads", "index_reads", "object_lookups"];
+
+#[test]
+fn an_unchanged_tree_costs_its_stats_and_one_commit() {
+    let sandbox = settled();
+    counted(&sandbox, &["snapshot"]);
+    let counts = counted(&sandbox, &["snapshot"]);
+    assert_eq!(of(&counts, WRITTEN), [0, 0, 1, 0]);
+    // The new commit is looked up once its ref is there.
+    assert_eq!(of(&counts, READ), [0, 0, 0, 1]);
+    let stats = counts["stats"];
+    assert!((600..610).contains(&stats), "{stats} for 600 files");
+    let opens = counts["opens"];
+    assert!((21..30).contains(&opens), "{opens} for 21 directories");
+}
+
+#[test]
+fn an_index_that_git_refreshed_is_read_once() {
+    let sandbox = settled();
+    counted(&sandbox, &["snapshot"]);
+    // As `git status` does when a stamp moved: the same entries in a new file.
+    sandbox.git(["update-index", "--force-write-index"]);
+    settle();
+    let counts = counted(&sandbox, &["snapshot"]);
+    assert_eq!(of(&counts, ["index_reads", "cache_writes"]), [1, 1]);
+    let counts = counted(&sandbox, &["snapshot"]);
+    assert_eq!(of(&counts, WRITTEN), [0, 0, 1, 0]);
+    assert_eq!(of(&counts, READ), [0, 0, 0, 1]);
+}
+
+#[test]
+fn an_index_too_fresh_to_be_trusted_is_trusted_later() {
+    let sandbox = settled();
+    sandbox.git(["update-index", "--force-write-index"]);
+    counted(&sandbox, &["snapshot"]);
+    settle();
+    counted(&sandbox, &["snapshot"]);
+    let counts = counted(&sandbox, &["snapshot"]);
+    assert_eq!(of(&counts, READ), [0, 0, 0, 1]);
+}
+
+#[test]
+fn the_first_snapshot_of_a_clean_checkout_reads_no_file() {
+    let sandbox = settled();
+    let counts = counted(&sandbox, &["snapshot"]);
+    assert_eq!(of(&counts, ["file_reads", "blob_puts"]), [0, 0]);
+    assert_eq!(counts["dir_reads"], DIRS + 1);
+    assert_eq!(counts["index_reads"], 1);
+}
+
+#[test]
+fn changed_files_cost_their_own_reads_and_their_directories_trees() {
+    let sandbox = settled();
+    counted(&sandbox, &["snapshot"]);
+    for file in 0..3 {
+        sandbox.write(format!("d1/f{file}"), format!("changed {file}\n"));
+    }
+    sandbox.write("d2/new", "new\n");
+    settle();
+    let counts = counted(&sandbox, &["snapshot"]);
+    // Two directories and the root; only the directory with a new name is read again.
+    assert_eq!(of(&counts, WRITTEN), [4, 3, 1, 1]);
+    assert_eq!(
+        of(&counts, ["dir_reads", "file_reads", "index_reads"]),
+        [1, 4, 0]
+    );
+}
