@@ -13,8 +13,10 @@ use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::path;
 use crate::git::repo::Repo;
 use crate::git::tree::{self, GITLINK_MODE};
-use crate::worktree::attributes::{AttributeConfig, AttributeFiles, Attributes, DirAttributes};
-use crate::worktree::scan::{Tracked, read_ignore_file_named};
+use crate::worktree::attributes::{
+    AttributeConfig, AttributeFiles, Attributes, Conversion, DirAttributes,
+};
+use crate::worktree::scan::{Seeds, Tracked, read_ignore_file_named};
 
 /// Gives trees out of the object store, for sparse indexes.
 pub struct Trees<'a>(pub &'a ObjectStore);
@@ -47,7 +49,7 @@ pub struct GitView<'a> {
     head_only: BTreeSet<Vec<u8>>,
     /// Paths captured whatever the rules say.
     forced: BTreeSet<Vec<u8>>,
-    attributes: Mutex<Option<Attributes<LoadAttributes<'a>>>>,
+    attributes: Mutex<Attributes<LoadAttributes<'a>>>,
     failed: Mutex<Option<crate::error::Error>>,
 }
 
@@ -94,7 +96,7 @@ impl<'a> GitView<'a> {
             index: cell,
             head_only,
             forced,
-            attributes: Mutex::new(Some(Attributes::new(attributes, load))),
+            attributes: Mutex::new(Attributes::new(attributes, load)),
             failed: Mutex::new(None),
         })
     }
@@ -137,12 +139,44 @@ impl<'a> GitView<'a> {
         self.index()?.get(path, 0)
     }
 
-    fn conversion(&self, full: &[u8]) -> Option<crate::worktree::attributes::Conversion> {
-        let mut attributes = self
-            .attributes
+    fn lock_attributes(&self) -> std::sync::MutexGuard<'_, Attributes<LoadAttributes<'a>>> {
+        self.attributes
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        attributes.as_mut()?.conversion(full).ok()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn conversion(&self, full: &[u8]) -> Option<Conversion> {
+        self.lock_attributes().conversion(full).ok()
+    }
+
+    /// The blob and mode of a clean entry, when the file's raw bytes are the blob's.
+    fn seed(
+        &self,
+        index: &Index,
+        entry: &Entry,
+        conversion: Conversion,
+        stamp: &Stamp,
+    ) -> Option<(Oid, u32)> {
+        let marked = entry.flags.contains(Flags::ASSUME_VALID)
+            || entry.flags.contains(Flags::SKIP_WORKTREE)
+            || entry.flags.contains(Flags::INTENT_TO_ADD);
+        if marked || !is_stat_clean(entry, index, stamp) || entry.mode & 0o170_000 != 0o100_000 {
+            return None;
+        }
+        if stamp.size == 0 && entry.stat.size == 0 {
+            // Zero is also how git marks a racy entry: such a file is cheap to read.
+            return None;
+        }
+        if conversion.filter.is_some() || conversion.encoding {
+            return None;
+        }
+        if conversion.eol_or_ident {
+            let (kind, size) = self.objects.header(entry.oid).ok()??;
+            if kind != ObjectKind::Blob || size != stamp.size {
+                return None;
+            }
+        }
+        Some((entry.oid, entry.mode))
     }
 }
 
@@ -215,28 +249,22 @@ impl Tracked for GitView<'_> {
         (entry.mode == GITLINK_MODE).then_some(entry.oid)
     }
 
-    fn seed(&self, full: &[u8], stamp: &Stamp) -> Option<Oid> {
-        let index = self.index()?;
-        let entry = index.get(full, 0)?;
-        let marked = entry.flags.contains(Flags::ASSUME_VALID)
-            || entry.flags.contains(Flags::SKIP_WORKTREE)
-            || entry.flags.contains(Flags::INTENT_TO_ADD);
-        if marked || !is_stat_clean(entry, index, stamp) || entry.mode & 0o170_000 != 0o100_000 {
-            return None;
+    fn seeds<'t>(&'t self, dir: &[u8], has_attributes: bool) -> Seeds<'t> {
+        let index = self.index();
+        let Some((index, within)) = index.map(|index| (index, index.within(dir))) else {
+            return Box::new(|_, _| None);
+        };
+        if within.is_empty() {
+            return Box::new(|_, _| None);
         }
-        if stamp.size == 0 && entry.stat.size == 0 {
-            // Zero is also how git marks a racy entry: such a file is cheap to read.
-            return None;
-        }
-        let conversion = self.conversion(full)?;
-        if conversion.filter.is_some() || conversion.encoding {
-            return None;
-        }
-        if conversion.eol_or_ident {
-            let (kind, size) = self.objects.header(entry.oid).ok()??;
-            return (kind == ObjectKind::Blob && size == stamp.size).then_some(entry.oid);
-        }
-        Some(entry.oid)
+        let attributes = {
+            let mut attributes = self.lock_attributes();
+            attributes.enter(dir, has_attributes).ok()
+        };
+        Box::new(move |full, stamp| {
+            let entry = index.get_among(within.clone(), full)?;
+            self.seed(index, entry, attributes.as_ref()?.conversion(full), stamp)
+        })
     }
 
     fn filtered_clean(&self, full: &[u8], stamp: &Stamp) -> Option<Oid> {

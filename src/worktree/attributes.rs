@@ -327,6 +327,18 @@ impl<F: FnMut(&[u8]) -> Result<Option<Vec<u8>>>> Attributes<F> {
         Ok(attributes)
     }
 
+    /// The attributes that hold in a directory of which it is known whether it has a file of them.
+    ///
+    /// # Errors
+    /// What the callback returns.
+    pub fn enter(&mut self, dir: &[u8], has_file: bool) -> Result<DirAttributes> {
+        if !has_file && !dir.is_empty() && !self.seen.contains_key(dir) {
+            let above = self.directory(crate::git::path::split(dir).0)?;
+            self.seen.insert(dir.into(), above);
+        }
+        self.directory(dir)
+    }
+
     /// What may happen to the bytes of the file at `path`.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 
-use super::manifest::{DIRTY, FileRec, Kind, Manifest, RACY, TO_HASH, UNSTABLE, no_oid};
+use super::manifest::{DIRTY, FileRec, Kind, Manifest, RACY, SEEDED, TO_HASH, UNSTABLE, no_oid};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
@@ -267,6 +267,64 @@ pub fn drop_gone(manifest: &mut Manifest) {
         dir.end = u32::try_from(kept.len()).expect("fewer than 2^32 names");
     }
     manifest.files = kept;
+}
+
+/// What git's cache tree knows of a directory: the number of entries beneath it and its tree, if that is valid.
+pub trait KnownTrees: Copy {
+    /// The tree, and how many entries of the index lie beneath.
+    fn tree(self) -> Option<(Oid, usize)>;
+    /// The same of a directory in it.
+    fn child(self, name: &[u8]) -> Option<Self>;
+}
+
+/// Takes the trees of dirty directories from git's cache tree, as far as they hold what the index has and nothing else:
+/// there every captured name has its entry's id and mode, and there are as many as entries. `has`: the tree exists.
+pub fn take_known_trees(
+    manifest: &mut Manifest,
+    root: Option<impl KnownTrees>,
+    has: &dyn Fn(Oid) -> bool,
+) {
+    let mut counts: Vec<(usize, usize)> = Vec::with_capacity(manifest.dirs.len());
+    for dir in &manifest.dirs {
+        let captured = manifest.files_of(dir).iter();
+        let captured = captured.filter(|file| file.kind.in_tree());
+        counts.push(captured.fold((0, 0), |(all, seeded), file| {
+            (all + 1, seeded + usize::from(file.flags & SEEDED != 0))
+        }));
+    }
+    for at in (1..manifest.dirs.len()).rev() {
+        let parent = manifest.dirs[at].parent as usize;
+        counts[parent].0 += counts[at].0;
+        counts[parent].1 += counts[at].1;
+    }
+    let mut nodes = Vec::with_capacity(manifest.dirs.len());
+    for (at, (all, seeded)) in counts.into_iter().enumerate() {
+        let dir = &manifest.dirs[at];
+        let node = match at {
+            0 => root,
+            _ => nodes
+                .get(dir.parent as usize)
+                .copied()
+                .flatten()
+                .and_then(|above| KnownTrees::child(above, path::split(manifest.dir_path(dir)).1)),
+        };
+        nodes.push(node);
+        let known = node.and_then(KnownTrees::tree);
+        if dir.flags & DIRTY != 0
+            && let Some((tree, entries)) = known
+            && entries > 0
+            && all == entries
+            && seeded == entries
+            && has(tree)
+        {
+            let dir = &mut manifest.dirs[at];
+            dir.tree = tree;
+            dir.flags &= !DIRTY;
+        }
+    }
+    for file in &mut manifest.files {
+        file.flags &= !SEEDED;
+    }
 }
 
 /// Makes the trees of dirty directories, children first, and answers the root's. Directories without captured files have none.

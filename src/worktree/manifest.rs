@@ -141,6 +141,8 @@ pub const RACY: u8 = 2;
 pub const TO_HASH: u8 = 4;
 /// Flag of a file: it changed while it was read, three times.
 pub const UNSTABLE: u8 = 8;
+/// Flag of a file: its id and mode are those of its entry in git's index. Only between a scan and the hashing.
+pub const SEEDED: u8 = 16;
 /// Flag of a directory: not on disk (sparse checkout).
 pub const VIRTUAL: u8 = 16;
 /// Flag of a directory: ignored itself, entered for tracked or included files only.
@@ -157,7 +159,7 @@ pub struct FileRec {
     pub name: Name,
     /// What it is.
     pub kind: Kind,
-    /// `TRACKED`, `RACY`, `TO_HASH`, `UNSTABLE`.
+    /// `TRACKED`, `RACY`, `TO_HASH`, `UNSTABLE`, `SEEDED`.
     pub flags: u8,
     /// As `lstat` saw it.
     pub stamp: Stamp,

@@ -100,9 +100,49 @@ fn an_index_too_fresh_to_be_trusted_is_trusted_later() {
 fn the_first_snapshot_of_a_clean_checkout_reads_no_file() {
     let sandbox = settled();
     let counts = counted(&sandbox, &["snapshot"]);
-    assert_eq!(of(&counts, ["file_reads", "blob_puts"]), [0, 0]);
-    assert_eq!(counts["dir_reads"], DIRS + 1);
-    assert_eq!(counts["index_reads"], 1);
+    assert_eq!(
+        of(&counts, ["file_reads", "blob_puts", "tree_puts"]),
+        [0, 0, 0]
+    );
+    assert_eq!(of(&counts, ["dir_reads", "index_reads"]), [DIRS + 1, 1]);
+    // Each directory: once to see that it can be read, once to read it.
+    let opens = counts["opens"];
+    assert!((41..50).contains(&opens), "{opens} for 21 directories");
+    assert_eq!(
+        tree_of_latest(&sandbox),
+        sandbox.git(["rev-parse", "HEAD^{tree}"]).trim()
+    );
+}
+
+/// The tree of the newest snapshot.
+fn tree_of_latest(sandbox: &Sandbox) -> String {
+    let shown = sandbox.json(["show", "latest"]);
+    shown["snapshot"]["tree"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn trees_that_git_knows_are_taken_only_where_they_hold() {
+    let sandbox = settled();
+    // One gone; one for another; one more; one that only its mode tells from git's; one of the same bytes under a rule.
+    sandbox.remove("d1/f1");
+    sandbox.remove("d2/f2");
+    sandbox.write("d2/instead", "instead\n");
+    sandbox.write("d3/more/new", "new\n");
+    sandbox.chmod("d4/f4", 0o755);
+    sandbox.git(["config", "timewarp.exclude", "d5/f5"]);
+    sandbox.git(["update-index", "--assume-unchanged", "d6/f6"]);
+    sandbox.git(["update-index", "--chmod=+x", "d7/f7"]);
+    sandbox.symlink("f9", "d8/f8.link");
+    settle();
+    let counts = counted(&sandbox, &["snapshot"]);
+    // d1 to d8, d3/more and the root; of the index's own d6, d7 and its root at most.
+    let puts = counts["tree_puts"];
+    assert!((10..=13).contains(&puts), "{puts} trees of 23");
+    let taken = tree_of_latest(&sandbox);
+    sandbox.git(["update-index", "--no-assume-unchanged", "d6/f6"]);
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["rm", "-q", "--cached", "d5/f5"]);
+    assert_eq!(taken, sandbox.git(["write-tree"]).trim());
 }
 
 #[test]

@@ -311,6 +311,15 @@ impl Index {
         self.entries.get(self.position(path, stage).ok()?)
     }
 
+    /// The merged entry of `path`, looked for among these positions alone: [`Index::within`]'s, say.
+    pub fn get_among(&self, positions: Range<usize>, path: &[u8]) -> Option<&Entry> {
+        let among = self.entries.get(positions)?;
+        let at = among
+            .binary_search_by(|entry| compare(&self.paths, entry, (path, 0)))
+            .ok()?;
+        among.get(at)
+    }
+
     /// All entries of `path`: one merged entry, or up to three stages.
     pub fn stages(&self, path: &[u8]) -> &[Entry] {
         let start = self.position(path, 0).unwrap_or_else(|at| at);

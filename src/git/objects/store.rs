@@ -51,7 +51,7 @@ impl ObjectStore {
         count(Work::ObjectLookups);
         self.dirs
             .iter()
-            .any(|dir| dir.has_loose(oid) || dir.has_packed(oid))
+            .any(|dir| dir.has_packed(oid) || dir.has_loose(oid))
     }
 
     /// Reads the lists of packs again, so that packs made or removed by others since are known.

@@ -3,12 +3,13 @@
 use super::super::gitview::{head_only_paths, read_index};
 use super::{Taking, index_stamp};
 use crate::error::Result;
-use crate::git::index::{Flags, Index, TreeSink, build_tree};
+use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree};
 use crate::git::objects::{ObjectKind, hash};
 use crate::git::repo::Head;
 use crate::git::{Oid, tree};
 use crate::store::Store;
 use crate::worktree::cache::Meta;
+use crate::worktree::capture::KnownTrees;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -70,6 +71,21 @@ impl TreeSink for MemoryTrees<'_, '_> {
         let oid = hash(ObjectKind::Tree, content)?;
         self.made.insert(oid, content.to_vec());
         Ok(oid)
+    }
+}
+
+/// git's cache tree as capture asks it.
+#[derive(Clone, Copy)]
+pub(super) struct Cached<'a>(pub(super) &'a CacheTree);
+
+impl KnownTrees for Cached<'_> {
+    fn tree(self) -> Option<(Oid, usize)> {
+        let valid = self.0.valid?;
+        Some((valid.oid, valid.entries as usize))
+    }
+
+    fn child(self, name: &[u8]) -> Option<Self> {
+        self.0.child(name).map(Self)
     }
 }
 

@@ -28,7 +28,9 @@ use crate::store::Store;
 use crate::store::lock::Owner;
 use crate::store::snapshot::Lists;
 use crate::worktree::cache::{self, IndexMeta, Meta};
-use crate::worktree::capture::{Hashing, Sink, amount, build_trees, drop_gone, hash_files};
+use crate::worktree::capture::{
+    Hashing, Sink, amount, build_trees, drop_gone, hash_files, take_known_trees,
+};
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
 use crate::worktree::judge::{LoadOther, Rules};
@@ -216,6 +218,11 @@ impl<'s> Taking<'_, 's, '_, '_> {
         }
         if let Some(look) = self.wanted.before_hashing {
             look(&mut manifest)?;
+        }
+        if way == Way::Full {
+            let cached = view.index().and_then(|index| index.cache_tree.as_ref());
+            let has = |oid| !self.afresh && self.store.objects.contains(oid);
+            take_known_trees(&mut manifest, cached.map(index::Cached), &has);
         }
         let writer = self.writer(&manifest, state.trees.len())?;
         let how = Hashing {

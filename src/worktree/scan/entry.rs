@@ -1,11 +1,11 @@
 //! What a name is, and what becomes of it.
 
-use super::{DESK, DESK_CONFIG, FileMode, Judge, Run, Verdict, Way};
+use super::{DESK, DESK_CONFIG, FileMode, Judge, Run, Seeds, Verdict, Way};
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at};
 use crate::git::path;
 use crate::worktree::manifest::{
-    DirRec, FileRec, Kind, Manifest, Name, RACY, TO_HASH, TRACKED, no_oid,
+    DirRec, FileRec, Kind, Manifest, Name, RACY, SEEDED, TO_HASH, TRACKED, no_oid,
 };
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -135,6 +135,7 @@ impl<J: Judge> Run<'_, '_, J> {
             name,
             old_dir,
             rules,
+            ..
         } = *look;
         if full == DESK {
             return Ok(self.desk(rules, fd, full));
@@ -184,10 +185,13 @@ impl<J: Judge> Run<'_, '_, J> {
             && self.way == Way::Full
             && rec.flags & TO_HASH != 0
             && rec.kind == Kind::File
-            && let Some(oid) = self.scan.tracked.seed(full, &stamp)
+            && let Some((oid, mode)) = look.seeds.and_then(|seeds| seeds(full, &stamp))
         {
             rec.oid = oid;
             rec.flags &= !TO_HASH;
+            if mode == rec.git_mode {
+                rec.flags |= SEEDED;
+            }
         }
         Ok(rec.map_or(Entry::Nothing, Entry::File))
     }
@@ -250,7 +254,7 @@ impl<J: Judge> Run<'_, '_, J> {
             let mut rec = Self::listed(Kind::Gitlink, stamp);
             rec.git_mode = 0o160_000;
             rec.oid = oid;
-            rec.flags = TRACKED;
+            rec.flags = TRACKED | if self.way == Way::Full { SEEDED } else { 0 };
             return Ok(Entry::File(rec));
         }
         let inside = match verdict {
@@ -260,12 +264,15 @@ impl<J: Judge> Run<'_, '_, J> {
         };
         let unreadable = || Ok(Entry::File(Self::listed(Kind::Unreadable, stamp)));
         match self.scan.root.open_dir_for_reading(look.full) {
-            // Without the x bit names can be read, but nothing behind them.
-            Ok(fd) if stamp_at(fd.as_fd(), b".git") == Err(Errno::ACCESS) => unreadable(),
-            Ok(_) if is_repository(look.fd, look.name) => {
-                Ok(Entry::File(Self::listed(Kind::Nested, stamp)))
-            }
-            Ok(_) => Ok(Entry::Dir(inside)),
+            Ok(fd) => match stamp_at(fd.as_fd(), b".git") {
+                Ok(None) => Ok(Entry::Dir(inside)),
+                // Without the x bit names can be read, but nothing behind them.
+                Err(Errno::ACCESS) => unreadable(),
+                _ if is_repository_dir(fd.as_fd(), b".git") => {
+                    Ok(Entry::File(Self::listed(Kind::Nested, stamp)))
+                }
+                _ => Ok(Entry::Dir(inside)),
+            },
             Err(Errno::ACCESS | Errno::PERM) => unreadable(),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Entry::Nothing),
             Err(errno) => {
@@ -301,6 +308,8 @@ pub(super) struct Look<'a, J: Judge> {
     pub(super) name: &'a [u8],
     pub(super) old_dir: Option<&'a DirRec>,
     pub(super) rules: &'a J::Dir,
+    /// On the full way.
+    pub(super) seeds: Option<&'a Seeds<'a>>,
 }
 
 pub(super) enum Entry<I> {

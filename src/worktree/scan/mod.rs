@@ -91,13 +91,17 @@ pub trait Tracked: Sync {
     fn any_beneath(&self, dir: &[u8]) -> bool;
     /// The submodule commit that the index names at this path.
     fn gitlink(&self, path: &[u8]) -> Option<Oid>;
-    /// The blob of a file whose stamp the index vouches for, when its raw bytes are that blob.
-    fn seed(&self, path: &[u8], stamp: &Stamp) -> Option<Oid>;
+    /// Gives seeds for the files directly in a directory. `has_attributes`: a `.gitattributes` is among its names.
+    fn seeds<'t>(&'t self, dir: &[u8], has_attributes: bool) -> Seeds<'t>;
     /// The index blob of a clean file under a filter, which need not be read.
     fn filtered_clean(&self, path: &[u8], stamp: &Stamp) -> Option<Oid>;
     /// The mode the index has for it, where the file system cannot say (`core.fileMode=false`).
     fn index_mode(&self, path: &[u8]) -> Option<u32>;
 }
+
+/// The blob of a file (given by its whole path) whose stamp the index vouches for, when its raw bytes are that blob, and the
+/// entry's mode.
+pub type Seeds<'t> = Box<dyn Fn(&[u8], &Stamp) -> Option<(Oid, u32)> + 't>;
 
 /// Whether the permission bits of the file system are to be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,6 +38,11 @@ impl NameBuffer {
         self.ends.len()
     }
 
+    /// Whether a name is among them.
+    pub(super) fn has(&self, wanted: &[u8]) -> bool {
+        self.iter().any(|name| name == wanted)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts

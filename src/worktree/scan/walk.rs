@@ -11,8 +11,18 @@ use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
 use crate::worktree::manifest::{DirRec, FileRec, INSIDE_IGNORED, Kind, RACY, VACANT, VIRTUAL};
 use rustix::io::Errno;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
+
+/// A directory whose names were read.
+struct OpenedDir<'o> {
+    path: Vec<u8>,
+    /// As the earlier manifest has it.
+    old: Option<&'o DirRec>,
+    fd: OwnedFd,
+    /// From before its names were read.
+    stamp: Stamp,
+}
 
 impl<J: Judge> Run<'_, '_, J> {
     /// The fast way's look at a directory of the earlier manifest.
@@ -117,12 +127,12 @@ impl<J: Judge> Run<'_, '_, J> {
         let Some(old) = self.old else { return Ok(()) };
         let dir = &old.dirs[at];
         let dir_path = old.dir_path(dir).to_vec();
-        let Some((rules, for_some)) = self.chain(&dir_path)? else {
+        let Some(chain) = self.chain(&dir_path)? else {
             self.needs_full();
             return Ok(());
         };
         self.set_state(at, FOUND);
-        self.read_names_of(dir_path, Some(dir), &rules, for_some, stamp, found, names)
+        self.read_names_of(dir_path, dir, &chain, stamp, found, names)
     }
 
     /// The rules in a directory, its ancestors' ignore files read on the way.
@@ -177,7 +187,22 @@ impl<J: Judge> Run<'_, '_, J> {
             path: dir_path,
             above,
         } = task;
-        let ignore = read_ignore_file(self.scan.root, &dir_path)?;
+        let fd = match self.scan.root.open_dir_for_reading(&dir_path) {
+            Ok(fd) => fd,
+            // It went away after its parent was read; the parent's stamp is racy then, so the next look sees it.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(errno) => {
+                return Err(errno)
+                    .context(|| format!("cannot read '{}'", path::display(&dir_path)));
+            }
+        };
+        let stamp = stamp_of(fd.as_fd())?;
+        names.read(fd.as_fd(), &dir_path)?;
+        let ignore = if names.has(b".gitignore") {
+            read_ignore_file(self.scan.root, &dir_path)?
+        } else {
+            None
+        };
         let judge = self.scan.judge;
         let (rules, for_some) = match &above {
             None => (judge.root(ignore.as_deref()), false),
@@ -186,33 +211,23 @@ impl<J: Judge> Run<'_, '_, J> {
                 judge.is_for_some(inside),
             ),
         };
-        let fd = match self.scan.root.open_dir(&dir_path) {
-            Ok(fd) => fd,
-            // It went away after its parent was read; the parent's stamp is racy then, so the next look sees it.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-            Err(errno) => {
-                return Err(errno)
-                    .context(|| format!("cannot open '{}'", path::display(&dir_path)));
-            }
+        let opened = OpenedDir {
+            old: self
+                .old
+                .and_then(|old| old.find_dir(&dir_path).map(|at| &old.dirs[at])),
+            path: dir_path,
+            fd,
+            stamp,
         };
-        let stamp = stamp_of(fd.as_fd())?;
-        let old = self
-            .old
-            .and_then(|old| old.find_dir(&dir_path).map(|at| &old.dirs[at]));
-        self.read_names_of(dir_path, old, &rules, for_some, stamp, found, names)
+        self.judge_names(opened, &rules, for_some, found, names)
     }
 
-    /// Reads a directory's names, judges them, and queues the directories among them.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the two ways meet here, each with all it knows"
-    )]
-    pub(super) fn read_names_of(
+    /// Reads the names of a known directory again.
+    fn read_names_of(
         &self,
         dir_path: Vec<u8>,
-        old_dir: Option<&DirRec>,
-        rules: &J::Dir,
-        for_some: bool,
+        old_dir: &DirRec,
+        (rules, for_some): &Chain<J>,
         stamp: Stamp,
         found: &mut Vec<FoundDir>,
         names: &mut NameBuffer,
@@ -220,7 +235,7 @@ impl<J: Judge> Run<'_, '_, J> {
         let fd = match self.scan.root.open_dir_for_reading(&dir_path) {
             Ok(fd) => fd,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-            Err(Errno::ACCESS | Errno::PERM) if self.way == Way::Fast => {
+            Err(Errno::ACCESS | Errno::PERM) => {
                 self.needs_full();
                 return Ok(());
             }
@@ -229,16 +244,44 @@ impl<J: Judge> Run<'_, '_, J> {
                     .context(|| format!("cannot read '{}'", path::display(&dir_path)));
             }
         };
-        if self.way == Way::Fast && stamp_at(fd.as_fd(), b".git") == Err(Errno::ACCESS) {
+        if stamp_at(fd.as_fd(), b".git") == Err(Errno::ACCESS) {
             // It was taken away from us since: its parent lists it now.
             self.needs_full();
             return Ok(());
         }
         names.read(fd.as_fd(), &dir_path)?;
-        if self.lost_ignore_file(old_dir, names) {
+        if self.lost_ignore_file(Some(old_dir), names) {
             self.needs_full();
             return Ok(());
         }
+        let opened = OpenedDir {
+            path: dir_path,
+            old: Some(old_dir),
+            fd,
+            stamp,
+        };
+        self.judge_names(opened, rules, *for_some, found, names)
+    }
+
+    /// Judges a directory's names, and queues the directories among them.
+    fn judge_names(
+        &self,
+        opened: OpenedDir<'_>,
+        rules: &J::Dir,
+        for_some: bool,
+        found: &mut Vec<FoundDir>,
+        names: &NameBuffer,
+    ) -> Result<()> {
+        let OpenedDir {
+            path: dir_path,
+            old: old_dir,
+            fd,
+            stamp,
+        } = opened;
+        let seeds = (self.way == Way::Full).then(|| {
+            let has_attributes = names.has(b".gitattributes");
+            self.scan.tracked.seeds(&dir_path, has_attributes)
+        });
         let mut files = Vec::with_capacity(names.len());
         let mut tasks = Vec::new();
         for name in names.iter() {
@@ -259,6 +302,7 @@ impl<J: Judge> Run<'_, '_, J> {
                 name,
                 old_dir,
                 rules,
+                seeds: seeds.as_ref(),
             };
             match self.entry(&look)? {
                 Entry::File(rec) => files.push(FoundFile {
@@ -304,7 +348,7 @@ impl<J: Judge> Run<'_, '_, J> {
                 .old
                 .zip(old_dir)
                 .is_some_and(|(old, dir)| had(old, dir))
-            && !names.iter().any(|name| name == b".gitignore")
+            && !names.has(b".gitignore")
     }
 
     /// Sparse entries of the directory that are still not on disk stay, on the fast way.
