@@ -7,6 +7,7 @@ pub mod diff;
 pub mod doctor;
 pub mod fingerprint;
 pub mod gitview;
+pub mod guard;
 pub mod holders;
 pub mod hook;
 pub mod init;

@@ -93,9 +93,23 @@ pub struct Travel {
     pub force: bool,
 }
 
+/// What a caller shows before it may end a stay in the past.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Guard {
+    /// Nothing: somebody at this machine's command line.
+    #[default]
+    Unasked,
+    /// The token that travel gave; None when the caller has none.
+    Token(Option<String>),
+    /// The token, or without the right one the word that somebody else's stay is ended. That is recorded.
+    TakeOver(Option<String>),
+}
+
 /// Return to the present.
 #[derive(Debug, Clone, Default)]
 pub struct Return {
+    /// Whether the caller may.
+    pub guard: Guard,
     /// Files to carry over, relative to the current directory.
     pub keep: Vec<OsString>,
     /// Take no experiment of large untracked files.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::capture::{Capture, Storing};
+use super::guard::Stay;
 use super::issue::{Closing, close_run};
 use super::newindex::IndexGoal;
 use super::outcome::{HeadReport, Returned};
@@ -13,7 +14,7 @@ use super::swap::{
     Aim, FindHidden, Goal, HeadGoal, Hidden, Logging, OperationGoal, Swapped, changes, look,
     read_tree, stored_extras, swap,
 };
-use super::{recover, undo};
+use super::{guard, recover, undo};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Root, Stamp};
 use crate::git::path::{self, RepoPath};
@@ -31,12 +32,14 @@ use crate::worktree::plan::EmptyDirs;
 /// Returns.
 ///
 /// # Errors
-/// `NOT_IN_PAST`, `WOULD_OVERWRITE` (with the command that gets home), `VERIFY_FAILED`, `BUSY`, `INTERRUPTED`.
+/// `NOT_IN_PAST`, `NOT_APPROVED` for a wrong guard token, `WOULD_OVERWRITE` (with the command that gets home),
+/// `VERIFY_FAILED`, `BUSY`, `INTERRUPTED`.
 pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     let store = Store::open(&ctx.repo)?;
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(&store)?;
         let state = store.dir.state()?;
+        guard::check(&state, &request.guard)?;
         return Homeward::new(ctx, &store, state)?.dry_run(request);
     }
     let lock = WorktreeLock::acquire(
@@ -50,10 +53,18 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     if state.mode == Mode::Present && !recovered.is_empty() {
         return Err(not_in_past().hint("an interrupted return was finished just now"));
     }
+    let taken_over = guard::check(&state, &request.guard)? == Stay::AnothersTakenOver;
     let closing = Closing::of(&state);
-    let mut returned = Homeward::new(ctx, &store, state)?.go(request, Logging::NewLevel)?;
+    let mut homeward = Homeward::new(ctx, &store, state)?;
+    homeward.taken_over = taken_over;
+    let mut returned = homeward.go(request, Logging::NewLevel)?;
     if let Some(closing) = closing {
         returned.notices.extend(close_run(ctx, &closing, &returned));
+    }
+    if taken_over {
+        returned
+            .notices
+            .extend(guard::record(ctx, &store, &returned));
     }
     returned.notices.splice(0..0, recovered);
     drop(lock);
@@ -94,6 +105,8 @@ struct Homeward<'a, 's> {
     made: BTreeSet<Vec<u8>>,
     /// For undo and redo: the kind of the swap they reverse.
     reverses: Option<String>,
+    /// The caller is not the one who travelled.
+    taken_over: bool,
 }
 
 impl<'a, 's> Homeward<'a, 's> {
@@ -116,7 +129,7 @@ impl<'a, 's> Homeward<'a, 's> {
             .and_then(SnapshotId::parse);
         let start = start.and_then(|id| store.read_id(&id).ok());
         let made = match &state.swap_id {
-            Some(swap_id) => made_by(store, swap_id)?,
+            Some(swap_id) => undo::made_by(store, swap_id)?,
             None => BTreeSet::new(),
         };
         Ok(Self {
@@ -128,6 +141,7 @@ impl<'a, 's> Homeward<'a, 's> {
             start,
             made,
             reverses: None,
+            taken_over: false,
         })
     }
 
@@ -147,6 +161,9 @@ impl<'a, 's> Homeward<'a, 's> {
         let mut extra = serde_json::Map::new();
         if let Some(start) = &self.start {
             extra.insert("started_from".into(), start.id.to_string().into());
+        }
+        if self.taken_over {
+            extra.insert("taken_over".into(), true.into());
         }
         Ok(Goal {
             operation: "return",
@@ -533,20 +550,6 @@ fn head_notice(reason: &str, head: &HeadReport) -> String {
             "'{short}' is checked out in another worktree now, so HEAD stays detached at {oid}; to go on here: git switch -c NAME"
         ),
     }
-}
-
-/// Paths that a swap of the log made where nothing was.
-fn made_by(store: &Store<'_>, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
-    let Some(journal) = undo::level_of_swap(store, swap_id)? else {
-        return Ok(BTreeSet::new());
-    };
-    let made = journal
-        .entries
-        .iter()
-        .filter(|entry| entry.before.is_none() && entry.after.is_some());
-    Ok(made
-        .filter_map(|entry| path_from_stored(&entry.path))
-        .collect())
 }
 
 /// HEAD's bytes for a saved side: on its branch only when that still has the recorded tip and nobody else is on it.

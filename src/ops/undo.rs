@@ -82,6 +82,20 @@ pub fn level_of_swap(store: &Store<'_>, swap_id: &str) -> Result<Option<Journal>
     Ok(None)
 }
 
+/// Paths that a swap of the log made where nothing was.
+pub fn made_by(store: &Store<'_>, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
+    let Some(journal) = level_of_swap(store, swap_id)? else {
+        return Ok(BTreeSet::new());
+    };
+    let made = journal
+        .entries
+        .iter()
+        .filter(|entry| entry.before.is_none() && entry.after.is_some());
+    Ok(made
+        .filter_map(|entry| path_from_stored(&entry.path))
+        .collect())
+}
+
 /// Puts a finished swap into the log. Can be run again.
 pub fn log_level(store: &Store<'_>, journal: &Journal) -> Result<()> {
     let word = |name: &str| journal.extra.get(name).and_then(|value| value.as_str());

@@ -6,6 +6,7 @@ use crate::ops::{self, request};
 
 pub fn run(args: &args::Return, call: &Call<'_>) -> Reply {
     let request = request::Return {
+        guard: request::Guard::Unasked,
         keep: args.keep.clone(),
         discard: args.discard,
         move_aside: args.move_aside,
