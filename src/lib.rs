@@ -13,12 +13,13 @@
 //! Arrows point down only; a test holds it:
 //!
 //! ```text
-//! main -> cli -> wire -> ops -> store, worktree -> git
-//! error, env, progress, interrupt, work: used by all, use no layer
+//! main -> cli, mcp -> wire -> ops -> store, worktree, agents -> git
+//! error, env, progress, interrupt, redact, work: used by all, use no layer
 //! ```
 //!
 //! [`git`] is the one face of git2 and of git's files; [`worktree`] scans, captures, plans and applies; [`store`] keeps refs,
-//! records and state; [`ops`] are the commands without a face; [`wire`] gives their answers JSON shapes; [`cli`] is the binary.
+//! records and state; [`ops`] are the commands without a face; [`wire`] gives their answers JSON shapes; [`cli`] is the binary, and
+//! `mcp` what agents see of it.
 //!
 //! # Refs
 //!
@@ -40,6 +41,8 @@ pub mod env;
 pub mod error;
 pub mod git;
 pub mod interrupt;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod ops;
 pub mod progress;
 pub mod redact;

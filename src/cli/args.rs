@@ -19,6 +19,8 @@ use std::path::PathBuf;
 use clap::builder::ValueHint;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+#[cfg(feature = "mcp")]
+pub use agents::Mcp;
 pub use agents::{Hook, Session, SessionList, SessionName, SessionStart, SessionVerb};
 pub use issue::{
     ClosedWord, Issue, IssueChat, IssueClose, IssueCommand, IssueEdit, IssueExperiment, IssueGet,
@@ -212,6 +214,8 @@ Examples:
     Doctor,
     Session(Session),
     Hook(Hook),
+    #[cfg(feature = "mcp")]
+    Mcp(Mcp),
     /// Print how an agent should use tw
     ///
     /// Prints the text that 'tw init --agent' installs as a skill: what the commands are for, how to report friction and how

@@ -50,7 +50,13 @@ impl Output {
     /// Prints an answer and tells the exit code.
     pub fn answer(&self, answer: &dyn Answer) -> u8 {
         if self.json {
-            return self.print(answer.json().as_bytes(), true, answer.exit_code());
+            let document = answer.json();
+            // What served a protocol has said everything.
+            return self.print(
+                document.as_bytes(),
+                !document.is_empty(),
+                answer.exit_code(),
+            );
         }
         if self.look.quiet
             && let Some(lines) = answer.brief()

@@ -158,7 +158,11 @@ fn every_command_has_a_schema() {
         let below = format!("{command} ");
         commands.iter().any(|other| other.starts_with(&below))
     };
-    for command in commands.iter().filter(|command| !is_group(command)) {
+    // What `tw mcp` says are messages of a protocol; its tools' schemas are in `golden/mcp-tools.json`.
+    let documents = commands
+        .iter()
+        .filter(|command| !is_group(command) && *command != "mcp");
+    for command in documents {
         assert!(
             timewarp::wire::schema::of(&command.replace(' ', "-")).is_some(),
             "no schema for '{command}'"

@@ -22,6 +22,8 @@ mod issue;
 mod layers;
 mod list;
 mod many;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 mod model_regressions;
 mod outcomes;

@@ -1,4 +1,4 @@
-//! The words of commands that have to do with agents: session, hook, agent-help.
+//! The words of commands that have to do with agents: session, hook, mcp.
 
 #![allow(
     clippy::doc_markdown,
@@ -133,4 +133,25 @@ pub struct Hook {
         allow_hyphen_values = true
     )]
     pub rest: Vec<OsString>,
+}
+
+/// Serve an agent over the Model Context Protocol
+///
+/// Agents start this; 'tw init --agent' sets it up. Speaks the protocol on standard input and output until the agent closes
+/// its end. The tools are those of an agent that may be misled: nothing in them runs a command, forgets a record, or leads out
+/// of the workspace. A travel gives a guard token, without which another agent cannot return by accident. Issues and their
+/// conversations are resources, and the way of an issue is a prompt.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Let Claude Code use it in this project
+  tw init --agent claude
+
+  # The same by hand
+  claude mcp add tw -- tw mcp")]
+pub struct Mcp {
+    /// Do the one call that stands on standard input: how the server does each
+    #[arg(long, hide = true)]
+    pub call: bool,
 }

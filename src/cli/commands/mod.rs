@@ -13,6 +13,8 @@ mod issue;
 mod issue_write;
 mod label;
 mod list;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod open;
 mod prompt;
 mod prune;
@@ -133,6 +135,8 @@ pub fn run(command: Option<&Command>, call: &Call<'_>) -> Reply {
         Some(Command::Doctor) => doctor::run(call),
         Some(Command::Session(args)) => session::run(args, call),
         Some(Command::Hook(args)) => hook::run(args, call),
+        #[cfg(feature = "mcp")]
+        Some(Command::Mcp(args)) => mcp::run(args, call),
         Some(Command::AgentHelp) => agent_help::run(),
         Some(Command::Completions(args)) => completions::run(args),
         Some(Command::Prompt) => prompt::run(call),

@@ -5,6 +5,7 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::chat::Chat;
+use crate::store::id::IssueId;
 use crate::store::issue::Issue;
 use crate::store::names::Record;
 
@@ -20,6 +21,16 @@ pub fn get(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
     notices.extend(loaded.notices);
     notices.extend(desk::write(ctx, &store, id));
     view(ctx, &store, loaded.issue, notices)
+}
+
+/// Shows an issue as its record has it. The desk is neither looked at nor written.
+///
+/// # Errors
+/// Those of [`get`].
+pub fn peek(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
+    let store = Store::open(&ctx.repo)?;
+    let loaded = load(&store, find(&store, text)?)?;
+    view(ctx, &store, loaded.issue, loaded.notices)
 }
 
 /// An issue with its desk and what is known of its verify command.
@@ -50,9 +61,26 @@ pub(super) fn view(
 pub fn chat(ctx: &Context<'_>, text: &str, part: ChatPart) -> Result<ChatShown> {
     let store = Store::open(&ctx.repo)?;
     let id = find(&store, text)?;
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let loaded = load(&store, id)?;
-    notices.extend(loaded.notices);
+    let taken_in = desk::take_in(ctx, &store, id)?;
+    let mut shown = stored_chat(&store, id, part)?;
+    shown.notices.splice(0..0, taken_in);
+    shown.notices.extend(desk::write(ctx, &store, id));
+    Ok(shown)
+}
+
+/// Shows an issue's conversation. The desk is neither looked at nor written.
+///
+/// # Errors
+/// Those of [`chat`].
+pub fn peek_chat(ctx: &Context<'_>, text: &str) -> Result<ChatShown> {
+    let store = Store::open(&ctx.repo)?;
+    let id = find(&store, text)?;
+    stored_chat(&store, id, ChatPart::default())
+}
+
+fn stored_chat(store: &Store<'_>, id: IssueId, part: ChatPart) -> Result<ChatShown> {
+    let loaded = load(store, id)?;
+    let mut notices = loaded.notices;
     let name = Record::Chat(id);
     let Some(held) = store.record(&name)? else {
         let reason = loaded.issue.chat_unavailable;
@@ -69,7 +97,6 @@ pub fn chat(ctx: &Context<'_>, text: &str, part: ChatPart) -> Result<ChatShown> 
     if let Some(turns) = part.last {
         chat.messages.drain(..start_of_turn(&chat, turns));
     }
-    notices.extend(desk::write(ctx, &store, id));
     Ok(ChatShown {
         issue_id: id.to_string(),
         chat,

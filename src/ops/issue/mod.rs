@@ -22,7 +22,7 @@ use serde_json::Value;
 pub use approval::{approve, fingerprint};
 pub use close::{close, reopen};
 pub use edit::{edit, experiment};
-pub use get::{chat, get};
+pub use get::{chat, get, peek, peek_chat};
 pub use list::{list, next, search};
 pub use outcome::{
     ChatShown, DeskPaths, ExperimentShown, InvalidIssue, IssueListing, IssueSummary, IssueView,

@@ -1,0 +1,40 @@
+//! `tw mcp`: starts the server, or does one call of it.
+
+use super::{Answer, Call, Reply};
+use crate::cli::args;
+use crate::cli::human::{Look, Page};
+use crate::mcp;
+
+/// What is left to print: nothing after serving, and the document of a call.
+struct Said(String);
+
+impl Answer for Said {
+    fn json(&self) -> String {
+        self.0.clone()
+    }
+
+    fn page(&self, _: &Look) -> Page {
+        Page {
+            text: self.0.clone().into_bytes(),
+            ..Page::default()
+        }
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn exit_code(&self) -> u8 {
+        0
+    }
+}
+
+pub fn run(args: &args::Mcp, call: &Call<'_>) -> Reply {
+    let said = if args.call {
+        mcp::answer(call.env)
+    } else {
+        mcp::serve(call.start.to_owned(), call.env.clone())?;
+        String::new()
+    };
+    Ok(Box::new(Said(said)))
+}

@@ -1,0 +1,64 @@
+//! The next call after an error, in the words of the tools.
+
+use serde_json::Value;
+
+use crate::error::Code;
+
+/// Puts the tools' hint before those that name commands.
+pub fn complete(document: &mut Value, code: Code) {
+    // A directory that is refused says which would do.
+    if document["error"]["argument"] == "dir" {
+        return;
+    }
+    let Some(hint) = usual(code) else { return };
+    if let Some(hints) = document["error"]["hints"].as_array_mut() {
+        hints.insert(0, hint.into());
+    }
+    document["error"]["hint"] = hint.into();
+}
+
+fn usual(code: Code) -> Option<&'static str> {
+    Some(match code {
+        Code::NotARepository => {
+            "give 'dir', a directory in a git working tree and in a root of the client"
+        }
+        Code::SnapshotNotFound | Code::AmbiguousAddress | Code::InvalidAddress => {
+            "timewarp_list shows the ids; give more of one"
+        }
+        Code::AlreadyInPast => {
+            "call timewarp_return with the guard_token of the travel that began this stay"
+        }
+        Code::NotInPast => "nothing is to be done: the working tree is in the present",
+        Code::NotApproved => {
+            "give the guard_token that timewarp_travel answered; take_over: true ends a stay that another agent began"
+        }
+        Code::Busy => "try again when the other command has ended; never remove lock files",
+        Code::Interrupted => "ask the user to run 'tw recover'",
+        Code::WouldOverwrite | Code::VerifyFailed | Code::Held => {
+            "data would be lost: tell the user what stands here"
+        }
+        Code::NoSessionSnapshot => "call timewarp_snapshot and give its snapshot_id as 'snapshot'",
+        Code::IssueNotFound | Code::InvalidIssueId => {
+            "timewarp_issue_list with status: all shows the ids"
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::wire;
+
+    #[test]
+    fn the_tools_hint_stands_first_and_the_commands_stays() {
+        let error = Error::new(Code::NotInPast, "not in the past").hint("run 'tw travel'");
+        let mut document = wire::error(&error);
+        complete(&mut document, error.code());
+        let hints = document["error"]["hints"].as_array().expect("a list");
+        assert_eq!(hints.len(), 2);
+        assert_eq!(document["error"]["hint"], hints[0]);
+        assert_eq!(hints[1], "run 'tw travel'");
+    }
+}

@@ -1,0 +1,92 @@
+//! Issues and their conversations as resources, for clients that let people attach them. Reading one writes nothing.
+
+use serde_json::{Value, json};
+
+use super::call::origin;
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::issue::{self, Filter};
+use crate::wire;
+
+/// An issue's URI is this and its id; its conversation's has [`CHAT`] at the end.
+const ISSUES: &str = "timewarp://issues/";
+const CHAT: &str = "/chat";
+
+/// The media type of every resource: a record quoted in JSON cannot pass for anything else.
+pub const MIME_TYPE: &str = "application/json";
+
+/// So many issues to a page.
+pub const PAGE: usize = 20;
+
+/// What is known of the URIs: template, name, title, description.
+pub const TEMPLATES: [[&str; 4]; 2] = [
+    [
+        "timewarp://issues/{issue_id}",
+        "issue",
+        "An issue",
+        "All of an issue: texts, runs, experiment. Quoted data with its origin.",
+    ],
+    [
+        "timewarp://issues/{issue_id}/chat",
+        "chat",
+        "The conversation of an issue",
+        "The redacted conversation that led to the issue. Quoted data with its origin.",
+    ],
+];
+
+/// The issues from number `from` on, newest first, and their conversations; `next` where the list goes on.
+pub fn list(ctx: &Context<'_>, from: usize) -> Result<Value> {
+    let listing = issue::list(ctx, &Filter::default())?;
+    let mut resources = Vec::new();
+    for entry in listing.issues.iter().skip(from).take(PAGE) {
+        let issue = &entry.issue;
+        let line: String = issue
+            .symptom
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(100)
+            .collect();
+        let about = format!(
+            "{} issue, reported {}",
+            issue.status.as_str(),
+            issue.created_at
+        );
+        resources.push(json!({
+            "uri": format!("{ISSUES}{}", issue.id), "name": issue.id.to_string(),
+            "title": format!("Issue: {line}"), "description": about,
+        }));
+        if issue.chat_file.is_some() {
+            resources.push(json!({
+                "uri": format!("{ISSUES}{}{CHAT}", issue.id), "name": format!("{} chat", issue.id),
+                "title": format!("Conversation: {line}"), "description": about,
+            }));
+        }
+    }
+    let next = from.saturating_add(PAGE);
+    let next = (next < listing.issues.len()).then_some(next);
+    Ok(json!({"ok": true, "version": wire::VERSION, "resources": resources, "next": next}))
+}
+
+/// What a URI names: the document of `tw issue get` or `tw issue chat`, with its origin.
+///
+/// # Errors
+/// `USAGE` for a URI that is none of ours; those of [`issue::peek`].
+pub fn read(ctx: &Context<'_>, uri: &str) -> Result<Value> {
+    let Some(rest) = uri.strip_prefix(ISSUES) else {
+        return Err(Error::new(
+            Code::Usage,
+            format!("'{uri}' is no resource of tw"),
+        ));
+    };
+    let mut document = match rest.strip_suffix(CHAT) {
+        Some(id) => wire::value(&issue::peek_chat(ctx, id)?),
+        None => wire::value(&issue::peek(ctx, rest)?),
+    };
+    document["origin"] = origin(match rest.strip_suffix(CHAT) {
+        Some(_) => "a conversation between people, an agent and its tools",
+        None => "texts of an issue, written by people and agents",
+    });
+    Ok(document)
+}

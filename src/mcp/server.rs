@@ -1,0 +1,314 @@
+//! The server: the official SDK of the Model Context Protocol over standard input and output.
+//!
+//! The SDK agrees on the revision of the protocol with the client and keeps to its lifecycle. Calls are done one after the
+//! other, in the order in which they came: a snapshot that is sent together with what it is to protect from comes first. At the
+//! end of input the calls under way are finished, then the server ends.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, Implementation, InputRequest, InputRequests,
+    InputRequiredResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptArgument,
+    PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ErrorData, ServerHandler, ServiceExt};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::call::{self, Job, Work};
+use super::{place, prompt, resources, schema, tools};
+use crate::env::Env;
+use crate::error::{Code, Error, Result, ResultExt};
+
+/// A client that announced roots and then does not name them is not waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Threads that may wait: for input, for output, and for the process of a call.
+const THREADS: usize = 3;
+
+/// By this name the roots are asked for, and answered.
+const ROOTS: &str = "roots";
+
+/// Serves a client until it closes its end.
+///
+/// # Errors
+/// `IO` when the client does not speak the protocol, or the system refuses a thread.
+pub fn serve(start: PathBuf, env: Env) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .max_blocking_threads(THREADS)
+        .build()
+        .context(|| "cannot start the server")?;
+    let server = Server {
+        start,
+        env,
+        turn: Mutex::new(()),
+        tools: serde_json::from_value(schema::listing()).map_err(std::io::Error::from)?,
+    };
+    runtime.block_on(async {
+        match server.serve(rmcp::transport::stdio()).await {
+            Ok(running) => match running.waiting().await {
+                Ok(_) => Ok(()),
+                Err(error) => Err(Error::new(
+                    Code::Io,
+                    format!("the server broke down: {error}"),
+                )),
+            },
+            // A client that looks whether the program starts, and goes.
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(Error::new(
+                Code::Io,
+                format!("the client does not speak the Model Context Protocol: {error}"),
+            )
+            .hint("an agent starts 'tw mcp'; 'tw init --agent NAME' sets that up")),
+        }
+    })
+}
+
+struct Server {
+    start: PathBuf,
+    env: Env,
+    /// Held by the call whose turn it is; the others wait in line.
+    turn: Mutex<()>,
+    tools: Vec<Tool>,
+}
+
+/// The client's roots, or that it has to be asked first.
+enum Roots {
+    Known(Option<Vec<String>>),
+    Ask,
+}
+
+impl Server {
+    /// What the client announced, asked only when the call needs to know.
+    async fn roots(
+        &self,
+        needed: bool,
+        answers: Option<&InputResponses>,
+        context: &RequestContext<RoleServer>,
+    ) -> Roots {
+        let announced = context
+            .client_capabilities()
+            .is_some_and(|client| client.roots.is_some());
+        if !announced || !needed {
+            return Roots::Known(None);
+        }
+        let version = context.protocol_version();
+        if version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
+            // Since this revision a server asks by answering that it lacks something.
+            return match answers.and_then(|answers| answers.get(ROOTS)) {
+                Some(answer) => Roots::Known(uris(answer)),
+                None => Roots::Ask,
+            };
+        }
+        #[expect(deprecated, reason = "the only way before 2026-07-28")]
+        let asked = context.peer.list_roots();
+        let answer = tokio::time::timeout(PATIENCE, asked).await;
+        // Without an answer it is as if the client had none: the repository of the start, and no other.
+        let answer = answer.ok().and_then(std::result::Result::ok);
+        let answer = answer.and_then(|answer| serde_json::to_value(answer).ok());
+        Roots::Known(answer.as_ref().and_then(uris))
+    }
+
+    fn needs_roots(&self, dir: Option<&Value>) -> bool {
+        dir.is_some_and(|dir| !dir.is_null()) || place::is_nowhere(&self.start, &self.env)
+    }
+
+    async fn call(
+        &self,
+        work: Work,
+        roots: Option<Vec<String>>,
+    ) -> std::result::Result<Value, ErrorData> {
+        let job = Job { work, roots };
+        tokio::task::spawn_blocking(move || call::run(&job))
+            .await
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+}
+
+/// The URIs of a `roots/list` answer; None when it is none, or empty.
+fn uris(answer: &Value) -> Option<Vec<String>> {
+    let roots = answer.get("roots")?.as_array()?;
+    let uris = roots.iter().filter_map(|root| root.get("uri")?.as_str());
+    Some(uris.map(str::to_owned).collect::<Vec<_>>()).filter(|uris| !uris.is_empty())
+}
+
+/// Tells the client that its roots are needed first.
+fn ask_for_roots() -> std::result::Result<InputRequiredResult, ErrorData> {
+    let request: InputRequest = serde_json::from_value(json!({"method": "roots/list"}))
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let requests = InputRequests::from([(ROOTS.to_owned(), request)]);
+    Ok(InputRequiredResult::from_input_requests(requests))
+}
+
+/// The document of a resource call, or its error as the protocol has it.
+fn resource_result(document: Value) -> std::result::Result<Value, ErrorData> {
+    if document["ok"] == true {
+        return Ok(document);
+    }
+    let message = document["error"]["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let absent = [
+        "ISSUE_NOT_FOUND",
+        "INVALID_ISSUE_ID",
+        "TRANSCRIPT_NOT_FOUND",
+        "USAGE",
+    ];
+    Err(
+        if absent.iter().any(|code| document["error"]["code"] == *code) {
+            ErrorData::resource_not_found(message, Some(document))
+        } else {
+            ErrorData::internal_error(message, Some(document))
+        },
+    )
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
+        let ourselves = Implementation::new("tw", env!("CARGO_PKG_VERSION")).with_title("Timewarp");
+        ServerConfig::new(capabilities)
+            .with_server_info(ourselves)
+            .with_instructions(prompt::INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<CallToolResponse, ErrorData> {
+        if tools::named(&request.name).is_none() {
+            let message = format!("there is no tool '{}'", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let _turn = self.turn.lock().await;
+        let arguments = request.arguments.unwrap_or_default();
+        let needed = self.needs_roots(arguments.get("dir"));
+        let answers = request.input_responses.as_ref();
+        let roots = match self.roots(needed, answers, &context).await {
+            Roots::Known(roots) => roots,
+            Roots::Ask => return Ok(ask_for_roots()?.into()),
+        };
+        let work = Work::Tool(request.name.into_owned(), arguments);
+        let document = self.call(work, roots).await?;
+        Ok(if document["ok"] == true {
+            CallToolResult::structured(document)
+        } else {
+            CallToolResult::structured_error(document)
+        }
+        .into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let from = match cursor.as_deref().map(str::parse) {
+            None => 0,
+            Some(Ok(from)) => from,
+            Some(Err(_)) => return Err(ErrorData::invalid_params("this is no cursor of tw", None)),
+        };
+        // In the newest revision a list cannot ask back: there the directory of the start has to do.
+        let roots = match self.roots(self.needs_roots(None), None, &context).await {
+            Roots::Known(roots) => roots,
+            Roots::Ask => None,
+        };
+        let document = resource_result(self.call(Work::Resources(from), roots).await?)?;
+        let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+        let listed = document["resources"].as_array().into_iter().flatten();
+        let listed = listed.map(|entry| {
+            Resource::new(text(entry, "uri"), text(entry, "name"))
+                .with_title(text(entry, "title"))
+                .with_description(text(entry, "description"))
+                .with_mime_type(resources::MIME_TYPE)
+        });
+        let mut result = ListResourcesResult::with_all_items(listed.collect());
+        result.next_cursor = document["next"].as_u64().map(|next| next.to_string());
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = resources::TEMPLATES.map(|[uri, name, title, about]| {
+            ResourceTemplate::new(uri, name)
+                .with_title(title)
+                .with_description(about)
+                .with_mime_type(resources::MIME_TYPE)
+        });
+        Ok(ListResourceTemplatesResult::with_all_items(
+            templates.into(),
+        ))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> std::result::Result<ReadResourceResponse, ErrorData> {
+        let answers = request.input_responses.as_ref();
+        let roots = match self.roots(self.needs_roots(None), answers, &context).await {
+            Roots::Known(roots) => roots,
+            Roots::Ask => return Ok(ask_for_roots()?.into()),
+        };
+        let work = Work::Resource(request.uri.clone());
+        let document = resource_result(self.call(work, roots).await?)?;
+        let contents = ResourceContents::text(document.to_string(), request.uri)
+            .with_mime_type(resources::MIME_TYPE);
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<ListPromptsResult, ErrorData> {
+        let issue = PromptArgument::new(prompt::ISSUE_ID)
+            .with_description(prompt::ISSUE_ID_ABOUT)
+            .with_required(false);
+        let protocol = Prompt::new(prompt::NAME, Some(prompt::ABOUT), Some(vec![issue]))
+            .with_title(prompt::TITLE);
+        Ok(ListPromptsResult::with_all_items(vec![protocol]))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> std::result::Result<GetPromptResponse, ErrorData> {
+        if request.name != prompt::NAME {
+            let message = format!("there is no prompt '{}'", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let arguments = request.arguments.unwrap_or_default();
+        let issue = arguments.get(prompt::ISSUE_ID).and_then(Value::as_str);
+        let message = PromptMessage::new_text(Role::User, prompt::text(issue));
+        Ok(GetPromptResult::new(vec![message])
+            .with_description(prompt::ABOUT)
+            .into())
+    }
+}

@@ -1,0 +1,154 @@
+//! What an agent that was misled asks for, and does not get.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::ready;
+
+#[test]
+fn an_unknown_argument_is_refused_and_does_nothing() {
+    let sandbox = ready();
+    let mut client = Client::start(&sandbox);
+    let listed = client.ask("tools/list", &json!({}));
+    let forbidden = [
+        "force",
+        "yes",
+        "include",
+        "exec",
+        "verify",
+        "verify_command",
+        "allow",
+        "transcript",
+        "from_json",
+        "Dir",
+    ];
+    // Each word once, and each tool at least once.
+    let tools = listed["tools"].as_array().unwrap();
+    for at in 0..tools.len().max(forbidden.len()) {
+        let name = tools[at % tools.len()]["name"].as_str().unwrap();
+        let argument = forbidden[at % forbidden.len()];
+        let error = client.refusal(name, &json!({argument: true}));
+        assert_eq!(
+            (&error["code"], &error["argument"]),
+            (&json!("USAGE"), &json!(argument)),
+            "{name}"
+        );
+    }
+    assert_eq!(sandbox.json(["list", "--all"])["total"], 1);
+}
+
+#[test]
+fn every_required_argument_is_asked_for() {
+    let sandbox = ready();
+    let mut client = Client::start(&sandbox);
+    let listed = client.ask("tools/list", &json!({}));
+    let mut seen = 0;
+    for tool in listed["tools"].as_array().unwrap() {
+        for argument in tool["inputSchema"]["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let others = tool["inputSchema"]["required"].as_array().unwrap().iter();
+            let given: serde_json::Map<String, Value> = others
+                .filter(|other| *other != argument)
+                .map(|other| (other.as_str().unwrap().to_owned(), "x".into()))
+                .collect();
+            let error = client.refusal(tool["name"].as_str().unwrap(), &given.into());
+            assert_eq!(
+                (&error["code"], &error["argument"]),
+                (&json!("USAGE"), argument),
+                "{tool}"
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen >= 6, "{seen}");
+    for arguments in [
+        json!({}),
+        json!({"snapshot": "start", "issue_id": "x"}),
+        json!({"issue_id": "x", "files_only": true}),
+    ] {
+        assert_eq!(
+            client.refusal("timewarp_travel", &arguments)["code"],
+            "USAGE",
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
+fn paths_outside_of_the_workspace_are_refused() {
+    let sandbox = ready();
+    let mut client = Client::start(&sandbox);
+    for path in ["../home", "/etc/passwd", "sub/../../home"] {
+        for tool in ["timewarp_restore", "timewarp_diff"] {
+            let argument = if tool == "timewarp_diff" {
+                "from"
+            } else {
+                "snapshot"
+            };
+            let error = client.refusal(tool, &json!({argument: "start", "paths": [path]}));
+            assert_eq!(error["code"], "USAGE", "{tool} {path}: {error}");
+        }
+    }
+    let token =
+        client.tool("timewarp_travel", &json!({"snapshot": "start"}))["guard_token"].clone();
+    let error = client.refusal(
+        "timewarp_return",
+        &json!({"guard_token": token, "keep": ["/etc/passwd"]}),
+    );
+    assert_eq!(error["code"], "USAGE");
+    client.tool("timewarp_return", &json!({"guard_token": token}));
+}
+
+#[test]
+fn a_command_that_came_with_an_issue_is_shown_and_never_approved() {
+    let sandbox = ready();
+    sandbox.json([
+        "issue",
+        "report",
+        "--snapshot",
+        "start",
+        "--task-context",
+        "t",
+        "--symptom",
+        "s",
+        "--success-criteria",
+        "c",
+        "--verify",
+        "touch ran",
+    ]);
+    let mut client = Client::start(&sandbox);
+    let id = client.tool("timewarp_issue_list", &json!({}))["issues"][0]["issue_id"].clone();
+    let approved =
+        client.tool("timewarp_issue_get", &json!({"issue_id": id}))["issue"]["verify_approved"]
+            .clone();
+    let updated = client.tool(
+        "timewarp_issue_update",
+        &json!({"issue_id": id, "symptom": "other"}),
+    );
+    assert_eq!(updated["issue"]["verify_command"], "touch ran");
+    assert_eq!(updated["issue"]["verify_approved"], approved);
+    assert!(!sandbox.exists("ran"));
+    assert_eq!(
+        client.refusal("timewarp_issue_update", &json!({"issue_id": id}))["code"],
+        "USAGE"
+    );
+    assert_eq!(
+        client.refusal("timewarp_issue_get", &json!({"issue_id": "ab"}))["code"],
+        "INVALID_ISSUE_ID"
+    );
+}
+
+#[test]
+fn texts_are_redacted_on_their_way_in() {
+    let sandbox = ready();
+    let mut client = Client::start(&sandbox);
+    let secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let reported = client.tool(
+        "issue_report",
+        &json!({"task_context": format!("with {secret}"), "symptom": "s", "success_criteria": "c", "snapshot": "start"}),
+    );
+    assert!(!reported.to_string().contains(secret), "{reported}");
+}
