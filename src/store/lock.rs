@@ -153,17 +153,28 @@ fn open_lock_file(path: &Path) -> Result<File> {
 }
 
 fn wait_for(file: &File, operation: FlockOperation, deadline: Instant, path: &Path) -> Result<()> {
+    let locked = flock_until(file, operation, deadline);
+    if locked.context(|| format!("cannot lock '{}'", path.display()))? {
+        return Ok(());
+    }
+    Err(busy(path))
+}
+
+/// Tries to lock a file until `deadline`; `operation` must be one that does not block. False when somebody kept it.
+pub fn flock_until(
+    file: &File,
+    operation: FlockOperation,
+    deadline: Instant,
+) -> rustix::io::Result<bool> {
     let mut pause = Duration::from_millis(1);
     loop {
         match rustix::fs::flock(file, operation) {
-            Ok(()) => return Ok(()),
+            Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-            Err(errno) => {
-                return Err(errno).context(|| format!("cannot lock '{}'", path.display()));
-            }
+            Err(errno) => return Err(errno),
         }
         if Instant::now() >= deadline {
-            return Err(busy(path));
+            return Ok(false);
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod chat;
+pub mod context;
 pub mod id;
 pub mod issue;
 pub mod lock;

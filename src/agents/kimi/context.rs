@@ -187,14 +187,14 @@ impl State {
 }
 
 /// Why a record of role user is nobody's prompt.
-enum Synthetic {
+pub(super) enum Synthetic {
     /// The summary of a compaction: it stands for earlier prompts.
     Summary,
     /// A marker, reminder, notification or message from the future.
     Notice,
 }
 
-fn synthetic(said: &str) -> Option<Synthetic> {
+pub(super) fn synthetic(said: &str) -> Option<Synthetic> {
     let start = said.trim_start();
     if start.starts_with("<system>Previous context has been compacted") {
         return Some(Synthetic::Summary);
@@ -206,7 +206,7 @@ fn synthetic(said: &str) -> Option<Synthetic> {
     notice.then_some(Synthetic::Notice)
 }
 
-fn is_checkpoint(text: &str) -> bool {
+pub(super) fn is_checkpoint(text: &str) -> bool {
     text.strip_prefix("<system>CHECKPOINT ")
         .and_then(|rest| rest.strip_suffix("</system>"))
         .is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,9 +1,11 @@
 //! kimi-cli: where its sessions are, how its context and wire files read, how a session is resumed.
 
 pub mod context;
+pub mod log;
 mod md5;
 pub mod place;
 pub mod read;
+pub mod record;
 pub mod wire;
 
 use std::path::{Path, PathBuf};
