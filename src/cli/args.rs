@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod context;
 mod issue;
 mod keeping;
 mod looking;
@@ -22,6 +23,10 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 #[cfg(feature = "mcp")]
 pub use agents::Mcp;
 pub use agents::{Hook, Session, SessionList, SessionName, SessionStart, SessionVerb};
+pub use context::{
+    ContextAppend, ContextCheckpoint, ContextCompact, ContextLog, ContextRevert, ContextShow,
+    ContextUsage, ContextVerb,
+};
 pub use issue::{
     ClosedWord, Issue, IssueChat, IssueClose, IssueCommand, IssueEdit, IssueExperiment, IssueGet,
     IssueList, IssueNext, IssueReopen, IssueReport, IssueSearch, IssueStart, IssueTexts,
@@ -213,6 +218,7 @@ Examples:
   tw doctor")]
     Doctor,
     Session(Session),
+    Context(ContextLog),
     Hook(Hook),
     #[cfg(feature = "mcp")]
     Mcp(Mcp),

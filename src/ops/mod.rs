@@ -3,6 +3,7 @@
 pub mod address;
 pub mod capture;
 pub mod config;
+pub mod context;
 pub mod diff;
 pub mod doctor;
 pub mod fingerprint;

@@ -4,6 +4,7 @@
 //! open: more fields may come. Leaves out: limits on text and numbers; the types and names are the contract.
 
 mod agents;
+mod context;
 mod issue;
 
 use serde_json::{Map, Value, json};
@@ -49,6 +50,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
     let mut schemas: Vec<_> = answers
         .into_iter()
         .chain(agents::all())
+        .chain(context::all())
         .chain(issue::answers())
         .map(|(name, command, fields)| (name, document(command, fields)))
         .collect();

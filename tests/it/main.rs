@@ -8,6 +8,7 @@
 )]
 
 mod cli;
+mod context;
 mod crash;
 mod damage;
 mod facts;

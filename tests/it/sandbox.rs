@@ -407,7 +407,7 @@ fn schema_name(args: &[String]) -> String {
         .map(String::as_str)
         .filter(|arg| !arg.starts_with('-'));
     match words.next() {
-        Some(group @ ("session" | "issue")) => {
+        Some(group @ ("session" | "issue" | "context")) => {
             return format!("{group}-{}", words.next().unwrap_or_default());
         }
         Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",

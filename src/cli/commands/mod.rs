@@ -4,6 +4,7 @@ mod agent_help;
 mod close;
 mod completions;
 mod config;
+mod context;
 mod diff;
 mod doctor;
 mod drop;
@@ -134,6 +135,7 @@ pub fn run(command: Option<&Command>, call: &Call<'_>) -> Reply {
         Some(Command::Config) => config::run(call),
         Some(Command::Doctor) => doctor::run(call),
         Some(Command::Session(args)) => session::run(args, call),
+        Some(Command::Context(args)) => context::run(args, call),
         Some(Command::Hook(args)) => hook::run(args, call),
         #[cfg(feature = "mcp")]
         Some(Command::Mcp(args)) => mcp::run(args, call),

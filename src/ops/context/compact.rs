@@ -1,0 +1,175 @@
+//! A context log made shorter: a summary in the place of all but the last turns.
+//!
+//! The summary is given, or made by a program that reads the part on its standard input. The log is not locked while that
+//! program runs: what was appended meanwhile is kept, and any other change makes the compaction fail.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::ContextLog;
+use crate::agents::kimi::log::{self, Cut, Log, Tokens};
+use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::store::context::Old;
+
+/// Where the summary comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Summary {
+    /// It is given.
+    Text(String),
+    /// A line for `sh` that reads what to summarize and prints the summary.
+    Command(String),
+}
+
+/// Make a log shorter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compact {
+    /// How many turns stay as they are.
+    pub keep: usize,
+    /// What stands for the others.
+    pub summary: Summary,
+    /// Only when the context, with what is reserved, reaches so many tokens.
+    pub if_over: Option<u64>,
+    /// Tokens to keep free.
+    pub reserved: u64,
+}
+
+/// Answer of `context compact`.
+#[derive(Debug)]
+pub struct Compacted {
+    /// The log.
+    pub file: PathBuf,
+    /// What was done; None: why nothing was.
+    pub done: std::result::Result<Done, NotDone>,
+    /// How large the context was.
+    pub before: Tokens,
+    /// Malformed and torn lines.
+    pub skipped: usize,
+}
+
+/// A compaction.
+#[derive(Debug)]
+pub struct Done {
+    /// Where the log before stays.
+    pub rotated_to: Option<PathBuf>,
+    /// Messages that the summary stands for.
+    pub messages_discarded: usize,
+    /// How large the context is now, roughly.
+    pub tokens: u64,
+    /// The checkpoint at its end.
+    pub checkpoint_id: Option<i64>,
+}
+
+/// Why nothing was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotDone {
+    /// The context is small enough.
+    UnderLimit,
+    /// There are no more turns than are kept.
+    Nothing,
+}
+
+impl NotDone {
+    /// The word for output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UnderLimit => "under-limit",
+            Self::Nothing => "nothing-to-compact",
+        }
+    }
+}
+
+/// Puts a summary in the place of all but the last turns.
+///
+/// # Errors
+/// `BUSY` while a tool call waits for its result, or when the log was changed meanwhile; `PATH_NOT_FOUND`; `IO` when the
+/// summarizer fails.
+pub fn compact(log: &ContextLog, request: &Compact) -> Result<Compacted> {
+    let bytes = log.read()?;
+    let read = Log::read(&bytes);
+    let answer = |done| Compacted {
+        file: log.path(),
+        done,
+        before: read.tokens(),
+        skipped: read.skipped,
+    };
+    let wanted = read.tokens().total().saturating_add(request.reserved);
+    if request.if_over.is_some_and(|limit| wanted < limit) {
+        return Ok(answer(Err(NotDone::UnderLimit)));
+    }
+    let at = match log::cut(&read, request.keep) {
+        Cut::At(at) => at,
+        Cut::Nothing => return Ok(answer(Err(NotDone::Nothing))),
+        Cut::Dangling(call) => return Err(waits(&call)),
+    };
+    let summary = match &request.summary {
+        Summary::Text(text) => text.clone(),
+        Summary::Command(line) => summarize(line, &log.dir, log::to_summarize(&read, at))?,
+    };
+    if summary.trim().is_empty() {
+        return Err(Error::new(Code::Usage, "the summary is empty"));
+    }
+    let held = log.hold()?;
+    let now = held.read()?;
+    if !now.starts_with(&bytes) {
+        let what = format!(
+            "'{}' was changed by another process",
+            log.file.path().display()
+        );
+        return Err(Error::new(Code::Busy, what).hint("try again"));
+    }
+    let now = Log::read(&now);
+    if let Some(call) = log::unanswered(&now, at) {
+        return Err(waits(&call));
+    }
+    let compacted = log::compact(&now, at, &summary);
+    let tokens = Log::read(&compacted.bytes).tokens().total();
+    Ok(answer(Ok(Done {
+        rotated_to: held.replace(&compacted.bytes, Old::Rotate)?,
+        messages_discarded: compacted.discarded,
+        tokens,
+        checkpoint_id: compacted.checkpoint,
+    })))
+}
+
+fn waits(call: &str) -> Error {
+    Error::new(Code::Busy, format!("tool call '{call}' has no result yet"))
+        .hint("append its result first: tw context append --role tool --tool-call-id ID TEXT")
+        .detail("tool_call_id", call)
+}
+
+/// Runs the summarizer. Its standard error is the caller's.
+fn summarize(line: &str, dir: &Path, text: String) -> Result<String> {
+    let what = || format!("cannot run the summarizer '{line}'");
+    let mut process = Command::new("sh");
+    process
+        .arg("-c")
+        .arg(line)
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"] {
+        process.env_remove(name);
+    }
+    let mut child = process.spawn().context(what)?;
+    let stdin = child.stdin.take();
+    // It may answer before it has read everything, or never read at all.
+    let writer = std::thread::spawn(move || {
+        if let Some(mut stdin) = stdin {
+            let _ = stdin.write_all(text.as_bytes());
+        }
+    });
+    let mut summary = Vec::new();
+    let read = match child.stdout.take() {
+        Some(mut stdout) => stdout.read_to_end(&mut summary),
+        None => Ok(0),
+    };
+    let status = child.wait().context(what)?;
+    let _ = writer.join();
+    read.context(what)?;
+    if !status.success() {
+        let what = format!("the summarizer '{line}' failed: {status}");
+        return Err(Error::new(Code::Io, what).hint("nothing was changed"));
+    }
+    Ok(String::from_utf8_lossy(&summary).into_owned())
+}
