@@ -19,6 +19,7 @@ pub mod lines;
 pub mod pi;
 pub mod places;
 pub mod plain;
+pub mod prefix;
 pub mod transcript;
 mod value;
 
@@ -158,6 +159,12 @@ fn session_file(path: &Path) -> PathBuf {
         .map(|name| path.join(name))
         .find(|file| file.is_file())
         .unwrap_or_else(|| path.to_owned())
+}
+
+/// Whether an agent writes its session file anew at each turn, so that its beginning does not stay what it was.
+pub fn is_rewritten(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 /// A command line of fixed words and ids.

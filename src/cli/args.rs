@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod checkpoint;
 mod context;
 mod issue;
 mod keeping;
@@ -23,6 +24,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 #[cfg(feature = "mcp")]
 pub use agents::Mcp;
 pub use agents::{Hook, Session, SessionList, SessionName, SessionStart, SessionVerb};
+pub use checkpoint::{Checkpoint, CheckpointList, CheckpointShow, CheckpointVerb, KindWord};
 pub use context::{
     ContextAppend, ContextCheckpoint, ContextCompact, ContextLog, ContextRevert, ContextShow,
     ContextUsage, ContextVerb,
@@ -218,6 +220,7 @@ Examples:
   tw doctor")]
     Doctor,
     Session(Session),
+    Checkpoint(Checkpoint),
     Context(ContextLog),
     Hook(Hook),
     #[cfg(feature = "mcp")]

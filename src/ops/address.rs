@@ -134,7 +134,9 @@ pub fn resolve(ctx: &Context<'_>, store: &Store<'_>, text: &str) -> Result<Store
             let id = super::issue::find(store, &part)?;
             store.read_id(&super::issue::load(store, id)?.issue.snapshot_id)
         }
-        Address::Checkpoint { .. } => Err(not_found(text)),
+        Address::Checkpoint { session, n } => {
+            super::checkpoint::snapshot_of(ctx, store, session.as_deref(), n)
+        }
     }
 }
 

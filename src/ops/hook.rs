@@ -10,7 +10,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::Context;
-use super::session::{self, Asked, NoSnapshot, Start, Started};
+use super::checkpoint;
+use super::session::{self, NoSnapshot, Started};
 use super::{log, session::Ended};
 use crate::agents::hook::{HookEvent, parse};
 use crate::env::Env;
@@ -20,6 +21,9 @@ use crate::store::state::StateDir;
 
 /// How long an event may take before its agent's user feels it.
 const BUDGET: Duration = Duration::from_secs(10);
+
+/// The same for a prompt or a tool, which a user waits for.
+const PROMPT_BUDGET: Duration = Duration::from_secs(2);
 
 /// What came in.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +43,8 @@ pub struct Request<'a> {
 pub enum Done {
     /// A session was started, and a snapshot taken.
     Snapshot,
+    /// A checkpoint was made.
+    Checkpoint,
     /// A session was recorded; there was no snapshot to take.
     Recorded,
     /// A session was ended.
@@ -54,6 +60,7 @@ impl Done {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Snapshot => "snapshot",
+            Self::Checkpoint => "checkpoint",
             Self::Recorded => "recorded",
             Self::Ended => "ended",
             Self::Nothing => "nothing",
@@ -73,8 +80,10 @@ pub struct Hooked {
     pub done: Done,
     /// The session.
     pub session_id: Option<String>,
-    /// The session's snapshot.
+    /// The session's snapshot, or the checkpoint's.
     pub snapshot_id: Option<String>,
+    /// The checkpoint.
+    pub checkpoint_id: Option<u64>,
     /// What failed.
     pub error: Option<Error>,
 }
@@ -87,6 +96,7 @@ impl Hooked {
             done: Done::Nothing,
             session_id: None,
             snapshot_id: None,
+            checkpoint_id: None,
             error: None,
         }
     }
@@ -136,7 +146,7 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
 fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
     match event.event.as_str() {
         "session-start" | "subagent-start" => {
-            let started = session::start(ctx, &start_of(event))?;
+            let started = session::start(ctx, &session::start_of_event(event, BUDGET / 4))?;
             note_start(ctx, hooked, &started);
         }
         "session-end" | "subagent-stop" => {
@@ -150,28 +160,28 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
                 Err(error) => return Err(error),
             };
         }
-        _ => {
-            if let Some(id) = event.session_id.as_deref()
-                && session::touch(ctx, id)?
-            {
-                hooked.done = Done::Recorded;
+        "user-prompt-submit" | "post-tool-use" => {
+            if let Some(taken) = checkpoint::on_event(ctx, event, PROMPT_BUDGET / 4)? {
+                hooked.done = Done::Checkpoint;
+                hooked.checkpoint_id = Some(taken.checkpoint.checkpoint_id);
+                hooked.session_id = Some(taken.checkpoint.session_id);
+                hooked.snapshot_id = Some(taken.checkpoint.snapshot_id);
+            } else {
+                note_life(ctx, event, hooked)?;
             }
         }
+        _ => note_life(ctx, event, hooked)?,
     }
     Ok(())
 }
 
-fn start_of(event: &HookEvent) -> Start {
-    let transcript = event.transcript_path.as_ref();
-    Start {
-        session: event.session_id.clone(),
-        agent: Some(event.agent.to_owned()),
-        parent: event.parent.clone(),
-        transcript: transcript.map(|path| path.to_string_lossy().into_owned()),
-        source: event.source.clone(),
-        asked: Asked::ByHook { wait: BUDGET / 4 },
-        ..Start::default()
+fn note_life(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
+    if let Some(id) = event.session_id.as_deref()
+        && session::touch(ctx, id)?
+    {
+        hooked.done = Done::Recorded;
     }
+    Ok(())
 }
 
 fn note_start(ctx: &Context<'_>, hooked: &mut Hooked, started: &Started) {

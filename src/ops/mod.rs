@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod capture;
+pub mod checkpoint;
 pub mod config;
 pub mod context;
 pub mod diff;

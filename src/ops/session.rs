@@ -20,7 +20,7 @@ use crate::store::id::SnapshotId;
 use crate::store::session::{SessionRecord, Sessions};
 
 pub use look::{end, list, show};
-pub use start::{TRIGGER, start};
+pub use start::{TRIGGER, start, start_of_event};
 
 /// Who starts a session, and how much may be done for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -68,6 +68,11 @@ pub const KEYS: &[Key] = &[
         git: "timewarp.experimentLimit",
         description: "return --discard keeps no untracked files of the past over this total size",
     },
+    Key {
+        name: "checkpoints",
+        git: "timewarp.checkpoints",
+        description: "checkpoints by themselves: true at each prompt, 'steps' also after each tool that wrote, false none",
+    },
 ];
 
 /// Where a value comes from.
@@ -79,6 +84,36 @@ pub enum Origin {
     Team,
     /// git config, with the file where known.
     Git(String),
+}
+
+/// Which checkpoints are made by themselves, fewest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Automatic {
+    /// None.
+    Off,
+    /// One at each prompt.
+    #[default]
+    Prompts,
+    /// Also one after each tool that wrote.
+    Steps,
+}
+
+impl Automatic {
+    fn value(self) -> Value {
+        match self {
+            Self::Off => json!(false),
+            Self::Prompts => json!(true),
+            Self::Steps => json!("steps"),
+        }
+    }
+
+    fn parse_word(word: &str) -> Option<Self> {
+        match word {
+            "prompts" => Some(Self::Prompts),
+            "steps" => Some(Self::Steps),
+            _ => None,
+        }
+    }
 }
 
 /// Everything that can be set.
@@ -106,6 +141,8 @@ pub struct Settings {
     pub keep_backup_days: u32,
     /// Bytes.
     pub experiment_limit: u64,
+    /// See [`Automatic`].
+    pub checkpoints: Automatic,
     /// Where each key's value comes from, by name.
     pub origins: Vec<(&'static str, Origin)>,
     /// What does not count where it stands.
@@ -126,6 +163,7 @@ impl Default for Settings {
             keep_last: 200,
             keep_backup_days: 30,
             experiment_limit: 2 << 30,
+            checkpoints: Automatic::default(),
             origins: Vec::new(),
             warnings: Vec::new(),
         }
@@ -156,6 +194,7 @@ impl Settings {
             "keep_last" => json!(self.keep_last),
             "keep_backup_days" => json!(self.keep_backup_days),
             "experiment_limit" => json!(self.experiment_limit),
+            "checkpoints" => self.checkpoints.value(),
             _ => Value::Null,
         }
     }
@@ -232,6 +271,10 @@ impl Settings {
                 self.keep_backup_days = days;
                 "keep_backup_days"
             }),
+            "checkpoints" => automatic(value).filter(|wanted| *wanted >= self.checkpoints).map(|wanted| {
+                self.checkpoints = wanted;
+                "checkpoints"
+            }),
             _ => None,
         };
         match counted {
@@ -280,6 +323,14 @@ impl Settings {
                 "keep_days" => {
                     self.keep_days = text.parse().map_err(|_| invalid("number of days"))?;
                 }
+                "checkpoints" => {
+                    self.checkpoints = match (Automatic::parse_word(&text), entry.bool()) {
+                        (Some(wanted), _) => wanted,
+                        (None, Ok(true)) => Automatic::Prompts,
+                        (None, Ok(false)) => Automatic::Off,
+                        (None, Err(_)) => return Err(invalid("boolean, 'prompts' or 'steps'")),
+                    };
+                }
                 "keep_last" => self.keep_last = text.parse().map_err(|_| invalid("number"))?,
                 "keep_backup_days" => {
                     self.keep_backup_days = text.parse().map_err(|_| invalid("number of days"))?;
@@ -290,6 +341,16 @@ impl Settings {
                 .push((key.name, Origin::Git(entry.origin.display().to_string())));
         }
         Ok(())
+    }
+}
+
+/// The value of `checkpoints` in `config.toml`.
+fn automatic(value: &toml::Value) -> Option<Automatic> {
+    match value {
+        toml::Value::Boolean(true) => Some(Automatic::Prompts),
+        toml::Value::Boolean(false) => Some(Automatic::Off),
+        toml::Value::String(word) => Automatic::parse_word(word),
+        _ => None,
     }
 }
 

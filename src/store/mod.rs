@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod chat;
+pub mod checkpoint;
 pub mod context;
 pub mod id;
 pub mod issue;

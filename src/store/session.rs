@@ -51,9 +51,24 @@ pub struct SessionRecord {
     /// What it is about.
     #[serde(default)]
     pub hint: Option<String>,
+    /// The checkpoint that this session goes on from, after a rewind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Origin>,
+    /// No checkpoint was ever given this number or a higher one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_checkpoint_id: Option<u64>,
     /// Fields of a later version.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// A checkpoint of another session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The session.
+    pub session_id: String,
+    /// Its checkpoint.
+    pub checkpoint_id: u64,
 }
 
 impl SessionRecord {

@@ -6,12 +6,14 @@
 //! is null where the string is exact. The `_bytes` fields are absent when nothing needs them. [`schema`] describes every
 //! document; the rendered schemas are checked in under `schemas/`.
 
+mod checkpoint;
 mod context;
 mod issue;
 mod keep;
 mod look;
 mod paths;
 mod record;
+mod rewind;
 pub mod schema;
 mod session;
 mod swap;

@@ -4,6 +4,7 @@
 //! open: more fields may come. Leaves out: limits on text and numbers; the types and names are the contract.
 
 mod agents;
+mod checkpoint;
 mod context;
 mod issue;
 
@@ -50,6 +51,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
     let mut schemas: Vec<_> = answers
         .into_iter()
         .chain(agents::all())
+        .chain(checkpoint::all())
         .chain(context::all())
         .chain(issue::answers())
         .map(|(name, command, fields)| (name, document(command, fields)))
@@ -182,6 +184,8 @@ fn definitions() -> Fields {
         ("snapshot", record()),
         ("snapshot_or_null", optional_record),
         ("session", agents::session()),
+        ("checkpoint", checkpoint::checkpoint()),
+        ("rewind_record", checkpoint::rewind_record()),
         ("changes", changes),
     ]
 }

@@ -152,6 +152,7 @@ struct HookFields<'a> {
     done: &'static str,
     session_id: Option<&'a str>,
     snapshot_id: Option<&'a str>,
+    checkpoint_id: Option<u64>,
     error: Option<Value>,
 }
 
@@ -163,6 +164,7 @@ impl Document for Hooked {
             done: self.done.as_str(),
             session_id: self.session_id.as_deref(),
             snapshot_id: self.snapshot_id.as_deref(),
+            checkpoint_id: self.checkpoint_id,
             error: self
                 .error
                 .as_ref()

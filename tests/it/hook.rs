@@ -245,7 +245,7 @@ fn a_sub_agent_s_events_leave_the_root_alone() {
 fn other_events_are_signs_of_life() {
     let sandbox = Sandbox::new();
     let payload = json!({"session_id": "abcd", "prompt": "go on"});
-    silent(&sandbox, &["claude", "UserPromptSubmit"], &payload);
+    silent(&sandbox, &["claude", "Stop"], &payload);
     assert_eq!(
         sessions(&sandbox).len(),
         0,

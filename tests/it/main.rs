@@ -7,6 +7,7 @@
     reason = "tests write their fixtures as they please and may fail loudly"
 )]
 
+mod checkpoint;
 mod cli;
 mod context;
 mod crash;
@@ -38,6 +39,7 @@ mod shapes;
 mod snapshot;
 mod stage;
 mod state;
+mod transcripts;
 mod travel;
 mod trip;
 mod undo;

@@ -410,6 +410,8 @@ fn schema_name(args: &[String]) -> String {
         Some(group @ ("session" | "issue" | "context")) => {
             return format!("{group}-{}", words.next().unwrap_or_default());
         }
+        Some("checkpoint") if args.iter().any(|arg| arg == "list") => "checkpoint-list",
+        Some("checkpoint") if args.iter().any(|arg| arg == "show") => "checkpoint-show",
         Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",
         Some(name) => name,
         None => "status",

@@ -110,7 +110,8 @@ pub struct SessionName {
 /// Agents call this; 'tw init --agent' sets it up. Reads the event's payload from standard input as JSON, and prints
 /// nothing. Never fails the agent: the exit code is 0 whatever happens, and what went wrong stands in
 /// timewarp/log.jsonl in the git directory. EVENT is the agent's own name of it or ours: session-start and session-end
-/// start and end a session, others only note that it is live. Outside of a repository nothing happens.
+/// start and end a session, user-prompt-submit makes a checkpoint (see tw-checkpoint), post-tool-use does when
+/// timewarp.checkpoints is 'steps', others only note that it is live. Outside of a repository nothing happens.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

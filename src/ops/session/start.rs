@@ -1,6 +1,9 @@
 //! The start of a session: the register first, then its snapshot, then retention.
 
+use std::time::Duration;
+
 use super::{Asked, NoSnapshot, Start, Started, by_environment, touch, view};
+use crate::agents::hook::HookEvent;
 use crate::agents::{AGENTS, by_name};
 use crate::error::{Code, Error, Result};
 use crate::ops::{Context, prune, recover, request, snapshot};
@@ -41,6 +44,21 @@ pub fn start(ctx: &Context<'_>, request: &Start) -> Result<Started> {
         request,
     };
     starting.run()
+}
+
+/// The start that an agent's event tells of. The lock is waited for no longer than `wait`.
+pub fn start_of_event(event: &HookEvent, wait: Duration) -> Start {
+    let transcript = event.transcript_path.as_ref();
+    let starts = matches!(event.event.as_str(), "session-start" | "subagent-start");
+    Start {
+        session: event.session_id.clone(),
+        agent: Some(event.agent.to_owned()),
+        parent: event.parent.clone(),
+        transcript: transcript.map(|path| path.to_string_lossy().into_owned()),
+        source: event.source.clone().filter(|_| starts),
+        asked: Asked::ByHook { wait },
+        ..Start::default()
+    }
 }
 
 struct Starting<'a> {

@@ -115,10 +115,24 @@ fn hook() -> Fields {
         ("event", nullable("string", "the event in tw's words")),
         (
             "done",
-            words(&["snapshot", "recorded", "ended", "nothing", "failed"]),
+            words(&[
+                "snapshot",
+                "checkpoint",
+                "recorded",
+                "ended",
+                "nothing",
+                "failed",
+            ]),
         ),
         ("session_id", nullable("string", "the session")),
-        ("snapshot_id", nullable("string", "the session's snapshot")),
+        (
+            "snapshot_id",
+            nullable("string", "the session's snapshot, or the checkpoint's"),
+        ),
+        (
+            "checkpoint_id",
+            nullable("integer", "the checkpoint that was made"),
+        ),
         (
             "error",
             json!({"type": ["object", "null"], "additionalProperties": true, "properties": {},

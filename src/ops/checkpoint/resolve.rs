@@ -1,0 +1,236 @@
+//! From a checkpoint to its place in the conversation as the agent's file has it now.
+//!
+//! A checkpoint of a prompt is made before the agent writes the prompt, or just after: what was noted is where the file ended.
+//! The prompt is found by its id, else as the first one after that place. A file whose beginning is no longer what it was
+//! (cleared, compacted into a new one, rotated) does not hold the place any more.
+
+use std::path::{Path, PathBuf};
+
+use super::PROMPT_CHARS;
+use crate::agents::lines::sha256_of_prefix;
+use crate::agents::places::Places;
+use crate::agents::transcript::{Cut, Detail, Prompt, Role, Tokens, Transcript};
+use crate::agents::{self, by_name};
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::redact::Redactor;
+use crate::store::checkpoint::{Checkpoint, Kind};
+use crate::store::session::Sessions;
+
+/// What the redactor leaves in the place of a secret begins so.
+const REDACTED: &str = "***REDACTED";
+
+/// A checkpoint's place in a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Spot {
+    /// Just before this prompt.
+    Before(Prompt),
+    /// Within a turn, or after the last: at this cut, None before the first prompt; and the turn's prompt.
+    Within(Option<Cut>, Option<Prompt>),
+}
+
+impl Spot {
+    /// Where a fork is cut; None before the first prompt, where there is nothing to fork.
+    pub fn cut(&self) -> Option<&Cut> {
+        match self {
+            Self::Before(prompt) => prompt.cut.as_ref(),
+            Self::Within(cut, _) => cut.as_ref(),
+        }
+    }
+
+    /// The prompt that a rewind returns to, as typed.
+    pub fn prompt(&self) -> Option<&Prompt> {
+        match self {
+            Self::Before(prompt) => Some(prompt),
+            Self::Within(_, prompt) => prompt.as_ref(),
+        }
+    }
+
+    /// Token counts there.
+    pub fn tokens(&self) -> Tokens {
+        match self {
+            Self::Before(prompt) => prompt.tokens,
+            Self::Within(cut, _) => cut.map(|cut| cut.tokens).unwrap_or_default(),
+        }
+    }
+}
+
+/// Reads the conversation that a checkpoint belongs to, positions and counts only.
+///
+/// # Errors
+/// `TRANSCRIPT_NOT_FOUND` when there is none, or it cannot be read.
+pub fn conversation(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Transcript> {
+    let path = file_of(ctx, checkpoint)?.ok_or_else(|| {
+        Error::new(
+            Code::TranscriptNotFound,
+            format!(
+                "the conversation of session '{}' is not known",
+                checkpoint.session_id
+            ),
+        )
+        .hint("its files can be rewound: give --code")
+    })?;
+    let agent = checkpoint.agent.as_deref().and_then(by_name);
+    let read = match (agents::detect(&path)?, agent) {
+        (Some(found), _) | (None, Some(found)) => found.read(&path, Detail::Outline),
+        (None, None) => agents::read(&path, Detail::Outline),
+    };
+    read.map_err(|error| error.hint("its files can be rewound: give --code"))
+}
+
+fn file_of(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Option<PathBuf>> {
+    let noted = checkpoint.transcript.path.as_deref().map(Path::new);
+    if let Some(path) = noted.filter(|path| path.is_file()) {
+        return Ok(Some(path.to_owned()));
+    }
+    let session = &checkpoint.session_id;
+    let record = Sessions::new(ctx.repo.common_dir()).get(session)?;
+    let registered = record
+        .and_then(|record| record.transcript)
+        .map(PathBuf::from);
+    if let Some(path) = registered.filter(|path| path.is_file()) {
+        return Ok(Some(path));
+    }
+    let root = ctx.repo.worktree_root();
+    let places = Places::from(ctx.env);
+    let agent = checkpoint.agent.as_deref().and_then(by_name);
+    let found = agent.and_then(|agent| agent.locate(session, Some(root), &places));
+    Ok(found.or_else(|| noted.map(Path::to_owned)))
+}
+
+/// Finds a checkpoint in its conversation. With `verify` the file's beginning has to be what it was.
+///
+/// # Errors
+/// `CHECKPOINT_UNAVAILABLE` when the file does not hold it any more.
+pub fn spot(
+    transcript: &Transcript,
+    checkpoint: &Checkpoint,
+    redactor: &Redactor,
+    verify: bool,
+) -> Result<Spot> {
+    let place = &checkpoint.transcript;
+    let by_id = place
+        .prompt_id
+        .as_deref()
+        .filter(|_| checkpoint.kind == Kind::Prompt);
+    if let Some(prompt) = by_id.and_then(|id| transcript.prompt_by_id(id)) {
+        return held(prompt, checkpoint);
+    }
+    if verify
+        && let Some(noted) = &place.sha256_of_prefix
+        && sha256_of_prefix(&transcript.path, place.offset)?.as_ref() != Some(noted)
+    {
+        return Err(unavailable(
+            checkpoint,
+            "the session's file was rewritten since",
+        ));
+    }
+    if checkpoint.kind != Kind::Prompt {
+        return Ok(within(transcript, place.offset));
+    }
+    let wanted = Wanted {
+        checkpoint,
+        redactor,
+    };
+    if agents::is_rewritten(&transcript.path) {
+        let found = transcript.prompts.iter().filter(|prompt| wanted.is(prompt));
+        return match found.min_by_key(|prompt| wanted.seconds_from(prompt)) {
+            Some(prompt) => held(prompt, checkpoint),
+            None => Err(unavailable(
+                checkpoint,
+                "the session's file has no such prompt",
+            )),
+        };
+    }
+    let next = transcript.prompt_from(place.offset);
+    // It may have been written before the hook looked.
+    let last = last_unanswered(transcript, place.offset).filter(|prompt| wanted.is(prompt));
+    let found = match (last, next) {
+        (Some(last), Some(next)) if wanted.is(next) => {
+            if wanted.seconds_from(last) < wanted.seconds_from(next) {
+                Some(last)
+            } else {
+                Some(next)
+            }
+        }
+        (last, next) => last.or(next),
+    };
+    match found {
+        Some(prompt) => held(prompt, checkpoint),
+        // It was never written: the conversation ends where it would be.
+        None => Ok(within(transcript, place.offset)),
+    }
+}
+
+fn within(transcript: &Transcript, offset: u64) -> Spot {
+    let cut = transcript.cut_at(offset).copied();
+    let place = cut.map_or(offset, |cut| cut.position.offset);
+    let before = transcript.prompts.iter().rev();
+    let prompt = before.filter(|prompt| cut.is_some() && prompt.position.offset < place);
+    Spot::Within(cut, prompt.max_by_key(|prompt| prompt.index).cloned())
+}
+
+/// The prompt whose record stands before `offset` with nothing said or done since.
+fn last_unanswered(transcript: &Transcript, offset: u64) -> Option<&Prompt> {
+    let before = |at: u64| at < offset;
+    let last = transcript
+        .prompts
+        .iter()
+        .rev()
+        .find(|prompt| before(prompt.position.offset))?;
+    let since = transcript.messages.get(last.message + 1..)?;
+    let answered = since.iter().any(|message| {
+        message.file == 0 && message.role != Role::User && before(message.position.offset)
+    });
+    (!answered).then_some(last)
+}
+
+fn held(prompt: &Prompt, checkpoint: &Checkpoint) -> Result<Spot> {
+    if prompt.cut.is_none() {
+        return Err(unavailable(
+            checkpoint,
+            "the session's file does not hold what precedes its prompt any more",
+        ));
+    }
+    Ok(Spot::Before(prompt.clone()))
+}
+
+fn unavailable(checkpoint: &Checkpoint, why: &str) -> Error {
+    Error::new(
+        Code::CheckpointUnavailable,
+        format!(
+            "checkpoint {} of session '{}' is not in its conversation any more: {why}",
+            checkpoint.checkpoint_id, checkpoint.session_id
+        ),
+    )
+    .hint("its files can be rewound: give --code")
+}
+
+/// The prompt that a checkpoint was made for, as far as it is known.
+struct Wanted<'a> {
+    checkpoint: &'a Checkpoint,
+    redactor: &'a Redactor,
+}
+
+impl Wanted<'_> {
+    fn is(&self, prompt: &Prompt) -> bool {
+        let Some(noted) = self.checkpoint.prompt.as_deref() else {
+            return false;
+        };
+        let plain = |text: &str| text.trim().chars().take(PROMPT_CHARS).collect::<String>();
+        let noted = plain(noted);
+        if !noted.contains(REDACTED) {
+            return plain(&prompt.text) == noted;
+        }
+        plain(&self.redactor.text(&prompt.text).text) == noted
+    }
+
+    /// How far apart the two were made.
+    fn seconds_from(&self, prompt: &Prompt) -> i64 {
+        let at = |text: &str| crate::env::Moment::parse_rfc3339(text).map(|at| at.seconds());
+        let made = at(&self.checkpoint.created_at);
+        let sent = prompt.at.as_deref().and_then(at);
+        made.zip(sent)
+            .map_or(i64::MAX, |(made, sent)| (made - sent).abs())
+    }
+}

@@ -1,0 +1,348 @@
+//! Checkpoints and rewinds: what the notes of a session say.
+//!
+//! Owns the fields of both and their stored form. git keeps one note per object, so the note on a snapshot commit has all
+//! of the session's checkpoints that stand on that snapshot, in order, and the rewinds that went to them. Ids count up per
+//! session and are never given twice: each note also says which id came next when it was written. An entry that cannot be
+//! read hides no other, and none is ever written over. Leaves out when checkpoints are made, and where in a conversation
+//! they are.
+
+mod raw;
+
+use serde_json::Value;
+
+use super::Store;
+use super::names::Record;
+use super::records::{Draft, Json, VERSION};
+use crate::env::Moment;
+use crate::error::Result;
+use crate::git::Oid;
+
+/// What made a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// A prompt was about to be answered.
+    Prompt,
+    /// A tool had written.
+    Step,
+    /// Somebody asked for it.
+    #[default]
+    Manual,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Prompt, Self::Step, Self::Manual];
+
+    /// The word in JSON and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Step => "step",
+            Self::Manual => "manual",
+        }
+    }
+
+    /// The kind that a word names.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// Where the agent's file ended when the checkpoint was made: the prompt may have been written later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file; None when there was none yet.
+    pub path: Option<String>,
+    /// The line that begins or goes on there, counted from 1; None when it was not counted in time.
+    pub line: Option<u64>,
+    /// Bytes before it.
+    pub offset: u64,
+    /// The agent's id of the prompt.
+    pub prompt_id: Option<String>,
+    /// Of the bytes before `offset`; None when they were not read in time, or are rewritten by the agent as it goes.
+    pub sha256_of_prefix: Option<String>,
+}
+
+/// Token counts, None where the agent records none or they were not read in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The model's context.
+    pub context: Option<u64>,
+    /// Everything so far.
+    pub total: Option<u64>,
+}
+
+/// A numbered point of a session's conversation, tied to a snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// The session's true id.
+    pub session_id: String,
+    /// Its agent.
+    pub agent: Option<String>,
+    /// 0, 1, 2, … within the session.
+    pub checkpoint_id: u64,
+    /// RFC 3339, UTC.
+    pub created_at: String,
+    /// What was asked, redacted; a manual one's text.
+    pub prompt: Option<String>,
+    /// The files of that moment.
+    pub snapshot_id: String,
+    /// The conversation of that moment.
+    pub transcript: Place,
+    /// Token counts just before it.
+    pub tokens: Counts,
+    /// What made it.
+    pub kind: Kind,
+    /// After a rewind: the checkpoint that was gone back to, as `<session>:<n>`.
+    pub supersedes: Option<String>,
+    /// The tool that had written, for a step.
+    pub tool: Option<String>,
+}
+
+/// A fork that was offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fork {
+    /// The new session.
+    pub session_id: String,
+    /// Its file.
+    pub path: String,
+    /// The agent's command that resumes it.
+    pub resume_command: Vec<String>,
+}
+
+/// Where a session stood when it was rewound.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RevertedFrom {
+    /// The newest checkpoint then.
+    pub checkpoint_id: Option<u64>,
+    /// How many messages the conversation had.
+    pub messages: Option<u64>,
+    /// How long its file was.
+    pub offset: Option<u64>,
+}
+
+/// A rewind that was done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rewind {
+    /// The session that was rewound.
+    pub session_id: String,
+    /// Where to.
+    pub checkpoint_id: u64,
+    /// When, RFC 3339.
+    pub rewound_at: String,
+    /// `code`, `conversation` or `both`.
+    pub mode: String,
+    /// What the future self is told, redacted.
+    pub note: Option<String>,
+    /// Why, redacted.
+    pub rationale: Option<String>,
+    /// The prompt that was gone back to, redacted.
+    pub original_user_message: Option<String>,
+    /// Where it stood.
+    pub reverted_from: RevertedFrom,
+    /// Messages that the fork leaves out.
+    pub messages_discarded: Option<u64>,
+    /// By how much the model's context shrank.
+    pub tokens_discarded: Option<i64>,
+    /// The working tree as it was before.
+    pub backup_id: Option<String>,
+    /// The session that goes on from there.
+    pub fork: Option<Fork>,
+    /// When it was taken back.
+    pub undone_at: Option<String>,
+}
+
+/// What the notes of a session have.
+#[derive(Debug, Default)]
+pub struct SessionNotes {
+    /// In the order of their ids.
+    pub checkpoints: Vec<Checkpoint>,
+    /// In the order in which they were done.
+    pub rewinds: Vec<Rewind>,
+    /// The id that the next checkpoint gets.
+    pub next: u64,
+    /// Entries that cannot be read, and why.
+    pub invalid: Vec<String>,
+    /// What had to be settled, in sentences for people.
+    pub notices: Vec<String>,
+}
+
+impl SessionNotes {
+    /// The checkpoint with this id.
+    pub fn checkpoint(&self, id: u64) -> Option<&Checkpoint> {
+        self.checkpoints
+            .iter()
+            .find(|checkpoint| checkpoint.checkpoint_id == id)
+    }
+
+    fn take_note(&mut self, json: &Json) {
+        let session_id = json.get("session_id").and_then(Value::as_str);
+        let session_id = session_id.unwrap_or_default();
+        for entry in list(json, CHECKPOINTS) {
+            match raw::checkpoint(entry, session_id) {
+                Ok(checkpoint) => {
+                    self.next = self.next.max(checkpoint.checkpoint_id.saturating_add(1));
+                    self.checkpoints.push(checkpoint);
+                }
+                Err(error) => self.invalid.push(error),
+            }
+        }
+        for entry in list(json, REWINDS) {
+            match raw::rewind(entry, session_id) {
+                Ok(rewind) => self.rewinds.push(rewind),
+                Err(error) => self.invalid.push(error),
+            }
+        }
+        let next = json.get(NEXT).and_then(Value::as_u64).unwrap_or(0);
+        self.next = self.next.max(next);
+    }
+
+    fn sort(&mut self) {
+        self.checkpoints
+            .sort_by_key(|checkpoint| checkpoint.checkpoint_id);
+        self.rewinds.sort_by(|a, b| a.rewound_at.cmp(&b.rewound_at));
+    }
+}
+
+const CHECKPOINTS: &str = "checkpoints";
+const REWINDS: &str = "rewinds";
+const NEXT: &str = "next_checkpoint_id";
+
+fn list<'a>(json: &'a Json, name: &str) -> impl Iterator<Item = &'a Value> {
+    json.get(name)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// Reads the notes of a session; empty when it has none.
+///
+/// # Errors
+/// `CORRUPT_RECORD` when the record itself cannot be read.
+pub fn read(store: &Store<'_>, session_id: &str) -> Result<SessionNotes> {
+    let mut notes = SessionNotes::default();
+    let Some(held) = store.record(&Record::session(session_id))? else {
+        return Ok(notes);
+    };
+    for note in &held.notes {
+        notes.take_note(&note.json);
+    }
+    let unreadable = held.invalid.iter();
+    notes
+        .invalid
+        .extend(unreadable.map(|(_, error)| error.message().to_owned()));
+    notes.notices = held.notices;
+    notes.sort();
+    Ok(notes)
+}
+
+/// Adds a checkpoint to the note on `commit`, under the next free id: `make` gets the id and what there is, or answers
+/// None when it is there already. `least` is an id known from elsewhere to be free. Nobody's change is lost, whoever
+/// writes at the same time.
+///
+/// # Errors
+/// `BUSY` when others hold the record for too long, `CORRUPT_RECORD` when the note there cannot be read.
+pub fn add(
+    store: &Store<'_>,
+    session_id: &str,
+    commit: Oid,
+    at: Moment,
+    least: u64,
+    mut make: impl FnMut(u64, &SessionNotes) -> Option<Checkpoint>,
+) -> Result<Option<Checkpoint>> {
+    let message = format!("checkpoint of session {session_id}");
+    let (made, _) = store.change_record(&Record::session(session_id), &message, at, |draft| {
+        let notes = of_draft(draft);
+        let id = notes.next.max(least);
+        let Some(made) = make(id, &notes) else {
+            return Ok(None);
+        };
+        let entry = raw::of_checkpoint(&made);
+        push(draft, session_id, commit, CHECKPOINTS, entry, Some(id + 1))?;
+        Ok(Some(made))
+    })?;
+    Ok(made)
+}
+
+/// Adds a rewind to the note on the commit of its checkpoint's snapshot.
+///
+/// # Errors
+/// As [`add`].
+pub fn add_rewind(store: &Store<'_>, commit: Oid, at: Moment, rewind: &Rewind) -> Result<()> {
+    let name = Record::session(&rewind.session_id);
+    let message = format!(
+        "rewind of session {} to checkpoint {}",
+        rewind.session_id, rewind.checkpoint_id
+    );
+    store.change_record(&name, &message, at, |draft| {
+        let entry = raw::of_rewind(rewind);
+        push(draft, &rewind.session_id, commit, REWINDS, entry, None)
+    })?;
+    Ok(())
+}
+
+/// Notes that a rewind was taken back. Answers whether it was found.
+///
+/// # Errors
+/// As [`add`].
+pub fn mark_undone(store: &Store<'_>, rewind: &Rewind, at: Moment) -> Result<bool> {
+    let name = Record::session(&rewind.session_id);
+    let message = format!("rewind of session {} undone", rewind.session_id);
+    let marked = store.update_record(&name, &message, at, |draft| {
+        let notes: Vec<Oid> = draft.notes().map(|(oid, _)| oid).collect();
+        for oid in notes {
+            let Some(json) = draft.get_mut(oid) else {
+                continue;
+            };
+            let rewinds = json.get_mut(REWINDS).and_then(Value::as_array_mut);
+            for entry in rewinds.into_iter().flatten() {
+                if raw::rewind(entry, &rewind.session_id).as_ref() == Ok(rewind)
+                    && let Some(entry) = entry.as_object_mut()
+                {
+                    entry.insert("undone_at".to_owned(), at.rfc3339().into());
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    })?;
+    Ok(marked.is_some_and(|(found, _)| found))
+}
+
+fn of_draft(draft: &Draft) -> SessionNotes {
+    let mut notes = SessionNotes::default();
+    for (_, json) in draft.notes() {
+        notes.take_note(json);
+    }
+    notes.sort();
+    notes
+}
+
+fn push(
+    draft: &mut Draft,
+    session_id: &str,
+    commit: Oid,
+    name: &str,
+    entry: Value,
+    next: Option<u64>,
+) -> Result<()> {
+    let mut json = draft.get_mut(commit).cloned().unwrap_or_default();
+    json.entry("version").or_insert_with(|| VERSION.into());
+    json.entry("session_id")
+        .or_insert_with(|| session_id.into());
+    let list = json.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+    match list.as_array_mut() {
+        Some(list) => list.push(entry),
+        // Not ours to read: it stays beside the list under another name.
+        None => {
+            let found = std::mem::replace(list, Value::Array(vec![entry]));
+            json.insert(format!("{name}_found"), found);
+        }
+    }
+    json.entry(CHECKPOINTS)
+        .or_insert_with(|| Value::Array(Vec::new()));
+    if let Some(next) = next {
+        json.insert(NEXT.to_owned(), next.into());
+    }
+    draft.put(commit, json)
+}
