@@ -94,6 +94,15 @@ impl Env {
     }
 }
 
+/// Takes out of the umask what it would take from the owner. With such a umask a command could not read back what it had just
+/// made, and `index.lock` would stay as a file that nobody may look into. What it takes from others is left as it is.
+pub fn keep_own_permissions() {
+    use rustix::fs::Mode;
+    let owner = Mode::RWXU;
+    let umask = rustix::process::umask(Mode::RWXG | Mode::RWXO | owner);
+    rustix::process::umask(umask - owner);
+}
+
 /// The real clock, nanoseconds since the epoch, whatever a test pins: stamps of files are compared with it.
 #[allow(clippy::disallowed_methods, reason = "the one reader of the clock")]
 pub fn clock_nanos() -> i64 {

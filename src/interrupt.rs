@@ -1,4 +1,5 @@
-//! Ctrl-C: ends `tw` with exit code 130, but never in the middle of a swap.
+//! Signals. Ctrl-C ends `tw` with exit code 130, but never in the middle of a swap; a file over the shell's limit (`ulimit -f`)
+//! is an error like a full disk.
 //!
 //! [`watch`] is called once, by `cli`. An operation that must not be cut holds a [`Deferred`] from [`defer`]: the first
 //! Ctrl-C then only leaves a mark, the second one kills. Before and after, the first one kills at once. Nothing here
@@ -7,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGXFSZ};
 
 /// The exit code of an interrupted command: 128 and the number of SIGINT.
 pub const EXIT_CODE: u8 = 130;
@@ -27,6 +28,8 @@ pub fn watch() {
         Arc::clone(kills),
     );
     let _ = signal_hook::flag::register(SIGINT, Arc::clone(kills));
+    // Handled in any way, the write itself says it.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 /// Holds the first Ctrl-C back until the value is dropped.

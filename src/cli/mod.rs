@@ -33,6 +33,7 @@ use output::Output;
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.into_iter().collect();
     let env = Env::from_process();
+    crate::env::keep_own_permissions();
     if let Some(code) = complete::answer(&words, &env) {
         return code;
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use timewarp::git::objects::{ObjectKind, hash};
 
-use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, walk};
+use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, walk};
 use crate::sandbox::{Ran, Sandbox};
 use crate::stage::{eventful, in_the_past, taken};
 
@@ -279,6 +279,19 @@ fn a_very_deep_tree_is_no_panic() {
 }
 
 #[test]
+fn a_tree_of_ten_thousand_levels_is_refused_whole() {
+    let (sandbox, id) = eventful();
+    let model = Model::new(&sandbox, &id);
+    let blob = put(&sandbox, ObjectKind::Blob, b"deep\n");
+    let mut at = tree(&sandbox, &[("100644", b"f", &blob)]);
+    for _ in 0..10_000 {
+        at = tree(&sandbox, &[("40000", b"d", &at)]);
+    }
+    model.plant(&sandbox, &at, &model.document());
+    assert_harmless(&sandbox, "10,000 levels");
+}
+
+#[test]
 fn documents_that_are_no_record_hide_no_other() {
     let (sandbox, id) = eventful();
     let model = Model::new(&sandbox, &id);
@@ -508,6 +521,22 @@ fn damaged_files_of_ours_are_errors_that_lose_nothing() {
     assert_fsck_clean(&sandbox, "damaged files");
     // And the way home is still there.
     assert_eq!(sandbox.json(["return"])["verified"], true);
+}
+
+#[test]
+fn a_cache_of_another_repository_is_no_cache() {
+    let (sandbox, id) = eventful();
+    let (other, _) = eventful();
+    other.write("a.txt", "of the other one\n");
+    taken(&other);
+    // Its stamps may look alike; what it names as its anchor is not here.
+    sandbox.write(".git/timewarp/cache", other.read(".git/timewarp/cache"));
+    let again = sandbox.json(["snapshot"]);
+    let commit = again["snapshot"]["commit"].as_str().unwrap();
+    let text = sandbox.git(["cat-file", "blob", &format!("{commit}:a.txt")]);
+    assert_eq!(text, sandbox.text("a.txt"));
+    assert_fsck_clean(&sandbox, "a foreign cache");
+    sandbox.assert_round_trip(&id, |_| ());
 }
 
 #[test]
@@ -784,44 +813,190 @@ fn closed_streams_are_no_panic_and_the_work_is_done() {
     }
 }
 
+/// The commands of a trip and back, in one environment. What must not be is told by panics, by the state, and by fsck.
+fn trip(sandbox: &Sandbox, id: &str, setting: &str, as_user: &str, must_work: bool) {
+    let home = sandbox.state();
+    for command in [
+        "snapshot".to_owned(),
+        format!("travel {id}"),
+        "return".to_owned(),
+        format!("restore {id}"),
+        "undo".to_owned(),
+        "recover".to_owned(),
+        "list".to_owned(),
+    ] {
+        let script = format!("{setting}; exec {as_user} 'TW' --json {command}");
+        let output = in_shell(sandbox, &script);
+        let said = format!(
+            "{setting}: {command}: {}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let code = output.status.code();
+        assert!(code.is_some_and(|code| code < 100), "{code:?} {said}");
+        assert!(!must_work || code == Some(0), "{said}");
+        serde_json::from_slice::<Value>(&output.stdout).expect(&said);
+    }
+    in_shell(sandbox, &format!("exec {as_user} 'TW' recover"));
+    let far = home.differences(&sandbox.state());
+    assert!(far.is_empty(), "{setting}: {far:?}");
+    assert_eq!(litter(sandbox), [""; 0], "{setting}");
+    assert_fsck_clean(sandbox, setting);
+}
+
+/// The superuser may do everything whatever the umask and the permission bits: as somebody else, then.
 #[test]
-fn a_read_only_git_directory_is_a_clear_error() {
+fn an_ordinary_user_in_a_hostile_environment() {
     let (sandbox, id) = eventful();
-    if std::fs::write("/proc/sys/kernel/ostype", "").is_ok() || rustix::process::geteuid().is_root()
-    {
-        // Permission bits stop no superuser: shown by the run as a user.
+    let mut as_user = "";
+    if rustix::process::geteuid().is_root() {
+        as_user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+        std::fs::write(
+            sandbox.home().join(".gitconfig"),
+            "[safe]\n\tdirectory = *\n",
+        )
+        .unwrap();
+        let root = sandbox.root().display().to_string();
+        let given = in_shell(
+            &sandbox,
+            &format!("chown -R 65534:65534 '{root}' && {as_user} test -x 'TW'"),
+        );
+        if !given.status.success() {
+            eprintln!("skipped: no setpriv, or the binary is out of another user's reach");
+            return;
+        }
+    }
+    for setting in [
+        "umask 0777",
+        "umask 077",
+        "ulimit -n 64",
+        "unset HOME",
+        "export TMPDIR=/nonexistent",
+    ] {
+        trip(&sandbox, &id, setting, as_user, true);
+    }
+    for setting in ["ulimit -f 0", "ulimit -f 1"] {
+        trip(&sandbox, &id, setting, as_user, false);
+    }
+    let set = |mode: &str, dir: &str| {
+        let done = in_shell(
+            &sandbox,
+            &format!("find {dir} -type d -exec chmod {mode} {{}} +"),
+        );
+        assert!(done.status.success());
+    };
+    set("a-w", ".git");
+    trip(&sandbox, &id, "true", as_user, false);
+    set("u+w", ".git");
+    set("a-w", "dir");
+    // Its owner may give himself leave for a moment, and the bits come back.
+    trip(&sandbox, &id, "true", as_user, true);
+    set("u+w", "dir");
+    trip(&sandbox, &id, "true", as_user, true);
+}
+
+/// A disk that fills up, and one that turns read-only, where this process may mount one.
+#[test]
+fn a_tiny_and_a_read_only_disk() {
+    let sandbox = Sandbox::bare_room();
+    let repo = sandbox.repo();
+    std::fs::create_dir(&repo).unwrap();
+    let mount = |options: &str| {
+        in_shell(
+            &sandbox,
+            &format!("mount -t tmpfs -o {options} tw '{}'", repo.display()),
+        )
+    };
+    if !mount("size=1m").status.success() {
+        eprintln!("skipped: mounting is not allowed here");
         return;
     }
-    let before = sandbox.state();
-    let mut dirs = vec![sandbox.path(".git")];
-    walk(&sandbox.path(".git"), &mut |path| {
-        if path.is_dir() {
-            dirs.push(path.to_owned());
-        }
-    });
-    let set = |mode: u32| {
-        for dir in &dirs {
-            std::fs::set_permissions(dir, std::fs::Permissions::from_mode(mode)).unwrap();
-        }
+    let mounted = Mounted(repo.clone());
+    sandbox.git(["init", "-q", "-b", "main"]);
+    sandbox.write("a.txt", "one\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "first"]);
+    sandbox.write("a.txt", "two\n");
+    let id = taken(&sandbox);
+    // Less room than the next snapshot takes; then a little more each time, through every step on the way.
+    let mut noise = 0x2545_f491_4f6c_dd1d_u64;
+    let mut incompressible = |len: usize| {
+        let mut byte = || {
+            noise ^= noise << 13;
+            noise ^= noise >> 7;
+            noise ^= noise << 17;
+            noise.to_le_bytes()[0]
+        };
+        (0..len).map(|_| byte()).collect::<Vec<u8>>()
     };
-    set(0o555);
-    let mut refused = Vec::new();
-    for args in [&["snapshot"][..], &["travel", &id], &["restore", &id]] {
-        refused.push(sandbox.tw([&["--json"], args].concat()));
+    let (mut done, mut full) = (0, 0);
+    for pages in (0..40).step_by(2) {
+        sandbox.write("new.bin", incompressible(60_000));
+        sandbox.write("a.txt", format!("{pages}\n"));
+        let before = sandbox.state();
+        let known = blobs(&sandbox);
+        let fill = repo.join(".git/fill");
+        let mut file = std::fs::File::create(&fill).unwrap();
+        let _ = file.write_all(&vec![0; 2 << 20]);
+        let len = file.metadata().unwrap().len();
+        file.set_len(len.saturating_sub(pages * 4096)).unwrap();
+        drop(file);
+        let ran = sandbox.tw(["--json", "travel", &id]);
+        let told = calm(&ran, "a full disk");
+        std::fs::remove_file(&fill).unwrap();
+        if told["ok"] == true {
+            done += 1;
+        } else {
+            full += 1;
+            calm(&sandbox.tw(["--json", "recover"]), "room again");
+        }
+        assert_nothing_lost(&sandbox, &known, "a full disk");
+        if sandbox.json(["status"])["mode"] == "past" {
+            sandbox.json(["return"]);
+        }
+        before.assert_same(&sandbox.state());
+        assert_eq!(litter(&sandbox), [""; 0], "{pages} pages: {told}");
+        // What earlier rounds saved takes room of its own.
+        sandbox.json(["prune", "--keep-days", "0", "--keep-last", "1"]);
+        for name in sandbox
+            .git([
+                "for-each-ref",
+                "--format=%(refname)",
+                "refs/timewarp/backups",
+                "refs/timewarp/experiments",
+            ])
+            .lines()
+        {
+            sandbox.git(["update-ref", "-d", name]);
+        }
+        sandbox.git(["gc", "-q", "--prune=now"]);
     }
-    let read = sandbox.tw(["--json", "list"]);
-    set(0o755);
-    for ran in refused {
-        let told = calm(&ran, "read-only");
-        assert_eq!(told["ok"], false, "{told}");
-        assert!(
-            told["error"]["message"]
-                .as_str()
-                .unwrap()
-                .contains("ermission"),
-            "{told}"
-        );
+    assert!(done > 0 && full > 0, "{done} done, {full} full");
+    assert!(mount("remount,ro").status.success());
+    for args in [
+        &["snapshot"][..],
+        &["travel", &id],
+        &["restore", &id],
+        &["recover"],
+    ] {
+        let told = calm(&sandbox.tw([&["--json"], args].concat()), "read-only");
+        assert_eq!(told["ok"], false, "{args:?}: {told}");
     }
-    assert_eq!(calm(&read, "list")["ok"], true);
-    before.assert_same(&sandbox.state());
+    for args in [&["list"][..], &["show", &id], &["status"]] {
+        let told = calm(&sandbox.tw([&["--json"], args].concat()), "read-only");
+        assert_eq!(told["ok"], true, "{args:?}: {told}");
+    }
+    drop(mounted);
+}
+
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Lazily: something may still stand in it.
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(&self.0)
+            .status();
+    }
 }

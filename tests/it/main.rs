@@ -14,6 +14,7 @@ mod crash;
 mod damage;
 mod facts;
 mod faults;
+mod fuzz;
 mod gc;
 mod golden;
 mod hook;

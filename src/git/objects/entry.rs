@@ -1,5 +1,7 @@
 //! The header of one object in a pack.
 
+use git2::Oid;
+
 use super::ObjectKind;
 
 /// What an entry's header says.
@@ -7,12 +9,21 @@ use super::ObjectKind;
 pub(super) enum Entry {
     /// A whole object: kind, size, length of the header.
     Whole(ObjectKind, u64, usize),
-    /// A difference from another object.
-    Delta,
+    /// A difference from another object, and the length of the header.
+    Delta(Base, usize),
 }
 
-/// The longest header of a whole object: 4 bits of size in the first byte, 7 in each of nine more.
-pub(super) const LONGEST: usize = 10;
+/// What a difference is from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Base {
+    /// The entry so many bytes before.
+    Before(u64),
+    /// The object of this name, in the same pack.
+    Named(Oid),
+}
+
+/// The longest header: 4 bits of size in the first byte, 7 in each of nine more, then the name of a base.
+pub(super) const LONGEST: usize = 30;
 
 /// Encodes the header of a whole object.
 pub(super) fn encode(kind: ObjectKind, size: u64) -> Vec<u8> {
@@ -56,10 +67,48 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
         2 => ObjectKind::Tree,
         3 => ObjectKind::Blob,
         4 => ObjectKind::Tag,
-        6 | 7 => return Some(Entry::Delta),
+        6 => return distance(bytes, length),
+        7 => {
+            let name = bytes.get(length..length + 20)?;
+            let base = Base::Named(Oid::from_bytes(name).ok()?);
+            return Some(Entry::Delta(base, length + 20));
+        }
         _ => return None,
     };
     Some(Entry::Whole(kind, size, length))
+}
+
+/// How far back the base is: 7 bits in each byte, the highest first, one added for each byte but the last.
+fn distance(bytes: &[u8], mut at: usize) -> Option<Entry> {
+    let mut byte = *bytes.get(at)?;
+    let mut distance = u64::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        at += 1;
+        byte = *bytes.get(at)?;
+        distance = distance.checked_add(1)?.checked_mul(128)? | u64::from(byte & 0x7f);
+    }
+    Some(Entry::Delta(Base::Before(distance), at + 1))
+}
+
+/// The size of what a difference makes, from the beginning of its bytes: it comes after the size of its base.
+pub(super) fn made_size(bytes: &[u8]) -> Option<u64> {
+    let mut rest = bytes.iter();
+    let mut number = || {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = *rest.next()?;
+            let bits = u64::from(byte & 0x7f);
+            if (bits << shift) >> shift != bits {
+                return None;
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    };
+    number().and_then(|_| number())
 }
 
 #[cfg(test)]
@@ -85,6 +134,24 @@ mod tests {
         assert_eq!(decode(&[0]), None, "kind 0");
         assert_eq!(decode(&[0b0101_0000]), None, "kind 5");
         assert_eq!(decode(&[0xb0; 12]), None, "over 64 bits");
-        assert_eq!(decode(&[0b0110_0001]), Some(Entry::Delta));
+        assert_eq!(decode(&[0b0110_0001]), None, "no base");
+        assert_eq!(decode(&[0b0111_0001, 1, 2]), None, "half a name");
+    }
+
+    #[test]
+    fn differences_say_what_they_are_from() {
+        let before = |distance, length| Some(Entry::Delta(Base::Before(distance), length));
+        assert_eq!(decode(&[0b0110_0001, 5]), before(5, 2));
+        assert_eq!(decode(&[0b0110_0001, 0x80, 0]), before(128, 3));
+        assert_eq!(
+            decode(&[0b0110_0001, 0x81, 0x82, 3]),
+            before((((1 + 1) * 128 + 2) + 1) * 128 + 3, 4)
+        );
+        let named = [&[0b0111_0001][..], &[7; 20]].concat();
+        let base = Base::Named(Oid::from_bytes(&[7; 20]).expect("oid"));
+        assert_eq!(decode(&named), Some(Entry::Delta(base, 21)));
+        assert_eq!(made_size(&[0x81, 1, 0x82, 2, 9]), Some(2 + 256));
+        assert_eq!(made_size(&[0x81, 1, 0x82]), None);
+        assert_eq!(made_size(&[0xff; 30]), None);
     }
 }

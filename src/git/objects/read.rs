@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use git2::Oid;
 
-use super::entry::{self, Entry};
+use super::entry::{self, Base, Entry};
 use super::hash::Proof;
 use super::inflate::Inflater;
 use super::odb_dir::{OdbDir, Pack};
@@ -75,7 +75,7 @@ impl ObjectStore {
         let header = |place: &Place| {
             Ok(match place.open(oid)? {
                 Some(Opened::Stream { kind, size, .. }) => Some((kind, size)),
-                Some(Opened::Delta) => Some(self.delta_header(oid)?),
+                Some(Opened::Delta) => place.delta_header()?,
                 None => None,
             })
         };
@@ -234,14 +234,6 @@ impl ObjectStore {
         })
     }
 
-    fn delta_header(&self, oid: Oid) -> std::result::Result<(ObjectKind, u64), Fault> {
-        let (kind, size) = self.with_odb(|odb| {
-            let (size, kind) = odb.read_header(oid)?;
-            Ok((kind, size))
-        })?;
-        Ok((kind, size as u64))
-    }
-
     /// Asks libgit2; once more after a refresh, for it may remember packs that a gc has replaced.
     fn with_odb<T>(
         &self,
@@ -274,6 +266,17 @@ impl ObjectStore {
 }
 
 impl Place<'_> {
+    /// Kind and size where this copy is a difference; nothing when it is gone.
+    fn delta_header(&self) -> std::result::Result<Option<(ObjectKind, u64)>, Fault> {
+        match self {
+            Self::Loose(_) => Err(Fault::Damaged),
+            Self::Packed(dir, pack, offset) => dir
+                .open_pack(pack)?
+                .map(|file| delta_header(&file, pack, *offset))
+                .transpose(),
+        }
+    }
+
     /// Opens this copy; nothing when it is gone.
     fn open(&self, oid: Oid) -> std::result::Result<Option<Opened>, Fault> {
         match self {
@@ -284,6 +287,42 @@ impl Place<'_> {
                 .transpose(),
         }
     }
+}
+
+/// Longer than any chain of differences that git makes (its own limit is 4,095).
+const LONGEST_CHAIN: usize = 10_000;
+
+/// Kind and size of an object that is stored as a difference. libgit2's answer cannot be asked for: git2 panics when a damaged
+/// pack names a kind that is none.
+fn delta_header(
+    file: &File,
+    pack: &Pack,
+    mut offset: u64,
+) -> std::result::Result<(ObjectKind, u64), Fault> {
+    let mut made = None;
+    for _ in 0..LONGEST_CHAIN {
+        let mut head = [0; entry::LONGEST];
+        let got = read_up_to(file, &mut head, offset)?;
+        let entry = entry::decode(head.get(..got).unwrap_or_default());
+        let (base, length) = match entry.ok_or(Fault::Damaged)? {
+            Entry::Whole(kind, size, _) => return Ok((kind, made.unwrap_or(size))),
+            Entry::Delta(base, length) => (base, length),
+        };
+        if made.is_none() {
+            let at = offset + length as u64;
+            let file = file.try_clone()?;
+            let mut sizes = Vec::new();
+            let data = Inflater::new(Section { file, at }, 64);
+            data.take(20).read_to_end(&mut sizes)?;
+            made = Some(entry::made_size(&sizes).ok_or(Fault::Damaged)?);
+        }
+        let next = match base {
+            Base::Before(distance) => offset.checked_sub(distance),
+            Base::Named(oid) => pack.offset(oid),
+        };
+        offset = next.ok_or(Fault::Damaged)?;
+    }
+    Err(Fault::Damaged)
 }
 
 fn open_packed(file: File, offset: u64) -> std::result::Result<Opened, Fault> {

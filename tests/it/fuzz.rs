@@ -1,0 +1,455 @@
+//! Real files of ours, and of git's that we read ourselves, damaged at random: an error or an answer, never a panic, never
+//! a wrong object, never memory out of proportion. (git's index and the ignore rules have their own, beside their code.)
+//!
+//! `TW_FUZZ_SECONDS` makes each run longer, `TW_FUZZ_SEED` varies it. A failure names seed and round.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use timewarp::env::Moment;
+use timewarp::git::Oid;
+use timewarp::git::objects::{ObjectStore, hash};
+use timewarp::git::refs::Refs;
+use timewarp::store::id::SnapshotId;
+use timewarp::store::lock::Owner;
+use timewarp::store::snapshot::SnapshotRecord;
+use timewarp::store::state::{Journal, State, parse_versioned, path_from_stored, stored_path};
+use timewarp::store::{address, names, stored};
+use timewarp::worktree::cache;
+use timewarp::worktree::ignore::PatternFile;
+use timewarp::worktree::pattern::Pattern;
+
+use crate::damage::{document, walk};
+use crate::sandbox::Sandbox;
+use crate::stage::{eventful, in_the_past, taken};
+
+/// A small generator of numbers, the same ones for one seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit.max(1) as u64).unwrap()
+    }
+
+    fn one_of<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+        of[self.below(of.len())]
+    }
+
+    /// Damages `bytes` at one to four places.
+    fn damage(&mut self, bytes: &mut Vec<u8>) {
+        const WORDS: [&[u8]; 22] = [
+            b"",
+            b"\0",
+            b"\xff\xff\xff\xff",
+            b"..",
+            b"/",
+            b".git",
+            b"null",
+            b"-1",
+            b"1e999",
+            b"99999999999999999999",
+            b"{",
+            b"[",
+            b"\"",
+            b"\\u0000",
+            b"\\ud800",
+            b"\n",
+            b" ",
+            b"~",
+            b"refs/",
+            b"0000000000000000000000000000000000000000",
+            b"\xc3\x28",
+            b"*",
+        ];
+        for _ in 0..=self.below(4) {
+            let at = self.below(bytes.len() + 1);
+            let end = bytes.len().min(at + 1 + self.below(40));
+            match self.below(9) {
+                0 => bytes.truncate(at),
+                1 => drop(bytes.drain(at..end)),
+                2 => {
+                    let part = bytes[at..end].to_vec();
+                    let to = self.below(bytes.len() + 1);
+                    bytes.splice(to..to, part);
+                }
+                3 => {
+                    let word = self.one_of(&WORDS);
+                    bytes.splice(at..at, word.iter().copied());
+                }
+                4 => {
+                    let word = self.one_of(&WORDS);
+                    bytes.splice(at..end, word.iter().copied());
+                }
+                // What opens a level, very often.
+                5 if self.below(8) == 0 => {
+                    let many = vec![self.one_of(&[&b"["[..], b"{\"a\":", b"(", b"a."])[0]; 20_000];
+                    bytes.splice(at..at, many);
+                }
+                _ => {
+                    let byte = u8::try_from(self.below(256)).unwrap();
+                    if let Some(place) = bytes.get_mut(at) {
+                        *place = byte;
+                    }
+                }
+            }
+        }
+    }
+
+    /// One of these, damaged.
+    fn damaged(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = seeds[self.below(seeds.len())].clone();
+        self.damage(&mut bytes);
+        bytes
+    }
+}
+
+fn number(name: &str, ordinary: u64) -> u64 {
+    std::env::var(name).map_or(ordinary, |text| text.parse().unwrap())
+}
+
+/// Runs rounds for a while, and at least `least` of them.
+fn rounds(least: u64, mut round: impl FnMut(&mut Random)) {
+    let seed = number("TW_FUZZ_SEED", 1);
+    let time = Duration::from_secs(number("TW_FUZZ_SECONDS", 1));
+    let begun = Instant::now();
+    for index in 1.. {
+        let mut random = Random((seed << 32 | index).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let done = catch_unwind(AssertUnwindSafe(|| round(&mut random)));
+        assert!(done.is_ok(), "TW_FUZZ_SEED={seed}, round {index}");
+        if index >= least && begun.elapsed() > time {
+            return;
+        }
+    }
+}
+
+fn read(path: impl AsRef<Path>) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn stat_caches() {
+    let (sandbox, _) = eventful();
+    let good = read(sandbox.path(".git/timewarp/cache"));
+    assert!(cache::decode(&good).is_some());
+    let mut sound = 0;
+    rounds(2000, |random| {
+        let mut bytes = good.clone();
+        random.damage(&mut bytes);
+        if bytes.len() >= 16 && random.below(8) > 0 {
+            let sum = crc32fast::hash(&bytes[16..]);
+            bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+        }
+        let Some((manifest, _)) = cache::decode(&bytes) else {
+            return;
+        };
+        sound += 1;
+        assert!(manifest.names.capacity() <= bytes.len());
+        for (dir, file) in manifest.entries() {
+            let path = manifest.path_of(dir, file);
+            let _ = manifest.file(&path);
+        }
+        for dir in &manifest.dirs {
+            let _ = manifest.find_dir(manifest.dir_path(dir));
+        }
+        assert_eq!(manifest.subtree_ends().len(), manifest.dirs.len());
+    });
+    assert!(sound > 0, "nothing got past the checks");
+}
+
+#[test]
+fn state_and_journal() {
+    let (sandbox, _, _) = in_the_past();
+    let mut seeds = vec![read(sandbox.path(".git/timewarp/state.json"))];
+    walk(&sandbox.path(".git/timewarp/undo"), &mut |path| {
+        seeds.push(read(path))
+    });
+    assert!(seeds.len() > 1);
+    assert!(parse_versioned::<State>(&seeds[0], 1, "state").is_ok());
+    assert!(parse_versioned::<Journal>(&seeds[1], 1, "journal").is_ok());
+    rounds(2000, |random| {
+        let bytes = random.damaged(&seeds);
+        let _ = parse_versioned::<State>(&bytes, 1, "state");
+        let Ok(journal) = parse_versioned::<Journal>(&bytes, 1, "journal") else {
+            return;
+        };
+        for entry in &journal.entries {
+            if let Some(path) = path_from_stored(&entry.path) {
+                assert_eq!(path_from_stored(&stored_path(&path)), Some(path));
+            }
+        }
+    });
+}
+
+#[test]
+fn snapshot_records_and_commits() {
+    let (sandbox, id) = eventful();
+    let name = format!("refs/timewarp/snapshots/{id}");
+    let commit = sandbox.git(["cat-file", "commit", &name]).into_bytes();
+    let long = sandbox.git(["cat-file", "commit", "HEAD"]).into_bytes();
+    let good = stored::parse_commit(&commit).unwrap();
+    assert!(SnapshotRecord::from_message(&good.message, "good").is_ok());
+    let seeds = [commit, long];
+    rounds(2000, |random| {
+        let bytes = random.damaged(&seeds);
+        let _ = SnapshotRecord::from_message(&bytes, "whole");
+        if let Some(commit) = stored::parse_commit(&bytes)
+            && let Ok((title, record)) = SnapshotRecord::from_message(&commit.message, "damaged")
+        {
+            let again = record.message(&title);
+            SnapshotRecord::from_message(again.as_bytes(), "again")
+                .expect("what is written is read");
+        }
+    });
+}
+
+#[test]
+fn names_addresses_and_patterns() {
+    let seeds: Vec<Vec<u8>> = [
+        "s_20260228_153012_ab12cd",
+        "latest~2",
+        "issue:i_20260228_153012_ab12cd",
+        "checkpoint:3",
+        "claude-1:7",
+        "label:before-refactor",
+        "2h ago",
+        "yesterday",
+        "2026-02-28T15:30:12+01:00",
+        "last monday",
+        "present",
+        "session",
+        "refs/timewarp/snapshots/s_20260228_153012_ab12cd",
+        "refs/notes/timewarp/sessions/x-0123456789abcdef",
+        "tw travel-abc 123 456\n",
+        "!/a/**/b[!a-z]*?.txt ",
+        "[[:alpha:]\\]",
+        "d/e/c",
+        "%00%ff",
+    ]
+    .iter()
+    .map(|text| text.as_bytes().to_vec())
+    .collect();
+    let now = Moment(1_772_292_600_000_000_000);
+    rounds(5000, |random| {
+        let bytes = random.damaged(&seeds);
+        let _ = Owner::parse(&bytes);
+        let _ = Pattern::parse(&bytes);
+        let _ = PatternFile::parse(&bytes, b"d");
+        let text = String::from_utf8_lossy(&bytes);
+        let _ = address::parse(&text, now);
+        let _ = path_from_stored(&text);
+        if let Some(id) = SnapshotId::parse(&text) {
+            assert_eq!(id.to_string(), text);
+            assert_eq!(
+                names::parse_snapshot_ref(&names::snapshot_ref(&id)),
+                Some(id)
+            );
+        }
+        let _ = names::parse_snapshot_ref(&text);
+        assert_eq!(path_from_stored(&stored_path(&bytes)), Some(bytes));
+    });
+}
+
+#[test]
+fn trees() {
+    let (sandbox, id) = eventful();
+    let of = |spec: &str| {
+        let mut command = sandbox.command("git");
+        command
+            .args(["cat-file", "tree", spec])
+            .output()
+            .unwrap()
+            .stdout
+    };
+    let name = format!("refs/timewarp/snapshots/{id}");
+    let seeds = [
+        of(&format!("{name}^{{tree}}")),
+        of(&format!("{name}:dir")),
+        of("HEAD^{tree}"),
+    ];
+    rounds(2000, |random| {
+        let bytes = random.damaged(&seeds);
+        let Ok(entries) = timewarp::git::tree::parse(&bytes) else {
+            return;
+        };
+        for entry in entries {
+            assert!(!entry.name.is_empty() && !entry.name.contains(&b'/'));
+            assert!(
+                timewarp::git::path::is_safe_component(entry.name),
+                "{:?}",
+                entry.name.escape_ascii()
+            );
+        }
+    });
+}
+
+/// Everything under a git directory's `objects`, and the ids that are in it.
+fn objects(sandbox: &Sandbox, pattern: &str) -> (Vec<PathBuf>, Vec<Oid>) {
+    let mut files = Vec::new();
+    walk(&sandbox.path(".git/objects"), &mut |path| {
+        if path.is_file() && path.to_string_lossy().contains(pattern) {
+            files.push(path.to_owned());
+        }
+    });
+    files.sort();
+    let listed = sandbox.git([
+        "cat-file",
+        "--batch-all-objects",
+        "--batch-check=%(objectname)",
+    ]);
+    let oids = listed.lines().map(|line| Oid::from_str(line).unwrap());
+    (files, oids.collect())
+}
+
+/// An object that is given out is the one that was asked for, or `verify` says that it is not.
+fn read_all(git_dir: &Path, oids: &[Oid]) -> usize {
+    let mut sound = 0;
+    let Ok(store) = ObjectStore::open(git_dir) else {
+        return sound;
+    };
+    for oid in oids {
+        let _ = store.contains(*oid);
+        let header = store.header(*oid);
+        let verified = store.verify(*oid);
+        if let Ok((kind, bytes)) = store.read(*oid)
+            && verified.is_ok()
+        {
+            assert_eq!(hash(kind, &bytes).unwrap(), *oid);
+            let same = Some((kind, bytes.len() as u64));
+            sound += usize::from(header.is_ok_and(|header| header == same));
+        }
+    }
+    sound
+}
+
+#[test]
+fn packs_their_indexes_and_loose_objects() {
+    let (sandbox, _) = eventful();
+    // Versions of one file that are worth a delta.
+    for version in 0..4 {
+        sandbox.write(
+            "long.txt",
+            format!("{}{version}\n", "a line like any other\n".repeat(200)),
+        );
+        taken(&sandbox);
+    }
+    let loose = objects(&sandbox, "/objects/");
+    damage_objects(&sandbox, &loose.0, &loose.1);
+    sandbox.git(["repack", "-a", "-d", "-q", "--depth=10", "--window=10"]);
+    let packed = objects(&sandbox, "pack-");
+    assert!(packed.0.len() >= 2);
+    damage_objects(&sandbox, &packed.0, &packed.1);
+}
+
+fn damage_objects(sandbox: &Sandbox, files: &[PathBuf], oids: &[Oid]) {
+    rounds(60, |random| {
+        let path = &files[random.below(files.len())];
+        let good = read(path);
+        let mut bad = good.clone();
+        random.damage(&mut bad);
+        let _ = std::fs::remove_file(path);
+        std::fs::write(path, &bad).unwrap();
+        read_all(&sandbox.path(".git"), oids);
+        std::fs::remove_file(path).unwrap();
+        std::fs::write(path, &good).unwrap();
+    });
+    assert_eq!(read_all(&sandbox.path(".git"), oids), oids.len());
+}
+
+#[test]
+fn packed_refs_and_loose_ones() {
+    let (sandbox, id) = eventful();
+    sandbox.json(["label", &id, "name"]);
+    sandbox.git(["tag", "-a", "-m", "t", "v1"]);
+    sandbox.git(["pack-refs", "--all"]);
+    let packed = sandbox.path(".git/packed-refs");
+    let loose = sandbox.path(".git/refs/timewarp/snapshots/s_20260101_000000_abcdef");
+    std::fs::create_dir_all(loose.parent().unwrap()).unwrap();
+    let good = read(&packed);
+    let refs = Refs::new(sandbox.path(".git"), sandbox.path(".git"));
+    let known = refs.names("refs/").unwrap();
+    let seeds = [
+        format!("{}\n", "1".repeat(40)).into_bytes(),
+        b"ref: refs/heads/main\n".to_vec(),
+    ];
+    rounds(300, |random| {
+        let mut bytes = good.clone();
+        random.damage(&mut bytes);
+        std::fs::write(&packed, &bytes).unwrap();
+        std::fs::write(&loose, random.damaged(&seeds)).unwrap();
+        for name in &known {
+            let _ = refs.read(name);
+        }
+        let _ = refs.list("refs/timewarp/");
+        if let Ok(names) = refs.names("refs/") {
+            for name in names {
+                let _ = refs.read(&name);
+            }
+        }
+    });
+}
+
+/// Whole commands over damaged files: an answer or an error, and the working tree is not touched.
+fn commands(sandbox: &Sandbox, files: &[PathBuf], args: &[&[&str]]) {
+    let before = sandbox.state();
+    rounds(12, |random| {
+        let path = &files[random.below(files.len())];
+        let good = read(path);
+        std::fs::write(path, random.damaged(std::slice::from_ref(&good))).unwrap();
+        for args in args {
+            let ran = sandbox.tw([&["--json"], *args].concat());
+            assert!(ran.code < 100, "{args:?}: {}", ran.err());
+            document(&ran);
+        }
+        std::fs::write(path, good).unwrap();
+    });
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn the_teams_configuration() {
+    let sandbox = Sandbox::new();
+    let text = "exclude = [\"*.tmp\", \"a/**\"]\ninclude = [\".env\"]\nkeep_days = 20\nmax_file_size = \"5m\"\n[other]\nx = 1\n";
+    sandbox.write(".timewarp/config.toml", text);
+    let file = sandbox.path(".timewarp/config.toml");
+    commands(&sandbox, &[file], &[&["config"], &["snapshot"]]);
+}
+
+#[test]
+fn the_files_of_a_merge_and_of_a_rebase() {
+    let (sandbox, _) = eventful();
+    let of_merge = [
+        "MERGE_HEAD",
+        "MERGE_MSG",
+        "MERGE_MODE",
+        "AUTO_MERGE",
+        "ORIG_HEAD",
+    ];
+    let dir = sandbox.path(".git/rebase-merge");
+    std::fs::create_dir(&dir).unwrap();
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    let todo = format!("pick {} a subject\nexec true\n", head.trim());
+    for (name, text) in [
+        ("git-rebase-todo", &*todo),
+        ("done", &*todo),
+        ("onto", &*head),
+        ("orig-head", &*head),
+    ] {
+        std::fs::write(dir.join(name), text).unwrap();
+    }
+    let mut files: Vec<PathBuf> = of_merge
+        .iter()
+        .map(|name| sandbox.path(".git").join(name))
+        .collect();
+    files.extend(["git-rebase-todo", "done", "onto"].map(|name| dir.join(name)));
+    files.retain(|path| path.is_file());
+    assert!(files.len() > 4);
+    commands(&sandbox, &files, &[&["snapshot"]]);
+}
