@@ -16,12 +16,13 @@ const LAYERS: [&[&str]; 6] = [
 const GROUND: [&str; 6] = ["error", "env", "interrupt", "progress", "redact", "work"];
 
 /// Who alone may name what.
-const RESERVED: [(&str, &[&str]); 13] = [
+const RESERVED: [(&str, &[&str]); 14] = [
     ("clap", &["cli/"]),
     ("clap_complete", &["cli/"]),
     ("clap_mangen", &["cli/"]),
     ("indicatif", &["cli/progress.rs"]),
     ("rmcp", &["mcp/"]),
+    ("tokio", &["mcp/"]),
     // The error type takes in git2's own, so that `?` works in the git layer.
     ("git2", &["git/", "error.rs"]),
     ("refs/timewarp/", &["store/names.rs"]),

@@ -1,8 +1,8 @@
 //! `tw mcp`: starts the server, or does one call of it.
 
 use super::{Answer, Call, Reply};
-use crate::cli::args;
 use crate::cli::human::{Look, Page};
+use crate::cli::{args, background};
 use crate::mcp;
 
 /// What is left to print: nothing after serving, and the document of a call.
@@ -33,6 +33,10 @@ pub fn run(args: &args::Mcp, call: &Call<'_>) -> Reply {
     let said = if args.call {
         mcp::answer(call.env)
     } else {
+        // No call waits for it, as no snapshot does.
+        if let Ok(context) = call.open() {
+            background::refresh_when_stale(&context);
+        }
         mcp::serve(call.start.to_owned(), call.env.clone())?;
         String::new()
     };

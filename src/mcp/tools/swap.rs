@@ -155,7 +155,7 @@ pub const RETURN: Tool = Tool {
     ],
     outputs: &["return"],
     effect: Effect::Replaces,
-    quotes: None,
+    quotes: Some("titles of commits"),
     run: return_,
 };
 
