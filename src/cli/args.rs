@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod backtrack;
 mod checkpoint;
 mod context;
 mod issue;
@@ -24,6 +25,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 #[cfg(feature = "mcp")]
 pub use agents::Mcp;
 pub use agents::{Hook, Session, SessionList, SessionName, SessionStart, SessionVerb};
+pub use backtrack::{Backtrack, BacktrackVerb, Whose};
 pub use checkpoint::{Checkpoint, CheckpointList, CheckpointShow, CheckpointVerb, KindWord};
 pub use context::{
     ContextAppend, ContextCheckpoint, ContextCompact, ContextLog, ContextRevert, ContextShow,
@@ -221,6 +223,8 @@ Examples:
     Doctor,
     Session(Session),
     Checkpoint(Checkpoint),
+    #[command(visible_alias = "dmail")]
+    Backtrack(Backtrack),
     Context(ContextLog),
     Hook(Hook),
     #[cfg(feature = "mcp")]

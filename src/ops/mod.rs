@@ -1,6 +1,7 @@
 //! The operations: each takes a [`Context`] and a request, and answers with an outcome. They print nothing.
 
 pub mod address;
+pub mod backtrack;
 pub mod capture;
 pub mod checkpoint;
 pub mod config;

@@ -1,6 +1,7 @@
 //! What `tw` keeps in a repository: refs, snapshot commits, state. The one door to `refs/timewarp/*` and to our notes.
 
 pub mod address;
+pub mod backtrack;
 pub mod chat;
 pub mod checkpoint;
 pub mod context;

@@ -45,6 +45,9 @@ pub struct SessionRecord {
     /// How it last started: `startup`, `resume`, `clear`, ….
     #[serde(default)]
     pub source: Option<String>,
+    /// When the model's context was last compacted or cleared: what was before is no longer in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted_at: Option<String>,
     /// Its conversation's file.
     #[serde(default)]
     pub transcript: Option<String>,

@@ -6,6 +6,7 @@
 //! is null where the string is exact. The `_bytes` fields are absent when nothing needs them. [`schema`] describes every
 //! document; the rendered schemas are checked in under `schemas/`.
 
+mod backtrack;
 mod checkpoint;
 mod context;
 mod issue;

@@ -4,6 +4,7 @@
 //! open: more fields may come. Leaves out: limits on text and numbers; the types and names are the contract.
 
 mod agents;
+mod backtrack;
 mod checkpoint;
 mod context;
 mod issue;
@@ -52,6 +53,7 @@ pub fn all() -> Vec<(&'static str, Value)> {
         .into_iter()
         .chain(agents::all())
         .chain(checkpoint::all())
+        .chain(backtrack::all())
         .chain(context::all())
         .chain(issue::answers())
         .map(|(name, command, fields)| (name, document(command, fields)))

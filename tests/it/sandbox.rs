@@ -412,6 +412,10 @@ fn schema_name(args: &[String]) -> String {
         }
         Some("checkpoint") if args.iter().any(|arg| arg == "list") => "checkpoint-list",
         Some("checkpoint") if args.iter().any(|arg| arg == "show") => "checkpoint-show",
+        Some("backtrack") => match words.next() {
+            Some(verb @ ("take" | "show" | "cancel")) => return format!("backtrack-{verb}"),
+            _ => "backtrack",
+        },
         Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",
         Some(name) => name,
         None => "status",

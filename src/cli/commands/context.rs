@@ -43,7 +43,7 @@ fn find(args: &args::ContextLog, call: &Call<'_>) -> Result<ContextLog> {
 }
 
 /// The word, or with `-` standard input.
-fn text(word: &str) -> Result<String> {
+pub fn text(word: &str) -> Result<String> {
     if word != "-" {
         return Ok(word.to_owned());
     }

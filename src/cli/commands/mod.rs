@@ -1,6 +1,7 @@
 //! One file per command: arguments to a request, one call into `ops`, its outcome back.
 
 mod agent_help;
+mod backtrack;
 mod checkpoint;
 mod close;
 mod completions;
@@ -137,6 +138,7 @@ pub fn run(command: Option<&Command>, call: &Call<'_>) -> Reply {
         Some(Command::Doctor) => doctor::run(call),
         Some(Command::Session(args)) => session::run(args, call),
         Some(Command::Checkpoint(args)) => checkpoint::run(args, call),
+        Some(Command::Backtrack(args)) => backtrack::run(args, call),
         Some(Command::Context(args)) => context::run(args, call),
         Some(Command::Hook(args)) => hook::run(args, call),
         #[cfg(feature = "mcp")]

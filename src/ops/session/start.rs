@@ -191,6 +191,9 @@ impl Starting<'_> {
                 record.transcript = or(request.transcript.as_deref(), record.transcript.take());
                 record.hint = or(hint.as_deref(), record.hint.take());
                 record.source = or(request.source.as_deref(), record.source.take());
+                if matches!(request.source.as_deref(), Some("compact" | "clear")) {
+                    record.compacted_at = Some(now.rfc3339());
+                }
             })
     }
 

@@ -1,0 +1,312 @@
+//! Backtrack: one message to an earlier self that waits until the session's harness takes it and goes back.
+//!
+//! Promises: a message names a checkpoint that the session can still go back to; one waits at a time, and one caller gets
+//! it; a sub-agent, whose conversation is its caller's, gets none. Going back is the harness's own doing: nothing of files
+//! and conversation changes here. The checkpoints are those of the session's notes, or of its context log when it has none.
+
+use serde_json::Value;
+
+use super::{Context, session};
+use crate::agents::kimi::log::Log;
+use crate::agents::transcript::Detail;
+use crate::env::Moment;
+use crate::error::{Code, Error, Result};
+use crate::store::Store;
+use crate::store::address::{self, Address};
+use crate::store::backtrack::{Backtracks, Kept, Pending};
+use crate::store::context::{ContextFile, path_of_session};
+use crate::store::names::Record;
+use crate::store::session::Sessions;
+
+/// Send a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// The checkpoint: a number, `checkpoint:<n>` or `<session>:<n>`.
+    pub checkpoint: String,
+    /// What the earlier self is told.
+    pub note: String,
+    /// Why.
+    pub rationale: Option<String>,
+    /// Whose; None: the caller's session.
+    pub session: Option<String>,
+}
+
+/// Answer of `backtrack`.
+#[derive(Debug)]
+pub struct Scheduled {
+    /// What waits now.
+    pub pending: Pending,
+}
+
+/// Answer of `backtrack take`.
+#[derive(Debug)]
+pub struct Taken {
+    /// What waited, if anything did.
+    pub pending: Option<Pending>,
+}
+
+/// Answer of `backtrack show`.
+#[derive(Debug)]
+pub struct Shown {
+    /// What waits, if anything does.
+    pub pending: Option<Pending>,
+}
+
+/// Answer of `backtrack cancel`.
+#[derive(Debug)]
+pub struct Cancelled {
+    /// What waited, if anything did and could be read.
+    pub pending: Option<Pending>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// Schedules a message.
+///
+/// # Errors
+/// `BACKTRACK_PENDING` while another one waits; `INVALID_CHECKPOINT` with the range of ids; `CHECKPOINT_UNAVAILABLE` after a
+/// compaction, and for a sub-agent; `SESSION_NOT_FOUND`; `USAGE` for an empty note.
+pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
+    if request.note.trim().is_empty() {
+        return Err(Error::new(Code::Usage, "the note is empty")
+            .hint("say what the earlier self has to know: it will remember nothing else"));
+    }
+    let (named, number) = number(ctx, &request.checkpoint)?;
+    let store = Store::open(&ctx.repo)?;
+    let named = named.as_deref().or(request.session.as_deref());
+    let session_id = session_of(ctx, &store, named)?;
+    refuse_sub_agent(ctx, &session_id)?;
+    let backtracks = backtracks(ctx, &store);
+    if let Some(waiting) = backtracks.get(&session_id)? {
+        return Err(occupied(&waiting));
+    }
+    let of = check(ctx, &store, &session_id, number)?;
+    let pending = Pending {
+        note: request.note.trim().to_owned(),
+        rationale: request.rationale.clone(),
+        ..Pending::new(&session_id, number, of, ctx.env.now().rfc3339())
+    };
+    match backtracks.put(&pending)? {
+        None => Ok(Scheduled { pending }),
+        Some(waiting) => Err(occupied(&waiting)),
+    }
+}
+
+/// Takes the message away for going back. It is there once.
+///
+/// # Errors
+/// `CHECKPOINT_UNAVAILABLE` when the conversation was compacted since it was sent: it is dropped, with the note in the error.
+pub fn take(ctx: &Context<'_>, session: Option<&str>) -> Result<Taken> {
+    let store = Store::open(&ctx.repo)?;
+    let session_id = session_of(ctx, &store, session)?;
+    let pending = backtracks(ctx, &store).take(&session_id)?;
+    if let Some(pending) = &pending {
+        check(ctx, &store, &session_id, pending.checkpoint_id).map_err(|error| {
+            error
+                .hint("the message was dropped")
+                .detail("note", pending.note.clone())
+        })?;
+    }
+    Ok(Taken { pending })
+}
+
+/// Shows the message that waits.
+///
+/// # Errors
+/// `SESSION_NOT_FOUND`; `CORRUPT_RECORD`.
+pub fn show(ctx: &Context<'_>, session: Option<&str>) -> Result<Shown> {
+    let store = Store::open(&ctx.repo)?;
+    let session_id = session_of(ctx, &store, session)?;
+    Ok(Shown {
+        pending: backtracks(ctx, &store).get(&session_id)?,
+    })
+}
+
+/// Drops the message: the call that sent it, or one beside it, was rejected.
+///
+/// # Errors
+/// `SESSION_NOT_FOUND`. None for a message that cannot be read: it goes, too.
+pub fn cancel(ctx: &Context<'_>, session: Option<&str>) -> Result<Cancelled> {
+    let store = Store::open(&ctx.repo)?;
+    let session_id = session_of(ctx, &store, session)?;
+    let (pending, notices) = match backtracks(ctx, &store).discard(&session_id)? {
+        Ok(pending) => (pending, Vec::new()),
+        Err(error) => (
+            None,
+            vec![format!("what waited was dropped: {}", error.message())],
+        ),
+    };
+    Ok(Cancelled { pending, notices })
+}
+
+fn backtracks(ctx: &Context<'_>, store: &Store<'_>) -> Backtracks {
+    Backtracks::new(store.dir.path(), ctx.settings.lock_timeout)
+}
+
+fn occupied(waiting: &Pending) -> Error {
+    let message = format!(
+        "a message to checkpoint {} waits already; there can be one at a time",
+        waiting.checkpoint_id
+    );
+    Error::new(Code::BacktrackPending, message)
+        .hint("'tw backtrack show' shows it, 'tw backtrack cancel' drops it")
+        .detail("checkpoint_id", waiting.checkpoint_id)
+}
+
+fn session_of(ctx: &Context<'_>, store: &Store<'_>, named: Option<&str>) -> Result<String> {
+    let caller = session::caller(ctx, store, named, None)?;
+    caller.map(|caller| caller.session_id).ok_or_else(|| {
+        Error::new(Code::SessionNotFound, "no session was started here")
+            .hint("'tw session start' starts one; or name it with --session")
+    })
+}
+
+fn refuse_sub_agent(ctx: &Context<'_>, session_id: &str) -> Result<()> {
+    let record = Sessions::new(ctx.repo.common_dir()).get(session_id)?;
+    match record.and_then(|record| record.parent) {
+        None => Ok(()),
+        Some(parent) => Err(Error::new(
+            Code::CheckpointUnavailable,
+            format!("session '{session_id}' is a sub-agent's: it cannot go back"),
+        )
+        .hint("it can tell its caller what it found instead")
+        .detail("parent", parent)),
+    }
+}
+
+/// The session and the number that a word names.
+fn number(ctx: &Context<'_>, word: &str) -> Result<(Option<String>, i64)> {
+    if let Ok(number) = word.trim().parse() {
+        return Ok((None, number));
+    }
+    if let Ok(Address::Checkpoint { session, n }) = address::parse(word, ctx.env.now())
+        && let Ok(number) = n.try_into()
+    {
+        return Ok((session, number));
+    }
+    let message = format!("'{}' is no checkpoint number", word.escape_debug());
+    Err(Error::new(Code::InvalidCheckpoint, message))
+}
+
+/// A checkpoint as far as going back needs it.
+struct Point {
+    id: i64,
+    created_at: Option<Moment>,
+    /// Its place in the agent's own file.
+    offset: Option<u64>,
+}
+
+/// The checkpoints of a session.
+struct Points {
+    of: Kept,
+    list: Vec<Point>,
+    next: i64,
+}
+
+fn points(store: &Store<'_>, session_id: &str, ctx: &Context<'_>) -> Result<Points> {
+    let (mut list, mut next) = (Vec::new(), 0);
+    let held = store.record(&Record::session(session_id))?;
+    for note in held.iter().flat_map(|held| &held.notes) {
+        let told = note.json.get("next_checkpoint_id").and_then(Value::as_i64);
+        next = next.max(told.unwrap_or(0));
+        let entries = note.json.get("checkpoints").and_then(Value::as_array);
+        list.extend(entries.into_iter().flatten().filter_map(point));
+    }
+    if !list.is_empty() || next > 0 {
+        let after = |point: &Point| point.id.saturating_add(1);
+        let next = list.iter().map(after).max().unwrap_or(0).max(next);
+        return Ok(Points {
+            of: Kept::Session,
+            list,
+            next,
+        });
+    }
+    let path = path_of_session(store.dir.path(), session_id);
+    let file = ContextFile::new(path, ctx.settings.lock_timeout);
+    let bytes = file.read()?.unwrap_or_default();
+    let log = Log::read(&bytes);
+    let in_log = |id| Point {
+        id,
+        created_at: None,
+        offset: None,
+    };
+    Ok(Points {
+        of: Kept::Context,
+        list: log.checkpoints().map(in_log).collect(),
+        next: log.next_checkpoint(),
+    })
+}
+
+fn point(entry: &Value) -> Option<Point> {
+    let created_at = entry.get("created_at").and_then(Value::as_str);
+    Some(Point {
+        id: entry.get("checkpoint_id")?.as_i64()?,
+        created_at: created_at.and_then(Moment::parse_rfc3339),
+        offset: entry.pointer("/transcript/offset").and_then(Value::as_u64),
+    })
+}
+
+/// Whether a session can go back to a checkpoint, and where that is kept.
+fn check(ctx: &Context<'_>, store: &Store<'_>, session_id: &str, id: i64) -> Result<Kept> {
+    let points = points(store, session_id, ctx)?;
+    let shrunk = Shrunk::of(ctx, session_id, &points)?;
+    let left = points.list.iter().filter(|point| !shrunk.took(point));
+    let mut known: Vec<i64> = left.map(|point| point.id).collect();
+    if known.contains(&id) {
+        return Ok(points.of);
+    }
+    known.sort_unstable();
+    let has = match known.as_slice() {
+        [] => "there is none to go back to".to_owned(),
+        [one] => format!("there is checkpoint {one}"),
+        [first, .., last] => format!("there are checkpoints {first} to {last}"),
+    };
+    let error = if (0..points.next).contains(&id) {
+        let message = format!("checkpoint {id} is no longer in the conversation: {has}");
+        Error::new(Code::CheckpointUnavailable, message)
+    } else {
+        let message = format!("session '{session_id}' has no checkpoint {id}: {has}");
+        Error::new(Code::InvalidCheckpoint, message)
+    };
+    Err(error.detail("available", known))
+}
+
+/// When, and where in the agent's own file, the conversation was last compacted or cleared: the model's context begins
+/// there.
+#[derive(Debug, Default)]
+struct Shrunk {
+    at: Option<Moment>,
+    offset: Option<u64>,
+}
+
+impl Shrunk {
+    fn of(ctx: &Context<'_>, session_id: &str, points: &Points) -> Result<Self> {
+        let record = Sessions::new(ctx.repo.common_dir()).get(session_id)?;
+        let Some(record) = record.filter(|_| points.of == Kept::Session) else {
+            return Ok(Self::default());
+        };
+        let at = record.compacted_at.as_deref();
+        // What the agent's file says counts where it can be read.
+        let transcript = match &record.transcript {
+            Some(path) => crate::agents::read(path.as_ref(), Detail::Outline).ok(),
+            None => None,
+        };
+        let compactions = transcript.map_or_else(Vec::new, |read| read.compactions);
+        Ok(Self {
+            at: at.and_then(Moment::parse_rfc3339),
+            offset: compactions.iter().map(|one| one.position.offset).max(),
+        })
+    }
+
+    fn took(&self, point: &Point) -> bool {
+        let before = self
+            .at
+            .zip(point.created_at)
+            .is_some_and(|(at, made)| made <= at);
+        let above = self
+            .offset
+            .zip(point.offset)
+            .is_some_and(|(at, made)| made <= at);
+        before || above
+    }
+}
