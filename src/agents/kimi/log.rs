@@ -51,12 +51,11 @@ impl<'a> Log<'a> {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            match record::read(line) {
-                Some(record) => log.entries.push(Entry { line, record }),
-                None => {
-                    log.skipped += 1;
-                    log.torn = lines.peek().is_none();
-                }
+            if let Some(record) = record::read(line) {
+                log.entries.push(Entry { line, record });
+            } else {
+                log.skipped += 1;
+                log.torn = lines.peek().is_none();
             }
         }
         log
@@ -156,7 +155,9 @@ pub fn revert(log: &Log<'_>, id: i64, note: Option<&str>) -> Option<Rewritten> {
     {
         bytes.extend(record::system_prompt(prompt));
     }
-    kept.iter().for_each(|entry| entry.write(&mut bytes));
+    for entry in kept {
+        entry.write(&mut bytes);
+    }
     let checkpoint = note.map(|note| {
         let next = Log {
             entries: kept.to_vec(),
