@@ -42,15 +42,40 @@ pub enum SessionVerb {
     /// past, for a sub-agent and after a compaction the session is recorded and nothing else happens.
     Start(SessionStart),
     /// List sessions, last active first
+    ///
+    /// Those of this worktree, unless --all-worktrees asks for more. A record that cannot be read is named and hides no other.
     List(SessionList),
     /// Show what is recorded of a session
+    ///
+    /// Its agent, times, snapshots, transcript and sub-agents, and the agent's own command that resumes it.
+    #[command(after_help = "\
+Examples:
+  # The session that calls, or the last one started here
+  tw session show
+
+  # One by the beginning of its id
+  tw session show 3f2c")]
     Show(SessionName),
     /// End a session, and its sub-agents' with it
+    ///
+    /// It no longer counts as live, so that its snapshots are kept as long as others and no longer. Started again under the
+    /// same id, it goes on.
+    #[command(after_help = "\
+Examples:
+  # At the end of a script that runs an agent
+  tw session end \"$id\"")]
     End(SessionName),
 }
 
 /// What a session's start says.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Before an agent of your own begins
+  tw session start --agent generic --hint 'nightly refactor'
+
+  # A sub-agent's, linked to its root
+  tw session start --session helper-1 --parent \"$id\"")]
 pub struct SessionStart {
     /// Name the agent: claude, codex, gemini, kimi, kimi-code, pi, opencode, cursor, copilot, generic
     #[arg(long, value_name = "NAME")]
@@ -83,6 +108,13 @@ pub struct SessionStart {
 
 /// Which sessions to list.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Who is at work here?
+  tw session list --live
+
+  # In every worktree, for a program
+  tw session list --all-worktrees --json")]
 pub struct SessionList {
     /// Show at most N
     #[arg(short = 'n', value_name = "N")]
