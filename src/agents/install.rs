@@ -39,6 +39,15 @@ pub enum Scope {
     User,
 }
 
+/// Whether the agent tells of each tool that it has used, too: `timewarp.checkpoints` is `steps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steps {
+    /// Each costs a process: only where somebody asked for it.
+    Silent,
+    /// It does.
+    Told,
+}
+
 /// Something of ours in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece {
@@ -89,6 +98,7 @@ pub struct Setup {
 /// Where an agent's files are.
 struct Lay<'a> {
     scope: Scope,
+    steps: Steps,
     root: &'a Path,
     home: &'a Path,
     places: &'a Places,
@@ -134,13 +144,14 @@ fn target(path: PathBuf, pieces: Vec<Piece>) -> Target {
 /// What an agent needs; `None` for one that cannot be set up. For kimi the scope is always the user's.
 pub fn setup(
     agent: &str,
-    scope: Scope,
+    (scope, steps): (Scope, Steps),
     root: &Path,
     home: &Path,
     places: &Places,
 ) -> Option<Setup> {
     let lay = Lay {
         scope,
+        steps,
         root,
         home,
         places,
@@ -166,6 +177,12 @@ type Parts = (Vec<Target>, Vec<&'static str>);
 
 fn command(agent: &str, event: &str) -> String {
     format!("tw hook {agent} {event}")
+}
+
+/// The events that are asked for, `step` among them where steps are told.
+fn events<T: Copy>(lay: &Lay<'_>, always: &[T], step: &[T]) -> Vec<T> {
+    let steps = if lay.steps == Steps::Told { step } else { &[] };
+    [always, steps].concat()
 }
 
 /// Hooks in groups, as Claude Code has them and others took over. `timeout` is in the agent's own unit.
@@ -197,11 +214,15 @@ fn claude(lay: &Lay<'_>) -> Parts {
     let file = |project, user| lay.file(project, "CLAUDE_CONFIG_DIR", ".claude", user);
     let hooks = grouped(
         "claude",
-        &[
-            ("SessionStart", "session-start", 30),
-            ("UserPromptSubmit", "user-prompt-submit", 30),
-            ("SessionEnd", "session-end", 5),
-        ],
+        &events(
+            lay,
+            &[
+                ("SessionStart", "session-start", 30),
+                ("UserPromptSubmit", "user-prompt-submit", 30),
+                ("SessionEnd", "session-end", 5),
+            ],
+            &[("PostToolUse", "post-tool-use", 30)],
+        ),
     );
     let mut targets = vec![
         target(file(".claude/settings.json", "settings.json"), hooks),
@@ -228,10 +249,14 @@ fn claude(lay: &Lay<'_>) -> Parts {
 fn codex(lay: &Lay<'_>) -> Parts {
     let hooks = grouped(
         "codex",
-        &[
-            ("SessionStart", "session-start", 30),
-            ("UserPromptSubmit", "user-prompt-submit", 30),
-        ],
+        &events(
+            lay,
+            &[
+                ("SessionStart", "session-start", 30),
+                ("UserPromptSubmit", "user-prompt-submit", 30),
+            ],
+            &[("PostToolUse", "post-tool-use", 30)],
+        ),
     );
     let path = lay.file(".codex/hooks.json", "CODEX_HOME", ".codex", "hooks.json");
     let mut targets = vec![target(path, hooks), lay.skill()];
@@ -254,11 +279,15 @@ fn codex(lay: &Lay<'_>) -> Parts {
 fn gemini(lay: &Lay<'_>) -> Parts {
     let mut pieces = grouped(
         "gemini",
-        &[
-            ("SessionStart", "session-start", 30_000),
-            ("BeforeAgent", "user-prompt-submit", 30_000),
-            ("SessionEnd", "session-end", 5_000),
-        ],
+        &events(
+            lay,
+            &[
+                ("SessionStart", "session-start", 30_000),
+                ("BeforeAgent", "user-prompt-submit", 30_000),
+                ("SessionEnd", "session-end", 5_000),
+            ],
+            &[("AfterTool", "post-tool-use", 30_000)],
+        ),
     );
     pieces.push(mcp_servers());
     let base = match lay.scope {
@@ -277,11 +306,13 @@ fn gemini(lay: &Lay<'_>) -> Parts {
 
 fn kimi(lay: &Lay<'_>, agent: &str, variable: &str, dir: &str) -> Parts {
     let mut body = String::new();
-    for (name, event, timeout) in [
+    let always = [
         ("SessionStart", "session-start", 30),
         ("UserPromptSubmit", "user-prompt-submit", 30),
         ("SessionEnd", "session-end", 5),
-    ] {
+    ];
+    let step = [("PostToolUse", "post-tool-use", 30)];
+    for (name, event, timeout) in events(lay, &always, &step) {
         if !body.is_empty() {
             body.push('\n');
         }
@@ -351,11 +382,18 @@ fn flat(agent: &str, events: &[(&'static str, &str)], entry: fn(&str) -> Value) 
 fn cursor(lay: &Lay<'_>) -> Parts {
     let mut hooks = flat(
         "cursor",
-        &[
-            ("sessionStart", "session-start"),
-            ("beforeSubmitPrompt", "user-prompt-submit"),
-            ("sessionEnd", "session-end"),
-        ],
+        &events(
+            lay,
+            &[
+                ("sessionStart", "session-start"),
+                ("beforeSubmitPrompt", "user-prompt-submit"),
+                ("sessionEnd", "session-end"),
+            ],
+            &[
+                ("afterFileEdit", "post-tool-use"),
+                ("afterShellExecution", "post-tool-use"),
+            ],
+        ),
         |command| json!({ "command": command }),
     );
     hooks.push(Piece::Version(1));

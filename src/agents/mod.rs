@@ -61,6 +61,11 @@ pub trait Agent: Sync {
         None
     }
 
+    /// What a session-start hook prints so that the model is told `text`; `None` for an agent that takes nothing there.
+    fn context_at_start(&self, _text: &str) -> Option<Value> {
+        None
+    }
+
     /// Session files whose recorded directory is `cwd` or lies beneath it, newest first.
     fn find(&self, _cwd: &Path, _places: &Places) -> Vec<Candidate> {
         Vec::new()
@@ -165,6 +170,11 @@ fn session_file(path: &Path) -> PathBuf {
 pub fn is_rewritten(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "json")
+}
+
+/// What Claude Code's hooks print at a session's start to tell the model something; others took it over.
+fn additional_context(text: &str) -> Value {
+    serde_json::json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
 }
 
 /// A command line of fixed words and ids.

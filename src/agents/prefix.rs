@@ -99,7 +99,7 @@ impl Prefix {
 
     fn take(&mut self, chunk: &[u8]) {
         self.bytes += chunk.len() as u64;
-        self.lines += chunk.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        self.lines += chunk.split(|&byte| byte == b'\n').count() as u64 - 1;
         self.tail.extend_from_slice(
             chunk
                 .get(chunk.len().saturating_sub(TAIL)..)
@@ -182,7 +182,7 @@ mod tests {
             assert_eq!(Some(prefix.sha256()), whole, "{end} bytes");
         }
         let text = std::fs::read(&path).expect("readable");
-        let newlines = text.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let newlines = text.split(|&byte| byte == b'\n').count() as u64 - 1;
         assert_eq!(prefix.line(), newlines + 1);
     }
 

@@ -14,6 +14,7 @@ mod context;
 mod issue;
 mod keeping;
 mod looking;
+mod rewind;
 mod swaps;
 
 use std::ffi::OsString;
@@ -24,7 +25,9 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 
 #[cfg(feature = "mcp")]
 pub use agents::Mcp;
-pub use agents::{Hook, Session, SessionList, SessionName, SessionStart, SessionVerb};
+pub use agents::{
+    Hook, Session, SessionList, SessionName, SessionResume, SessionStart, SessionVerb,
+};
 pub use backtrack::{Backtrack, BacktrackVerb, Whose};
 pub use checkpoint::{Checkpoint, CheckpointList, CheckpointShow, CheckpointVerb, KindWord};
 pub use context::{
@@ -38,6 +41,7 @@ pub use issue::{
 };
 pub use keeping::{Close, Drop, Init, Label, Open, Prune, Purge, Snapshot};
 pub use looking::{Completions, Diff, List, ListKind, Shell, Show};
+pub use rewind::Rewind;
 pub use swaps::{Recover, Restore, Return, Travel};
 
 /// The heading over what goes with every command.
@@ -169,7 +173,7 @@ Examples:
     Restore(Restore),
     /// Undo the last swap of the working tree
     ///
-    /// Steps back over travel, return and restore, one for each call: undo of a travel is a return, undo of a return
+    /// Steps back over travel, return, restore and rewind, one for each call: undo of a travel is a return, undo of a return
     /// goes back into the past as it was left. Touches only what that swap touched; what changed since is saved in a
     /// backup first and named. When HEAD has moved since, HEAD and index stay and tw says so. The log reaches back 100
     /// steps or 30 days, whichever is more, also across restarts. 'tw redo' brings back what undo replaced.
@@ -223,6 +227,7 @@ Examples:
     Doctor,
     Session(Session),
     Checkpoint(Checkpoint),
+    Rewind(Rewind),
     #[command(visible_alias = "dmail")]
     Backtrack(Backtrack),
     Context(ContextLog),

@@ -73,6 +73,34 @@ impl Ask {
     }
 }
 
+impl Ask {
+    /// Asks for one of `choices` by its number, from 1; None for anything else, and where nobody can be asked.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read.
+    pub fn choose(&self, question: &str, choices: u32) -> Result<Option<u32>> {
+        if !self.terminal {
+            return Ok(None);
+        }
+        let mut stderr = std::io::stderr();
+        chosen(question, choices, &mut std::io::stdin().lock(), &mut stderr)
+    }
+}
+
+fn chosen(
+    question: &str,
+    choices: u32,
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+) -> Result<Option<u32>> {
+    write!(output, "{question} [1-{choices}] ")?;
+    output.flush()?;
+    let mut line = String::new();
+    input.read_line(&mut line)?;
+    let number: Option<u32> = line.trim().parse().ok();
+    Ok(number.filter(|number| (1..=choices).contains(number)))
+}
+
 fn approved(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> Result<bool> {
     write!(output, "{question} [y/N] ")?;
     output.flush()?;
@@ -98,6 +126,23 @@ mod tests {
             let answer = approved("Sure?", &mut typed.as_bytes(), &mut shown);
             assert!(answer.is_ok_and(|answer| answer == expected), "{typed:?}");
             assert_eq!(shown, b"Sure? [y/N] ");
+        }
+    }
+
+    #[test]
+    fn a_choice_is_one_of_the_numbers_or_none() {
+        for (typed, expected) in [
+            ("1\n", Some(1)),
+            (" 4 \n", Some(4)),
+            ("5\n", None),
+            ("0\n", None),
+            ("both\n", None),
+            ("", None),
+        ] {
+            let mut shown = Vec::new();
+            let answer = chosen("Which", 4, &mut typed.as_bytes(), &mut shown);
+            assert!(answer.is_ok_and(|answer| answer == expected), "{typed:?}");
+            assert_eq!(shown, b"Which [1-4] ");
         }
     }
 

@@ -10,6 +10,7 @@ mod background;
 mod commands;
 pub mod complete;
 mod editor;
+mod exec;
 mod hints;
 pub mod human;
 pub mod man;

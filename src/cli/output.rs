@@ -13,7 +13,7 @@ use super::args::{ColorChoice, Globals};
 use super::commands::Answer;
 use super::human::style::Style;
 use super::human::text::clean;
-use super::human::{Look, Page};
+use super::human::{Human, Look, Page};
 use crate::env::Env;
 use crate::error::{Code, Error};
 use crate::wire;
@@ -75,15 +75,31 @@ impl Output {
         code
     }
 
+    /// Whether one JSON document is wanted.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Shows on standard error what a question is about.
     pub fn preview(&self, answer: &dyn Answer) {
-        let look = Look {
+        self.show(&answer.page(&self.look_of_errors()));
+    }
+
+    /// The same for what is no answer.
+    pub fn preview_of(&self, about: &impl Human) {
+        self.show(&about.page(&self.look_of_errors()));
+    }
+
+    fn look_of_errors(&self) -> Look {
+        Look {
             style: self.errors,
             ..self.look.clone()
-        };
-        let page = answer.page(&look);
+        }
+    }
+
+    fn show(&self, page: &Page) {
         Self::say(&page.text);
-        self.remarks(&page);
+        self.remarks(page);
     }
 
     /// Prints an error and tells its exit code.

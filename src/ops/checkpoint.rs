@@ -359,14 +359,12 @@ impl Making<'_> {
             return last.snapshot_id == made.snapshot_id;
         }
         let same = last.kind == made.kind && last.prompt == made.prompt;
-        match (&last.transcript.prompt_id, &made.transcript.prompt_id) {
-            (Some(last), Some(made)) => same && last == made,
-            _ => {
-                let recent = self.ctx.env.now().minus_seconds(REPEATED_SECONDS).rfc3339();
-                let place = last.transcript.offset == made.transcript.offset;
-                same && place && last.created_at >= recent
-            }
+        let ids = (&last.transcript.prompt_id, &made.transcript.prompt_id);
+        if let (Some(last), Some(made)) = ids {
+            return same && last == made;
         }
+        let recent = self.ctx.env.now().minus_seconds(REPEATED_SECONDS).rfc3339();
+        same && last.transcript.offset == made.transcript.offset && last.created_at >= recent
     }
 
     /// Another worktree's prune may have let the snapshot go before the note held it.

@@ -13,10 +13,12 @@ use super::Context;
 use super::checkpoint;
 use super::session::{self, NoSnapshot, Started};
 use super::{log, session::Ended};
+use crate::agents::by_name;
 use crate::agents::hook::{HookEvent, parse};
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::progress::Progress;
+use crate::store::session::Sessions;
 use crate::store::state::StateDir;
 
 /// How long an event may take before its agent's user feels it.
@@ -84,6 +86,8 @@ pub struct Hooked {
     pub snapshot_id: Option<String>,
     /// The checkpoint.
     pub checkpoint_id: Option<u64>,
+    /// What the agent is told: one JSON document in its own words.
+    pub output: Option<serde_json::Value>,
     /// What failed.
     pub error: Option<Error>,
 }
@@ -97,6 +101,7 @@ impl Hooked {
             session_id: None,
             snapshot_id: None,
             checkpoint_id: None,
+            output: None,
             error: None,
         }
     }
@@ -148,6 +153,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
         "session-start" | "subagent-start" => {
             let started = session::start(ctx, &session::start_of_event(event, BUDGET / 4))?;
             note_start(ctx, hooked, &started);
+            hooked.output = letter(ctx, event)?;
         }
         "session-end" | "subagent-stop" => {
             let Some(id) = event.session_id.as_deref() else {
@@ -173,6 +179,16 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
         _ => note_life(ctx, event, hooked)?,
     }
     Ok(())
+}
+
+/// What a rewind left for the session that starts, as its agent takes it.
+fn letter(ctx: &Context<'_>, event: &HookEvent) -> Result<Option<serde_json::Value>> {
+    let agent = by_name(event.agent).filter(|agent| agent.context_at_start("").is_some());
+    let (Some(agent), Some(id)) = (agent, event.session_id.as_deref()) else {
+        return Ok(None);
+    };
+    let note = Sessions::new(ctx.repo.common_dir()).take_note(id)?;
+    Ok(note.and_then(|note| agent.context_at_start(&note)))
 }
 
 fn note_life(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::Context;
 use super::request::DryRun;
+use super::settings::Automatic;
 use crate::agents::edit::NO_FILE;
-use crate::agents::install::{INSTALLABLE, Scope, Setup, Target, put, setup, take};
+use crate::agents::install::{INSTALLABLE, Scope, Setup, Steps, Target, put, setup, take};
 use crate::agents::places::Places;
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -117,6 +118,7 @@ fn no_repository() -> Error {
 struct Installer<'a> {
     request: &'a Install,
     scope: Scope,
+    steps: Steps,
     root: PathBuf,
     home: PathBuf,
     places: Places,
@@ -130,12 +132,19 @@ impl<'a> Installer<'a> {
                 "HOME is not set, so your settings cannot be found",
             )
         })?;
+        let steps = ctx.map(|ctx| ctx.settings.checkpoints);
         Ok(Self {
             request,
             scope: if request.user {
                 Scope::User
             } else {
                 Scope::Project
+            },
+            // What was set up for steps goes, whatever the setting is by now.
+            steps: if request.way == Way::Out || steps == Some(Automatic::Steps) {
+                Steps::Told
+            } else {
+                Steps::Silent
             },
             root: ctx.map_or_else(|| home.clone(), |ctx| ctx.repo.worktree_root().to_owned()),
             places: Places::from(env),
@@ -144,7 +153,8 @@ impl<'a> Installer<'a> {
     }
 
     fn setup(&self, agent: &str) -> Result<Setup> {
-        setup(agent, self.scope, &self.root, &self.home, &self.places).ok_or_else(|| {
+        let what = (self.scope, self.steps);
+        setup(agent, what, &self.root, &self.home, &self.places).ok_or_else(|| {
             Error::new(Code::Usage, format!("'{agent}' cannot be set up"))
                 .hint(format!("the agents are {}", INSTALLABLE.join(", ")))
         })

@@ -33,6 +33,7 @@ pub mod refspecs;
 pub mod request;
 pub mod restore;
 pub mod return_;
+pub mod rewind;
 pub mod secure;
 pub mod session;
 pub mod settings;

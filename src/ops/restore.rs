@@ -29,7 +29,7 @@ pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(&store)?;
         let stored = address::resolve(ctx, &store, &request.address)?;
-        return restore_from(ctx, &store, &stored, request);
+        return put_back(ctx, &store, &stored, request, &Purpose::restore(&stored));
     }
     let lock = WorktreeLock::acquire(
         store.dir.path(),
@@ -39,21 +39,43 @@ pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
     )?;
     let recovered = recover::recover_locked(ctx, &store, &lock)?;
     let stored = address::resolve(ctx, &store, &request.address)?;
-    let mut restored = restore_from(ctx, &store, &stored, request)?;
+    let mut restored = put_back(ctx, &store, &stored, request, &Purpose::restore(&stored))?;
     restored.notices.splice(0..0, recovered);
     drop(lock);
     Ok(restored)
 }
 
-fn restore_from(
+/// What files are put back for.
+pub struct Purpose {
+    /// The word in the undo log.
+    pub operation: &'static str,
+    /// The backup's title.
+    pub title: String,
+}
+
+impl Purpose {
+    fn restore(stored: &Stored) -> Self {
+        Self {
+            operation: "restore",
+            title: format!("before restoring from {}", stored.id),
+        }
+    }
+}
+
+/// Puts files of `stored` back, or looks what that would do; under the exclusive lock, except for a dry run.
+///
+/// # Errors
+/// As [`restore`].
+pub fn put_back(
     ctx: &Context<'_>,
     store: &Store<'_>,
     stored: &Stored,
     request: &Restore,
+    purpose: &Purpose,
 ) -> Result<Restored> {
     let only = named_paths(ctx, store, stored, request)?;
     let goal = Goal {
-        operation: "restore",
+        operation: purpose.operation,
         reverses: None,
         aim: Aim::Tree {
             tree: stored.tree,
@@ -68,7 +90,7 @@ fn restore_from(
         head: HeadGoal::Stay,
         operation_files: OperationGoal::Stay,
         saves_as: IdKind::Backup,
-        title: format!("before restoring from {}", stored.id),
+        title: purpose.title.clone(),
         extra: Default::default(),
         forced: Default::default(),
         hidden: None,

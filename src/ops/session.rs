@@ -16,10 +16,11 @@ use crate::agents::hook::HookEvent;
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
+use crate::store::checkpoint::Counts;
 use crate::store::id::SnapshotId;
 use crate::store::session::{SessionRecord, Sessions};
 
-pub use look::{end, list, show};
+pub use look::{end, list, resume, show};
 pub use start::{TRIGGER, start, start_of_event};
 
 /// Who starts a session, and how much may be done for it.
@@ -78,6 +79,36 @@ pub struct SessionView {
     pub snapshot_id: Option<String>,
     /// Whether it goes on.
     pub live: bool,
+    /// What its checkpoints tell; None where that was not looked at.
+    pub talk: Option<Talk>,
+}
+
+/// What is known of a session's conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Talk {
+    /// The first prompt's first line.
+    pub title: Option<String>,
+    /// How many prompts were checkpointed; in `show`, how many the conversation has.
+    pub prompts: usize,
+    /// Token counts at the last checkpoint; in `show`, at the end.
+    pub tokens: Counts,
+    /// How many checkpoints there are.
+    pub checkpoints: usize,
+    /// How many rewinds.
+    pub rewinds: usize,
+}
+
+/// Answer of `session resume`.
+#[derive(Debug)]
+pub struct Resume {
+    /// The session.
+    pub session_id: String,
+    /// Its agent.
+    pub agent: &'static str,
+    /// The agent's command that resumes it.
+    pub resume_command: Vec<String>,
+    /// Where it has to be run.
+    pub cwd: Option<String>,
 }
 
 /// Why a start took no snapshot.
@@ -274,5 +305,6 @@ fn view(ctx: &Context<'_>, sessions: &Sessions, record: SessionRecord) -> Result
         root,
         snapshot_id,
         record,
+        talk: None,
     })
 }

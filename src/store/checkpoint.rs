@@ -14,7 +14,7 @@ use super::Store;
 use super::names::Record;
 use super::records::{Draft, Json, VERSION};
 use crate::env::Moment;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 
 /// What made a checkpoint.
@@ -264,17 +264,26 @@ pub fn add(
     Ok(made)
 }
 
-/// Adds a rewind to the note on the commit of its checkpoint's snapshot.
+/// Adds a rewind to the note that has its checkpoint.
 ///
 /// # Errors
-/// As [`add`].
-pub fn add_rewind(store: &Store<'_>, commit: Oid, at: Moment, rewind: &Rewind) -> Result<()> {
+/// As [`add`]; `INVALID_CHECKPOINT` when the checkpoint is gone.
+pub fn add_rewind(store: &Store<'_>, at: Moment, rewind: &Rewind) -> Result<()> {
     let name = Record::session(&rewind.session_id);
-    let message = format!(
-        "rewind of session {} to checkpoint {}",
-        rewind.session_id, rewind.checkpoint_id
-    );
+    let id = rewind.checkpoint_id;
+    let message = format!("rewind of session {} to checkpoint {id}", rewind.session_id);
     store.change_record(&name, &message, at, |draft| {
+        let has = |json: &Json| {
+            list(json, CHECKPOINTS).any(|entry| entry.get("checkpoint_id") == Some(&id.into()))
+        };
+        let Some(commit) = draft
+            .notes()
+            .find(|(_, json)| has(json))
+            .map(|(oid, _)| oid)
+        else {
+            let message = format!("checkpoint {id} of session '{}' is gone", rewind.session_id);
+            return Err(Error::new(Code::InvalidCheckpoint, message));
+        };
         let entry = raw::of_rewind(rewind);
         push(draft, &rewind.session_id, commit, REWINDS, entry, None)
     })?;
@@ -331,13 +340,12 @@ fn push(
     json.entry("session_id")
         .or_insert_with(|| session_id.into());
     let list = json.entry(name).or_insert_with(|| Value::Array(Vec::new()));
-    match list.as_array_mut() {
-        Some(list) => list.push(entry),
+    if let Some(list) = list.as_array_mut() {
+        list.push(entry);
+    } else {
         // Not ours to read: it stays beside the list under another name.
-        None => {
-            let found = std::mem::replace(list, Value::Array(vec![entry]));
-            json.insert(format!("{name}_found"), found);
-        }
+        let found = std::mem::replace(list, Value::Array(vec![entry]));
+        json.insert(format!("{name}_found"), found);
     }
     json.entry(CHECKPOINTS)
         .or_insert_with(|| Value::Array(Vec::new()));

@@ -189,6 +189,38 @@ impl Sessions {
         Ok(record)
     }
 
+    fn note_file(&self, session_id: &str) -> PathBuf {
+        self.dir
+            .join(format!("{}.note", session_component(session_id)))
+    }
+
+    /// Leaves a text for the next start of a session.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn leave_note(&self, session_id: &str, text: &str) -> Result<()> {
+        fs::create_private_dir(&self.dir)?;
+        fs::write_atomic(&self.note_file(session_id), text.as_bytes(), Durable::Yes)
+    }
+
+    /// Takes the text that was left for a session: one caller gets it, once.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn take_note(&self, session_id: &str) -> Result<Option<String>> {
+        let file = self.note_file(session_id);
+        if !file.exists() {
+            return Ok(None);
+        }
+        fs::create_private_dir(&self.dir)?;
+        let _lock = self.lock()?;
+        let Some(bytes) = fs::read_optional(&file)? else {
+            return Ok(None);
+        };
+        fs::remove_optional(&file)?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
     /// Held for the few microseconds of a change; freed by death.
     fn lock(&self) -> Result<std::fs::File> {
         use std::os::unix::fs::OpenOptionsExt;

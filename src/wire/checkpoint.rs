@@ -13,6 +13,10 @@ const VERSION: u32 = 1;
 
 /// A checkpoint.
 #[derive(Serialize)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names are those of the documents"
+)]
 pub struct Checkpoint<'a> {
     version: u32,
     session_id: &'a str,
@@ -37,10 +41,20 @@ struct Transcript<'a> {
     sha256_of_prefix: Option<&'a str>,
 }
 
+/// Token counts.
 #[derive(Serialize)]
-struct Tokens {
+pub struct Tokens {
     context: Option<u64>,
     total: Option<u64>,
+}
+
+impl From<stored::Counts> for Tokens {
+    fn from(counts: stored::Counts) -> Self {
+        Self {
+            context: counts.context,
+            total: counts.total,
+        }
+    }
 }
 
 impl<'a> From<&'a stored::Checkpoint> for Checkpoint<'a> {
@@ -61,10 +75,7 @@ impl<'a> From<&'a stored::Checkpoint> for Checkpoint<'a> {
                 prompt_id: place.prompt_id.as_deref(),
                 sha256_of_prefix: place.sha256_of_prefix.as_deref(),
             },
-            tokens: Tokens {
-                context: checkpoint.tokens.context,
-                total: checkpoint.tokens.total,
-            },
+            tokens: checkpoint.tokens.into(),
             kind: Kind::as_str(checkpoint.kind),
             supersedes: checkpoint.supersedes.as_deref(),
             tool: checkpoint.tool.as_deref(),

@@ -19,8 +19,9 @@ struct DiffFields<'a> {
     deletions: usize,
 }
 
+/// A path of a diff.
 #[derive(Serialize)]
-struct FileFields {
+pub struct FileFields {
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     path_bytes: Option<String>,

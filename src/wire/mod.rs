@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 use crate::error::Error;
 
 pub use look::{Prompt, Script};
+pub use rewind::command_line;
 pub use session::AgentHelp;
 
 /// The version of all documents.

@@ -2,6 +2,10 @@
 
 use serde::Serialize;
 
+use super::Document;
+use super::checkpoint::Checkpoint;
+use super::look::FileFields;
+use crate::ops::rewind::{CodePart, ConversationPart, Delivery, Rewound, Undone};
 use crate::store::checkpoint as stored;
 
 /// A rewind that was done, as the session's notes have it.
@@ -60,6 +64,126 @@ impl<'a> From<&'a stored::Rewind> for Rewind<'a> {
                 resume_command: command_line(&fork.resume_command),
             }),
             undone_at: rewind.undone_at.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RewoundFields<'a> {
+    dry_run: bool,
+    mode: &'static str,
+    checkpoint: Checkpoint<'a>,
+    code: Option<Code<'a>>,
+    conversation: Option<Conversation<'a>>,
+    notices: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Code<'a> {
+    snapshot_id: &'a str,
+    files: Vec<FileFields>,
+    insertions: usize,
+    deletions: usize,
+    backup_id: Option<&'a str>,
+}
+
+impl<'a> From<&'a CodePart> for Code<'a> {
+    fn from(part: &'a CodePart) -> Self {
+        Self {
+            snapshot_id: &part.snapshot_id,
+            files: part.files.iter().map(Into::into).collect(),
+            insertions: part.insertions,
+            deletions: part.deletions,
+            backup_id: part.backup_id.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Conversation<'a> {
+    transcript: &'a str,
+    messages_discarded: usize,
+    tokens_discarded: Option<i64>,
+    original_user_message: Option<&'a str>,
+    fork: Option<Offered<'a>>,
+    resume_command: Option<String>,
+    resume_argv: Option<&'a [String]>,
+    cwd: Option<&'a str>,
+    note: Option<Note<'a>>,
+}
+
+#[derive(Serialize)]
+struct Offered<'a> {
+    session_id: Option<&'a str>,
+    path: Option<&'a str>,
+    resume_command: Option<String>,
+    resume_argv: Option<&'a [String]>,
+    messages_kept: usize,
+}
+
+#[derive(Serialize)]
+struct Note<'a> {
+    text: &'a str,
+    delivery: &'static str,
+}
+
+impl<'a> From<&'a ConversationPart> for Conversation<'a> {
+    fn from(part: &'a ConversationPart) -> Self {
+        Self {
+            transcript: &part.transcript,
+            messages_discarded: part.messages_discarded,
+            tokens_discarded: part.tokens_discarded,
+            original_user_message: part.original_user_message.as_deref(),
+            fork: part.fork.as_ref().map(|fork| Offered {
+                session_id: fork.session_id.as_deref(),
+                path: fork.path.as_deref(),
+                resume_command: fork.resume_command.as_deref().map(command_line),
+                resume_argv: fork.resume_command.as_deref(),
+                messages_kept: fork.messages_kept,
+            }),
+            resume_command: part.resume_command.as_deref().map(command_line),
+            resume_argv: part.resume_command.as_deref(),
+            cwd: part.cwd.as_deref(),
+            note: part.note.as_ref().map(|(text, delivery)| Note {
+                text,
+                delivery: Delivery::as_str(*delivery),
+            }),
+        }
+    }
+}
+
+impl Document for Rewound {
+    fn fields(&self) -> impl Serialize + '_ {
+        RewoundFields {
+            dry_run: self.dry_run,
+            mode: self.mode.as_str(),
+            checkpoint: (&self.checkpoint).into(),
+            code: self.code.as_ref().map(Into::into),
+            conversation: self.conversation.as_ref().map(Into::into),
+            notices: &self.notices,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct UndoneFields<'a, C> {
+    rewind: Rewind<'a>,
+    code: Option<C>,
+    session_id: &'a str,
+    resume_command: Option<String>,
+    resume_argv: Option<&'a [String]>,
+    notices: &'a [String],
+}
+
+impl Document for Undone {
+    fn fields(&self) -> impl Serialize + '_ {
+        UndoneFields {
+            rewind: (&self.rewind).into(),
+            code: self.code.as_ref().map(Document::fields),
+            session_id: &self.session_id,
+            resume_command: self.resume_command.as_deref().map(command_line),
+            resume_argv: self.resume_command.as_deref(),
+            notices: &self.notices,
         }
     }
 }

@@ -264,9 +264,10 @@ fn list() -> Fields {
     ]
 }
 
-fn diff() -> Fields {
+/// A path of a diff.
+fn file_diff() -> Value {
     let mode = nonnull("string", "git mode in octal, 000000 when absent");
-    let file = object(vec![
+    object(vec![
         ("path", kind("string")),
         ("path_bytes?", bytes()),
         ("status", words(&["A", "M", "D", "T"])),
@@ -279,11 +280,14 @@ fn diff() -> Fields {
         ("binary", kind("boolean")),
         ("patch?", nonnull("string", "with --patch")),
         ("patch_bytes?", bytes()),
-    ]);
+    ])
+}
+
+fn diff() -> Fields {
     vec![
         ("from", nonnull("string", "an id, or present")),
         ("to", nonnull("string", "an id, or present")),
-        ("files", list_of(&file)),
+        ("files", list_of(&file_diff())),
         ("insertions", kind("integer")),
         ("deletions", kind("integer")),
     ]

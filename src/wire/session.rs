@@ -6,11 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Document;
+use super::checkpoint::Tokens;
 use super::keep::{ForgottenFields, texts};
 use super::record::Record;
+use super::rewind::command_line;
 use crate::ops::hook::Hooked;
 use crate::ops::install::Installed;
-use crate::ops::session::{Ended, Listing, NoSnapshot, SessionView, Shown, Started};
+use crate::ops::session::{Ended, Listing, NoSnapshot, Resume, SessionView, Shown, Started};
 
 /// A session's record and what follows from it.
 #[derive(Serialize)]
@@ -33,11 +35,18 @@ struct Session<'a> {
     snapshot_ids: &'a [String],
     transcript: Option<&'a str>,
     hint: Option<&'a str>,
+    title: Option<&'a str>,
+    prompts: Option<usize>,
+    tokens: Option<Tokens>,
+    checkpoints: Option<usize>,
+    rewinds: Option<usize>,
+    forked_from: Option<String>,
 }
 
 impl<'a> From<&'a SessionView> for Session<'a> {
     fn from(view: &'a SessionView) -> Self {
         let record = &view.record;
+        let talk = view.talk.as_ref();
         Self {
             session_id: &record.session_id,
             agent: record.agent.as_deref(),
@@ -53,6 +62,15 @@ impl<'a> From<&'a SessionView> for Session<'a> {
             snapshot_ids: &record.snapshot_ids,
             transcript: record.transcript.as_deref(),
             hint: record.hint.as_deref(),
+            title: talk.and_then(|talk| talk.title.as_deref()),
+            prompts: talk.map(|talk| talk.prompts),
+            tokens: talk.map(|talk| talk.tokens.into()),
+            checkpoints: talk.map(|talk| talk.checkpoints),
+            rewinds: talk.map(|talk| talk.rewinds),
+            forked_from: record
+                .forked_from
+                .as_ref()
+                .map(|origin| format!("{}:{}", origin.session_id, origin.checkpoint_id)),
         }
     }
 }
@@ -115,7 +133,8 @@ impl Document for Listing {
 struct ShowFields<'a> {
     session: Session<'a>,
     children: &'a [String],
-    resume_command: Option<&'a [String]>,
+    resume_command: Option<String>,
+    resume_argv: Option<&'a [String]>,
 }
 
 impl Document for Shown {
@@ -123,7 +142,29 @@ impl Document for Shown {
         ShowFields {
             session: (&self.session).into(),
             children: &self.children,
-            resume_command: self.resume_command.as_deref(),
+            resume_command: self.resume_command.as_deref().map(command_line),
+            resume_argv: self.resume_command.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ResumeFields<'a> {
+    session_id: &'a str,
+    agent: &'static str,
+    resume_command: String,
+    resume_argv: &'a [String],
+    cwd: Option<&'a str>,
+}
+
+impl Document for Resume {
+    fn fields(&self) -> impl Serialize + '_ {
+        ResumeFields {
+            session_id: &self.session_id,
+            agent: self.agent,
+            resume_command: command_line(&self.resume_command),
+            resume_argv: &self.resume_command,
+            cwd: self.cwd.as_deref(),
         }
     }
 }
@@ -153,6 +194,7 @@ struct HookFields<'a> {
     session_id: Option<&'a str>,
     snapshot_id: Option<&'a str>,
     checkpoint_id: Option<u64>,
+    output: Option<&'a Value>,
     error: Option<Value>,
 }
 
@@ -165,6 +207,7 @@ impl Document for Hooked {
             session_id: self.session_id.as_deref(),
             snapshot_id: self.snapshot_id.as_deref(),
             checkpoint_id: self.checkpoint_id,
+            output: self.output.as_ref(),
             error: self
                 .error
                 .as_ref()

@@ -34,6 +34,7 @@ mod outcomes;
 mod recover;
 mod restore;
 mod return_;
+mod rewind;
 mod sandbox;
 mod schema;
 mod session;

@@ -410,6 +410,7 @@ fn schema_name(args: &[String]) -> String {
         Some(group @ ("session" | "issue" | "context")) => {
             return format!("{group}-{}", words.next().unwrap_or_default());
         }
+        Some("rewind") if args.iter().any(|arg| arg == "--undo") => "rewind-undo",
         Some("checkpoint") if args.iter().any(|arg| arg == "list") => "checkpoint-list",
         Some("checkpoint") if args.iter().any(|arg| arg == "show") => "checkpoint-show",
         Some("backtrack") => match words.next() {

@@ -89,6 +89,25 @@ impl<'s> Talk<'s> {
         talk
     }
 
+    /// A session whose file is there: the agent goes on in it.
+    pub fn resumed(sandbox: &'s Sandbox, kind: Kind, id: &str, path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap();
+        let rows = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let last = rows
+            .filter_map(|row| row["uuid"].as_str().map(str::to_owned))
+            .last();
+        Self {
+            sandbox,
+            kind,
+            id: id.to_owned(),
+            path: path.to_owned(),
+            rows: Cell::new(100),
+            last: std::cell::RefCell::new(last),
+        }
+    }
+
     fn wire(&self) -> PathBuf {
         self.path.with_file_name("wire.jsonl")
     }

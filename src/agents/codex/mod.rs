@@ -40,6 +40,10 @@ impl Agent for Codex {
         Some(words(&["codex", "resume", session_id]))
     }
 
+    fn context_at_start(&self, text: &str) -> Option<Value> {
+        Some(super::additional_context(text))
+    }
+
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {
         place::find(cwd, places)
     }

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, RenameFlags};
 
 use super::extra::create;
 use super::validate::check;
-use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, span};
+use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, span};
 use crate::error::{Code, Error, Result, ResultExt as _};
 
 /// Writes the fork of `plan` as session `new_id` at `dest` (a file, or the session's directory for agents that keep one),
@@ -18,6 +18,23 @@ use crate::error::{Code, Error, Result, ResultExt as _};
 /// # Errors
 /// `WOULD_OVERWRITE` when something is at `dest`; `VERIFY_FAILED` when what was written does not pass the validator.
 pub fn write_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<ForkOutcome> {
+    stage_fork(plan, new_id, dest)?.place()
+}
+
+/// A fork that was written under a temporary name and checked. Dropped, it goes again.
+pub struct StagedFork {
+    plan: ForkPlan,
+    new_id: String,
+    dest: PathBuf,
+    temporary: Temporary,
+    validation: Validation,
+}
+
+/// Writes the fork of `plan` under a temporary name beside `dest` and checks it.
+///
+/// # Errors
+/// As [`write_fork`].
+pub fn stage_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<StagedFork> {
     if std::fs::symlink_metadata(dest).is_ok() {
         return Err(in_the_way(dest));
     }
@@ -32,24 +49,43 @@ pub fn write_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<ForkOutc
     write_files(plan, new_id, &temporary.path, dest).context(doing)?;
     let written = main_file(plan, &temporary.path);
     let validation = check(plan, &written, new_id)?;
-    put(&temporary.path, dest)?;
-    sync_directory(directory).context(doing)?;
-    if let Err(error) = plan.extra.announce(new_id, dest) {
-        drop(Temporary::new(dest.to_owned()));
-        return Err(error);
-    }
-    Ok(ForkOutcome {
-        agent: plan.agent,
-        session_id: new_id.to_owned(),
-        path: main_file(plan, dest),
-        resume_command: crate::agents::by_name(plan.agent)
-            .and_then(|agent| agent.resume_command(new_id)),
-        messages_kept: plan.messages_kept,
-        messages_discarded: plan.messages_discarded,
-        tokens_discarded: plan.tokens_discarded,
-        tokens: plan.cut.tokens,
+    Ok(StagedFork {
+        plan: plan.clone(),
+        new_id: new_id.to_owned(),
+        dest: dest.to_owned(),
+        temporary,
         validation,
     })
+}
+
+impl StagedFork {
+    /// Puts it in place and makes it known to its agent.
+    ///
+    /// # Errors
+    /// `WOULD_OVERWRITE` when something is there by now.
+    pub fn place(self) -> Result<ForkOutcome> {
+        let (plan, dest) = (&self.plan, self.dest.as_path());
+        let directory = dest.parent().unwrap_or(Path::new("."));
+        put(&self.temporary.path, dest)?;
+        sync_directory(directory)
+            .context(|| format!("cannot write a fork to '{}'", dest.display()))?;
+        if let Err(error) = plan.extra.announce(&self.new_id, dest) {
+            drop(Temporary::new(dest.to_owned()));
+            return Err(error);
+        }
+        Ok(ForkOutcome {
+            agent: plan.agent,
+            session_id: self.new_id.clone(),
+            path: main_file(plan, dest),
+            resume_command: crate::agents::by_name(plan.agent)
+                .and_then(|agent| agent.resume_command(&self.new_id)),
+            messages_kept: plan.messages_kept,
+            messages_discarded: plan.messages_discarded,
+            tokens_discarded: plan.tokens_discarded,
+            tokens: plan.cut.tokens,
+            validation: self.validation,
+        })
+    }
 }
 
 /// The session file of a fork at `root`.

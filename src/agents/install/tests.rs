@@ -10,7 +10,7 @@ fn setups(scope: Scope) -> Vec<(&'static str, Setup)> {
         .map(|agent| {
             let setup = setup(
                 agent,
-                scope,
+                (scope, Steps::Told),
                 Path::new("/work"),
                 Path::new("/home/u"),
                 &places,
@@ -65,7 +65,7 @@ fn user_files_lie_under_home_or_where_a_variable_says() {
     let places = Places::new(None).with_var("CODEX_HOME", "/elsewhere");
     let setup = setup(
         "codex",
-        Scope::User,
+        (Scope::User, Steps::Silent),
         Path::new("/"),
         Path::new("/home/u"),
         &places,
@@ -136,4 +136,25 @@ fn the_skill_is_short_and_begins_as_skills_do() {
     // About four characters make a token of English.
     assert!(SKILL.len() / 4 < 1500, "{} characters", SKILL.len());
     assert!(SKILL.starts_with("---\nname: timewarp\ndescription: "));
+}
+
+#[test]
+fn steps_are_told_only_where_they_are_asked_for() {
+    let places = Places::new(Some("/home/u".into()));
+    let text = |agent: &str, steps: Steps| {
+        let what = (Scope::Project, steps);
+        let setup = setup(
+            agent,
+            what,
+            Path::new("/work"),
+            Path::new("/home/u"),
+            &places,
+        );
+        format!("{:?}", setup.expect("known").targets)
+    };
+    for agent in ["claude", "codex", "gemini", "kimi", "kimi-code", "cursor"] {
+        let word = format!("tw hook {agent} post-tool-use");
+        assert!(text(agent, Steps::Told).contains(&word), "{agent}");
+        assert!(!text(agent, Steps::Silent).contains(&word), "{agent}");
+    }
 }

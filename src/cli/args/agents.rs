@@ -35,6 +35,10 @@ pub struct Session {
 
 /// What can be done with sessions.
 #[derive(Debug, Subcommand)]
+#[allow(
+    missing_docs,
+    reason = "the comment of the arguments is the command's help; one here would replace it"
+)]
 pub enum SessionVerb {
     /// Record a session and take its snapshot
     ///
@@ -56,6 +60,7 @@ Examples:
   # One by the beginning of its id
   tw session show 3f2c")]
     Show(SessionName),
+    Resume(SessionResume),
     /// End a session, and its sub-agents' with it
     ///
     /// It no longer counts as live, so that its snapshots are kept as long as others and no longer. Started again under the
@@ -129,6 +134,27 @@ pub struct SessionList {
     pub all_worktrees: bool,
 }
 
+/// Print the agent's command that resumes a session
+///
+/// The command has to be run where the session was, so tw names that directory, too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Go on where the last session stopped
+  tw session resume --exec
+
+  # Only say how
+  tw session resume 5f0c")]
+pub struct SessionResume {
+    /// The session's id or its first characters, four or more; default: the caller's
+    #[arg(value_name = "SESSION")]
+    pub session: Option<String>,
+
+    /// Run the command
+    #[arg(long)]
+    pub exec: bool,
+}
+
 /// One session.
 #[derive(Debug, Args)]
 pub struct SessionName {
@@ -140,7 +166,7 @@ pub struct SessionName {
 /// Take in an event of an agent
 ///
 /// Agents call this; 'tw init --agent' sets it up. Reads the event's payload from standard input as JSON, and prints
-/// nothing. Never fails the agent: the exit code is 0 whatever happens, and what went wrong stands in
+/// nothing, but for the note that a rewind left for the session that starts (see tw-rewind). Never fails the agent: the exit code is 0 whatever happens, and what went wrong stands in
 /// timewarp/log.jsonl in the git directory. EVENT is the agent's own name of it or ours: session-start and session-end
 /// start and end a session, user-prompt-submit makes a checkpoint (see tw-checkpoint), post-tool-use does when
 /// timewarp.checkpoints is 'steps', others only note that it is live. Outside of a repository nothing happens.

@@ -27,6 +27,7 @@ mod redact;
 mod redo;
 mod restore;
 mod return_;
+mod rewind;
 mod session;
 mod show;
 mod snapshot;
@@ -138,6 +139,7 @@ pub fn run(command: Option<&Command>, call: &Call<'_>) -> Reply {
         Some(Command::Doctor) => doctor::run(call),
         Some(Command::Session(args)) => session::run(args, call),
         Some(Command::Checkpoint(args)) => checkpoint::run(args, call),
+        Some(Command::Rewind(args)) => rewind::run(args, call),
         Some(Command::Backtrack(args)) => backtrack::run(args, call),
         Some(Command::Context(args)) => context::run(args, call),
         Some(Command::Hook(args)) => hook::run(args, call),

@@ -2,6 +2,8 @@
 
 use super::{Call, Reply, reply};
 use crate::cli::args::{self, SessionVerb};
+use crate::cli::exec;
+use crate::error::{Code, Error};
 use crate::ops::session::{self, Asked, List, Start};
 
 pub fn run(args: &args::Session, call: &Call<'_>) -> Reply {
@@ -29,6 +31,22 @@ pub fn run(args: &args::Session, call: &Call<'_>) -> Reply {
             },
         )),
         SessionVerb::Show(args) => reply(session::show(&ctx, args.session.as_deref())),
+        SessionVerb::Resume(args) => {
+            let resume = session::resume(&ctx, args.session.as_deref())?;
+            if !args.exec {
+                return reply(Ok(resume));
+            }
+            if call.output.is_json() {
+                return Err(Error::new(
+                    Code::Usage,
+                    "--exec and --json do not go together",
+                ));
+            }
+            Err(exec::replace_process(
+                &resume.resume_command,
+                resume.cwd.as_deref(),
+            ))
+        }
         SessionVerb::End(args) => reply(session::end(&ctx, args.session.as_deref())),
     }
 }

@@ -10,6 +10,7 @@ mod issue;
 mod keep;
 mod look;
 mod record;
+mod rewind;
 mod session;
 pub mod style;
 mod swap;

@@ -28,7 +28,8 @@ fn line(view: &SessionView, look: &Look) -> String {
     if let Some(parent) = &record.parent {
         parts.push(format!("sub-agent of {}", clean(parent)));
     }
-    parts.extend(record.hint.as_deref().map(|hint| {
+    let title = view.talk.as_ref().and_then(|talk| talk.title.as_deref());
+    parts.extend(record.hint.as_deref().or(title).map(|hint| {
         let first: String = hint
             .lines()
             .next()
@@ -114,6 +115,16 @@ impl Human for Shown {
         row("source", record.source.as_deref());
         row("snapshot", self.session.snapshot_id.as_deref());
         row("transcript", record.transcript.as_deref());
+        if let Some(talk) = &self.session.talk {
+            row("title", talk.title.as_deref());
+            row("prompts", Some(&talk.prompts.to_string()));
+            row("tokens", talk.tokens.context.map(text::number).as_deref());
+            row("checkpoints", Some(&talk.checkpoints.to_string()));
+            row("rewinds", Some(&talk.rewinds.to_string()));
+        }
+        let origin = record.forked_from.as_ref();
+        let origin = origin.map(|origin| format!("{}:{}", origin.session_id, origin.checkpoint_id));
+        row("forked from", origin.as_deref());
         for child in &self.children {
             row("sub-agent", Some(child));
         }
@@ -150,10 +161,14 @@ impl Human for Ended {
     }
 }
 
-/// Agents take what a hook prints for an order: it prints nothing.
+/// Agents take what a hook prints for an order: it prints nothing, or one document in the agent's own words.
 impl Human for Hooked {
     fn page(&self, _look: &Look) -> Page {
-        Page::default()
+        let mut page = Page::default();
+        if let Some(output) = &self.output {
+            page.line(output.to_string());
+        }
+        page
     }
 }
 

@@ -6,6 +6,7 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::redaction::redactor;
 use crate::ops::session::caller;
+use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::address::{Address, parse};
 use crate::store::checkpoint::{self, Checkpoint, Counts, Rewind, SessionNotes};
@@ -227,16 +228,17 @@ fn count_tokens(ctx: &Context<'_>, checkpoints: &mut [Checkpoint]) {
     let Ok(transcript) = conversation(ctx, first) else {
         return;
     };
+    let redactor = redactor(ctx);
     for checkpoint in checkpoints {
-        fill(ctx, &transcript, checkpoint);
+        fill(&transcript, checkpoint, &redactor);
     }
 }
 
-fn fill(ctx: &Context<'_>, transcript: &Transcript, checkpoint: &mut Checkpoint) {
+fn fill(transcript: &Transcript, checkpoint: &mut Checkpoint, redactor: &Redactor) {
     if checkpoint.tokens != Counts::default() {
         return;
     }
-    if let Ok(spot) = spot(transcript, checkpoint, &redactor(ctx), false) {
+    if let Ok(spot) = spot(transcript, checkpoint, redactor, false) {
         let tokens = spot.tokens();
         checkpoint.tokens = Counts {
             context: tokens.context,
@@ -257,8 +259,9 @@ pub fn show(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Show
     } = find(ctx, &store, word, session)?;
     let transcript = conversation(ctx, &checkpoint);
     let conversation = transcript.and_then(|transcript| {
-        fill(ctx, &transcript, &mut checkpoint);
-        spot(&transcript, &checkpoint, &redactor(ctx), true).map(|_| ())
+        let redactor = redactor(ctx);
+        fill(&transcript, &mut checkpoint, &redactor);
+        spot(&transcript, &checkpoint, &redactor, true).map(|_| ())
     });
     let mut rewinds = notes.rewinds;
     rewinds.retain(|rewind| rewind.checkpoint_id == checkpoint.checkpoint_id);

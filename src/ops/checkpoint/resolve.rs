@@ -227,7 +227,8 @@ impl Wanted<'_> {
 
     /// How far apart the two were made.
     fn seconds_from(&self, prompt: &Prompt) -> i64 {
-        let at = |text: &str| crate::env::Moment::parse_rfc3339(text).map(|at| at.seconds());
+        let at =
+            |text: &str| crate::env::Moment::parse_rfc3339(text).map(crate::env::Moment::seconds);
         let made = at(&self.checkpoint.created_at);
         let sent = prompt.at.as_deref().and_then(at);
         made.zip(sent)

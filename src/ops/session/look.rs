@@ -1,10 +1,13 @@
 //! Sessions listed, shown and ended.
 
-use super::{Ended, List, Listing, Shown, caller, view};
+use super::{Ended, List, Listing, Resume, Shown, Talk, caller, view};
 use crate::agents::by_name;
+use crate::agents::places::Places;
+use crate::agents::transcript::{Detail, Transcript};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::Store;
+use crate::store::checkpoint::{self, Counts, Kind};
 use crate::store::session::{SessionRecord, Sessions};
 
 /// Fewer characters name no session.
@@ -25,9 +28,15 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         .collect();
     let total = wanted.len();
     wanted.truncate(request.limit.unwrap_or(usize::MAX));
+    let store = Store::open(&ctx.repo)?;
     let views = wanted
         .into_iter()
-        .map(|record| view(ctx, &sessions, record))
+        .map(|record| {
+            let mut view = view(ctx, &sessions, record)?;
+            // Notes that cannot be read hide no session.
+            view.talk = talk(&store, &view.record.session_id).ok();
+            Ok(view)
+        })
         .collect::<Result<_>>()?;
     Ok(Listing {
         sessions: views,
@@ -84,11 +93,86 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
         .map(|child| child.session_id)
         .collect();
     let agent = record.agent.as_deref().and_then(by_name);
+    let mut session = view(ctx, &sessions, record)?;
+    let mut known = talk(&Store::open(&ctx.repo)?, &session.record.session_id)?;
+    if let Some(transcript) = transcript(ctx, &session.record) {
+        known.title = transcript.title().map(str::to_owned).or(known.title);
+        known.prompts = transcript.prompts.len();
+        known.tokens = Counts {
+            context: transcript.tokens.context,
+            total: transcript.tokens.total,
+        };
+    }
+    session.talk = Some(known);
     Ok(Shown {
-        resume_command: agent.and_then(|agent| agent.resume_command(&record.session_id)),
+        resume_command: agent.and_then(|agent| agent.resume_command(&session.record.session_id)),
         children,
-        session: view(ctx, &sessions, record)?,
+        session,
     })
+}
+
+/// The command that resumes a session, and where it has to be run.
+///
+/// # Errors
+/// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`; `USAGE` when its agent has no such command.
+pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
+    let record = find(ctx, &Sessions::new(ctx.repo.common_dir()), word)?;
+    let agent = record.agent.as_deref().and_then(by_name);
+    let command =
+        agent.and_then(|agent| Some((agent.name(), agent.resume_command(&record.session_id)?)));
+    let Some((agent, resume_command)) = command else {
+        let who = record.agent.as_deref().unwrap_or("its agent");
+        let message = format!(
+            "{who} has no command that resumes session '{}'",
+            record.session_id
+        );
+        return Err(Error::new(Code::Usage, message));
+    };
+    let recorded = transcript(ctx, &record).and_then(|transcript| transcript.cwd);
+    let root = || ctx.repo.worktree_root().to_string_lossy().into_owned();
+    Ok(Resume {
+        agent,
+        resume_command,
+        cwd: Some(recorded.unwrap_or_else(root)),
+        session_id: record.session_id,
+    })
+}
+
+/// What a session's notes tell.
+fn talk(store: &Store<'_>, session_id: &str) -> Result<Talk> {
+    let notes = checkpoint::read(store, session_id)?;
+    let mut prompts = notes
+        .checkpoints
+        .iter()
+        .filter(|known| known.kind == Kind::Prompt);
+    let first = prompts
+        .clone()
+        .next()
+        .and_then(|first| first.prompt.as_deref());
+    let mut lines = first.unwrap_or_default().lines().map(str::trim);
+    Ok(Talk {
+        title: lines.find(|line| !line.is_empty()).map(str::to_owned),
+        prompts: prompts.by_ref().count(),
+        tokens: notes
+            .checkpoints
+            .last()
+            .map(|last| last.tokens)
+            .unwrap_or_default(),
+        checkpoints: notes.checkpoints.len(),
+        rewinds: notes.rewinds.len(),
+    })
+}
+
+/// The session's conversation, when its file is there and can be read.
+fn transcript(ctx: &Context<'_>, record: &SessionRecord) -> Option<Transcript> {
+    let path = if let Some(path) = &record.transcript {
+        ctx.cwd.join(path)
+    } else {
+        let agent = by_name(record.agent.as_deref()?)?;
+        let root = ctx.repo.worktree_root();
+        agent.locate(&record.session_id, Some(root), &Places::from(ctx.env))?
+    };
+    crate::agents::read(&path, Detail::Outline).ok()
 }
 
 /// The sub-agents beneath a session, however deep.

@@ -10,6 +10,7 @@ pub fn all() -> Vec<(&'static str, &'static str, Fields)> {
         ("session-start", "tw session start", start()),
         ("session-list", "tw session list", list()),
         ("session-show", "tw session show", show()),
+        ("session-resume", "tw session resume", resume()),
         ("session-end", "tw session end", end()),
         ("hook", "tw hook", hook()),
         (
@@ -58,6 +59,31 @@ pub fn session() -> Value {
         ("snapshot_ids", texts()),
         ("transcript", nullable("string", "the conversation's file")),
         ("hint", nullable("string", "what it is about")),
+        (
+            "title",
+            nullable(
+                "string",
+                "its first prompt, redacted in a list; null where that was not looked at",
+            ),
+        ),
+        (
+            "prompts",
+            nullable(
+                "integer",
+                "how many it has, as far as checkpoints tell in a list",
+            ),
+        ),
+        (
+            "tokens",
+            json!({"type": ["object", "null"], "properties": {"context": {"type": ["integer", "null"]}, "total": {"type": ["integer", "null"]}},
+                "required": ["context", "total"], "description": "at the end; in a list at its last checkpoint"}),
+        ),
+        ("checkpoints", nullable("integer", "how many it has")),
+        ("rewinds", nullable("integer", "how often it was rewound")),
+        (
+            "forked_from",
+            nullable("string", "the checkpoint that it goes on from, SESSION:N"),
+        ),
     ])
 }
 
@@ -95,9 +121,28 @@ fn show() -> Fields {
         ("children", texts()),
         (
             "resume_command",
-            json!({"type": ["array", "null"], "items": {"type": "string"},
-                "description": "the agent's own; null when it has none"}),
+            nullable(
+                "string",
+                "the agent's own, one line for a shell; null when it has none",
+            ),
         ),
+        (
+            "resume_argv",
+            json!({"type": ["array", "null"], "items": {"type": "string"}, "description": "the same, word by word"}),
+        ),
+    ]
+}
+
+fn resume() -> Fields {
+    vec![
+        ("session_id", kind("string")),
+        ("agent", kind("string")),
+        (
+            "resume_command",
+            nonnull("string", "the agent's own, one line for a shell"),
+        ),
+        ("resume_argv", texts()),
+        ("cwd", nullable("string", "where it has to be run")),
     ]
 }
 
@@ -132,6 +177,11 @@ fn hook() -> Fields {
         (
             "checkpoint_id",
             nullable("integer", "the checkpoint that was made"),
+        ),
+        (
+            "output",
+            json!({"type": ["object", "null"], "additionalProperties": true, "properties": {},
+                "description": "what the agent is told, in its own words"}),
         ),
         (
             "error",

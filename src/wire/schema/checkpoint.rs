@@ -1,6 +1,6 @@
 //! Schemas of checkpoints and rewinds.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     Fields, kind, list_of, nonnull, notices, nullable, object, record_ref, reference, texts, words,
@@ -12,6 +12,8 @@ pub fn all() -> Vec<(&'static str, &'static str, Fields)> {
         ("checkpoint", "tw checkpoint", take()),
         ("checkpoint-list", "tw checkpoint list", list()),
         ("checkpoint-show", "tw checkpoint show", show()),
+        ("rewind", "tw rewind", rewind()),
+        ("rewind-undo", "tw rewind --undo", rewind_undo()),
     ]
 }
 
@@ -85,7 +87,8 @@ fn transcript() -> Value {
     ])
 }
 
-fn tokens() -> Value {
+/// Token counts.
+pub fn tokens() -> Value {
     object(vec![
         ("context", nullable("integer", "the model's context")),
         ("total", nullable("integer", "everything so far")),
@@ -105,12 +108,11 @@ pub fn rewind_record() -> Value {
         ),
         ("offset", nullable("integer", "how long its file was")),
     ]);
-    let mut fork = object(vec![
+    let fork = or_null(object(vec![
         ("session_id", kind("string")),
         ("path", kind("string")),
         ("resume_command", nonnull("string", "one line for a shell")),
-    ]);
-    fork["type"] = serde_json::json!(["object", "null"]);
+    ]));
     object(vec![
         ("session_id", kind("string")),
         ("checkpoint_id", kind("integer")),
@@ -182,5 +184,98 @@ fn show() -> Fields {
         ("checkpoint", reference("checkpoint")),
         ("available", available),
         ("rewinds", list_of(&reference("rewind_record"))),
+    ]
+}
+
+fn or_null(mut object: Value) -> Value {
+    object["type"] = json!(["object", "null"]);
+    object
+}
+
+fn argv() -> Value {
+    json!({"type": ["array", "null"], "items": {"type": "string"}, "description": "the same, word by word"})
+}
+
+fn rewind() -> Fields {
+    let code = or_null(object(vec![
+        ("snapshot_id", kind("string")),
+        ("files", list_of(&super::file_diff())),
+        ("insertions", nonnull("integer", "lines that come back")),
+        ("deletions", nonnull("integer", "lines that go")),
+        (
+            "backup_id",
+            nullable(
+                "string",
+                "the working tree as it was before; null in a dry run",
+            ),
+        ),
+    ]));
+    let fork = or_null(object(vec![
+        ("session_id", nullable("string", "null in a dry run")),
+        ("path", nullable("string", "its file; null in a dry run")),
+        (
+            "resume_command",
+            nullable("string", "one line for a shell; null in a dry run"),
+        ),
+        ("resume_argv", argv()),
+        ("messages_kept", kind("integer")),
+    ]));
+    let note = or_null(object(vec![
+        ("text", nonnull("string", "what the future self is told")),
+        ("delivery", words(&["session-start-hook", "prompt"])),
+    ]));
+    let conversation = or_null(object(vec![
+        (
+            "transcript",
+            nonnull("string", "the agent's file, which stays as it is"),
+        ),
+        (
+            "messages_discarded",
+            nonnull("integer", "messages that the fork leaves out"),
+        ),
+        (
+            "tokens_discarded",
+            nullable("integer", "by how much the model's context shrinks"),
+        ),
+        (
+            "original_user_message",
+            nullable("string", "the prompt that is gone back to, as typed"),
+        ),
+        ("fork", fork),
+        (
+            "resume_command",
+            nullable(
+                "string",
+                "the fork's; before the first prompt the one that starts afresh",
+            ),
+        ),
+        ("resume_argv", argv()),
+        ("cwd", nullable("string", "where it has to be run")),
+        ("note", note),
+    ]));
+    vec![
+        ("dry_run", kind("boolean")),
+        (
+            "mode",
+            words(&["code", "conversation", "both", "never-mind"]),
+        ),
+        ("checkpoint", reference("checkpoint")),
+        ("code", code),
+        ("conversation", conversation),
+        ("notices", notices()),
+    ]
+}
+
+fn rewind_undo() -> Fields {
+    vec![
+        ("rewind", reference("rewind_record")),
+        ("code", or_null(object(super::undo()))),
+        (
+            "session_id",
+            nonnull("string", "the session that was rewound, and goes on"),
+        ),
+        ("resume_command", nullable("string", "one line for a shell")),
+        ("resume_argv", argv()),
+        ("notices", notices()),
     ]
 }

@@ -1,0 +1,22 @@
+//! Going over into another program: an agent's own command that resumes a session.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use crate::error::{Code, Error};
+
+/// Replaces this process by the command, run in `cwd` when that is still there. Comes back only with an error.
+pub fn replace_process(words: &[String], cwd: Option<&str>) -> Error {
+    let Some((program, args)) = words.split_first() else {
+        return Error::new(Code::Usage, "there is no command to run");
+    };
+    let mut command = Command::new(program);
+    command.args(args);
+    if let Some(cwd) = cwd.filter(|cwd| std::path::Path::new(cwd).is_dir()) {
+        command.current_dir(cwd);
+    }
+    let error = command.exec();
+    Error::new(Code::Io, format!("cannot run '{program}': {error}"))
+        .caused_by(error)
+        .hint("the command above goes on from there")
+}

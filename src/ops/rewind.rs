@@ -1,0 +1,371 @@
+//! Back to a checkpoint: the files, the conversation, or both.
+//!
+//! Files go back as `restore` puts them back: backed up, in the undo log. A conversation is never edited: a fork that ends
+//! just before the checkpoint is written beside it under a new id. With both, the fork is written and checked first, then
+//! the files are put back, then the fork gets its name: what fails leaves nothing half-done. A dry run looks at the same
+//! things and counts the same numbers. What was done is recorded in the session's notes.
+
+mod code;
+mod talk;
+mod undo;
+
+use super::Context;
+use super::checkpoint::{self, Named};
+use super::outcome::FileDiff;
+use super::redaction::Redacting;
+use super::request::DryRun;
+use super::{recover, undo as swaps};
+use crate::env::fail_point;
+use crate::error::Result;
+use crate::store::Store;
+use crate::store::checkpoint::{self as notes, Checkpoint, RevertedFrom};
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::session::Sessions;
+
+pub use undo::{Undo, Undone, undo};
+
+/// What goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The files.
+    Code,
+    /// The conversation.
+    Conversation,
+    /// Both.
+    Both,
+    /// Nothing.
+    NeverMind,
+}
+
+impl Mode {
+    /// The word in JSON and on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Conversation => "conversation",
+            Self::Both => "both",
+            Self::NeverMind => "never-mind",
+        }
+    }
+
+    /// The mode that a word names.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Code, Self::Conversation, Self::Both, Self::NeverMind]
+            .into_iter()
+            .find(|mode| mode.as_str() == word)
+    }
+
+    fn code(self) -> bool {
+        matches!(self, Self::Code | Self::Both)
+    }
+
+    fn conversation(self) -> bool {
+        matches!(self, Self::Conversation | Self::Both)
+    }
+}
+
+/// Go back to a checkpoint.
+#[derive(Debug, Clone)]
+pub struct Rewind {
+    /// Its number, `checkpoint:<n>` or `<session>:<n>`.
+    pub checkpoint: String,
+    /// Whose it is when that does not say; None: the caller's.
+    pub session: Option<String>,
+    /// What goes back.
+    pub mode: Mode,
+    /// What the future self is told.
+    pub note: Option<String>,
+    /// Why, for the record.
+    pub rationale: Option<String>,
+    /// Look only.
+    pub dry_run: DryRun,
+}
+
+/// What goes back in the working tree: the present against the checkpoint's snapshot.
+#[derive(Debug)]
+pub struct CodePart {
+    /// The checkpoint's snapshot.
+    pub snapshot_id: String,
+    /// What differs, sorted; from the present to the checkpoint.
+    pub files: Vec<FileDiff>,
+    /// Lines that come back.
+    pub insertions: usize,
+    /// Lines that go.
+    pub deletions: usize,
+    /// The present, saved. None for a dry run.
+    pub backup_id: Option<String>,
+}
+
+/// The session that goes on from the checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forked {
+    /// Its id; None in a dry run.
+    pub session_id: Option<String>,
+    /// Its file; None in a dry run.
+    pub path: Option<String>,
+    /// The agent's command that resumes it; None in a dry run.
+    pub resume_command: Option<Vec<String>>,
+    /// Messages that it keeps.
+    pub messages_kept: usize,
+}
+
+/// How a note reaches the future self.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// The agent's session-start hook hands it over.
+    Hook,
+    /// It is to be pasted as a prompt.
+    Prompt,
+}
+
+impl Delivery {
+    /// The word for output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "session-start-hook",
+            Self::Prompt => "prompt",
+        }
+    }
+}
+
+/// What goes back in the conversation.
+#[derive(Debug)]
+pub struct ConversationPart {
+    /// The agent's file, which stays as it is.
+    pub transcript: String,
+    /// Neutral messages that the fork leaves out.
+    pub messages_discarded: usize,
+    /// By how much the model's context shrinks; None where the agent records no counts.
+    pub tokens_discarded: Option<i64>,
+    /// The prompt that is gone back to, as typed.
+    pub original_user_message: Option<String>,
+    /// None before the first prompt, where the agent starts afresh.
+    pub fork: Option<Forked>,
+    /// The agent's command that goes on; None in a dry run, or when the agent has none.
+    pub resume_command: Option<Vec<String>>,
+    /// Where it has to be run.
+    pub cwd: Option<String>,
+    /// What the future self is told, and how.
+    pub note: Option<(String, Delivery)>,
+}
+
+/// Answer of `rewind`.
+#[derive(Debug)]
+pub struct Rewound {
+    /// Nothing was written.
+    pub dry_run: bool,
+    /// What went back.
+    pub mode: Mode,
+    /// Where to.
+    pub checkpoint: Checkpoint,
+    /// The files, when they went back.
+    pub code: Option<CodePart>,
+    /// The conversation, when it went back.
+    pub conversation: Option<ConversationPart>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// What each choice would do: for asking.
+#[derive(Debug)]
+pub struct Choices {
+    /// Where to.
+    pub checkpoint: Checkpoint,
+    /// The files, or why they cannot go back.
+    pub code: Result<CodePart>,
+    /// The conversation, or why it cannot.
+    pub conversation: Result<ConversationPart>,
+}
+
+/// Goes back to a checkpoint.
+///
+/// # Errors
+/// `INVALID_CHECKPOINT`, `CHECKPOINT_UNAVAILABLE` and `TRANSCRIPT_NOT_FOUND` for a conversation that no longer holds it,
+/// `VERIFY_FAILED` when the fork is not sound; else as `restore`. Then nothing was done.
+pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
+    ctx.check_workspace(false)?;
+    let store = Store::open(&ctx.repo)?;
+    let named = checkpoint::find(ctx, &store, &request.checkpoint, request.session.as_deref())?;
+    let rewinding = Rewinding {
+        ctx,
+        store: &store,
+        named,
+        request,
+    };
+    match (request.mode, request.dry_run) {
+        (Mode::NeverMind, dry_run) => Ok(rewinding.outcome(dry_run, None, None)),
+        (_, DryRun::Yes) => rewinding.look(),
+        (_, DryRun::No) => rewinding.go(),
+    }
+}
+
+/// What going back would do, each way.
+///
+/// # Errors
+/// `INVALID_CHECKPOINT`, or when the session's notes cannot be read.
+pub fn choices(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Choices> {
+    let store = Store::open(&ctx.repo)?;
+    let checkpoint = checkpoint::find(ctx, &store, word, session)?.checkpoint;
+    let code = code::look(ctx, &store, &checkpoint);
+    let conversation = talk::Plan::new(ctx, &checkpoint, None).map(talk::Plan::into_dry);
+    Ok(Choices {
+        checkpoint,
+        code,
+        conversation,
+    })
+}
+
+struct Rewinding<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store<'a>,
+    named: Named,
+    request: &'a Rewind,
+}
+
+impl Rewinding<'_> {
+    fn outcome(
+        self,
+        dry_run: DryRun,
+        code: Option<CodePart>,
+        conversation: Option<ConversationPart>,
+    ) -> Rewound {
+        Rewound {
+            dry_run: dry_run == DryRun::Yes,
+            mode: self.request.mode,
+            checkpoint: self.named.checkpoint,
+            code,
+            conversation,
+            notices: self.named.notes.notices,
+        }
+    }
+
+    fn plan(&self, redacting: &mut Redacting) -> Result<Option<talk::Plan>> {
+        if !self.request.mode.conversation() {
+            return Ok(None);
+        }
+        let told = talk::Told {
+            note: redacting.optional(self.request.note.as_deref()),
+            rationale: redacting.optional(self.request.rationale.as_deref()),
+            code: self.request.mode.code(),
+        };
+        talk::Plan::new(self.ctx, &self.named.checkpoint, Some(&told)).map(Some)
+    }
+
+    fn look(self) -> Result<Rewound> {
+        let plan = self.plan(&mut Redacting::new(self.ctx))?;
+        let code = if self.request.mode.code() {
+            Some(code::look(self.ctx, self.store, &self.named.checkpoint)?)
+        } else {
+            None
+        };
+        Ok(self.outcome(DryRun::Yes, code, plan.map(talk::Plan::into_dry)))
+    }
+
+    fn go(self) -> Result<Rewound> {
+        let mut redacting = Redacting::new(self.ctx);
+        let plan = self.plan(&mut redacting)?;
+        let mut notices = Vec::new();
+        let staged = plan.map(|plan| plan.stage(self.ctx)).transpose()?;
+        fail_point("rewind-staged");
+        let code = if self.request.mode.code() {
+            let lock = WorktreeLock::acquire(
+                self.store.dir.path(),
+                Hold::Exclusive,
+                "rewind",
+                self.ctx.settings.lock_timeout,
+            )?;
+            notices.extend(recover::recover_locked(self.ctx, self.store, &lock)?);
+            let (part, said) = code::put_back(self.ctx, self.store, &self.named.checkpoint)?;
+            notices.extend(said);
+            Some(part)
+        } else {
+            None
+        };
+        fail_point("rewind-swapped");
+        let placed = match staged.map(talk::Staged::place).transpose() {
+            Ok(placed) => placed,
+            Err(error) => {
+                // The files went back alone: that is not what was asked for.
+                if code.is_some() {
+                    swaps::undo(self.ctx)?;
+                }
+                return Err(error);
+            }
+        };
+        fail_point("rewind-placed");
+        // What was done is done: a record that cannot be written makes it no failure.
+        let (conversation, registered) = match placed.map(talk::Placed::into_part) {
+            Some(part) => {
+                let registered = talk::register(self.ctx, &self.named.checkpoint, &part);
+                (Some(part), registered)
+            }
+            None => (None, Ok(())),
+        };
+        let recorded = self.record(&mut redacting, code.as_ref(), conversation.as_ref());
+        for error in [registered, recorded].into_iter().filter_map(Result::err) {
+            notices.push(format!(
+                "this was done, but not recorded: {}",
+                error.message()
+            ));
+        }
+        let mut rewound = self.outcome(DryRun::No, code, conversation);
+        rewound.notices.extend(notices);
+        Ok(rewound)
+    }
+
+    /// Writes into the session's notes what was done.
+    fn record(
+        &self,
+        redacting: &mut Redacting,
+        code: Option<&CodePart>,
+        conversation: Option<&ConversationPart>,
+    ) -> Result<()> {
+        let now = self.ctx.env.now();
+        let checkpoint = &self.named.checkpoint;
+        let fork = conversation.and_then(|part| part.fork.as_ref());
+        let asked = conversation.and_then(|part| part.original_user_message.as_deref());
+        let whole = conversation.map(|part| {
+            let kept = part.fork.as_ref().map_or(0, |fork| fork.messages_kept);
+            (part.messages_discarded + kept) as u64
+        });
+        let file = conversation.and_then(|part| std::fs::metadata(&part.transcript).ok());
+        let rewind = notes::Rewind {
+            session_id: checkpoint.session_id.clone(),
+            checkpoint_id: checkpoint.checkpoint_id,
+            rewound_at: now.rfc3339(),
+            mode: self.request.mode.as_str().to_owned(),
+            note: redacting.optional(self.request.note.as_deref()),
+            rationale: redacting.optional(self.request.rationale.as_deref()),
+            original_user_message: asked
+                .map(|text| redacting.text(text))
+                .or_else(|| checkpoint.prompt.clone()),
+            reverted_from: RevertedFrom {
+                checkpoint_id: self
+                    .named
+                    .notes
+                    .checkpoints
+                    .last()
+                    .map(|last| last.checkpoint_id),
+                messages: whole,
+                offset: file.map(|file| file.len()),
+            },
+            messages_discarded: conversation.map(|part| part.messages_discarded as u64),
+            tokens_discarded: conversation.and_then(|part| part.tokens_discarded),
+            backup_id: code.and_then(|part| part.backup_id.clone()),
+            fork: fork.and_then(|fork| {
+                Some(notes::Fork {
+                    session_id: fork.session_id.clone()?,
+                    path: fork.path.clone()?,
+                    resume_command: fork.resume_command.clone().unwrap_or_default(),
+                })
+            }),
+            undone_at: None,
+        };
+        notes::add_rewind(self.store, now, &rewind)
+    }
+}
+
+/// The register of sessions.
+fn sessions(ctx: &Context<'_>) -> Sessions {
+    Sessions::new(ctx.repo.common_dir())
+}

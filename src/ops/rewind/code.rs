@@ -1,0 +1,92 @@
+//! The files of a rewind: looked at, and put back.
+
+use super::CodePart;
+use crate::error::Result;
+use crate::ops::Context;
+use crate::ops::diff::{diff, tree_diff};
+use crate::ops::outcome::FileDiff;
+use crate::ops::recover;
+use crate::ops::request::{DiffSides, DryRun, Restore};
+use crate::ops::restore::{self, Purpose};
+use crate::store::Store;
+use crate::store::checkpoint::Checkpoint;
+use crate::store::id::SnapshotId;
+use crate::store::stored::{Stored, not_found};
+
+fn snapshot(store: &Store<'_>, checkpoint: &Checkpoint) -> Result<Stored> {
+    let id = SnapshotId::parse(&checkpoint.snapshot_id);
+    let stored = id.map(|id| store.read_id(&id));
+    stored.unwrap_or_else(|| Err(not_found(&checkpoint.snapshot_id)))
+}
+
+/// What putting the files back would do; a refusal that the real run would meet is met here.
+pub fn look(ctx: &Context<'_>, store: &Store<'_>, checkpoint: &Checkpoint) -> Result<CodePart> {
+    recover::refuse_interrupted(store)?;
+    let stored = snapshot(store, checkpoint)?;
+    restore::put_back(
+        ctx,
+        store,
+        &stored,
+        &request(DryRun::Yes),
+        &purpose(checkpoint),
+    )?;
+    let sides = DiffSides {
+        from: Some("present".to_owned()),
+        to: Some(stored.id.to_string()),
+        ..DiffSides::default()
+    };
+    Ok(part(checkpoint, diff(ctx, &sides)?.files, None))
+}
+
+/// Puts the files back, under the exclusive lock. The numbers are those of the backup against the snapshot: what was
+/// really there.
+pub fn put_back(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    checkpoint: &Checkpoint,
+) -> Result<(CodePart, Vec<String>)> {
+    let stored = snapshot(store, checkpoint)?;
+    let restored = restore::put_back(
+        ctx,
+        store,
+        &stored,
+        &request(DryRun::No),
+        &purpose(checkpoint),
+    )?;
+    let backup = restored.backup_id.as_deref().and_then(SnapshotId::parse);
+    let files = match backup {
+        Some(backup) => tree_diff(ctx, store, store.read_id(&backup)?.tree, stored.tree)?,
+        None => Vec::new(),
+    };
+    Ok((
+        part(checkpoint, files, restored.backup_id),
+        restored.notices,
+    ))
+}
+
+fn part(checkpoint: &Checkpoint, files: Vec<FileDiff>, backup_id: Option<String>) -> CodePart {
+    CodePart {
+        snapshot_id: checkpoint.snapshot_id.clone(),
+        insertions: files.iter().map(|file| file.insertions).sum(),
+        deletions: files.iter().map(|file| file.deletions).sum(),
+        files,
+        backup_id,
+    }
+}
+
+fn request(dry_run: DryRun) -> Restore {
+    Restore {
+        dry_run,
+        ..Restore::default()
+    }
+}
+
+fn purpose(checkpoint: &Checkpoint) -> Purpose {
+    Purpose {
+        operation: "rewind",
+        title: format!(
+            "before rewinding to checkpoint {}",
+            checkpoint.checkpoint_id
+        ),
+    }
+}

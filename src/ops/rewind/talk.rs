@@ -1,0 +1,245 @@
+//! The conversation of a rewind: a fork planned, written and checked, put in place, and made known.
+
+use std::path::Path;
+
+use super::{ConversationPart, Delivery, Forked, sessions};
+use crate::agents::fork::{
+    ForkPlan, StagedFork, destination, new_session_id, plan_fork, stage_fork,
+};
+use crate::agents::{Agent, by_name};
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::checkpoint::{conversation, spot};
+use crate::ops::redaction::redactor;
+use crate::store::checkpoint::Checkpoint;
+use crate::store::session::{Origin, SessionRecord};
+
+/// So much of a prompt is named in what the future self is told.
+const PROMPT_CHARS: usize = 200;
+
+/// What the future self is to be told, redacted.
+pub struct Told {
+    /// The note.
+    pub note: Option<String>,
+    /// Why.
+    pub rationale: Option<String>,
+    /// Whether the files go back, too.
+    pub code: bool,
+}
+
+/// A fork that was planned. Making one changes nothing.
+pub struct Plan {
+    agent: &'static dyn Agent,
+    fork: Option<ForkPlan>,
+    part: ConversationPart,
+}
+
+/// A fork that was written under a temporary name and checked; dropped, it goes again.
+pub struct Staged {
+    agent: &'static dyn Agent,
+    fork: Option<StagedFork>,
+    part: ConversationPart,
+}
+
+/// A fork in its place.
+pub struct Placed(ConversationPart);
+
+impl Plan {
+    /// Finds the checkpoint in its conversation and plans a fork that ends there.
+    ///
+    /// # Errors
+    /// `TRANSCRIPT_NOT_FOUND`, `CHECKPOINT_UNAVAILABLE`.
+    pub fn new(ctx: &Context<'_>, checkpoint: &Checkpoint, told: Option<&Told>) -> Result<Self> {
+        let transcript = conversation(ctx, checkpoint)?;
+        let redactor = redactor(ctx);
+        let spot = spot(&transcript, checkpoint, &redactor, true)?;
+        let fork = match spot.cut() {
+            Some(cut) => plan_fork(&transcript, cut)?,
+            None => None,
+        };
+        let agent = by_name(transcript.agent).ok_or_else(|| {
+            Error::new(
+                Code::CheckpointUnavailable,
+                format!("sessions of '{}' cannot be forked", transcript.agent),
+            )
+        })?;
+        let (discarded, tokens, kept) = match &fork {
+            Some(fork) => (
+                fork.messages_discarded,
+                fork.tokens_discarded,
+                fork.messages_kept,
+            ),
+            None => (
+                transcript.messages.len(),
+                transcript
+                    .tokens
+                    .context
+                    .and_then(|tokens| i64::try_from(tokens).ok()),
+                0,
+            ),
+        };
+        let asked = spot.prompt().map(|prompt| prompt.text.clone());
+        let mut part = ConversationPart {
+            transcript: transcript.path.to_string_lossy().into_owned(),
+            messages_discarded: discarded,
+            tokens_discarded: tokens,
+            original_user_message: asked,
+            fork: fork.as_ref().map(|_| Forked {
+                session_id: None,
+                path: None,
+                resume_command: None,
+                messages_kept: kept,
+            }),
+            resume_command: None,
+            cwd: transcript.cwd.clone(),
+            note: None,
+        };
+        let prompt = part
+            .original_user_message
+            .as_deref()
+            .map(|text| redactor.text(text).text);
+        let text = told
+            .and_then(|told| letter(told, checkpoint, prompt.as_deref(), part.messages_discarded));
+        let by_hook = fork.is_some() && takes_notes(ctx, agent, checkpoint)?;
+        let delivery = if by_hook {
+            Delivery::Hook
+        } else {
+            Delivery::Prompt
+        };
+        part.note = text.map(|text| (text, delivery));
+        Ok(Self { agent, fork, part })
+    }
+
+    /// What a dry run answers.
+    pub fn into_dry(self) -> ConversationPart {
+        self.part
+    }
+
+    /// Writes the fork under a temporary name and has it checked.
+    ///
+    /// # Errors
+    /// `VERIFY_FAILED`, or when it cannot be written.
+    pub fn stage(self, ctx: &Context<'_>) -> Result<Staged> {
+        let now = ctx.env.now();
+        let fork = match &self.fork {
+            Some(plan) => {
+                let id = new_session_id(plan.agent, now)?;
+                Some(stage_fork(plan, &id, &destination(plan, &id, now))?)
+            }
+            None => None,
+        };
+        Ok(Staged {
+            agent: self.agent,
+            fork,
+            part: self.part,
+        })
+    }
+}
+
+impl Staged {
+    /// Puts the fork in its place, never over anything.
+    ///
+    /// # Errors
+    /// When something is there, or the directory cannot be written.
+    pub fn place(self) -> Result<Placed> {
+        let mut part = self.part;
+        let Some(staged) = self.fork else {
+            part.resume_command = self.agent.start_command();
+            return Ok(Placed(part));
+        };
+        let placed = staged.place()?;
+        part.resume_command.clone_from(&placed.resume_command);
+        part.fork = Some(Forked {
+            session_id: Some(placed.session_id),
+            path: Some(placed.path.to_string_lossy().into_owned()),
+            resume_command: placed.resume_command,
+            messages_kept: placed.messages_kept,
+        });
+        Ok(Placed(part))
+    }
+}
+
+impl Placed {
+    /// What was done.
+    pub fn into_part(self) -> ConversationPart {
+        self.0
+    }
+}
+
+/// Enters the fork into the register, and leaves the note for its first start.
+///
+/// # Errors
+/// When the register cannot be written.
+pub fn register(ctx: &Context<'_>, checkpoint: &Checkpoint, part: &ConversationPart) -> Result<()> {
+    let fork = part.fork.as_ref();
+    let known = fork.and_then(|fork| fork.session_id.as_deref().zip(fork.path.as_deref()));
+    let Some((id, path)) = known else {
+        return Ok(());
+    };
+    let sessions = sessions(ctx);
+    if let Some((text, Delivery::Hook)) = &part.note {
+        sessions.leave_note(id, text)?;
+    }
+    let new = SessionRecord::new(id, &ctx.repo.worktree_name(), ctx.env.now());
+    sessions.update(new, |record| {
+        record.agent.clone_from(&checkpoint.agent);
+        record.transcript = Some(path.to_owned());
+        record.forked_from = Some(Origin {
+            session_id: checkpoint.session_id.clone(),
+            checkpoint_id: checkpoint.checkpoint_id,
+        });
+    })?;
+    Ok(())
+}
+
+/// Whether the agent's session-start hook runs here and takes what is handed to it.
+fn takes_notes(ctx: &Context<'_>, agent: &dyn Agent, checkpoint: &Checkpoint) -> Result<bool> {
+    let record = sessions(ctx).get(&checkpoint.session_id)?;
+    let hooked = record.is_some_and(|record| record.source.is_some());
+    Ok(hooked && agent.context_at_start("").is_some())
+}
+
+/// What the future self is told; None when there is nothing to tell.
+fn letter(
+    told: &Told,
+    checkpoint: &Checkpoint,
+    prompt: Option<&str>,
+    discarded: usize,
+) -> Option<String> {
+    use std::fmt::Write as _;
+    let note = told.note.as_deref()?;
+    let number = checkpoint.checkpoint_id;
+    let mut text = format!("This conversation was rewound with 'tw rewind' to checkpoint {number}");
+    if let Some(prompt) = prompt {
+        let first = prompt.lines().map(str::trim).find(|line| !line.is_empty());
+        let short: String = first
+            .unwrap_or_default()
+            .chars()
+            .take(PROMPT_CHARS)
+            .collect();
+        let _ = write!(text, ", just before the prompt \"{short}\"");
+    }
+    let files = if told.code {
+        "The files were put back to that point, too."
+    } else {
+        "The files were not put back: they are as they were left."
+    };
+    let _ = write!(
+        text,
+        ". {discarded} messages that followed are gone from it. {files}\n\nA note from the part that is gone:\n{note}\n"
+    );
+    if let Some(rationale) = told.rationale.as_deref() {
+        let _ = write!(text, "\nWhy it was rewound:\n{rationale}\n");
+    }
+    Some(text)
+}
+
+/// Removes a note that was left for a fork and not taken.
+pub fn withdraw(ctx: &Context<'_>, fork: &str) -> Result<()> {
+    sessions(ctx).take_note(fork).map(|_| ())
+}
+
+/// Whether a fork's file is still there.
+pub fn is_there(path: &str) -> bool {
+    Path::new(path).exists()
+}
