@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Context;
 use super::checkpoint;
 use super::session::{self, NoSnapshot, Started};
+use super::{Context, redaction};
 use super::{log, session::Ended};
 use crate::agents::by_name;
 use crate::agents::hook::{HookEvent, parse};
@@ -226,6 +226,7 @@ fn write_log(
     code: Option<Code>,
     message: &str,
 ) {
+    let message = redaction::short_text(ctx, Some(message)).unwrap_or_default();
     let line = LogLine {
         at: ctx.env.now().rfc3339(),
         event: "hook",
@@ -235,7 +236,7 @@ fn write_log(
         snapshot_id: hooked.snapshot_id.as_deref(),
         outcome,
         code: code.map(Code::as_str),
-        message,
+        message: &message,
     };
     let _ = log::append(&StateDir::new(ctx.repo.git_dir()), &[line]);
 }

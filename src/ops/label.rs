@@ -3,6 +3,7 @@
 use super::Context;
 use super::address;
 use super::outcome::{Labelled, SnapshotView};
+use super::redaction;
 use super::request::Label;
 use super::snapshot::view;
 use crate::error::{Code, Error, Result};
@@ -36,6 +37,7 @@ fn add(ctx: &Context<'_>, store: &Store<'_>, address: &str, name: &str) -> Resul
         ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
     }
     valid_label_among(name, ids.iter().map(String::as_str))?;
+    redaction::check_name(ctx, name)?;
     let stored = address::resolve(ctx, store, address)?;
     let place = names::snapshot_ref(&stored.id);
     let mut edit = store.refs.transaction();

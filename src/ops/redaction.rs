@@ -9,6 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Context;
+use crate::error::{Code, Error, Result};
 use crate::redact::Redactor;
 
 /// Larger `.env*` files are something else.
@@ -56,6 +57,26 @@ impl Redacting {
             *self.counts.entry(rule).or_default() += count;
         }
     }
+}
+
+/// A title or a hint without its secrets. Without a text nothing is made ready.
+pub fn short_text(ctx: &Context<'_>, text: Option<&str>) -> Option<String> {
+    text.map(|text| redactor(ctx).text(text).text)
+}
+
+/// Refuses a label that holds a secret: it would stand in a ref's name.
+///
+/// # Errors
+/// `INVALID_LABEL`. The name is not repeated.
+pub fn check_name(ctx: &Context<'_>, name: &str) -> Result<()> {
+    if redactor(ctx).text(name).counts.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::InvalidLabel,
+        "the label holds what reads like a secret",
+    )
+    .hint("labels are names of refs, which everyone sees: choose another"))
 }
 
 /// Answer of `redact`.

@@ -6,6 +6,7 @@ use super::capture::{Capture, Wanted};
 use super::gitview::read_index;
 use super::outcome::{Listing, SnapshotView, Taken};
 use super::record::{About, make};
+use super::redaction;
 use super::request::{List, ListKind, Take};
 use crate::env::Env;
 use crate::error::Result;
@@ -31,6 +32,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
     let store = Store::open(&ctx.repo)?;
     if let Some(label) = &request.label {
         check_label(&store, label)?;
+        redaction::check_name(ctx, label)?;
     }
     let mut notices = super::recover::recover_by_itself(ctx, &store)?;
     let lock = WorktreeLock::acquire(
@@ -74,17 +76,19 @@ pub fn take_locked(
         exclude: &request.exclude,
         ..Wanted::default()
     };
+    // The rules are made only when there is a text: most snapshots have none.
+    let (title, task_hint) = (
+        redaction::short_text(ctx, request.message.as_deref()),
+        redaction::short_text(ctx, request.hint.as_deref()),
+    );
     let made = make(ctx, store, IdKind::Snapshot, &wanted, &|_| {
         Ok(About {
-            title: request
-                .message
-                .clone()
-                .unwrap_or_else(|| request.trigger.clone()),
+            title: title.clone().unwrap_or_else(|| request.trigger.clone()),
             trigger: request.trigger.clone(),
             label: request.label.clone(),
             session_id: request.session.clone(),
             agent: request.agent.clone(),
-            task_hint: request.hint.clone(),
+            task_hint: task_hint.clone(),
             interrupted,
             ..About::default()
         })

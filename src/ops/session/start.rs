@@ -6,7 +6,7 @@ use super::{Asked, NoSnapshot, Start, Started, by_environment, touch, view};
 use crate::agents::hook::HookEvent;
 use crate::agents::{AGENTS, by_name};
 use crate::error::{Code, Error, Result};
-use crate::ops::{Context, prune, recover, request, snapshot};
+use crate::ops::{Context, prune, recover, redaction, request, snapshot};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};
@@ -37,11 +37,17 @@ pub fn start(ctx: &Context<'_>, request: &Start) -> Result<Started> {
             .hint(format!("the agents are {}", known.join(", "))));
     }
     let store = Store::open(&ctx.repo)?;
+    // As a whole: half of a secret is not known for one.
+    let hint = redaction::short_text(ctx, request.hint.as_deref());
+    let request = Start {
+        hint: hint.as_deref().map(shortened),
+        ..request.clone()
+    };
     let starting = Starting {
         ctx,
         store: &store,
         sessions: Sessions::new(ctx.repo.common_dir()),
-        request,
+        request: &request,
     };
     starting.run()
 }
@@ -179,7 +185,7 @@ impl Starting<'_> {
         let now = self.ctx.env.now();
         let worktree = self.ctx.repo.worktree_name();
         let request = self.request;
-        let hint = request.hint.as_deref().map(shortened);
+        let hint = request.hint.as_deref();
         self.sessions
             .update(SessionRecord::new(id, &worktree, now), |record| {
                 let or = |new: Option<&str>, old: Option<String>| new.map(str::to_owned).or(old);
@@ -189,7 +195,7 @@ impl Starting<'_> {
                 record.agent = or(agent, record.agent.take());
                 record.parent = or(parent, record.parent.take());
                 record.transcript = or(request.transcript.as_deref(), record.transcript.take());
-                record.hint = or(hint.as_deref(), record.hint.take());
+                record.hint = or(hint, record.hint.take());
                 record.source = or(request.source.as_deref(), record.source.take());
                 if matches!(request.source.as_deref(), Some("compact" | "clear")) {
                     record.compacted_at = Some(now.rfc3339());
@@ -203,7 +209,7 @@ impl Starting<'_> {
             force: self.request.force,
             session: Some(id.to_owned()),
             agent,
-            hint: self.request.hint.as_deref().map(shortened),
+            hint: self.request.hint.clone(),
             ..request::Take::default()
         }
     }
