@@ -250,6 +250,22 @@ fn by_environment<'e>(env: &'e Env, only: Option<&str>) -> Option<(&'static str,
         })
 }
 
+/// The current snapshot of the session with this id: for a sub-agent that of its root.
+///
+/// # Errors
+/// `NO_SESSION_SNAPSHOT` when there is no such session or it has none, or when the register cannot be read.
+pub fn snapshot_of(ctx: &Context<'_>, session_id: &str) -> Result<SnapshotId> {
+    let sessions = Sessions::new(ctx.repo.common_dir());
+    let record = sessions.get(&sessions.root_of(session_id)?)?;
+    let id = record.and_then(|record| SnapshotId::parse(record.snapshot_id()?));
+    id.ok_or_else(|| {
+        let message = format!("session '{session_id}' has no snapshot");
+        Error::new(Code::NoSessionSnapshot, message).hint(
+            "'tw session start --session ID' takes one, and 'tw session list' shows the sessions there are",
+        )
+    })
+}
+
 /// The snapshot that the address `session` means: that of the caller's session, else that of the last one started here.
 ///
 /// # Errors

@@ -32,6 +32,7 @@ mod model;
 mod model_regressions;
 mod outcomes;
 mod recover;
+mod report;
 mod restore;
 mod return_;
 mod rewind;

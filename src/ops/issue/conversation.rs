@@ -1,15 +1,17 @@
 //! The conversation of an issue: from the agent's own session file, redacted, never from memory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::agents::places::Places;
 use crate::agents::transcript::{Detail, Selection, Transcript};
-use crate::agents::{self};
+use crate::agents::{self, AGENTS};
 use crate::error::{Code, Error};
 use crate::ops::Context;
 use crate::ops::redaction::Redacting;
+use crate::ops::session::{Caller, Via};
 use crate::store::chat::{Chat, Message, Redaction, Tool};
 use crate::store::records::Json;
+use crate::store::session::SessionRecord;
 
 /// A conversation that was found, or why there is none.
 pub(super) enum Conversation {
@@ -23,8 +25,10 @@ pub(super) enum Conversation {
 pub(super) struct Source<'a> {
     /// The one that was named.
     pub transcript: Option<&'a Path>,
-    /// The caller's session, which has to be the one in the file.
-    pub session: Option<&'a str>,
+    /// The session that calls.
+    pub caller: Option<&'a Caller>,
+    /// What the register knows of it: a hook's payload named its file there.
+    pub record: Option<SessionRecord>,
     /// Which part of it.
     pub selection: Selection,
 }
@@ -51,23 +55,47 @@ fn read(
         return Ok((agents::read(&path, Detail::Full)?, "given"));
     }
     let places = Places::from(ctx.env);
-    let root = ctx.repo.worktree_root();
-    if let Some(session) = source.session {
-        for agent in agents::AGENTS {
-            if let Some(path) = agent.locate(session, Some(root), &places) {
-                return Ok((agent.read(&path, Detail::Full)?, "session"));
-            }
-        }
-        let message = format!("no session file of '{session}' was found");
+    if let Some(path) = of_session(ctx, source, &places) {
+        return Ok((agents::read(&path, Detail::Full)?, "session"));
+    }
+    if let Some(caller) = source.caller.filter(|caller| caller.via == Via::Flag) {
+        let message = format!("no session file of '{}' was found", caller.session_id);
         return Err(Error::new(Code::TranscriptNotFound, message));
     }
-    match agents::current::current(None, None, root, &places) {
+    let known = source.caller.and_then(|caller| caller.agent.as_deref());
+    let known = known.or_else(|| source.record.as_ref()?.agent.as_deref());
+    let only = known.filter(|agent| *agent != "generic");
+    match agents::current::current(None, only, ctx.repo.worktree_root(), &places) {
         Some((found, via)) => Ok((agents::read(&found.path, Detail::Full)?, via.as_str())),
         None => Err(Error::new(
             Code::TranscriptNotFound,
-            "no agent's session file for this directory was found",
+            match only {
+                Some(agent) => {
+                    format!("no session file of the agent '{agent}' for this directory was found")
+                }
+                None => "no agent's session file for this directory was found".to_owned(),
+            },
         )),
     }
+}
+
+/// The file that the session's start named, else one of its id. An id in the environment is looked up later, by its own name.
+fn of_session(ctx: &Context<'_>, source: &Source<'_>, places: &Places) -> Option<PathBuf> {
+    let caller = source.caller?;
+    let registered = source.record.as_ref();
+    let named = registered.and_then(|record| record.transcript.as_deref());
+    let named = named.map(|path| ctx.repo.worktree_root().join(path));
+    if let Some(path) = named.filter(|path| path.is_file()) {
+        return Some(path);
+    }
+    if caller.via == Via::Environment {
+        return None;
+    }
+    let agent = registered.and_then(|record| record.agent.as_deref());
+    AGENTS
+        .iter()
+        .filter(|one| agent.is_none_or(|agent| agent == one.name()))
+        .find_map(|one| one.locate(&caller.session_id, Some(ctx.repo.worktree_root()), places))
 }
 
 fn chat(ctx: &Context<'_>, transcript: &Transcript, selection: &Selection) -> Chat {

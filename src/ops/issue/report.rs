@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
+use crate::ops::session::{self, Caller, Via};
 use crate::ops::{Context, address, recover};
 use crate::store::Store;
 use crate::store::chat::Chat;
@@ -16,6 +17,7 @@ use crate::store::id::IssueId;
 use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, Experiment, Issue, Severity, Status};
 use crate::store::names::{self, Record};
 use crate::store::records::{Json, Note};
+use crate::store::session::{SessionRecord, Sessions};
 use crate::store::stored::Stored;
 
 /// What a report cannot be without: the field and its flag.
@@ -35,13 +37,19 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     let store = Store::open(&ctx.repo)?;
     let mut notices = recover::recover_by_itself(ctx, &store)?;
     let snapshot = snapshot(ctx, &store, request)?;
+    let caller = session::caller(ctx, &store, request.session.as_deref(), None)?;
     let source = Source {
         transcript: request.transcript.as_deref(),
-        session: request.session.as_deref(),
+        record: registered(ctx, caller.as_ref())?,
+        caller: caller.as_ref(),
         selection: request.selection,
     };
     let conversation = conversation::capture(ctx, &source);
-    let issue = issue(ctx, &store, request, &fields, &snapshot, &conversation)?;
+    let texts = Texts {
+        fields: &fields,
+        session: caller.filter(|caller| matches!(caller.via, Via::Flag | Via::Environment)),
+    };
+    let issue = issue(ctx, &store, &texts, &snapshot, &conversation)?;
     if let Some(command) = &issue.verify_command
         && request.trusted
         && fields.verify_command.as_ref() == Some(command)
@@ -63,6 +71,20 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         messages,
         found_by,
     })
+}
+
+/// What the register knows of the session that reports.
+fn registered(ctx: &Context<'_>, caller: Option<&Caller>) -> Result<Option<SessionRecord>> {
+    match caller {
+        Some(caller) => Sessions::new(ctx.repo.common_dir()).get(&caller.session_id),
+        None => Ok(None),
+    }
+}
+
+/// What the report says, and who says it when that is known for sure.
+struct Texts<'a> {
+    fields: &'a ReportFields,
+    session: Option<Caller>,
 }
 
 /// Says once per repository which refspecs would publish, overwrite or prune records, with the command that mends each.
@@ -151,6 +173,9 @@ fn snapshot(ctx: &Context<'_>, store: &Store<'_>, request: &Report) -> Result<St
     if let Some(text) = named_in_json(request) {
         return address::resolve(ctx, store, &text);
     }
+    if let Some(session) = &request.session {
+        return store.read_id(&session::snapshot_of(ctx, session)?);
+    }
     address::resolve(ctx, store, "session").map_err(|error| {
         if error.code() == Code::NoSessionSnapshot || error.code() == Code::SnapshotNotFound {
             Error::new(
@@ -173,12 +198,11 @@ fn named_in_json(request: &Report) -> Option<String> {
 fn issue(
     ctx: &Context<'_>,
     store: &Store<'_>,
-    request: &Report,
-    fields: &ReportFields,
+    texts: &Texts<'_>,
     snapshot: &Stored,
     conversation: &Conversation,
 ) -> Result<Issue> {
-    let now = ctx.env.now();
+    let (now, fields) = (ctx.env.now(), texts.fields);
     let mut redacting = Redacting::new(ctx);
     let (chat, unavailable) = match conversation {
         Conversation::Found(chat, _) => (Some(chat), None),
@@ -187,9 +211,10 @@ fn issue(
     let required = |text: &Option<String>| text.clone().unwrap_or_default();
     let optional = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let success_criteria = redacting.text(&required(&fields.success_criteria));
-    let session_id = request
+    let session_id = texts
         .session
-        .clone()
+        .as_ref()
+        .map(|caller| caller.session_id.clone())
         .or_else(|| snapshot.record.session_id.clone())
         .or_else(|| store.dir.state().ok()?.session_id)
         .or_else(|| chat?.session_id.clone());
