@@ -173,6 +173,15 @@ pub fn setup(
     })
 }
 
+/// Whether a settings file has hooks of ours that tell of this agent.
+pub fn has_hooks_of(text: &str, agent: &str) -> bool {
+    let tells = [
+        format!("tw hook {agent} "),
+        format!("\"hook\", \"{agent}\""),
+    ];
+    tells.iter().any(|words| text.contains(words))
+}
+
 type Parts = (Vec<Target>, Vec<&'static str>);
 
 fn command(agent: &str, event: &str) -> String {

@@ -1,5 +1,6 @@
 //! A check-up: what is broken or at risk, and the command that mends it. Only looks.
 
+mod hooked;
 mod kept;
 
 use std::os::unix::fs::MetadataExt;
@@ -37,6 +38,8 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.push(tell("undo-log", undo_log(&store, &worktrees)));
     checks.push(tell("labels", kept::labels(&store)));
     checks.push(tell("records", kept::records(ctx, &store)));
+    checks.push(tell("sessions", hooked::sessions(ctx)));
+    checks.push(tell("agents", hooked::agents(ctx)));
     checks.push(tell("refspecs", refspecs(ctx)));
     checks.push(tell("open-directories", open_directories(&worktrees)));
     checks.push(tell("desk", desk(ctx, &store)));

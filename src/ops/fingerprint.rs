@@ -47,7 +47,7 @@ fn save(store: &Store<'_>, cache: &Cache) -> Result<()> {
 }
 
 /// Where a program is found in `PATH`, with its modification time.
-fn locate(ctx: &Context<'_>, program: &str) -> Option<(PathBuf, String)> {
+pub fn locate(ctx: &Context<'_>, program: &str) -> Option<(PathBuf, String)> {
     use std::os::unix::fs::MetadataExt;
     let path = ctx.env.var("PATH")?;
     for dir in std::env::split_paths(path) {

@@ -13,7 +13,9 @@ use super::Context;
 use super::request::DryRun;
 use super::settings::Automatic;
 use crate::agents::edit::NO_FILE;
-use crate::agents::install::{INSTALLABLE, Scope, Setup, Steps, Target, put, setup, take};
+use crate::agents::install::{
+    INSTALLABLE, Scope, Setup, Steps, Target, has_hooks_of, put, setup, take,
+};
 use crate::agents::places::Places;
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -207,11 +209,7 @@ impl<'a> Installer<'a> {
             for other in setup.targets.iter().filter(|other| !other.shared) {
                 let bytes = fs::read_optional(&other.path)?.unwrap_or_default();
                 let text = String::from_utf8_lossy(&bytes);
-                let tells = [
-                    format!("tw hook {agent} "),
-                    format!("\"hook\", \"{agent}\""),
-                ];
-                if tells.iter().any(|words| text.contains(words)) {
+                if has_hooks_of(&text, agent) {
                     return Ok(true);
                 }
             }

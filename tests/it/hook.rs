@@ -367,3 +367,51 @@ impl Held for assert_cmd::Command {
         child
     }
 }
+
+#[test]
+fn doctor_names_hooks_that_cannot_run_or_were_never_trusted() {
+    let sandbox = Sandbox::new();
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_tw"));
+    let check = |path: std::ffi::OsString| {
+        let mut command = sandbox.tw_command();
+        let output = command
+            .env("PATH", path)
+            .args(["--json", "doctor"])
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let checks = document["checks"].as_array().unwrap().clone();
+        let found = checks.into_iter().find(|check| check["name"] == "agents");
+        found.unwrap()
+    };
+    let with_tw = || {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::iter::once(bin.parent().unwrap().to_owned());
+        std::env::join_paths(dirs.chain(std::env::split_paths(&path))).unwrap()
+    };
+    assert_eq!(check(with_tw())["status"], "ok", "no agent is set up");
+    sandbox.json(["init", "--agent", "codex,claude"]);
+    let nowhere = check(sandbox.home().into_os_string());
+    assert_eq!(nowhere["status"], "warning");
+    assert!(
+        nowhere["message"].as_str().unwrap().contains("not in PATH"),
+        "{nowhere}"
+    );
+    let untrusted = check(with_tw());
+    assert_eq!(untrusted["status"], "warning");
+    assert!(
+        untrusted["fix"].as_str().unwrap().contains("/hooks"),
+        "{untrusted}"
+    );
+    sandbox.json([
+        "session",
+        "start",
+        "--agent",
+        "codex",
+        "--session",
+        "abcd-1",
+    ]);
+    let heard = check(with_tw());
+    assert_eq!(heard["status"], "ok", "{heard}");
+    assert_eq!(heard["message"], "set up: 'claude', 'codex'");
+}

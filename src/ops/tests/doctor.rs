@@ -30,6 +30,18 @@ fn a_sound_repository_has_nothing_to_mend_and_is_not_touched() {
 }
 
 #[test]
+fn a_torn_record_of_a_session_is_named() {
+    let lab = Lab::with_commit();
+    lab.write(".git/timewarp/sessions/abcd.json", "{");
+    let (status, message, fix) = check(&lab, "sessions");
+    assert_eq!(status, CheckStatus::Error);
+    assert!(
+        message.contains("'abcd'") && fix.ends_with("/sessions/abcd.json'"),
+        "{message} {fix}"
+    );
+}
+
+#[test]
 fn damage_is_named_with_what_mends_it() {
     let lab = Lab::with_commit();
     lab.write("only-here", "x\n");
