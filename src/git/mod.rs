@@ -15,6 +15,7 @@ pub mod path;
 pub mod refs;
 pub mod repo;
 pub mod textdiff;
+pub mod textmerge;
 pub mod tree;
 
 pub use git2::Oid;

@@ -4,6 +4,7 @@
 //! for what the swap wrote and for what git held for clean, and dropped where the file's raw bytes are not the entry's, so that
 //! git looks for itself: an entry that git would have called racy must never come out looking clean.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
@@ -12,6 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use super::Context;
 use super::capture::Capture;
 use super::gitview::is_stat_clean;
+use super::pathindex::PathEntries;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Stamp;
@@ -36,6 +38,8 @@ pub enum IndexGoal<'a> {
         /// Its lists.
         lists: &'a Lists,
     },
+    /// Entries of single paths, all others as they are. Without any the index stays.
+    Paths(&'a RefCell<PathEntries>),
 }
 
 /// Paths that git holds for clean although their raw bytes are not the entry's: filters, line ends.
@@ -81,13 +85,15 @@ pub fn new_index(
     applied: &Applied,
     plan: &Plan,
 ) -> Result<Index> {
-    let IndexGoal::Snapshot { stored, lists } = goal else {
-        return Err(Error::new(Code::Io, "no index is asked for"));
-    };
     let current = capture
         .parsed_index
         .as_ref()
         .ok_or_else(|| Error::new(Code::Io, "the index was not read"))?;
+    let none = Lists::default();
+    let lists = match goal {
+        IndexGoal::Snapshot { lists, .. } => lists,
+        IndexGoal::Paths(_) | IndexGoal::Stay => &none,
+    };
     let making = Making {
         ctx,
         store,
@@ -112,7 +118,11 @@ pub fn new_index(
             .map(|(path, stamp)| (path.as_slice(), stamp))
             .collect(),
     };
-    making.make(stored)
+    match goal {
+        IndexGoal::Snapshot { stored, .. } => making.make(stored),
+        IndexGoal::Paths(entries) => making.with_paths(&entries.borrow()),
+        IndexGoal::Stay => Err(Error::new(Code::Io, "no index is asked for")),
+    }
 }
 
 struct Making<'a> {
@@ -217,6 +227,29 @@ impl Making<'_> {
         }
         let mut index = builder.finish();
         index.version = self.current.version;
+        Ok(index)
+    }
+
+    /// The index that is there with other entries for some paths.
+    fn with_paths(&self, entries: &PathEntries) -> Result<Index> {
+        let mut builder = Builder::edit(self.current.clone());
+        builder.retain(|path, _| !entries.contains_key(path));
+        for (path, entries) in entries {
+            for entry in entries {
+                builder.push(path, entry.clone())?;
+            }
+        }
+        let mut index = builder.finish();
+        // It is written anew: what was racy against the old file must not come out looking clean.
+        let racy: Vec<(usize, Stat)> = index
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, entry))| entry.stage == 0 && entry.mode != tree::GITLINK_MODE)
+            .map(|(at, (path, entry))| (at, self.stat_of_unchanged(path, entry)))
+            .collect();
+        for (at, stat) in racy {
+            index.set_stat(at, stat);
+        }
         Ok(index)
     }
 

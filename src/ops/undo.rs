@@ -4,6 +4,7 @@
 //! level of the redo log; redoing is the same the other way round. Going back is always putting recorded bytes in place: undo of
 //! a travel is a return, undo of a return goes back into the past as it was left, anything else puts back the paths it touched.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -13,7 +14,7 @@ use super::outcome::Undone;
 use super::record::Made;
 use super::return_::return_as;
 use super::swap::{Aim, Goal, HeadGoal, Logging, OperationGoal, stored_extras, swap};
-use super::{recover, return_};
+use super::{pathindex, recover, return_};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{self, Durable, Root};
@@ -375,6 +376,9 @@ impl Stepping<'_, '_> {
             .store
             .read_noted(&saved, Some(&self.level.backup_commit))?;
         let saved = stored_extras(self.store, &saved)?;
+        let entries = pathindex::read(self.level, pathindex::Which::Before)?;
+        let stays = entries.is_some() && self.head_moved()?;
+        let entries = RefCell::new(entries.filter(|_| !stays).unwrap_or_default());
         let goal = Goal {
             operation: self.direction,
             reverses: Some(self.kind()),
@@ -384,7 +388,7 @@ impl Stepping<'_, '_> {
                 saved: &saved,
             },
             target: None,
-            index: IndexGoal::Stay,
+            index: IndexGoal::Paths(&entries),
             head: HeadGoal::Stay,
             operation_files: OperationGoal::Stay,
             saves_as: IdKind::Backup,
@@ -430,9 +434,12 @@ impl Stepping<'_, '_> {
             experiment_id: None,
             changes: swapped.changes(),
             changed_since,
-            head_stayed: None,
+            head_stayed: stays.then(|| "head-moved".to_owned()),
             notices: super::travel::late_notice(&swapped.applied.late)
                 .into_iter()
+                .chain(
+                    stays.then(|| "HEAD has moved since, so the index stayed as it is".to_owned()),
+                )
                 .collect(),
         })
     }

@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::Document;
 use super::paths;
+use super::swap::ChangesFields;
 use crate::ops::issue::{
-    ChatShown, ExperimentShown, IssueListing, IssueView, Next, Reported, Started, Verified,
+    Applied, ChatShown, ExperimentShown, IssueListing, IssueView, Next, Reported, Started, Verified,
 };
 use crate::ops::redaction::Cleaned;
 use crate::store::issue::{Experiment, Issue};
@@ -211,6 +212,53 @@ impl Document for Started {
             issue_id: &self.issue_id,
             run: self.run,
             travel: self.travelled.fields(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ApplyFields<'a> {
+    issue_id: &'a str,
+    run: u64,
+    snapshot_id: &'a str,
+    experiment_id: &'a str,
+    backup_id: Option<&'a str>,
+    dry_run: bool,
+    changes: ChangesFields,
+    merged: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merged_bytes: Option<Vec<Option<String>>>,
+    conflicts: Vec<ConflictFields>,
+    notices: &'a [String],
+}
+
+#[derive(Serialize)]
+struct ConflictFields {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    reason: &'static str,
+}
+
+impl Document for Applied {
+    fn fields(&self) -> impl Serialize + '_ {
+        let conflicts = self.conflicts.iter().map(|(path, reason)| ConflictFields {
+            path: paths::lossy(path),
+            path_bytes: paths::exact(path),
+            reason: reason.as_str(),
+        });
+        ApplyFields {
+            issue_id: &self.issue_id,
+            run: self.run,
+            snapshot_id: &self.snapshot_id,
+            experiment_id: &self.experiment_id,
+            backup_id: self.backup_id.as_deref(),
+            dry_run: self.dry_run,
+            changes: (&self.changes).into(),
+            merged: paths::lossy_list(&self.merged),
+            merged_bytes: paths::exact_list(&self.merged),
+            conflicts: conflicts.collect(),
+            notices: &self.notices,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::ops::outcome::{
 };
 
 #[derive(Serialize)]
-struct ChangesFields {
+pub(super) struct ChangesFields {
     written: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     written_bytes: Option<Vec<Option<String>>>,

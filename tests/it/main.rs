@@ -7,6 +7,7 @@
     reason = "tests write their fixtures as they please and may fail loudly"
 )]
 
+mod apply;
 mod backtrack;
 mod checkpoint;
 mod cli;
@@ -26,7 +27,6 @@ mod issue;
 mod layers;
 mod list;
 mod many;
-#[cfg(feature = "mcp")]
 mod mcp;
 mod model;
 mod model_regressions;

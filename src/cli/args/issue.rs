@@ -20,7 +20,8 @@ use crate::cli::complete;
 /// are JSON notes of the repository: 'git log --notes=timewarp/*' shows them.
 ///
 /// The way of an issue: report it and go on working; later 'tw issue next', 'tw issue start ID' goes to its snapshot;
-/// reproduce, try, 'tw issue verify ID'; 'tw return'; make the change for good, verify again, 'tw issue close ID'.
+/// reproduce, try, 'tw issue verify ID'; 'tw return'; make the change for good, or 'tw issue apply ID'; verify again, 'tw issue
+/// close ID'.
 ///
 /// An ISSUE is an id or any part of it of four characters or more. Its files stand in .timewarp/issues/ID/ and may be
 /// edited: the texts are taken in by the next command that looks at the issue.
@@ -38,6 +39,7 @@ Examples:
   tw issue start ab12
   tw issue verify ab12
   tw return
+  tw issue apply ab12
   tw issue close ab12 --status fixed"
 )]
 pub struct Issue {
@@ -63,6 +65,7 @@ pub enum IssueCommand {
     Search(IssueSearch),
     Start(IssueStart),
     Verify(IssueVerify),
+    Apply(IssueApply),
     Close(IssueClose),
     Reopen(IssueReopen),
 }
@@ -376,6 +379,34 @@ pub struct IssueVerify {
     /// Run this instead of the stored command
     #[arg(value_name = "CMD", last = true, value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
+}
+
+/// Put what a run changed onto the present
+///
+/// A three-way merge of the run's snapshot, of what 'tw return' left as its experiment, and of what is there now; renames are
+/// followed. The present is saved first, and 'tw undo' brings it back. Where both changed the same lines the file gets git's
+/// conflict markers and the index its stages, 'git status' shows them, and the exit status is 1; the rest of the index, HEAD
+/// and the branch stay. Of a file that one side deleted the changed version stays in place.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # What would the last run change here?
+  tw issue apply ab12 --dry-run
+
+  # Take over what the first run tried
+  tw issue apply ab12 --run 1")]
+pub struct IssueApply {
+    /// Which issue
+    #[arg(value_name = "ISSUE")]
+    pub issue: String,
+
+    /// Take run N instead of the last one that left an experiment
+    #[arg(long, value_name = "N")]
+    pub run: Option<u64>,
+
+    /// List what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Close an issue

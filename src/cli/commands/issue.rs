@@ -4,7 +4,7 @@ use super::{Call, Reply, dry_run, issue_write, reply};
 use crate::cli::args::{self, ClosedWord, IssueCommand, StatusWord};
 use crate::cli::ask::Flag;
 use crate::error::{Code, Result};
-use crate::ops::issue::{self, ChatPart, Close, Filter, Verified, Verify};
+use crate::ops::issue::{self, Apply, ChatPart, Close, Filter, Verified, Verify};
 use crate::ops::request::Travel;
 use crate::store::issue::Status;
 
@@ -42,6 +42,14 @@ pub fn run(command: &IssueCommand, call: &Call<'_>) -> Reply {
             reply(issue::start(&call.open()?, &args.issue, &request))
         }
         IssueCommand::Verify(args) => reply(verify(args, call)),
+        IssueCommand::Apply(args) => {
+            let request = Apply {
+                issue: args.issue.clone(),
+                run: args.run,
+                dry_run: dry_run(args.dry_run),
+            };
+            reply(issue::apply(&call.open()?, &request))
+        }
         IssueCommand::Close(args) => {
             let request = Close {
                 issue: args.issue.clone(),

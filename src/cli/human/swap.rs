@@ -4,6 +4,7 @@ use super::record::{USUAL_TAIL, headline_with_age};
 use super::text::{clean, count, quoted, short};
 use super::{Human, Look, Page};
 use crate::git::path::RepoPath;
+use crate::ops::issue::Applied;
 use crate::ops::outcome::{
     Changes, Dropped, HeadReport, Recovered, Restored, Returned, Travelled, Undone,
 };
@@ -213,6 +214,58 @@ impl Human for Restored {
 
     fn brief(&self) -> Option<Vec<String>> {
         Some(self.backup_id.iter().cloned().collect())
+    }
+}
+
+impl Human for Applied {
+    fn page(&self, look: &Look) -> Page {
+        let mut page = Page::default();
+        let verb = if self.dry_run {
+            "would apply"
+        } else {
+            "applied"
+        };
+        let verb = match &self.backup_id {
+            None if !self.dry_run => "nothing to apply of",
+            _ => verb,
+        };
+        page.line(format!(
+            "{verb} run {} of issue {}, {}",
+            self.run,
+            clean(&self.issue_id),
+            look.style.id(&clean(&self.experiment_id), USUAL_TAIL)
+        ));
+        saved(&mut page, "the present", self.backup_id.as_deref(), look);
+        changes(&mut page, &self.changes, self.dry_run, look);
+        remark(
+            &mut page,
+            "merged with changes of the present",
+            &self.merged,
+        );
+        for (path, reason) in &self.conflicts {
+            let said = format!("  conflict ({}): {}", reason.as_str(), quoted(path));
+            page.line(look.style.red(&said));
+        }
+        page.notices(&self.notices);
+        let id = clean(&self.issue_id);
+        if self.dry_run {
+            page.hint(format!("'tw issue apply {id} --run {}' does it", self.run));
+        } else if self.backup_id.is_some() && !self.conflicts.is_empty() {
+            page.hint("mend the files and 'git add' them, or 'tw undo' takes it all back");
+        } else if self.backup_id.is_some() {
+            page.hint(format!(
+                "'tw issue verify {id}' runs its check, 'tw undo' takes it back"
+            ));
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.backup_id.iter().cloned().collect())
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(!self.dry_run && !self.conflicts.is_empty())
     }
 }
 

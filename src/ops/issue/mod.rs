@@ -4,6 +4,7 @@
 //! the issue's record, so that none is lost, and everything that looks at one issue first takes in what was edited on its
 //! desk. Texts are redacted before they enter a record.
 
+mod apply;
 mod approval;
 mod close;
 mod conversation;
@@ -19,18 +20,19 @@ mod verify;
 
 use serde_json::Value;
 
+pub use apply::apply;
 pub use approval::{approve, fingerprint};
 pub use close::{close, reopen};
 pub use edit::{edit, experiment};
 pub use get::{chat, get, peek, peek_chat};
 pub use list::{list, next, search};
 pub use outcome::{
-    ChatShown, DeskPaths, ExperimentShown, InvalidIssue, IssueListing, IssueSummary, IssueView,
-    Next, Ranked, Reported, Started, Verified,
+    Applied, ChatShown, DeskPaths, ExperimentShown, InvalidIssue, IssueListing, IssueSummary,
+    IssueView, Next, Ranked, Reported, Started, Verified,
 };
 pub use report::report;
 pub use request::{
-    ChatPart, Close, Edit, Experiment, Filter, Report, ReportFields, Sections, Verify,
+    Apply, ChatPart, Close, Edit, Experiment, Filter, Report, ReportFields, Sections, Verify,
 };
 pub use run::{Closing, close_run, start};
 pub use verify::verify;

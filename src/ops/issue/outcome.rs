@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::ops::outcome::Travelled;
+use crate::git::path::RepoPath;
+use crate::ops::merge::Reason;
+use crate::ops::outcome::{Changes, Travelled};
 use crate::store::chat::Chat;
 use crate::store::issue::{Experiment, Issue, Verify};
 
@@ -41,7 +43,7 @@ pub struct Reported {
     pub view: IssueView,
     /// How many messages the chat has; None without a chat.
     pub messages: Option<usize>,
-    /// How the conversation was found: `given`, `hook`, `environment` or `newest`.
+    /// How the conversation was found: `given`, `session`, `environment` or `newest`.
     pub found_by: Option<&'static str>,
 }
 
@@ -133,6 +135,31 @@ pub struct Started {
     pub run: u64,
     /// The travel.
     pub travelled: Travelled,
+}
+
+/// Answer of `issue apply`.
+#[derive(Debug)]
+pub struct Applied {
+    /// Whose.
+    pub issue_id: String,
+    /// Which run's.
+    pub run: u64,
+    /// The snapshot that the run started from.
+    pub snapshot_id: String,
+    /// What the run left.
+    pub experiment_id: String,
+    /// What was there before; None when nothing was written.
+    pub backup_id: Option<String>,
+    /// Nothing was written.
+    pub dry_run: bool,
+    /// Paths touched.
+    pub changes: Changes,
+    /// Paths that both the run and the present had changed, and that came together.
+    pub merged: Vec<RepoPath>,
+    /// Paths that need a decision, and why.
+    pub conflicts: Vec<(RepoPath, Reason)>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// Answer of `issue verify`.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::agents::transcript::Selection;
+use crate::ops::request::DryRun;
 use crate::store::issue::{Severity, Status};
 
 /// The texts of an issue that people and agents write. None leaves a field alone, or empty in a new issue.
@@ -111,6 +112,17 @@ pub struct Close {
     pub duplicate_of: Option<String>,
     /// What to say about it.
     pub note: Option<String>,
+}
+
+/// Put a run's changes onto the present.
+#[derive(Debug, Clone, Default)]
+pub struct Apply {
+    /// Whose.
+    pub issue: String,
+    /// Which run's; default the last one that has an experiment.
+    pub run: Option<u64>,
+    /// Plan only.
+    pub dry_run: DryRun,
 }
 
 /// Run an issue's check.

@@ -7,6 +7,7 @@
 
 mod survey;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use survey::{Found, Survey, survey};
 
@@ -14,6 +15,7 @@ use super::Context;
 use super::capture::{Storing, Wanted, capture};
 use super::newindex::{IndexGoal, new_index};
 use super::outcome::{Changes, Recovered};
+use super::pathindex;
 use super::record::{About, record};
 use super::request::{Direction, Recover};
 use super::secure::Late;
@@ -514,6 +516,18 @@ fn put_git_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Resu
     Ok(notices)
 }
 
+fn put_index_forward(ctx: &Context<'_>, store: &Store<'_>, goal: &IndexGoal<'_>) -> Result<()> {
+    let wanted = Wanted {
+        storing: Storing::No,
+        whole_index: true,
+        ..Wanted::default()
+    };
+    let seen = capture(ctx, store, &wanted)?;
+    let (applied, plan) = (Default::default(), Default::default());
+    let index = new_index(ctx, store, &seen, goal, &applied, &plan)?;
+    install_index(ctx, store, &index.write_bytes())
+}
+
 /// Index, HEAD and operation files as the swap would have left them.
 fn put_git_forward(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<()> {
     let target = journal
@@ -521,30 +535,18 @@ fn put_git_forward(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> R
         .as_deref()
         .map(|id| noted(store, id, journal.target_commit.as_deref()))
         .transpose()?;
-    if journal.swaps_index {
+    if let Some(entries) = pathindex::read(journal, pathindex::Which::After)? {
+        put_index_forward(ctx, store, &IndexGoal::Paths(&RefCell::new(entries)))?;
+    } else if journal.swaps_index {
         let target = target
             .as_ref()
             .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal names no target"))?;
         let lists = store.lists(target)?;
-        let wanted = Wanted {
-            storing: Storing::No,
-            whole_index: true,
-            ..Wanted::default()
-        };
-        let seen = capture(ctx, store, &wanted)?;
         let goal = IndexGoal::Snapshot {
             stored: target,
             lists: &lists,
         };
-        let index = new_index(
-            ctx,
-            store,
-            &seen,
-            &goal,
-            &Default::default(),
-            &Default::default(),
-        )?;
-        install_index(ctx, store, &index.write_bytes())?;
+        put_index_forward(ctx, store, &goal)?;
     }
     if let Some((_, after)) = &journal.head {
         ctx.repo.write_raw_head(after)?;

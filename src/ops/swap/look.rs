@@ -70,7 +70,7 @@ pub fn look<'s>(
             return Err(would_overwrite(goal, &refused));
         }
         if to_force.is_empty() {
-            prove_objects(ctx, store, &capture, &plan)?;
+            prove_objects(ctx, store, goal, &capture, &plan)?;
             check_room(ctx, store, &plan)?;
             return Ok(Looked {
                 capture,
@@ -131,6 +131,10 @@ pub(super) fn make_plan(
 ) -> Result<Plan> {
     match &goal.aim {
         Aim::Paths { paths, dirs, saved } => Ok(plan_of_paths(capture, paths, dirs, saved)),
+        Aim::Found { find, saved, .. } => {
+            let found = find(capture)?;
+            Ok(plan_of_paths(capture, &found.paths, &found.dirs, saved))
+        }
         Aim::Tree {
             tree,
             extras,
@@ -328,6 +332,7 @@ fn add_what_gives_way(plan: &mut Plan, manifest: &Manifest, gives_way: &dyn Fn(&
 pub(super) fn prove_objects(
     ctx: &Context<'_>,
     store: &Store<'_>,
+    goal: &Goal<'_>,
     capture: &Capture<'_>,
     plan: &Plan,
 ) -> Result<()> {
@@ -337,12 +342,14 @@ pub(super) fn prove_objects(
         .filter(|entry| !entry.is_chmod())
         .filter_map(|entry| entry.after.map(|side| side.node.oid))
         .collect();
-    let captured: BTreeSet<Oid> = if capture.writer.is_some() {
-        // What this very capture stores is about to be in its pack.
-        capture.manifest.files.iter().map(|file| file.oid).collect()
-    } else {
-        BTreeSet::new()
+    let mut captured: BTreeSet<Oid> = match &goal.aim {
+        Aim::Found { unwritten, .. } => unwritten.borrow().clone(),
+        _ => BTreeSet::new(),
     };
+    if capture.writer.is_some() || matches!(goal.aim, Aim::Found { .. }) {
+        // What this very capture stores is about to be in its pack.
+        captured.extend(capture.manifest.files.iter().map(|file| file.oid));
+    }
     ctx.progress.begin("checking", Some(wanted.len() as u64));
     for oid in wanted {
         if !captured.contains(&oid) || store.objects.contains(oid) {

@@ -11,6 +11,7 @@ mod running;
 pub use look::look;
 use running::Running;
 pub use running::journal_entries;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -67,7 +68,28 @@ pub enum Aim<'a> {
         /// What directories that have to be made again had for permission bits.
         saved: &'a Extras,
     },
+    /// Single paths that depend on what is there: every look decides anew.
+    Found {
+        /// Decides.
+        find: FindPaths<'a>,
+        /// As in [`Aim::Paths`].
+        saved: &'a Extras,
+        /// Blobs that `find` would have written if it were no dry run.
+        unwritten: &'a RefCell<BTreeSet<Oid>>,
+    },
 }
+
+/// Paths and directories, as in [`Aim::Paths`].
+#[derive(Debug, Default)]
+pub struct FoundPaths {
+    /// What each becomes.
+    pub paths: Vec<(Vec<u8>, Option<Side>)>,
+    /// Directories to remove when nothing is left in them.
+    pub dirs: Vec<(Vec<u8>, Option<u32>)>,
+}
+
+/// Decides what becomes of which paths, given what is there.
+pub type FindPaths<'a> = &'a dyn Fn(&Capture<'_>) -> Result<FoundPaths>;
 
 /// What becomes of HEAD.
 pub enum HeadGoal {

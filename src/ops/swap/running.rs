@@ -3,6 +3,7 @@
 use super::super::Context;
 use super::super::capture::{Capture, Storing, Wanted};
 use super::super::newindex::{IndexGoal, new_index};
+use super::super::pathindex;
 use super::super::record::{About, Made, record};
 use super::super::secure::Late;
 use super::{
@@ -170,7 +171,11 @@ impl<'s> Running<'_, '_, 's, '_> {
     }
 
     fn swaps_index(&self) -> bool {
-        !matches!(self.goal.index, IndexGoal::Stay)
+        match &self.goal.index {
+            IndexGoal::Stay => false,
+            IndexGoal::Snapshot { .. } => true,
+            IndexGoal::Paths(entries) => !entries.borrow().is_empty(),
+        }
     }
 
     fn journal(
@@ -209,6 +214,13 @@ impl<'s> Running<'_, '_, 's, '_> {
             head_left: String::new(),
             extra: serde_json::Map::new(),
         };
+        if let IndexGoal::Paths(entries) = &self.goal.index
+            && let Some(index) = &saved.capture.parsed_index
+            && !entries.borrow().is_empty()
+        {
+            let entries = pathindex::stored(index, &entries.borrow());
+            journal.extra.insert(pathindex::FIELD.into(), entries);
+        }
         let (log, pops) = match &self.goal.logging {
             Logging::NewLevel => ("new", None),
             Logging::Undo(level) => ("undo", Some(level.clone())),

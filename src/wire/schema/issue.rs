@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Fields, kind, list_of, loose, nonnull, notices, nullable, object, texts, words};
+use super::{
+    Fields, bytes_list, kind, list_of, loose, nonnull, notices, nullable, object, reference, texts,
+    words,
+};
 
 /// Document names, commands and fields.
 pub(super) fn answers() -> Vec<(&'static str, &'static str, Fields)> {
@@ -17,6 +20,7 @@ pub(super) fn answers() -> Vec<(&'static str, &'static str, Fields)> {
         ("issue-search", "tw issue search", list()),
         ("issue-start", "tw issue start", start()),
         ("issue-verify", "tw issue verify", verify()),
+        ("issue-apply", "tw issue apply", apply()),
         ("issue-close", "tw issue close", one()),
         ("issue-reopen", "tw issue reopen", one()),
         (
@@ -50,7 +54,7 @@ fn report() -> Fields {
             "found_by",
             nullable(
                 "string",
-                "how its file was found: given, session, environment or newest",
+                "how its file was found: given; session, as the session's hook named it or by its id; environment; newest of this directory",
             ),
         ),
     ]);
@@ -257,6 +261,40 @@ fn start() -> Fields {
     ];
     fields.extend(super::travel());
     fields
+}
+
+fn apply() -> Fields {
+    let conflict = object(vec![
+        ("path", kind("string")),
+        (
+            "path_bytes?",
+            nonnull("string", "base64, when the path is no UTF-8"),
+        ),
+        (
+            "reason",
+            words(&[
+                "content",
+                "both-added",
+                "binary",
+                "deleted-here",
+                "deleted-there",
+                "kind",
+            ]),
+        ),
+    ]);
+    vec![
+        ("issue_id", kind("string")),
+        ("run", kind("integer")),
+        ("snapshot_id", nonnull("string", "where the run started")),
+        ("experiment_id", nonnull("string", "what the run left")),
+        ("backup_id", nullable("string", "null: nothing was written")),
+        ("dry_run", kind("boolean")),
+        ("changes", reference("changes")),
+        ("merged", texts()),
+        ("merged_bytes?", bytes_list()),
+        ("conflicts", list_of(&conflict)),
+        ("notices", notices()),
+    ]
 }
 
 fn verify() -> Fields {

@@ -1,0 +1,439 @@
+//! Put what a run changed onto the present: a three-way merge of its snapshot, its experiment and what is there now.
+//!
+//! A swap like any other: backed up, journalled, one level of the undo log. Paths that conflict get markers in the file and,
+//! where git tracks them, their stages in the index; all other entries of the index stay. Refuses whole when a file is in the
+//! place of a directory. Writes to no record.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::io::Read as _;
+
+use super::{Applied, Apply, desk, find, load};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{Root, read_link_at};
+use crate::git::index::Entry;
+use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode, hash};
+use crate::git::path::{self, RepoPath};
+use crate::git::textdiff::LARGEST;
+use crate::git::textmerge::{Labels, Style};
+use crate::git::tree::{self, LINK_MODE, Node};
+use crate::ops::Context;
+use crate::ops::capture::{Capture, Storing};
+use crate::ops::merge::{self, Input, Merged};
+use crate::ops::newindex::IndexGoal;
+use crate::ops::outcome::Changes;
+use crate::ops::pathindex::PathEntries;
+use crate::ops::record::Made;
+use crate::ops::recover;
+use crate::ops::request::DryRun;
+use crate::ops::swap::{
+    Aim, FoundPaths, Goal, HeadGoal, Logging, OperationGoal, changes, look, read_tree,
+    stored_extras, swap,
+};
+use crate::ops::travel::late_notice;
+use crate::store::Store;
+use crate::store::id::{IdKind, IssueId, SnapshotId};
+use crate::store::issue::{Issue, Run};
+use crate::store::lock::{Hold, Owner, WorktreeLock};
+use crate::store::state::{Mode, State};
+use crate::store::stored::Stored;
+use crate::worktree::manifest::Kind;
+use crate::worktree::plan::{Extras, Side};
+
+/// Applies a run's changes.
+///
+/// # Errors
+/// `ALREADY_IN_PAST`; `USAGE` when there is no such run, or it has no experiment; `SNAPSHOT_NOT_FOUND` when its snapshot or
+/// experiment is gone; `WOULD_OVERWRITE`; else as [`super::get`] and restore. Nothing is changed then.
+pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
+    ctx.check_workspace(false)?;
+    let store = Store::open(&ctx.repo)?;
+    let id = find(&store, &request.issue)?;
+    let mut notices = desk::take_in(ctx, &store, id)?;
+    let loaded = load(&store, id)?;
+    notices.extend(loaded.notices);
+    let dry = request.dry_run == DryRun::Yes;
+    let lock = if dry {
+        recover::refuse_interrupted(&store)?;
+        None
+    } else {
+        let timeout = ctx.settings.lock_timeout;
+        let lock = WorktreeLock::acquire(store.dir.path(), Hold::Exclusive, "apply", timeout)?;
+        notices.extend(recover::recover_locked(ctx, &store, &lock)?);
+        Some(lock)
+    };
+    refuse_past(&store.dir.state()?)?;
+    let run = choose(id, &loaded.issue, request.run)?;
+    let applying = Applying::new(ctx, &store, &loaded.issue, run)?;
+    let mut applied = applying.run(id, run.run, dry)?;
+    applied.notices.splice(0..0, notices);
+    drop(lock);
+    Ok(applied)
+}
+
+fn refuse_past(state: &State) -> Result<()> {
+    match state.mode {
+        Mode::Present => Ok(()),
+        Mode::Past => Err(Error::new(
+            Code::AlreadyInPast,
+            "a run's changes are applied to the present, and this is the past",
+        )
+        .hint("run 'tw return' first")),
+    }
+}
+
+/// The run that is meant, which has an experiment.
+fn choose(id: IssueId, issue: &Issue, number: Option<u64>) -> Result<&Run> {
+    let usage = |message: String| {
+        Error::new(Code::Usage, message).hint(format!("'tw issue get {id}' shows the runs"))
+    };
+    let run = if let Some(number) = number {
+        issue.runs.iter().find(|run| run.run == number)
+    } else {
+        let with_experiment = |run: &&Run| run.experiment_id.is_some();
+        issue.runs.iter().rev().find(with_experiment)
+    };
+    let run = run.ok_or_else(|| match number {
+        Some(number) => usage(format!("issue {id} has no run {number}")),
+        None => usage(format!("no run of issue {id} left an experiment")),
+    })?;
+    match run.experiment_id {
+        Some(_) => Ok(run),
+        None => Err(usage(format!(
+            "run {} of issue {id} left no experiment",
+            run.run
+        ))),
+    }
+}
+
+/// One application: what both sides come from, and what the last look at the present made of it.
+struct Applying<'a, 's> {
+    ctx: &'a Context<'a>,
+    store: &'s Store<'s>,
+    snapshot: Stored,
+    experiment: Stored,
+    extras: Extras,
+    style: Style,
+    dry: Cell<bool>,
+    merged: RefCell<Merged>,
+    entries: RefCell<PathEntries>,
+    /// Merged blobs of a dry run.
+    unwritten: RefCell<BTreeSet<Oid>>,
+    /// Keeps the merged blobs while no ref does.
+    kept: RefCell<Option<KeptPack>>,
+}
+
+impl<'a, 's> Applying<'a, 's> {
+    fn new(ctx: &'a Context<'a>, store: &'s Store<'s>, issue: &Issue, run: &Run) -> Result<Self> {
+        let text = run.experiment_id.as_deref().unwrap_or_default();
+        let id = SnapshotId::parse(text).ok_or_else(|| {
+            Error::new(
+                Code::IssueInvalid,
+                format!("'{text}' is no experiment's id"),
+            )
+        })?;
+        let gone = |error: Error| match error.code() {
+            Code::SnapshotNotFound => error.hint("'tw recover --dropped' may still have it"),
+            _ => error,
+        };
+        let experiment = store.read_id(&id).map_err(gone)?;
+        let style = ctx.repo.config("merge.conflictStyle")?;
+        Ok(Self {
+            ctx,
+            store,
+            snapshot: store.read_id(&issue.snapshot_id).map_err(gone)?,
+            extras: stored_extras(store, &experiment)?,
+            experiment,
+            style: style.map_or(Style::default(), |word| Style::parse(&word)),
+            dry: Cell::new(true),
+            merged: RefCell::default(),
+            entries: RefCell::default(),
+            unwritten: RefCell::default(),
+            kept: RefCell::default(),
+        })
+    }
+
+    fn run(&self, id: IssueId, run: u64, dry: bool) -> Result<Applied> {
+        let find = |capture: &Capture<'_>| self.find(capture);
+        let goal = self.goal(id, &find);
+        // Without a difference there is nothing to back up, and no level for the undo log.
+        let looked = look(self.ctx, self.store, &goal, &Storing::No)?;
+        let nothing = looked.plan.is_empty() && self.merged.borrow().conflicts.is_empty();
+        if dry || nothing {
+            let mut answer = self.answer(id, run, None, changes(&looked.plan));
+            answer.dry_run = dry;
+            if nothing {
+                let said = "nothing to apply: the present has all that the run changed";
+                answer.notices.push(said.to_owned());
+            }
+            return Ok(answer);
+        }
+        drop(looked);
+        self.dry.set(false);
+        let state_after = |before: &State, _: &Made<'_>, swap_id: &str| State {
+            workspace_root: self.ctx.repo.worktree_root().display().to_string(),
+            swap_id: Some(swap_id.to_owned()),
+            ..before.clone()
+        };
+        let swapped = swap(self.ctx, self.store, &goal, &state_after, None);
+        if let Some(kept) = self.kept.take() {
+            kept.release()?;
+        }
+        let swapped = swapped?;
+        let backup = Some(swapped.saved.id.to_string());
+        let mut answer = self.answer(id, run, backup, swapped.changes());
+        answer.notices.extend(late_notice(&swapped.applied.late));
+        Ok(answer)
+    }
+
+    fn goal<'g>(
+        &'g self,
+        id: IssueId,
+        find: &'g dyn Fn(&Capture<'_>) -> Result<FoundPaths>,
+    ) -> Goal<'g> {
+        Goal {
+            operation: "apply",
+            reverses: None,
+            aim: Aim::Found {
+                find,
+                saved: &self.extras,
+                unwritten: &self.unwritten,
+            },
+            target: None,
+            index: IndexGoal::Paths(&self.entries),
+            head: HeadGoal::Stay,
+            operation_files: OperationGoal::Stay,
+            saves_as: IdKind::Backup,
+            title: format!("before applying {} of {id}", self.experiment.id),
+            extra: Default::default(),
+            forced: Default::default(),
+            hidden: None,
+            before_hashing: None,
+            logging: Logging::NewLevel,
+            way_out: &["move these paths away and try again"],
+        }
+    }
+
+    fn answer(
+        &self,
+        id: IssueId,
+        run: u64,
+        backup_id: Option<String>,
+        changes: Changes,
+    ) -> Applied {
+        let merged = self.merged.borrow();
+        let submodules = merged.submodules.iter().map(|path| {
+            let path = path::display(path);
+            format!("submodule '{path}' was moved in the experiment and stays as it is")
+        });
+        Applied {
+            issue_id: id.to_string(),
+            run,
+            snapshot_id: self.snapshot.id.to_string(),
+            experiment_id: self.experiment.id.to_string(),
+            backup_id,
+            dry_run: false,
+            changes,
+            merged: merged.merged.iter().cloned().map(RepoPath::new).collect(),
+            conflicts: merged
+                .conflicts
+                .iter()
+                .map(|conflict| (RepoPath::new(conflict.path.clone()), conflict.reason))
+                .collect(),
+            notices: submodules.collect(),
+        }
+    }
+
+    /// What the present becomes, as it is at this look.
+    fn find(&self, capture: &Capture<'_>) -> Result<FoundPaths> {
+        let writer = self.writer()?;
+        self.unwritten.take();
+        let read = |oid| read_tree(self.store, capture, oid);
+        let put = |bytes: &[u8]| {
+            if let Some(writer) = &writer {
+                return writer.put(ObjectKind::Blob, bytes);
+            }
+            let oid = hash(ObjectKind::Blob, bytes)?;
+            self.unwritten.borrow_mut().insert(oid);
+            Ok(oid)
+        };
+        let theirs = self.experiment.id.to_string();
+        let base = self.snapshot.id.to_string();
+        let merged = merge::merge(&Input {
+            base: self.snapshot.tree,
+            ours: capture.tree,
+            theirs: self.experiment.tree,
+            read_tree: &read,
+            content: &|full, node| self.content(full, node),
+            put: &put,
+            labels: Labels {
+                base: &base,
+                ours: "present",
+                theirs: &theirs,
+            },
+            style: self.style,
+        })?;
+        if let Some(pack) = writer.map(ObjectWriter::finish).transpose()? {
+            self.kept
+                .replace(pack.pack)
+                .map_or(Ok(()), KeptPack::release)?;
+            self.store.objects.refresh();
+        }
+        if !merged.blocked.is_empty() {
+            return Err(blocked(&merged.blocked));
+        }
+        self.entries.replace(self.index_entries(capture, &merged)?);
+        let found = FoundPaths {
+            paths: self.sides(capture, &merged),
+            dirs: self.emptied(&read, capture, &merged)?,
+        };
+        self.merged.replace(merged);
+        Ok(found)
+    }
+
+    /// Writes nothing during a look that nothing follows.
+    fn writer(&self) -> Result<Option<ObjectWriter<'s>>> {
+        if self.dry.get() {
+            return Ok(None);
+        }
+        let keep_note = Owner::this_process("apply").line().trim_end().to_owned();
+        let mode = WriteMode::Pack {
+            keep_note,
+            sync: true,
+        };
+        Ok(Some(ObjectWriter::new(&self.store.objects, mode)?.afresh()))
+    }
+
+    /// The content of a blob, from the repository or, when it is not there yet, from the file that has it.
+    fn content(&self, full: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
+        match self.store.objects.header(node.oid)? {
+            Some((_, size)) if size > LARGEST => return Ok(None),
+            Some(_) => return Ok(Some(self.store.objects.read(node.oid)?.1)),
+            None => {}
+        }
+        let what = || format!("cannot read '{}'", path::display(full));
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let mut bytes = Vec::new();
+        if node.mode == LINK_MODE {
+            let (dir, name) = path::split(full);
+            let dir = root.open_dir(dir).context(what)?;
+            bytes = read_link_at(std::os::fd::AsFd::as_fd(&dir), name).context(what)?;
+        } else {
+            let file = std::fs::File::from(root.open_file(full).context(what)?);
+            file.take(LARGEST + 1)
+                .read_to_end(&mut bytes)
+                .context(what)?;
+        }
+        if bytes.len() as u64 > LARGEST {
+            return Ok(None);
+        }
+        if hash(ObjectKind::Blob, &bytes)? == node.oid {
+            return Ok(Some(bytes));
+        }
+        let message = format!("'{}' changed while it was read", path::display(full));
+        Err(Error::new(Code::Busy, message).hint("stop what writes here and try again"))
+    }
+
+    /// The paths with their permission bits: a file that is there keeps its own, as far as its mode stays.
+    fn sides(&self, capture: &Capture<'_>, merged: &Merged) -> Vec<(Vec<u8>, Option<Side>)> {
+        let side = |full: &[u8], node: Node| {
+            let here = capture.manifest.file(full);
+            let kept = here.filter(|file| file.kind == Kind::File && file.git_mode == node.mode);
+            let perm = match kept {
+                _ if node.mode == LINK_MODE => 0,
+                Some(file) => file.stamp.permissions(),
+                None => self.extras.permissions(full, node.mode),
+            };
+            Side { node, perm }
+        };
+        let paths = merged.paths.iter();
+        paths
+            .map(|(full, node)| (full.clone(), node.map(|node| side(full, node))))
+            .collect()
+    }
+
+    /// Directories in which nothing captured is left, and which the experiment has not either.
+    fn emptied(
+        &self,
+        read: tree::ReadTree<'_>,
+        capture: &Capture<'_>,
+        merged: &Merged,
+    ) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
+        let mut dirs: Vec<(Vec<u8>, Option<u32>)> = Vec::new();
+        let gone = merged.paths.iter().filter(|(_, node)| node.is_none());
+        for (full, _) in gone {
+            let mut dir = path::split(full).0;
+            while !dir.is_empty() && !dirs.iter().any(|(known, _)| known == dir) {
+                let filled = merged
+                    .paths
+                    .iter()
+                    .any(|(full, node)| node.is_some() && path::is_within(full, dir));
+                if filled || tree::find(read, self.experiment.tree, dir)?.is_some() {
+                    break;
+                }
+                let here = tree::find(read, capture.tree, dir)?;
+                if let Some(here) = here.filter(|here| here.is_dir()) {
+                    let beneath = tree::flatten(read, here.oid)?;
+                    let goes = |name: &[u8]| {
+                        let full = [dir, b"/", name].concat();
+                        matches!(merged.paths.get(&full), Some(None))
+                    };
+                    if !beneath.iter().all(|(name, _)| goes(name)) {
+                        break;
+                    }
+                }
+                dirs.push((dir.to_vec(), None));
+                dir = path::split(dir).0;
+            }
+        }
+        Ok(dirs)
+    }
+
+    /// The stages of the paths that conflict, where git tracks them on one side or the other.
+    fn index_entries(&self, capture: &Capture<'_>, merged: &Merged) -> Result<PathEntries> {
+        let mut entries = PathEntries::new();
+        for conflict in &merged.conflicts {
+            if !self.is_tracked(capture, &conflict.path)? {
+                continue;
+            }
+            let stages = (1u8..).zip(conflict.stages);
+            let stages = stages.filter_map(|(stage, node)| {
+                let node = node?;
+                let mut entry = Entry::new(node.mode, node.oid);
+                entry.stage = stage;
+                Some(entry)
+            });
+            entries.insert(conflict.path.clone(), stages.collect());
+        }
+        Ok(entries)
+    }
+
+    fn is_tracked(&self, capture: &Capture<'_>, full: &[u8]) -> Result<bool> {
+        let index = capture.parsed_index.as_ref();
+        if index.is_some_and(|index| index.has_path(full)) {
+            return Ok(true);
+        }
+        let read = |oid| self.store.objects.read_tree(oid);
+        for side in [&self.snapshot, &self.experiment] {
+            let tree = self.store.index_side(side)?.tree;
+            if tree::find(&read, tree, full)?.is_some_and(|node| !node.is_dir()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn blocked(paths: &[Vec<u8>]) -> Error {
+    let names: Vec<String> = paths.iter().map(|path| path::display(path)).collect();
+    let shown = names.iter().take(5).map(|name| format!("'{name}'"));
+    let shown: Vec<String> = shown.collect();
+    let message = format!(
+        "the run has a directory where a file is now, or the other way round: {}",
+        shown.join(", ")
+    );
+    Error::new(Code::WouldOverwrite, message)
+        .hint("move these paths away, apply, and put them where they belong")
+        .detail("paths", names)
+}

@@ -1,0 +1,139 @@
+//! Which file became which: a name that went and one that came with the same content, or with more than half of it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::Input;
+use crate::error::Result;
+use crate::git::textdiff::{file_type, is_binary};
+use crate::git::tree::{Change, Node};
+
+/// So many comparisons of contents at most; beyond it only equal contents are found.
+const MOST: usize = 10_000;
+/// Similar enough, in hundredths: as git has it.
+const SIMILAR: usize = 50;
+
+/// A name and what stood or stands there.
+type Named<'c> = (&'c [u8], Node);
+
+/// From the old names to the new ones.
+pub type Renames = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The renames among the changes of one side.
+pub fn find(input: &Input<'_>, changes: &[Change]) -> Result<Renames> {
+    let gone = changes.iter().filter(|change| change.new.is_none());
+    let gone: Vec<Named<'_>> = gone
+        .filter_map(|change| Some((change.path.as_slice(), change.old?)))
+        .collect();
+    pair(input, gone, came(changes))
+}
+
+/// The renames among ours of files that theirs changed: no other name matters.
+pub fn of_wanted(input: &Input<'_>, ours: &[Change], theirs: &[Change]) -> Result<Renames> {
+    let wanted = |path: &[u8]| {
+        let at = theirs.binary_search_by(|change| change.path.as_slice().cmp(path));
+        at.is_ok()
+    };
+    let gone = ours
+        .iter()
+        .filter(|change| change.new.is_none() && wanted(&change.path));
+    let gone: Vec<Named<'_>> = gone
+        .filter_map(|change| Some((change.path.as_slice(), change.old?)))
+        .collect();
+    pair(input, gone, came(ours))
+}
+
+fn came(changes: &[Change]) -> Vec<Named<'_>> {
+    let came = changes.iter().filter(|change| change.old.is_none());
+    came.filter_map(|change| Some((change.path.as_slice(), change.new?)))
+        .collect()
+}
+
+fn pair(input: &Input<'_>, gone: Vec<Named<'_>>, mut came: Vec<Named<'_>>) -> Result<Renames> {
+    let mut renames = Renames::new();
+    let mut open = Vec::new();
+    for (path, node) in gone {
+        let name = last(path);
+        let same = |(_, other): &Named<'_>| *other == node;
+        // Of several equal ones that with the same name in another directory.
+        let at = came
+            .iter()
+            .position(|one| same(one) && last(one.0) == name)
+            .or_else(|| came.iter().position(same));
+        match at {
+            Some(at) => {
+                let (to, _) = came.remove(at);
+                renames.insert(path.to_vec(), to.to_vec());
+            }
+            None => open.push((path, node)),
+        }
+    }
+    if open.is_empty() || open.len() * came.len() > MOST {
+        return Ok(renames);
+    }
+    let lines = |list: &[Named<'_>]| -> Result<Vec<Option<Lines>>> {
+        list.iter()
+            .map(|(path, node)| Ok((input.content)(path, *node)?.as_deref().and_then(Lines::of)))
+            .collect()
+    };
+    let (from, to) = (lines(&open)?, lines(&came)?);
+    let mut scores = Vec::new();
+    for (old, (path, node)) in open.iter().enumerate() {
+        for (new, (other, other_node)) in came.iter().enumerate() {
+            if file_type(node.mode) != file_type(other_node.mode) {
+                continue;
+            }
+            if let (Some(Some(a)), Some(Some(b))) = (from.get(old), to.get(new)) {
+                let score = a.likeness(b);
+                if score >= SIMILAR {
+                    let same_name = last(path) == last(other);
+                    scores.push((score, same_name, path.to_vec(), other.to_vec()));
+                }
+            }
+        }
+    }
+    scores.sort_by(|a, b| (b.0, b.1, &a.2, &a.3).cmp(&(a.0, a.1, &b.2, &b.3)));
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    for (_, _, old, new) in scores {
+        if !renames.contains_key(&old) && !taken.contains(&new) {
+            taken.push(new.clone());
+            renames.insert(old, new);
+        }
+    }
+    Ok(renames)
+}
+
+fn last(path: &[u8]) -> &[u8] {
+    crate::git::path::split(path).1
+}
+
+/// A text's lines: each with how many bytes of the text are such lines.
+struct Lines {
+    bytes: HashMap<Vec<u8>, usize>,
+    total: usize,
+}
+
+impl Lines {
+    fn of(text: &[u8]) -> Option<Self> {
+        if text.is_empty() || is_binary(text) {
+            return None;
+        }
+        let mut bytes: HashMap<Vec<u8>, usize> = HashMap::new();
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            *bytes.entry(line.to_vec()).or_default() += line.len();
+        }
+        Some(Self {
+            bytes,
+            total: text.len(),
+        })
+    }
+
+    /// How much of the larger one both have, in hundredths.
+    fn likeness(&self, other: &Self) -> usize {
+        let common: usize = self
+            .bytes
+            .iter()
+            .map(|(line, size)| other.bytes.get(line).map_or(0, |there| *size.min(there)))
+            .sum();
+        common * 100 / self.total.max(other.total).max(1)
+    }
+}

@@ -1,0 +1,152 @@
+//! Index entries of single paths, for swaps that leave the rest of the index alone, and how the journal keeps them.
+//!
+//! The journal has both sides, so that an undo needs no other record of the index than its own level.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::index::{Entry, Flags, Index};
+use crate::store::state::{Journal, path_from_stored, stored_path};
+
+/// The field of the journal.
+pub const FIELD: &str = "index_entries";
+
+/// What the index has for a path: no entry, a merged one, or the stages of a conflict.
+pub type PathEntries = BTreeMap<Vec<u8>, Vec<Entry>>;
+
+/// A side of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Before the swap.
+    Before,
+    /// After it.
+    After,
+}
+
+/// The flags by name, as the journal has them.
+const FLAGS: [(&str, Flags); 3] = [
+    ("assume-unchanged", Flags::ASSUME_VALID),
+    ("skip-worktree", Flags::SKIP_WORKTREE),
+    ("intent-to-add", Flags::INTENT_TO_ADD),
+];
+
+fn one(entry: &Entry) -> Value {
+    let flags: Vec<&str> = FLAGS
+        .iter()
+        .filter(|(_, flag)| entry.flags.contains(*flag))
+        .map(|(name, _)| *name)
+        .collect();
+    json!({"mode": format!("{:06o}", entry.mode), "oid": entry.oid.to_string(), "stage": entry.stage, "flags": flags})
+}
+
+/// What the index that is there has for the paths, and what it will have, for the journal.
+pub fn stored(index: &Index, after: &PathEntries) -> Value {
+    let list = |entries: &[Entry]| entries.iter().map(one).collect::<Vec<_>>();
+    let paths = after.iter().map(|(path, entries)| {
+        let before = index.stages(path);
+        json!({"path": stored_path(path), "before": list(before), "after": list(entries)})
+    });
+    paths.collect()
+}
+
+/// One side of what the journal has; None when its swap touched no single paths of the index.
+///
+/// # Errors
+/// `CORRUPT_RECORD`.
+pub fn read(journal: &Journal, which: Which) -> Result<Option<PathEntries>> {
+    let Some(list) = journal.extra.get(FIELD) else {
+        return Ok(None);
+    };
+    let side = match which {
+        Which::Before => "before",
+        Which::After => "after",
+    };
+    let corrupt = || {
+        Error::new(
+            Code::CorruptRecord,
+            "the journal's index entries are not well formed",
+        )
+    };
+    let mut paths = PathEntries::new();
+    for item in list.as_array().ok_or_else(corrupt)? {
+        let path = item.get("path").and_then(Value::as_str);
+        let path = path
+            .and_then(path_from_stored)
+            .filter(|path| crate::git::path::is_safe(path))
+            .ok_or_else(corrupt)?;
+        let entries = item
+            .get(side)
+            .and_then(Value::as_array)
+            .ok_or_else(corrupt)?;
+        let entries: Option<Vec<Entry>> = entries.iter().map(entry).collect();
+        paths.insert(path, entries.ok_or_else(corrupt)?);
+    }
+    Ok(Some(paths))
+}
+
+fn entry(value: &Value) -> Option<Entry> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    let mode = u32::from_str_radix(text("mode")?, 8).ok()?;
+    let mut entry = Entry::new(mode, Oid::from_str(text("oid")?).ok()?);
+    entry.stage = u8::try_from(value.get("stage")?.as_u64()?)
+        .ok()
+        .filter(|stage| *stage <= 3)?;
+    for flag in value.get("flags")?.as_array()? {
+        let (_, flag) = FLAGS
+            .iter()
+            .find(|(name, _)| Some(*name) == flag.as_str())?;
+        entry.flags = entry.flags | *flag;
+    }
+    Some(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::index::Builder;
+
+    #[test]
+    fn both_sides_come_back_from_the_journal() {
+        let oid = |digit: &str| Oid::from_str(&digit.repeat(40)).expect("an id");
+        let staged = |stage: u8| {
+            let mut entry = Entry::new(0o100_755, oid("b"));
+            entry.stage = stage;
+            entry
+        };
+        let mut builder = Builder::new();
+        let mut plain = Entry::new(0o100_644, oid("a"));
+        plain.flags = Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
+        builder.push(b"x", plain).expect("small");
+        let after = PathEntries::from([
+            (b"x".to_vec(), vec![staged(1), staged(3)]),
+            (b"\xff".to_vec(), Vec::new()),
+        ]);
+        let value = stored(&builder.finish(), &after);
+        let entries = value.as_array().expect("a list").iter().map(|item| {
+            let list = |side: &str| -> Vec<(u32, u8, bool)> {
+                let list = item[side].as_array().expect("a list").iter();
+                list.map(|value| entry(value).expect("an entry"))
+                    .map(|entry| {
+                        (
+                            entry.mode,
+                            entry.stage,
+                            entry.flags.contains(Flags::SKIP_WORKTREE),
+                        )
+                    })
+                    .collect()
+            };
+            (list("before"), list("after"))
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort();
+        let x = (
+            vec![(0o100_644, 0, true)],
+            vec![(0o100_755, 1, false), (0o100_755, 3, false)],
+        );
+        assert_eq!(entries, [(Vec::new(), Vec::new()), x]);
+        assert!(entry(&json!({"mode": "100644", "oid": "zz", "stage": 0, "flags": []})).is_none());
+    }
+}
