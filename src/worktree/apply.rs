@@ -4,6 +4,8 @@
 //! then compared with what the backup saw, and when it differs its bytes are secured (see [`Securing`]) before it goes. The
 //! temporary names are `.tw-<tag>-<n>`, `n` being the entry's place in the journal, so that recovery finds them.
 
+mod hollow;
+
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -335,7 +337,11 @@ impl Apply<'_> {
         if entry.is_chmod() && self.chmod_in_place(entry, side, dir.as_fd(), name)? {
             return stamp_at(dir.as_fd(), name)?.ok_or_else(|| Errno::NOENT.into());
         }
-        let seen = stamp_at(dir.as_fd(), name)?;
+        let mut seen = stamp_at(dir.as_fd(), name)?;
+        if seen.is_some_and(|seen| seen.is_dir()) {
+            hollow::remove(self.root, &entry.path)?;
+            seen = stamp_at(dir.as_fd(), name)?;
+        }
         let temp = temp_name(self.tag, nth);
         opened.with_write_access(self.root, dir_path, || clear_temp(dir.as_fd(), &temp))?;
         if side.node.mode == LINK_MODE {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manifest::{Manifest, VIRTUAL};
+use super::manifest::{Kind, Manifest, VIRTUAL};
 use super::scan::DESK;
 use crate::error::Result;
 use crate::git::path;
@@ -203,7 +203,8 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
     plan.entries.dedup_by(|a, b| a.path == b.path);
     plan.dirs = planning.dirs(&plan)?;
     plan.left.sort();
-    plan.keep_dirs.clone_from(&planning.after.empty_dirs);
+    plan.keep_dirs
+        .extend(planning.after.empty_dirs.iter().cloned());
     Ok(plan)
 }
 
@@ -229,6 +230,9 @@ impl Planning<'_> {
             }
             return Ok(());
         }
+        if self.is_lost_gitlink(full, old, new) {
+            plan.keep_dirs.insert(full.to_vec());
+        }
         let before = self.before.side(full, old);
         let after = self.after.side(full, new);
         let same_link = |a: Side, b: Side| a.node == b.node && a.node.mode == LINK_MODE;
@@ -247,6 +251,20 @@ impl Planning<'_> {
             after,
         });
         Ok(())
+    }
+
+    /// A submodule's directory that the later side has, and of which nothing is here. It comes back empty, as `git checkout`
+    /// makes it: what is in one is never captured.
+    fn is_lost_gitlink(&self, full: &[u8], old: Option<Node>, new: Option<Node>) -> bool {
+        let is = |node: Option<Node>| node.is_some_and(|node| node.mode == GITLINK_MODE);
+        let vacant =
+            |kind: Kind| matches!(kind, Kind::File | Kind::Symlink | Kind::Absent | Kind::Gone);
+        is(new)
+            && !is(old)
+            && self
+                .manifest
+                .file(full)
+                .is_none_or(|file| vacant(file.kind))
     }
 
     /// What the later side's rules would leave is removed all the same where the later side has a directory in its place, or
@@ -340,7 +358,7 @@ impl Planning<'_> {
         for entry in plan.entries.iter().filter(|entry| entry.after.is_some()) {
             make(path::split(&entry.path).0);
         }
-        for full in &self.after.empty_dirs {
+        for full in self.after.empty_dirs.iter().chain(&plan.keep_dirs) {
             if self.wanted(full) {
                 make(full);
             }
@@ -359,6 +377,7 @@ impl Planning<'_> {
             self.other_dir_modes(&mut changes)?;
             if self.empty_dirs == EmptyDirs::Go {
                 self.dirs_to_remove(plan, &mut changes)?;
+                self.gitlinks_to_remove(&mut changes);
             }
         }
         Ok(changes.into_values().collect())
@@ -478,6 +497,26 @@ impl Planning<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Directories of submodules that the later side lacks: they go when there is nothing in them.
+    fn gitlinks_to_remove(&self, changes: &mut BTreeMap<Vec<u8>, DirChange>) {
+        for change in self.changes {
+            let gitlink = change.old.filter(|node| node.mode == GITLINK_MODE);
+            if gitlink.is_some()
+                && change.new.is_none()
+                && let Some(file) = self.manifest.file(&change.path)
+                && file.kind == Kind::Gitlink
+            {
+                changes
+                    .entry(change.path.clone())
+                    .or_insert_with(|| DirChange {
+                        path: change.path.clone(),
+                        before: Some(file.stamp.permissions()),
+                        after: None,
+                    });
+            }
+        }
     }
 
     fn is_kept_dir(&self, full: &[u8]) -> Result<bool> {

@@ -226,3 +226,58 @@ fn split_index_untracked_cache_and_index_versions_come_back_readable() {
         assert_eq!(sandbox.try_git(["fsck"]).err(), "");
     }
 }
+
+#[test]
+fn the_directory_of_a_submodule_comes_back_and_goes_with_it() {
+    let sandbox = Sandbox::new();
+    let without = snapshot(&sandbox);
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    let entry = format!("160000,{},sub", head.trim());
+    sandbox.git(["update-index", "--add", "--cacheinfo", &entry]);
+    sandbox.mkdir("sub");
+    sandbox.git(["commit", "-q", "-m", "a submodule, not initialised"]);
+    let with = snapshot(&sandbox);
+    // It goes in the past, and is back in the present.
+    sandbox.assert_round_trip(&without, |sandbox| {
+        if sandbox.exists("sub") {
+            sandbox.remove("sub");
+        }
+    });
+    assert!(sandbox.exists("sub"));
+    // It is not there in the present: the past has it as it was, the present does without again.
+    sandbox.git(["rm", "-q", "--cached", "sub"]);
+    sandbox.remove("sub");
+    sandbox.git(["commit", "-q", "-m", "no submodule"]);
+    sandbox.assert_round_trip(&with, |sandbox| {
+        assert!(sandbox.exists("sub"));
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    });
+    assert!(!sandbox.exists("sub"));
+    // Somebody else's repository in its place is left alone.
+    sandbox.git(["init", "-q", "sub"]);
+    sandbox.write("sub/f", "not ours\n");
+    sandbox.assert_round_trip(&with, |_| ());
+    assert_eq!(sandbox.text("sub/f"), "not ours\n");
+}
+
+#[test]
+fn empty_directories_in_an_ignored_one_give_way_to_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "ig/\n");
+    sandbox.write("ig/t", "tracked\n");
+    sandbox.git(["add", "-f", ".gitignore", "ig/t"]);
+    sandbox.git(["commit", "-q", "-m", "second"]);
+    let past = snapshot(&sandbox);
+    sandbox.remove("ig");
+    sandbox.mkdir("ig/t/deep/er");
+    sandbox.json(["travel", &past]);
+    assert_eq!(sandbox.text("ig/t"), "tracked\n");
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert!(!sandbox.path("ig/t").is_file());
+    sandbox.mkdir("ig/t/deep");
+    sandbox.write("ig/t/deep/u", "untracked\n");
+    sandbox.json(["travel", &past]);
+    assert_eq!(sandbox.text("ig/t"), "tracked\n");
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("ig/t/deep/u"), "untracked\n");
+}
