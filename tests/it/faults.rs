@@ -17,6 +17,7 @@ fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
 }
 
 /// Runs `tw` with calls of a kind failing: those that name a path, or the n-th. `None`: strace is not installed.
+#[expect(clippy::print_stderr, reason = "says why a test had nothing to do")]
 fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> Option<Output> {
     let traced = raw_command(&sandbox.root(), "strace")
         .current_dir(sandbox.repo())
@@ -233,5 +234,45 @@ fn an_object_that_goes_while_the_ref_is_made_is_written_again() {
         let text = sandbox.git(["cat-file", "blob", &format!("{made}:only.txt")]);
         assert_eq!(text, "nowhere else\n");
         assert_eq!(litter(&sandbox), [""; 0]);
+    }
+}
+
+/// Power is not lost in a test; what can be seen is the order: everything that going back needs is synced before the first
+/// path of the working tree is touched.
+#[test]
+fn the_backup_is_on_disk_before_the_first_path_is_touched() {
+    let (sandbox, id) = eventful();
+    let traced = raw_command(&sandbox.root(), "strace")
+        .current_dir(sandbox.repo())
+        .args(["-f", "-y", "-qq", "-o", "../trace"])
+        .args([
+            "-e",
+            "trace=fsync,renameat2,renameat,unlinkat,symlinkat,mkdirat,fchmodat",
+        ])
+        .args([env!("CARGO_BIN_EXE_tw"), "--json", "travel", &id])
+        .output();
+    let Ok(output) = traced else {
+        eprintln!("skipped: strace is not installed");
+        return;
+    };
+    assert_eq!(document(&ran(&output))["ok"], true);
+    let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
+    let git_dir = sandbox.path(".git").display().to_string();
+    let repo = sandbox.repo().display().to_string();
+    let place = |wanted: &dyn Fn(&str) -> bool| trace.lines().position(wanted);
+    let touched =
+        place(&|line| !line.contains("fsync(") && line.contains(&repo) && !line.contains(&git_dir));
+    let touched = touched.expect("paths are touched");
+    for part in [
+        "objects/pack/tmp_pack",
+        "objects/pack/tmp_idx",
+        "objects/pack>",
+        "timewarp/running/",
+        "refs/timewarp/backups>",
+        "timewarp/journal.json",
+        "/.git/timewarp>",
+    ] {
+        let synced = place(&|line| line.contains("fsync(") && line.contains(part));
+        assert!(synced.is_some_and(|at| at < touched), "{part}:\n{trace}");
     }
 }

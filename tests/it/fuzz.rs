@@ -169,7 +169,7 @@ fn state_and_journal() {
     let (sandbox, _, _) = in_the_past();
     let mut seeds = vec![read(sandbox.path(".git/timewarp/state.json"))];
     walk(&sandbox.path(".git/timewarp/undo"), &mut |path| {
-        seeds.push(read(path))
+        seeds.push(read(path));
     });
     assert!(seeds.len() > 1);
     assert!(parse_versioned::<State>(&seeds[0], 1, "state").is_ok());
