@@ -24,7 +24,7 @@ use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};
 use crate::worktree::apply::Applied;
-use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::manifest::{Finder, Kind, Manifest};
 use crate::worktree::plan::Plan;
 
 /// What becomes of the index.
@@ -51,8 +51,9 @@ pub fn converted_paths(ctx: &Context<'_>, capture: &Capture<'_>) -> Vec<Vec<u8>>
         return Vec::new();
     }
     let mut converted = Vec::new();
+    let finder = Finder::new(&capture.manifest);
     for (path, entry) in index.iter().filter(|(_, entry)| entry.stage == 0) {
-        if let Some(file) = capture.manifest.file(path)
+        if let Some(file) = finder.file(path)
             && file.kind == Kind::File
             && file.oid != entry.oid
             && is_stat_clean(entry, index, &file.stamp)
@@ -98,6 +99,7 @@ pub fn new_index(
         ctx,
         store,
         capture,
+        finder: Finder::new(&capture.manifest),
         current,
         lists,
         written: plan
@@ -129,6 +131,8 @@ struct Making<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store<'a>,
     capture: &'a Capture<'a>,
+    /// Finds what was captured.
+    finder: Finder<'a>,
     current: &'a Index,
     lists: &'a Lists,
     written: BTreeMap<&'a [u8], Node>,
@@ -338,7 +342,7 @@ impl Making<'_> {
             .is_none_or(|file| entry.stat.mtime.0 >= file.mtime.0);
         // Touched, or written anew with the same bytes: git would have to look again.
         let stale = || {
-            self.capture.manifest.file(path).is_some_and(|file| {
+            self.finder.file(path).is_some_and(|file| {
                 file.oid == entry.oid && !is_stat_clean(entry, self.current, &file.stamp)
             })
         };
@@ -353,7 +357,7 @@ impl Making<'_> {
         let on_disk = match self.written.get(path) {
             Some(written) => Some(*written),
             None if self.removed.contains(path) => None,
-            None => self.capture.manifest.file(path).map(|file| Node {
+            None => self.finder.file(path).map(|file| Node {
                 mode: file.git_mode,
                 oid: file.oid,
             }),
@@ -383,7 +387,7 @@ impl Making<'_> {
         let seen = match self.stamps.get(path) {
             Some(stamp) => Some(*stamp),
             None if self.written.contains_key(path) => None,
-            None => self.capture.manifest.file(path).map(|file| &file.stamp),
+            None => self.finder.file(path).map(|file| &file.stamp),
         };
         let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
         seen.is_none_or(|seen| {

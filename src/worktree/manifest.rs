@@ -4,6 +4,7 @@
 //! Directories stand in pre-order (a parent before what lies beneath it), the names of one directory are sorted by bytes.
 //! It owns no policy: which names are captured is decided by the scan.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use crate::git::Oid;
@@ -283,6 +284,49 @@ impl Manifest {
     }
 }
 
+/// Finds names of a manifest that are asked for in the order of git's index, or nearly so: the directory and the place of the
+/// last answer are where it looks first.
+#[derive(Debug)]
+pub struct Finder<'a> {
+    manifest: &'a Manifest,
+    /// The directory last asked about, and where its next name would be.
+    last: Cell<Option<(usize, usize)>>,
+}
+
+impl<'a> Finder<'a> {
+    /// Over a manifest.
+    pub fn new(manifest: &'a Manifest) -> Self {
+        Self {
+            manifest,
+            last: Cell::new(None),
+        }
+    }
+
+    /// As [`Manifest::file`].
+    pub fn file(&self, path: &[u8]) -> Option<&'a FileRec> {
+        let manifest = self.manifest;
+        let (dir_path, name) = path::split(path);
+        let known = self.last.get().and_then(|(at, next)| {
+            let dir = manifest.dirs.get(at)?;
+            (manifest.dir_path(dir) == dir_path).then_some((at, next))
+        });
+        let (at, next) = match known {
+            Some(known) => known,
+            None => (manifest.find_dir(dir_path)?, 0),
+        };
+        let dir = manifest.dirs.get(at)?;
+        let files = manifest.files_of(dir);
+        let is_it = |file: &&FileRec| manifest.bytes(file.name) == name;
+        if let Some(file) = files.get(next).filter(is_it) {
+            self.last.set(Some((at, next + 1)));
+            return Some(file);
+        }
+        let found = manifest.find_in(dir, name)? - dir.first as usize;
+        self.last.set(Some((at, found + 1)));
+        files.get(found)
+    }
+}
+
 /// Orders directory paths so that a parent stands right before what lies beneath it: by bytes, `/` first of all.
 pub fn preorder(a: &[u8], b: &[u8]) -> Ordering {
     let common = a.iter().zip(b).position(|(x, y)| x != y);
@@ -312,6 +356,54 @@ mod tests {
             paths,
             vec![&b""[..], b"a", b"a/b", b"a/b/c", b"a-b", b"a.", b"b"]
         );
+    }
+
+    #[test]
+    fn a_finder_finds_what_the_manifest_has_in_any_order() {
+        let mut manifest = Manifest::default();
+        let dirs: [(&[u8], u32, &[&[u8]]); 4] = [
+            (b"", 0, &[b"a", b"c", b"z"]),
+            (b"b", 0, &[b"1", b"2"]),
+            (b"b/d", 1, &[]),
+            (b"b.c", 0, &[b"1"]),
+        ];
+        for (dir, parent, names) in dirs {
+            let first = u32::try_from(manifest.files.len()).expect("few");
+            for name in names {
+                let name = manifest.intern(name);
+                manifest.files.push(FileRec {
+                    name,
+                    kind: Kind::File,
+                    flags: 0,
+                    stamp: Stamp::default(),
+                    git_mode: 0o100_644,
+                    oid: no_oid(),
+                });
+            }
+            let path = manifest.intern(dir);
+            manifest.dirs.push(DirRec {
+                path,
+                parent,
+                first,
+                end: u32::try_from(manifest.files.len()).expect("few"),
+                flags: 0,
+                stamp: Stamp::default(),
+                tree: no_oid(),
+            });
+        }
+        let paths: [&[u8]; 11] = [
+            b"a", b"b/1", b"b/2", b"b/3", b"b/d/1", b"b.c/1", b"c", b"d", b"z", b"no/1", b"b",
+        ];
+        let finder = Finder::new(&manifest);
+        for first in paths {
+            for second in paths {
+                for path in [first, second] {
+                    let (one, other) = (finder.file(path), manifest.file(path));
+                    assert_eq!(one.map(|file| file.name), other.map(|file| file.name));
+                    assert_eq!(one.is_some(), other.is_some(), "{path:?}");
+                }
+            }
+        }
     }
 
     #[test]

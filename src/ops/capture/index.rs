@@ -118,16 +118,25 @@ impl Taking<'_, '_, '_, '_> {
             .is_some_and(|ctime| *ctime >= self.started - 20_000_000);
         let known = &meta.index;
         let same = known.stamp == stamp && known.head == head_text(head) && !fresh;
-        if same && anchored && !self.wanted.whole_index && !known.record.is_null() {
+        if same && anchored && !known.record.is_null() {
             #[derive(Deserialize)]
             struct Kept {
                 summary: IndexSummary,
                 head_only: BTreeSet<Vec<u8>>,
             }
-            if let Ok(kept) = serde_json::from_value::<Kept>(known.record.clone()) {
+            let parsed = if self.wanted.whole_index {
+                Some(read_index(&self.ctx.repo, &self.store.objects)?)
+            } else {
+                None
+            };
+            let kept = serde_json::from_value::<Kept>(known.record.clone());
+            if let Ok(kept) = kept
+                // What was read is what the stamp stood for.
+                && (parsed.is_none() || index_stamp(self.ctx) == stamp)
+            {
                 return Ok(IndexState {
                     summary: kept.summary,
-                    parsed: None,
+                    parsed,
                     head_only: kept.head_only,
                     tracked: known.tracked.clone(),
                     trees: Vec::new(),

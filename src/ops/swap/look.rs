@@ -348,7 +348,8 @@ pub(super) fn prove_objects(
     };
     if capture.writer.is_some() || matches!(goal.aim, Aim::Found { .. }) {
         // What this very capture stores is about to be in its pack.
-        captured.extend(capture.manifest.files.iter().map(|file| file.oid));
+        let files = capture.manifest.files.iter().map(|file| file.oid);
+        captured.extend(files.filter(|oid| wanted.contains(oid)));
     }
     ctx.progress.begin("checking", Some(wanted.len() as u64));
     for oid in wanted {
