@@ -106,6 +106,13 @@ pub const DIR: Arg = Arg::new(
      server was started.",
 );
 
+/// Every tool that replaces files has it.
+pub const DRY_RUN: Arg = Arg::new(
+    "dry_run",
+    Kind::Flag,
+    "List what would change, and change nothing.",
+);
+
 fn usage(name: &str, message: String) -> Error {
     Error::new(Code::Usage, message).detail("argument", name)
 }

@@ -3,6 +3,7 @@
 //! A handler takes a repository and checked arguments and gives the document that the command prints with `--json`. What
 //! every tool shares (the directory, the names of the workspace, hints, the origin of quoted records) is `call`'s.
 
+mod checkpoint;
 mod issue;
 mod look;
 mod swap;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use super::arguments::{Arg, Arguments};
 use crate::error::Result;
-use crate::ops::Context;
+use crate::ops::{Context, request::DryRun};
 
 /// One tool.
 pub struct Tool {
@@ -59,7 +60,7 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub const TOOLS: [&Tool; 11] = [
+pub const TOOLS: [&Tool; 12] = [
     &look::STATUS,
     &swap::SNAPSHOT,
     &look::LIST,
@@ -71,11 +72,20 @@ pub const TOOLS: [&Tool; 11] = [
     &issue::LIST,
     &issue::GET,
     &issue::UPDATE,
+    &checkpoint::TAKE,
 ];
 
 /// A tool by its name.
 pub fn named(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().copied().find(|tool| tool.name == name)
+}
+
+fn dry_run(args: &Arguments) -> DryRun {
+    if args.flag("dry_run") {
+        DryRun::Yes
+    } else {
+        DryRun::No
+    }
 }
 
 #[cfg(test)]

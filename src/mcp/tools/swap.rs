@@ -2,26 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Effect, Tool};
+use super::{Effect, Tool, dry_run};
 use crate::error::{Code, Error, Result};
-use crate::mcp::arguments::{Arg, Arguments, Kind};
+use crate::mcp::arguments::{Arg, Arguments, DRY_RUN, Kind};
 use crate::ops::request::{DryRun, Guard, Restore, Return, Take, Travel};
 use crate::ops::{self, Context, issue};
 use crate::wire;
-
-const DRY_RUN: Arg = Arg::new(
-    "dry_run",
-    Kind::Flag,
-    "List what would change, and change nothing.",
-);
-
-fn dry_run(args: &Arguments) -> DryRun {
-    if args.flag("dry_run") {
-        DryRun::Yes
-    } else {
-        DryRun::No
-    }
-}
 
 /// `tw snapshot`.
 pub const SNAPSHOT: Tool = Tool {

@@ -222,3 +222,22 @@ fn nothing_is_stale_when_others_work_in_between() {
     let refused = client.refusal("timewarp_snapshot", &json!({}));
     assert_eq!(refused["code"], "INVALID_CONFIG");
 }
+
+#[test]
+fn a_checkpoint_marks_a_point_that_can_be_compared_with() {
+    let sandbox = ready();
+    sandbox.json(["session", "start", "--agent", "generic"]);
+    let mut client = Client::start(&sandbox);
+    sandbox.write("a.txt", "three\n");
+    let made = client.tool("timewarp_checkpoint", &json!({"message": "tests pass"}));
+    assert_eq!(made["checkpoint"]["prompt"], "tests pass");
+    assert_eq!(made["checkpoint"]["kind"], "manual");
+    let number = &made["checkpoint"]["checkpoint_id"];
+    sandbox.write("a.txt", "four\n");
+    let diff = client.tool(
+        "timewarp_diff",
+        &json!({"from": format!("checkpoint:{number}")}),
+    );
+    assert_eq!(diff["from"], made["checkpoint"]["snapshot_id"]);
+    assert_eq!(diff["files"][0]["path"], "a.txt");
+}
