@@ -2,12 +2,19 @@
 
 use serde_json::Value;
 
-use super::{Effect, Tool};
-use crate::error::Result;
-use crate::mcp::arguments::{Arg, Arguments, Kind};
-use crate::ops::Context;
+use super::{Effect, Tool, dry_run};
+use crate::error::{Code, Error, Result};
+use crate::mcp::arguments::{Arg, Arguments, DRY_RUN, Kind};
 use crate::ops::checkpoint::{self, Take};
+use crate::ops::rewind::{self, Mode, Rewind};
+use crate::ops::{Context, request::DryRun};
 use crate::wire;
+
+const CHECKPOINT: Arg = Arg::required(
+    "checkpoint",
+    Kind::Address,
+    "The checkpoint's number, 'checkpoint:N' or 'SESSION:N'. An unknown one is refused with the range of numbers.",
+);
 
 /// `tw checkpoint`.
 pub const TAKE: Tool = Tool {
@@ -28,4 +35,66 @@ fn take(ctx: &Context<'_>, args: &Arguments) -> Result<Value> {
         ..Take::default()
     };
     Ok(wire::value(&checkpoint::take(ctx, &request)?))
+}
+
+/// `tw rewind`.
+pub const REWIND: Tool = Tool {
+    name: "timewarp_rewind",
+    title: "Go back to a checkpoint",
+    about: "Goes back to a checkpoint: 'code' puts the files back, 'conversation' writes a fork of the conversation that ends \
+            before it, 'both' does both. Only a dry run unless 'confirm' is true. The session's own file is never changed; the \
+            answer has the command by which the user resumes the fork.",
+    args: &[
+        CHECKPOINT,
+        Arg::new("code", Kind::Flag, "Put the files back."),
+        Arg::new("conversation", Kind::Flag, "Fork the conversation."),
+        Arg::new("both", Kind::Flag, "Do both."),
+        Arg::new(
+            "note",
+            Kind::Text,
+            "What the future self is told: it remembers nothing that came after.",
+        ),
+        Arg::new("rationale", Kind::Text, "Why, for the record."),
+        Arg::new("confirm", Kind::Flag, "Really go back."),
+        DRY_RUN,
+    ],
+    outputs: &["rewind"],
+    effect: Effect::Replaces,
+    quotes: Some("prompts of the conversation"),
+    run: rewind,
+};
+
+fn rewind(ctx: &Context<'_>, args: &Arguments) -> Result<Value> {
+    let modes = [
+        ("code", Mode::Code),
+        ("conversation", Mode::Conversation),
+        ("both", Mode::Both),
+    ];
+    let mut given = modes.into_iter().filter(|(name, _)| args.flag(name));
+    let (Some((_, mode)), None) = (given.next(), given.next()) else {
+        return Err(Error::new(
+            Code::Usage,
+            "one of 'code', 'conversation' and 'both' has to be true",
+        ));
+    };
+    let unconfirmed = !args.flag("confirm");
+    let request = Rewind {
+        checkpoint: args.needed("checkpoint"),
+        session: None,
+        mode,
+        note: args.text("note"),
+        rationale: args.text("rationale"),
+        dry_run: if unconfirmed {
+            DryRun::Yes
+        } else {
+            dry_run(args)
+        },
+    };
+    let mut rewound = rewind::rewind(ctx, &request)?;
+    if unconfirmed && !args.flag("dry_run") {
+        rewound
+            .notices
+            .push("nothing was changed: a rewind is done only with 'confirm': true".to_owned());
+    }
+    Ok(wire::value(&rewound))
 }

@@ -60,7 +60,7 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub const TOOLS: [&Tool; 12] = [
+pub const TOOLS: [&Tool; 13] = [
     &look::STATUS,
     &swap::SNAPSHOT,
     &look::LIST,
@@ -73,6 +73,7 @@ pub const TOOLS: [&Tool; 12] = [
     &issue::GET,
     &issue::UPDATE,
     &checkpoint::TAKE,
+    &checkpoint::REWIND,
 ];
 
 /// A tool by its name.

@@ -241,3 +241,34 @@ fn a_checkpoint_marks_a_point_that_can_be_compared_with() {
     assert_eq!(diff["from"], made["checkpoint"]["snapshot_id"]);
     assert_eq!(diff["files"][0]["path"], "a.txt");
 }
+
+#[test]
+fn a_rewind_is_a_dry_run_until_it_is_confirmed() {
+    let sandbox = ready();
+    sandbox.json(["session", "start", "--agent", "generic"]);
+    let mut client = Client::start(&sandbox);
+    client.tool("timewarp_checkpoint", &json!({"message": "good"}));
+    sandbox.write("a.txt", "bad\n");
+    for modes in [
+        json!({"checkpoint": 0}),
+        json!({"checkpoint": 0, "code": true, "both": true}),
+    ] {
+        assert_eq!(
+            client.refusal("timewarp_rewind", &modes)["code"],
+            "USAGE",
+            "{modes}"
+        );
+    }
+    let dry = client.tool("timewarp_rewind", &json!({"checkpoint": 0, "code": true}));
+    assert_eq!(dry["dry_run"], true);
+    assert!(dry["notices"].to_string().contains("confirm"), "{dry}");
+    assert_eq!(sandbox.text("a.txt"), "bad\n");
+    let done = client.tool(
+        "timewarp_rewind",
+        &json!({"checkpoint": "0", "code": true, "confirm": true}),
+    );
+    assert_eq!(done["dry_run"], false);
+    assert_eq!(sandbox.text("a.txt"), "two\n");
+    let refused = client.refusal("timewarp_rewind", &json!({"checkpoint": 7, "code": true}));
+    assert_eq!(refused["code"], "INVALID_CHECKPOINT");
+}
