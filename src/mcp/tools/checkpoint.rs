@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Effect, Tool, dry_run};
 use crate::error::{Code, Error, Result};
 use crate::mcp::arguments::{Arg, Arguments, DRY_RUN, Kind};
+use crate::ops::backtrack::{self, Schedule};
 use crate::ops::checkpoint::{self, Take};
 use crate::ops::rewind::{self, Mode, Rewind};
 use crate::ops::{Context, request::DryRun};
@@ -97,4 +98,32 @@ fn rewind(ctx: &Context<'_>, args: &Arguments) -> Result<Value> {
             .push("nothing was changed: a rewind is done only with 'confirm': true".to_owned());
     }
     Ok(wire::value(&rewound))
+}
+
+/// `tw backtrack`.
+pub const BACKTRACK: Tool = Tool {
+    name: "backtrack",
+    title: "Leave a message to an earlier self",
+    about: "Schedules a note to a checkpoint of this session. When this step has ended the harness goes back to that checkpoint \
+            and goes on from there with the note alone. For a detour that is better forgotten: put what it taught into the note. \
+            Files do not change. One message waits at a time.",
+    args: &[
+        CHECKPOINT,
+        Arg::required("note", Kind::Text, "What the earlier self has to know."),
+        Arg::new("rationale", Kind::Text, "Why, for the record."),
+    ],
+    outputs: &["backtrack"],
+    effect: Effect::Adds,
+    quotes: None,
+    run: leave_message,
+};
+
+fn leave_message(ctx: &Context<'_>, args: &Arguments) -> Result<Value> {
+    let request = Schedule {
+        checkpoint: args.needed("checkpoint"),
+        note: args.text("note").unwrap_or_default(),
+        rationale: args.text("rationale"),
+        session: None,
+    };
+    Ok(wire::value(&backtrack::schedule(ctx, &request)?))
 }

@@ -60,7 +60,7 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub const TOOLS: [&Tool; 13] = [
+pub const TOOLS: [&Tool; 14] = [
     &look::STATUS,
     &swap::SNAPSHOT,
     &look::LIST,
@@ -74,6 +74,7 @@ pub const TOOLS: [&Tool; 13] = [
     &issue::UPDATE,
     &checkpoint::TAKE,
     &checkpoint::REWIND,
+    &checkpoint::BACKTRACK,
 ];
 
 /// A tool by its name.

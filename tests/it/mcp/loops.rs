@@ -272,3 +272,22 @@ fn a_rewind_is_a_dry_run_until_it_is_confirmed() {
     let refused = client.refusal("timewarp_rewind", &json!({"checkpoint": 7, "code": true}));
     assert_eq!(refused["code"], "INVALID_CHECKPOINT");
 }
+
+#[test]
+fn one_message_to_an_earlier_self_waits_at_a_time() {
+    let sandbox = ready();
+    sandbox.json(["session", "start", "--agent", "generic"]);
+    let mut client = Client::start(&sandbox);
+    client.tool("timewarp_checkpoint", &json!({}));
+    let sent = client.tool(
+        "backtrack",
+        &json!({"checkpoint": 0, "note": "look at the parser"}),
+    );
+    assert_eq!(sent["backtrack"]["note"], "look at the parser");
+    let refused = client.refusal("backtrack", &json!({"checkpoint": 0, "note": "again"}));
+    assert_eq!(refused["code"], "BACKTRACK_PENDING");
+    let taken = sandbox.json(["backtrack", "take"]);
+    assert_eq!(taken["backtrack"]["checkpoint_id"], 0);
+    let refused = client.refusal("backtrack", &json!({"checkpoint": 9, "note": "x"}));
+    assert_eq!(refused["code"], "INVALID_CHECKPOINT");
+}
