@@ -154,7 +154,7 @@ impl<'a> GitView<'a> {
         &self,
         index: &Index,
         entry: &Entry,
-        conversion: Conversion,
+        conversion: &Conversion,
         stamp: &Stamp,
     ) -> Option<(Oid, u32)> {
         let marked = entry.flags.contains(Flags::ASSUME_VALID)
@@ -263,7 +263,8 @@ impl Tracked for GitView<'_> {
         };
         Box::new(move |full, stamp| {
             let entry = index.get_among(within.clone(), full)?;
-            self.seed(index, entry, attributes.as_ref()?.conversion(full), stamp)
+            let conversion = attributes.as_ref()?.conversion(full);
+            self.seed(index, entry, &conversion, stamp)
         })
     }
 
