@@ -15,7 +15,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 
 /// The version this `tw` writes.
-const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 /// So many entries of a list stand in the document.
 pub const LIST_LIMIT: usize = 100;
 /// Who makes our commits.

@@ -272,6 +272,26 @@ pub fn parse_versioned<T: for<'de> Deserialize<'de>>(
     serde_json::from_slice(bytes).map_err(corrupt)
 }
 
+/// As [`parse_versioned`], with the whole document beside it: its text is parsed once for both.
+pub fn parse_versioned_object<T: for<'de> Deserialize<'de>>(
+    bytes: &[u8],
+    known: u32,
+    name: &str,
+) -> Result<(T, serde_json::Map<String, Value>)> {
+    let object: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let version = object.get("version").and_then(Value::as_u64);
+    if version.is_some_and(|version| version <= u64::from(known))
+        && let Ok(typed) = T::deserialize(&object)
+        && let Value::Object(map) = object
+    {
+        return Ok((typed, map));
+    }
+    // What is wrong is said with its place in the text.
+    let typed = parse_versioned(bytes, known, name)?;
+    let map = parse_versioned(bytes, known, name)?;
+    Ok((typed, map))
+}
+
 /// A path as it stands in our JSON: as it is when it is UTF-8 and does not start with a double quote, else quoted as git
 /// quotes paths (`"a\377b"`). Exact in both directions.
 pub fn stored_path(path: &[u8]) -> String {

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::Store;
 use super::id::{IdKind, SnapshotId};
 use super::names;
-use super::snapshot::{Lists, SnapshotRecord, split_message};
+use super::snapshot::{Lists, SnapshotRecord, VERSION, split_message};
+use super::state::parse_versioned_object;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::operation::{OperationState, is_known_name, is_known_ref};
@@ -112,10 +113,8 @@ impl Store<'_> {
             .commit(commit)
             .context(|| format!("cannot read '{id}'"))?;
         let name = id.to_string();
-        let (title, record) = SnapshotRecord::from_message(&raw.message, &name)?;
-        let (_, body) = split_message(&raw.message, &name)?;
-        let json: Map<String, Value> = serde_json::from_slice(body)
-            .map_err(|error| corrupt(id, &format!("its record is no JSON object: {error}")))?;
+        let (title, body) = split_message(&raw.message, &name)?;
+        let (record, json) = parse_versioned_object::<SnapshotRecord>(body, VERSION, &name)?;
         if record.snapshot_id != name {
             return Err(corrupt(
                 id,
@@ -165,12 +164,11 @@ impl Store<'_> {
     /// The ids of a kind, newest first by name (the order within one second is told by `seq`).
     pub fn ids(&self, kind: IdKind) -> Result<Vec<SnapshotId>> {
         let refs = self.refs.names(names::prefix(kind))?;
-        let mut ids: Vec<_> = refs
-            .iter()
+        // The refs of one kind differ in the id's date, time and tail alone, and come sorted.
+        let newest_first = refs.iter().rev();
+        Ok(newest_first
             .filter_map(|name| names::parse_snapshot_ref(name))
-            .collect();
-        ids.sort_by_key(|id| std::cmp::Reverse(id.to_string()));
-        Ok(ids)
+            .collect())
     }
 
     /// The index tree and the state commit of a snapshot.

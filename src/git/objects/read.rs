@@ -189,9 +189,11 @@ impl ObjectStore {
     /// Every copy of an object that is known of.
     fn places(&self, oid: Oid) -> impl Iterator<Item = Place<'_>> {
         self.dirs.iter().flat_map(move |dir| {
+            // Packs first, for that costs no look at the disk.
             let packed = dir.packed(oid).into_iter();
-            std::iter::once(Place::Loose(dir))
-                .chain(packed.map(|(pack, offset)| Place::Packed(dir, pack, offset)))
+            packed
+                .map(move |(pack, offset)| Place::Packed(dir, pack, offset))
+                .chain(std::iter::once(Place::Loose(dir)))
         })
     }
 
