@@ -170,7 +170,7 @@ mod tests {
         let mut end = 0;
         for piece in [0, 1, 54, 1, 7, 1, 64, 63, 128, 700_000, 5] {
             let line: Vec<u8> = (0..piece)
-                .map(|at: u32| if at % 50 == 0 { b'\n' } else { b'x' })
+                .map(|at: u32| if at.is_multiple_of(50) { b'\n' } else { b'x' })
                 .collect();
             writer.write_all(&line).expect("written");
             end += u64::from(piece);

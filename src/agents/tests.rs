@@ -12,7 +12,6 @@ use crate::env::Moment;
 
 const NOW: Moment = Moment(1_790_000_000_000_000_000);
 
-#[expect(clippy::print_stderr, reason = "says why a test had nothing to do")]
 fn samples(agent: &str) -> Vec<PathBuf> {
     let root = std::env::var_os("TW_TRANSCRIPTS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/transcripts"),

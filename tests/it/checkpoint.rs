@@ -114,7 +114,7 @@ fn every_prompt_makes_one_before_the_agent_acts() {
             .map(|byte| format!("{byte:02x}"))
             .collect();
         assert_eq!(second["transcript"]["sha256_of_prefix"], digest);
-        let lines = prefix.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let lines = prefix.split(|&byte| byte == b'\n').count();
         assert_eq!(second["transcript"]["line"], lines);
         // The shell's edit lies between the two.
         let diff = sandbox.json(["diff", &format!("{}:0", talk.id), &format!("{}:1", talk.id)]);

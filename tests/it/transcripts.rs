@@ -69,17 +69,17 @@ impl<'s> Talk<'s> {
         std::fs::create_dir_all(talk.path.parent().unwrap()).unwrap();
         match kind {
             Kind::Claude => {}
-            Kind::Codex => talk.line(
+            Kind::Codex => Self::line(
                 &talk.path,
                 &json!({"timestamp": talk.at(), "type": "session_meta",
                 "payload": {"id": id, "cwd": sandbox.repo(), "cli_version": "0.125.0"}}),
             ),
             Kind::Kimi => {
-                talk.line(
+                Self::line(
                     &talk.path,
                     &json!({"role": "_system_prompt", "content": "be good"}),
                 );
-                talk.line(
+                Self::line(
                     &talk.wire(),
                     &json!({"type": "metadata", "protocol_version": "1.10"}),
                 );
@@ -97,7 +97,7 @@ impl<'s> Talk<'s> {
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let last = rows
             .filter_map(|row| row["uuid"].as_str().map(str::to_owned))
-            .last();
+            .next_back();
         Self {
             sandbox,
             kind,
@@ -116,7 +116,7 @@ impl<'s> Talk<'s> {
         format!("2026-02-28T15:{:02}:00.000Z", self.rows.get() % 60)
     }
 
-    fn line(&self, path: &Path, record: &Value) {
+    fn line(path: &Path, record: &Value) {
         let mut file = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -156,13 +156,13 @@ impl<'s> Talk<'s> {
         {
             map.insert(key.clone(), value.clone());
         }
-        self.line(&self.path, &fields);
+        Self::line(&self.path, &fields);
     }
 
     fn event(&self, kind: &str, payload: &Value) {
         self.rows.set(self.rows.get() + 1);
         let at = 1_772_292_600.5 + f64::from(self.rows.get());
-        self.line(
+        Self::line(
             &self.wire(),
             &json!({"timestamp": at, "message": {"type": kind, "payload": payload}}),
         );
@@ -170,7 +170,7 @@ impl<'s> Talk<'s> {
 
     fn item(&self, kind: &str, payload: &Value) {
         self.rows.set(self.rows.get() + 1);
-        self.line(
+        Self::line(
             &self.path,
             &json!({"timestamp": self.at(), "type": kind, "payload": payload}),
         );
@@ -186,8 +186,8 @@ impl<'s> Talk<'s> {
                 self.item("event_msg", &json!({"type": "user_message", "message": text, "images": []}));
             }
             Kind::Kimi => {
-                self.line(&self.path, &json!({"role": "_checkpoint", "id": self.rows.get()}));
-                self.line(&self.path, &json!({"role": "user", "content": text}));
+                Self::line(&self.path, &json!({"role": "_checkpoint", "id": self.rows.get()}));
+                Self::line(&self.path, &json!({"role": "user", "content": text}));
                 self.event("TurnBegin", &json!({"user_input": [{"type": "text", "text": text}]}));
             }
         }
@@ -210,8 +210,8 @@ impl<'s> Talk<'s> {
             Kind::Kimi => {
                 self.event("StepBegin", &json!({"n": 1}));
                 self.event("ContentPart", &json!({"type": "text", "text": text}));
-                self.line(&self.path, &json!({"role": "_usage", "token_count": context}));
-                self.line(&self.path, &json!({"role": "assistant", "content": [{"type": "text", "text": text}]}));
+                Self::line(&self.path, &json!({"role": "_usage", "token_count": context}));
+                Self::line(&self.path, &json!({"role": "assistant", "content": [{"type": "text", "text": text}]}));
                 self.event("StatusUpdate", &json!({"context_tokens": context, "message_id": text,
                     "token_usage": {"input_other": context - 10, "output": 10, "input_cache_read": 0, "input_cache_creation": 0}}));
                 self.event("TurnEnd", &json!({}));
@@ -227,7 +227,7 @@ impl<'s> Talk<'s> {
                 "usage": {"input_tokens": 10, "output_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}}})),
             Kind::Codex => self.item("response_item", &json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id})),
             Kind::Kimi => {
-                self.line(&self.path, &json!({"role": "assistant", "content": [], "tool_calls": [
+                Self::line(&self.path, &json!({"role": "assistant", "content": [], "tool_calls": [
                     {"type": "function", "id": id, "function": {"name": "Shell", "arguments": "{}"}}]}));
                 self.event("ToolCall", &json!({"id": id, "function": {"name": "Shell", "arguments": "{}"}}));
             }
@@ -247,7 +247,7 @@ impl<'s> Talk<'s> {
                 &json!({"type": "function_call_output", "call_id": id, "output": "done"}),
             ),
             Kind::Kimi => {
-                self.line(
+                Self::line(
                     &self.path,
                     &json!({"role": "tool", "tool_call_id": id, "content": "done"}),
                 );
