@@ -4,6 +4,7 @@
 //! whole tree refused.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use super::Oid;
 use super::path;
@@ -270,6 +271,9 @@ pub fn edit(
     }
 }
 
+/// What becomes of a path.
+type Edit<'a> = (&'a [u8], Option<Node>);
+
 fn edit_dir(
     read: ReadTree<'_>,
     put: &mut dyn FnMut(&[u8]) -> Result<Oid>,
@@ -279,7 +283,7 @@ fn edit_dir(
 ) -> Result<Option<Oid>> {
     check_depth(b"", depth)?;
     let bytes = tree.map(read).transpose()?.unwrap_or_default();
-    let mut entries: std::collections::BTreeMap<Vec<u8>, Node> = parse(&bytes)?
+    let mut entries: BTreeMap<Vec<u8>, Node> = parse(&bytes)?
         .into_iter()
         .map(|entry| (entry.name.to_vec(), entry.node))
         .collect();
@@ -293,8 +297,7 @@ fn edit_dir(
             None => {}
         }
     }
-    let mut beneath: std::collections::BTreeMap<&[u8], Vec<(&[u8], Option<Node>)>> =
-        std::collections::BTreeMap::new();
+    let mut beneath: BTreeMap<&[u8], Vec<Edit<'_>>> = BTreeMap::new();
     for (path, node) in edits {
         if let Some(at) = path.iter().position(|&byte| byte == b'/') {
             beneath

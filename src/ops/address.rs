@@ -17,6 +17,9 @@ fn is_ours(ctx: &Context<'_>, stored: &Stored) -> bool {
     stored.record.worktree == ctx.repo.worktree_name() && stored.record.taken_in != "past"
 }
 
+/// What can be read, in order, and what cannot: id and reason.
+pub type InOrder = (Vec<Stored>, Vec<(String, String)>);
+
 /// The snapshots of a list of ids (newest second first), in the order of taking, as many as asked. Unreadable ones are
 /// answered apart.
 pub fn in_order(
@@ -25,7 +28,7 @@ pub fn in_order(
     ids: &[SnapshotId],
     limit: Option<usize>,
     all_worktrees: bool,
-) -> Result<(Vec<Stored>, Vec<(String, String)>)> {
+) -> Result<InOrder> {
     let limit = limit.unwrap_or(usize::MAX);
     let mut found: Vec<Stored> = Vec::new();
     let mut invalid = Vec::new();

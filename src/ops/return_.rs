@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Context;
-use super::capture::{Capture, Storing};
+use super::capture::{BeforeHashing, Capture, Storing};
 use super::guard::Stay;
 use super::issue::{Closing, close_run};
 use super::newindex::IndexGoal;
@@ -155,7 +155,7 @@ impl<'a, 's> Homeward<'a, 's> {
         keep: Vec<Vec<u8>>,
         raw_head: String,
         hidden: FindHidden<'g>,
-        before_hashing: Option<&'g dyn Fn(&mut Manifest) -> Result<()>>,
+        before_hashing: Option<BeforeHashing<'g>>,
         logging: Logging,
     ) -> Result<Goal<'g>> {
         let mut extra = serde_json::Map::new();

@@ -53,7 +53,9 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
             preorder(&self.0, &other.0)
         }
     }
-    let mut dirs: BTreeMap<ByPreorder, (Option<DirRec>, Vec<(Vec<u8>, FileRec)>)> = BTreeMap::new();
+    /// A directory, when it is on disk, and its files by name.
+    type Listed = (Option<DirRec>, Vec<(Vec<u8>, FileRec)>);
+    let mut dirs: BTreeMap<ByPreorder, Listed> = BTreeMap::new();
     for dir in &old.dirs {
         let files = old.files_of(dir).iter();
         let files = files

@@ -74,8 +74,11 @@ pub struct Wanted<'a> {
     /// Whether the index is wanted in full, for swaps.
     pub whole_index: bool,
     /// Called between the scan and the hashing; may refuse, or change what is captured.
-    pub before_hashing: Option<&'a dyn Fn(&mut Manifest) -> Result<()>>,
+    pub before_hashing: Option<BeforeHashing<'a>>,
 }
+
+/// Looks at what a scan found before anything is hashed; may refuse, or change what is captured.
+pub type BeforeHashing<'a> = &'a dyn Fn(&mut Manifest) -> Result<()>;
 
 impl Default for Wanted<'_> {
     fn default() -> Self {

@@ -351,35 +351,12 @@ fn put_right(
     // Without the backup nothing is touched.
     let commit = current_commit(store, &journal.backup_id)?;
     let root = Root::open(ctx.repo.worktree_root())?;
-    let mut paths: Vec<(Vec<u8>, Option<Side>)> = Vec::new();
-    let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
-    let mut blocked = Vec::new();
-    for (entry, found) in journal.entries.iter().zip(&survey.found) {
-        let full = path_of(&entry.path)?;
-        let stamp = root.stamp(&full).ok().flatten();
-        if stamp.is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
-            forced.insert(full.clone());
-        }
-        let side = if forward { &entry.after } else { &entry.before };
-        let side = side.as_ref().map(side_of).transpose()?;
-        if *found == Found::Other {
-            continue;
-        }
-        if side.is_some() && survey.is_blocked(&root, &full) {
-            blocked.push(full);
-        } else {
-            paths.push((full, side));
-        }
-    }
-    forced.extend(survey.temps.iter().map(|(temp, _)| temp.clone()));
-    let mut dirs = Vec::new();
-    for dir in &journal.dirs {
-        let side = if forward { &dir.after } else { &dir.before };
-        dirs.push((
-            path_of(&dir.path)?,
-            side.as_deref().map(parse_octal).transpose()?,
-        ));
-    }
+    let Sides {
+        paths,
+        dirs,
+        forced,
+        blocked,
+    } = sides(&root, journal, survey, forward)?;
     let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
     let saved = stored_extras(store, &saved)?;
     let goal = Goal {
@@ -432,20 +409,7 @@ fn put_right(
         kept = made.kept;
         looked.capture = made.capture;
     }
-    for (temp, _) in &survey.temps {
-        let (dir, name) = path::split(temp);
-        if let Ok(fd) = root.open_dir(dir) {
-            use std::os::unix::ffi::OsStrExt;
-            let name = std::ffi::OsStr::from_bytes(name);
-            match rustix::fs::unlinkat(&fd, name, rustix::fs::AtFlags::empty()) {
-                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
-                Err(errno) => {
-                    return Err(errno)
-                        .context(|| format!("cannot remove '{}'", path::display(temp)));
-                }
-            }
-        }
-    }
+    remove_temps(&root, survey)?;
     let manifest = &looked.capture.manifest;
     let expected = |path: &[u8]| expected_in(manifest, path);
     let copy = |oid, out: &mut dyn std::io::Write| store.objects.copy_blob(oid, out);
@@ -471,6 +435,74 @@ fn put_right(
         differing: [&survey.differing[..], &blocked].concat(),
         notices: Vec::new(),
     })
+}
+
+/// What a recovery puts in place.
+struct Sides {
+    paths: Vec<(Vec<u8>, Option<Side>)>,
+    dirs: Vec<(Vec<u8>, Option<u32>)>,
+    /// Captured whatever the rules say: what stands there, and temporary files.
+    forced: BTreeSet<Vec<u8>>,
+    /// Paths that cannot be reached.
+    blocked: Vec<Vec<u8>>,
+}
+
+/// One side of every journalled path that one of the two sides explains.
+fn sides(root: &Root, journal: &Journal, survey: &Survey, forward: bool) -> Result<Sides> {
+    let mut paths: Vec<(Vec<u8>, Option<Side>)> = Vec::new();
+    let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut blocked = Vec::new();
+    for (entry, found) in journal.entries.iter().zip(&survey.found) {
+        let full = path_of(&entry.path)?;
+        let stamp = root.stamp(&full).ok().flatten();
+        if stamp.is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
+            forced.insert(full.clone());
+        }
+        let side = if forward { &entry.after } else { &entry.before };
+        let side = side.as_ref().map(side_of).transpose()?;
+        if *found == Found::Other {
+            continue;
+        }
+        if side.is_some() && survey.is_blocked(&root, &full) {
+            blocked.push(full);
+        } else {
+            paths.push((full, side));
+        }
+    }
+    forced.extend(survey.temps.iter().map(|(temp, _)| temp.clone()));
+    let mut dirs = Vec::new();
+    for dir in &journal.dirs {
+        let side = if forward { &dir.after } else { &dir.before };
+        dirs.push((
+            path_of(&dir.path)?,
+            side.as_deref().map(parse_octal).transpose()?,
+        ));
+    }
+    Ok(Sides {
+        paths,
+        dirs,
+        forced,
+        blocked,
+    })
+}
+
+/// Removes temporary files, whose bytes are in a backup by now.
+fn remove_temps(root: &Root, survey: &Survey) -> Result<()> {
+    for (temp, _) in &survey.temps {
+        let (dir, name) = path::split(temp);
+        if let Ok(fd) = root.open_dir(dir) {
+            use std::os::unix::ffi::OsStrExt;
+            let name = std::ffi::OsStr::from_bytes(name);
+            match rustix::fs::unlinkat(&fd, name, rustix::fs::AtFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(errno) => {
+                    return Err(errno)
+                        .context(|| format!("cannot remove '{}'", path::display(temp)));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn noted(store: &Store<'_>, id: &str, commit: Option<&str>) -> Result<Stored> {

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::Context;
-use super::capture::{Capture, Storing, index_stamp};
+use super::capture::{BeforeHashing, Capture, Storing, index_stamp};
 use super::newindex::IndexGoal;
 use super::outcome::Changes;
 use super::record::Made;
@@ -157,7 +157,7 @@ pub struct Goal<'a> {
     /// Finds what the rules hide from a capture although it has to be in it.
     pub hidden: Option<FindHidden<'a>>,
     /// Looks at the scan before anything is hashed.
-    pub before_hashing: Option<&'a dyn Fn(&mut Manifest) -> Result<()>>,
+    pub before_hashing: Option<BeforeHashing<'a>>,
     /// The log.
     pub logging: Logging,
     /// The command that gets home, for refusals.
