@@ -360,8 +360,9 @@ mod tests {
 
     #[test]
     fn a_finder_finds_what_the_manifest_has_in_any_order() {
+        type Names<'n> = &'n [&'n [u8]];
         let mut manifest = Manifest::default();
-        let dirs: [(&[u8], u32, &[&[u8]]); 4] = [
+        let dirs: [(&[u8], u32, Names<'_>); 4] = [
             (b"", 0, &[b"a", b"c", b"z"]),
             (b"b", 0, &[b"1", b"2"]),
             (b"b/d", 1, &[]),

@@ -15,6 +15,9 @@ use crate::git::textdiff::{file_type, is_binary};
 use crate::git::textmerge::{self, Labels, Style};
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node, ReadTree};
 
+/// Reads what a node at this path holds, raw; None when it is too large to be merged.
+pub type ReadContent<'a> = dyn Fn(&[u8], Node) -> Result<Option<Vec<u8>>> + 'a;
+
 /// What is merged, and by whose help.
 pub struct Input<'a> {
     /// The tree that both sides come from.
@@ -26,7 +29,7 @@ pub struct Input<'a> {
     /// Reads any tree of the three.
     pub read_tree: ReadTree<'a>,
     /// The content of a blob that stands at this path on some side; None when it is too large to be merged.
-    pub content: &'a dyn Fn(&[u8], Node) -> Result<Option<Vec<u8>>>,
+    pub content: &'a ReadContent<'a>,
     /// Takes a merged blob and gives its id.
     pub put: &'a dyn Fn(&[u8]) -> Result<Oid>,
     /// What the sides are called in markers.

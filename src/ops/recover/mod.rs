@@ -463,7 +463,7 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, forward: bool) -> Resu
         if *found == Found::Other {
             continue;
         }
-        if side.is_some() && survey.is_blocked(&root, &full) {
+        if side.is_some() && survey.is_blocked(root, &full) {
             blocked.push(full);
         } else {
             paths.push((full, side));
