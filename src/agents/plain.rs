@@ -1,7 +1,7 @@
 //! Agents whose sessions are not read here: they are known by name, hooks and resume command.
 //!
-//! opencode keeps its sessions in a database and is read and forked through its own export and import; those of Cursor and
-//! Copilot have no documented form. `generic` is any harness that calls `tw` itself.
+//! opencode keeps its sessions in a database of its own, and those of Cursor and Copilot have no documented form: their files can
+//! be rewound, their conversations cannot. `generic` is any harness that calls `tw` itself.
 
 use super::{Agent, words};
 
