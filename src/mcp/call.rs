@@ -136,6 +136,9 @@ fn tool(
     let dir = arguments.text("dir");
     in_place(dir.as_deref(), roots, start, env, |ctx| {
         let mut document = (tool.run)(ctx, &arguments)?;
+        if let Some(fields) = document.as_object_mut() {
+            fields.retain(|name, _| !tool.withholds.contains(&name.as_str()));
+        }
         if let Some(quoted) = tool.quotes {
             document["origin"] = origin(quoted);
         }

@@ -22,8 +22,12 @@ fn usual(code: Code) -> Option<&'static str> {
         Code::NotARepository => {
             "give 'dir', a directory in a git working tree and in a root of the client"
         }
-        Code::SnapshotNotFound | Code::AmbiguousAddress | Code::InvalidAddress => {
+        Code::SnapshotNotFound | Code::InvalidAddress => {
             "timewarp_list shows the ids; give more of one"
+        }
+        Code::AmbiguousAddress => "give more of the id: 'candidates' are those it may be",
+        Code::SessionNotFound => {
+            "timewarp_sessions with all_worktrees: true shows the sessions there are; the agent's hooks begin one"
         }
         Code::AlreadyInPast => {
             "call timewarp_return with the guard_token of the travel that began this stay"

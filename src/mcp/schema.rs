@@ -41,6 +41,7 @@ fn output(tool: &Tool) -> Value {
                 definitions.extend(own);
             }
         }
+        withhold(&mut schema, tool.withholds);
         documents.push(schema);
     }
     let mut schema = json!({
@@ -73,6 +74,16 @@ fn output(tool: &Tool) -> Value {
         schema["$defs"] = definitions.into();
     }
     schema
+}
+
+/// Takes out of a document's schema what the tool takes out of the document.
+fn withhold(schema: &mut Value, names: &[&str]) {
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        properties.retain(|name, _| !names.contains(&name.as_str()));
+    }
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.retain(|name| !name.as_str().is_some_and(|name| names.contains(&name)));
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub const STATUS: Tool = Tool {
             swap was interrupted. Call it first, and whenever anything looks odd. Looks at records only.",
     args: &[],
     outputs: &["status"],
+    withholds: &[],
     effect: Effect::Looks,
     quotes: Some("titles and hints of snapshots"),
     run: status,
@@ -56,13 +57,14 @@ pub const LIST: Tool = Tool {
         ),
     ],
     outputs: &["list"],
+    withholds: &[],
     effect: Effect::Looks,
     quotes: Some("titles and hints of snapshots"),
     run: list,
 };
 
 /// An agent reads what it lists.
-const FEW: usize = 50;
+pub(super) const FEW: usize = 50;
 
 fn list(ctx: &Context<'_>, args: &Arguments) -> Result<Value> {
     let all = args.flag("all");
@@ -108,6 +110,7 @@ pub const DIFF: Tool = Tool {
         ),
     ],
     outputs: &["diff"],
+    withholds: &[],
     effect: Effect::Looks,
     quotes: Some("patches"),
     run: diff,

@@ -6,6 +6,7 @@
 mod checkpoint;
 mod issue;
 mod look;
+mod session;
 mod swap;
 
 use serde_json::Value;
@@ -26,6 +27,8 @@ pub struct Tool {
     pub args: &'static [Arg],
     /// The documents it answers with, by the names of their schemas.
     pub outputs: &'static [&'static str],
+    /// The fields of these documents that are not for an agent.
+    pub withholds: &'static [&'static str],
     /// What it does to the world.
     pub effect: Effect,
     /// What in its answer was written by others, and is data to judge.
@@ -60,7 +63,7 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub const TOOLS: [&Tool; 14] = [
+pub const TOOLS: [&Tool; 15] = [
     &look::STATUS,
     &swap::SNAPSHOT,
     &look::LIST,
@@ -72,6 +75,7 @@ pub const TOOLS: [&Tool; 14] = [
     &issue::LIST,
     &issue::GET,
     &issue::UPDATE,
+    &session::SESSIONS,
     &checkpoint::TAKE,
     &checkpoint::REWIND,
     &checkpoint::BACKTRACK,
