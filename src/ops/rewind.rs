@@ -282,7 +282,7 @@ impl Rewinding<'_> {
             None
         };
         fail_point("rewind-swapped");
-        let placed = match staged.map(talk::Staged::place).transpose() {
+        let placed = match staged.map(|staged| staged.place(self.ctx)).transpose() {
             Ok(placed) => placed,
             Err(error) => {
                 // The files went back alone: that is not what was asked for.
@@ -294,9 +294,10 @@ impl Rewinding<'_> {
         };
         fail_point("rewind-placed");
         // What was done is done: a record that cannot be written makes it no failure.
-        let (conversation, registered) = match placed.map(talk::Placed::into_part) {
-            Some(part) => {
-                let registered = talk::register(self.ctx, &self.named.checkpoint, &part);
+        let (conversation, registered) = match placed.map(talk::Placed::into_parts) {
+            Some((part, noted)) => {
+                let register = || talk::register(self.ctx, &self.named.checkpoint, &part);
+                let registered = noted.and_then(|()| register());
                 (Some(part), registered)
             }
             None => (None, Ok(())),

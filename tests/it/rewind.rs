@@ -501,7 +501,12 @@ fn a_killed_rewind_is_undone_or_done_and_no_half_fork_is_offered() {
     };
     copy(&sandbox.home(), &saved);
     let stage = Stage::new(sandbox, &["rewind", "1", "--both"], None);
-    let more = ["rewind-staged", "rewind-swapped", "rewind-placed"];
+    let more = [
+        "rewind-staged",
+        "rewind-swapped",
+        "rewind-noted",
+        "rewind-placed",
+    ];
     let mut tried = 0;
     for point in POINTS.into_iter().chain(more) {
         for nth in 1..=2 {
@@ -526,6 +531,47 @@ fn a_killed_rewind_is_undone_or_done_and_no_half_fork_is_offered() {
         }
     }
     assert!(tried >= 15, "{tried}");
+}
+
+#[test]
+fn a_killed_rewind_leaves_no_fork_without_its_note_and_no_scrap_for_good() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let named = |dir: &Path, wanted: &dyn Fn(&str) -> bool| {
+        let names = std::fs::read_dir(dir).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| wanted(name)).count()
+    };
+    let beside = talk.path.parent().unwrap();
+    let sessions = sandbox.repo().join(".git/timewarp/sessions");
+    let scraps = || named(beside, &|name| name.starts_with('.'));
+    let notes = || named(&sessions, &|name| name.ends_with(".note"));
+    // Each clears what the one before it left.
+    for (point, left) in [
+        ("rewind-staged", (1, 0)),
+        ("rewind-noted", (1, 1)),
+        ("rewind-placed", (0, 1)),
+    ] {
+        let mut command = sandbox.tw_command();
+        command.env("TW_FAIL_POINT", point);
+        command.args(["rewind", "1", "--both", "--note", "mind the gap"]);
+        let signal = command.output().unwrap().status.signal();
+        assert_eq!(signal, Some(KILLED - 128), "{point}");
+        assert_eq!((scraps(), notes()), left, "{point}");
+    }
+    let forks: Vec<PathBuf> = session_files(&sandbox)
+        .into_iter()
+        .filter(|file| *file != talk.path)
+        .collect();
+    let [fork] = &forks[..] else {
+        panic!("{forks:?}");
+    };
+    let id = fork.file_stem().unwrap().to_str().unwrap();
+    let resumed = Talk::resumed(&sandbox, Kind::Claude, id, fork);
+    let said = resumed.hook("SessionStart", &json!({"source": "resume"}));
+    assert!(said.contains("mind the gap"), "{said}");
+    assert_eq!(notes(), 0);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use super::transcript::{Cut, Tokens, Transcript};
 use extra::Extra;
 pub use ids::new_session_id;
 pub use validate::{Validation, validate_fork};
-pub use write::{StagedFork, stage_fork, write_fork};
+pub use write::{DeadFork, StagedFork, dead_forks, stage_fork, write_fork};
 
 /// A path of keys to a value in a record.
 type KeyPath = &'static [&'static str];

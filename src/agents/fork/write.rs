@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
@@ -11,6 +11,10 @@ use super::extra::create;
 use super::validate::check;
 use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, span};
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::fs::{process_is_alive, process_start};
+
+/// What a temporary name has after the session's id; then the process that writes, and its start.
+const TEMP: &str = ".tw-tmp-";
 
 /// Writes the fork of `plan` as session `new_id` at `dest` (a file, or the session's directory for agents that keep one),
 /// checks it, and puts it in place. The original is only read. On any error nothing is left behind.
@@ -44,7 +48,9 @@ pub fn stage_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<StagedFo
         .mode(0o700)
         .create(directory)
         .context(|| format!("cannot create '{}'", directory.display()))?;
-    let temporary = Temporary::new(directory.join(format!(".{new_id}.tw-tmp")));
+    let pid = std::process::id();
+    let start = process_start(pid).unwrap_or(0);
+    let temporary = Temporary::new(directory.join(format!(".{new_id}{TEMP}{pid}-{start}")));
     let doing = || format!("cannot write a fork to '{}'", dest.display());
     write_files(plan, new_id, &temporary.path, dest).context(doing)?;
     let written = main_file(plan, &temporary.path);
@@ -59,6 +65,11 @@ pub fn stage_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<StagedFo
 }
 
 impl StagedFork {
+    /// The id of the session that it will be.
+    pub fn session_id(&self) -> &str {
+        &self.new_id
+    }
+
     /// Puts it in place and makes it known to its agent.
     ///
     /// # Errors
@@ -88,6 +99,44 @@ impl StagedFork {
     }
 }
 
+/// What a killed process left of a fork that it wrote. Dropped, it goes.
+pub struct DeadFork {
+    temporary: Temporary,
+    session_id: String,
+}
+
+impl DeadFork {
+    /// The session that never came to be; `None` when it was put in place all the same.
+    pub fn unplaced(&self) -> Option<&str> {
+        // Where a rename may replace, a fork has both names for a moment.
+        let placed = std::fs::symlink_metadata(&self.temporary.path)
+            .is_ok_and(|meta| meta.is_file() && meta.nlink() > 1);
+        (!placed).then_some(&self.session_id)
+    }
+}
+
+/// What killed processes left beside `dest`.
+pub fn dead_forks(dest: &Path) -> Vec<DeadFork> {
+    let directory = dest.parent().unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let (session_id, pid, start) = parse_temporary(entry.file_name().to_str()?)?;
+            (!process_is_alive(pid, start)).then(|| DeadFork {
+                temporary: Temporary::new(entry.path()),
+                session_id,
+            })
+        })
+        .collect()
+}
+
+/// The session, the process and its start in a temporary name.
+fn parse_temporary(name: &str) -> Option<(String, u32, u64)> {
+    let (id, maker) = name.strip_prefix('.')?.rsplit_once(TEMP)?;
+    let (pid, start) = maker.split_once('-')?;
+    Some((id.to_owned(), pid.parse().ok()?, start.parse().ok()?))
+}
+
 /// The session file of a fork at `root`.
 fn main_file(plan: &ForkPlan, root: &Path) -> PathBuf {
     match plan.files.first() {
@@ -109,7 +158,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // Best effort: a leftover has a name that no agent reads.
+        // Best effort: a leftover has a name that no agent reads, and the next rewind clears it.
         let _ = std::fs::remove_file(&self.path).or_else(|_| std::fs::remove_dir_all(&self.path));
     }
 }
@@ -324,6 +373,21 @@ mod tests {
             ),
             r#"{"parentUuid":"p","b":1}"#
         );
+    }
+
+    #[test]
+    fn a_temporary_name_says_who_writes() {
+        let parsed = parse_temporary(".a-b.tw-tmp-12-345");
+        assert_eq!(parsed, Some(("a-b".to_owned(), 12, 345)));
+        for other in [
+            "a.tw-tmp-1-2",
+            ".a.tw-tmp",
+            ".a.tw-tmp-1",
+            ".a.tw-tmp-x-2",
+            ".a.jsonl",
+        ] {
+            assert_eq!(parse_temporary(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use super::{ConversationPart, Delivery, Forked, sessions};
 use crate::agents::fork::{
-    ForkPlan, StagedFork, destination, new_session_id, plan_fork, stage_fork,
+    ForkPlan, StagedFork, dead_forks, destination, new_session_id, plan_fork, stage_fork,
 };
 use crate::agents::{Agent, by_name};
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::checkpoint::{conversation, spot};
@@ -42,7 +43,10 @@ pub struct Staged {
 }
 
 /// A fork in its place.
-pub struct Placed(ConversationPart);
+pub struct Placed {
+    part: ConversationPart,
+    noted: Result<()>,
+}
 
 impl Plan {
     /// Finds the checkpoint in its conversation and plans a fork that ends there.
@@ -124,7 +128,12 @@ impl Plan {
         let fork = match &self.fork {
             Some(plan) => {
                 let id = new_session_id(plan.agent, now)?;
-                Some(stage_fork(plan, &id, &destination(plan, &id, now))?)
+                let dest = destination(plan, &id, now);
+                for dead in dead_forks(&dest) {
+                    // Best effort: a note that stays is one that nobody asks for.
+                    let _ = dead.unplaced().map(|id| withdraw(ctx, id));
+                }
+                Some(stage_fork(plan, &id, &dest)?)
             }
             None => None,
         };
@@ -137,17 +146,27 @@ impl Plan {
 }
 
 impl Staged {
-    /// Puts the fork in its place, never over anything.
+    /// Puts the fork in its place, never over anything. Its note comes first: no fork is to be found that lacks it.
     ///
     /// # Errors
     /// When something is there, or the directory cannot be written.
-    pub fn place(self) -> Result<Placed> {
+    pub fn place(self, ctx: &Context<'_>) -> Result<Placed> {
+        let noted = self.leave_note(ctx);
+        fail_point("rewind-noted");
         let mut part = self.part;
         let Some(staged) = self.fork else {
             part.resume_command = self.agent.start_command();
-            return Ok(Placed(part));
+            return Ok(Placed { part, noted });
         };
-        let placed = staged.place()?;
+        let id = staged.session_id().to_owned();
+        let placed = match staged.place() {
+            Ok(placed) => placed,
+            Err(error) => {
+                // Best effort: the error to report is the other one.
+                let _ = withdraw(ctx, &id);
+                return Err(error);
+            }
+        };
         part.resume_command.clone_from(&placed.resume_command);
         part.fork = Some(Forked {
             session_id: Some(placed.session_id),
@@ -155,18 +174,28 @@ impl Staged {
             resume_command: placed.resume_command,
             messages_kept: placed.messages_kept,
         });
-        Ok(Placed(part))
+        Ok(Placed { part, noted })
+    }
+
+    /// Leaves the note for the fork's first start.
+    fn leave_note(&self, ctx: &Context<'_>) -> Result<()> {
+        match (&self.fork, &self.part.note) {
+            (Some(fork), Some((text, Delivery::Hook))) => {
+                sessions(ctx).leave_note(fork.session_id(), text)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl Placed {
-    /// What was done.
-    pub fn into_part(self) -> ConversationPart {
-        self.0
+    /// What was done, and whether the note could be left.
+    pub fn into_parts(self) -> (ConversationPart, Result<()>) {
+        (self.part, self.noted)
     }
 }
 
-/// Enters the fork into the register, and leaves the note for its first start.
+/// Enters the fork into the register.
 ///
 /// # Errors
 /// When the register cannot be written.
@@ -176,12 +205,8 @@ pub fn register(ctx: &Context<'_>, checkpoint: &Checkpoint, part: &ConversationP
     let Some((id, path)) = known else {
         return Ok(());
     };
-    let sessions = sessions(ctx);
-    if let Some((text, Delivery::Hook)) = &part.note {
-        sessions.leave_note(id, text)?;
-    }
     let new = SessionRecord::new(id, &ctx.repo.worktree_name(), ctx.env.now());
-    sessions.update(new, |record| {
+    sessions(ctx).update(new, |record| {
         record.agent.clone_from(&checkpoint.agent);
         record.transcript = Some(path.to_owned());
         record.forked_from = Some(Origin {
