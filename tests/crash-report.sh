@@ -8,7 +8,7 @@ set -u
 tw=$(realpath "${TW:-target/debug/tw}")
 command -v strace >/dev/null || { echo "skipped: strace is not installed"; exit 0; }
 max=${TW_MAX:-100000}
-calls=openat,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,fchmod,chmod,ftruncate,fsync,fdatasync,rmdir
+calls=open,openat,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,fchmod,chmod,ftruncate,fsync,fdatasync,rmdir
 room=$(mktemp -d "${TMPDIR:-/tmp}/tw-report-XXXXXX")
 trap 'rm -rf "$room"' EXIT
 repo=$room/repo

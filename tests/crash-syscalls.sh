@@ -13,7 +13,7 @@ command -v strace >/dev/null || { echo "skipped: strace is not installed"; exit 
 faults=${TW_FAULTS:-KILL ENOSPC EIO EACCES}
 commands=${TW_COMMANDS:-snapshot travel return restore undo recover prune label}
 max=${TW_MAX:-100000}
-calls=openat,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,symlink,symlinkat,fchmod,fchmodat,chmod,fchown,fchownat,ftruncate,utimensat,fsync,fdatasync,rmdir,copy_file_range
+calls=open,openat,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,symlink,symlinkat,fchmod,fchmodat,chmod,fchown,fchownat,ftruncate,utimensat,fsync,fdatasync,rmdir,copy_file_range
 room=$(mktemp -d "${TMPDIR:-/tmp}/tw-crash-XXXXXX")
 trap 'rm -rf "$room"' EXIT
 repo=$room/repo
@@ -64,7 +64,7 @@ blobs() { cd "$repo" && find . -path ./.git -prune -o -type f -print | git hash-
 
 # The places of a call in the trace that change something: of the many openings only those that may create.
 places() {
-    awk -v call="$1" 'index($0, " " call "(") && $2 ~ "^" call "\\(" { n++; if (call != "openat" || /O_CREAT/) print n }' "$room/trace"
+    awk -v call="$1" 'index($0, " " call "(") && $2 ~ "^" call "\\(" { n++; if (call !~ /^open/ || /O_CREAT/) print n }' "$room/trace"
 }
 
 # What is wrong after the next command, if anything.
