@@ -132,6 +132,42 @@ pub fn open(path: &Path, limit: Option<u64>) -> Result<Lines<BufReader<Take<File
     )))
 }
 
+/// How much of a session file was read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lines, blank ones too.
+    pub lines: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines that are no JSON object: bad, or torn at the end.
+    pub skipped: u64,
+}
+
+/// Hands over every record of a session file, up to `limit` bytes, with the line that it stands on.
+///
+/// # Errors
+/// As [`open`], or when the file cannot be read to its end.
+pub fn each_record(
+    path: &Path,
+    limit: Option<u64>,
+    mut take: impl FnMut(&Value, &Line<'_>),
+) -> Result<Counts> {
+    let mut reader = open(path, limit)?;
+    let mut counts = Counts::default();
+    while let Some(line) = reader.next_line().context(|| shown(path))? {
+        counts.lines += 1;
+        if line.is_blank() {
+            continue;
+        }
+        match line.object() {
+            Some(record) => take(&record, &line),
+            None => counts.skipped += 1,
+        }
+    }
+    counts.bytes = reader.position().offset;
+    Ok(counts)
+}
+
 /// The SHA-256, in hex, of the first `length` bytes of a session file: it tells whether a place in it is still the same.
 /// `None` when the file is shorter.
 pub fn sha256_of_prefix(path: &Path, length: u64) -> Result<Option<String>> {

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::lines::Counts;
+
 /// Who speaks in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -217,6 +219,13 @@ impl Selection {
 }
 
 impl Transcript {
+    /// Notes how much of the file was read.
+    pub fn set_counts(&mut self, counts: Counts) {
+        self.lines = counts.lines;
+        self.bytes = counts.bytes;
+        self.skipped = counts.skipped;
+    }
+
     /// The messages that a selection means, as a range of `messages`.
     pub fn select(&self, selection: &Selection) -> Range<usize> {
         let all = self.messages.len();

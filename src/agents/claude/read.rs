@@ -38,9 +38,7 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
         .find_map(|row| row.forked_from.as_deref().map(str::to_owned))
         .filter(|from| *from != transcript.session_id);
     transcript.version = scan.version;
-    transcript.lines = scan.lines;
-    transcript.bytes = scan.bytes;
-    transcript.skipped = scan.skipped;
+    transcript.set_counts(scan.counts);
     Ok(transcript)
 }
 

@@ -8,10 +8,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::typed::as_typed;
-use crate::agents::lines::{self, Line};
+use crate::agents::lines::{self, Counts, Line};
 use crate::agents::transcript::{Detail, Position};
 use crate::agents::value::{content, flag, items, number, owned, shown, text};
-use crate::error::{Result, ResultExt as _};
+use crate::error::Result;
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,32 +160,17 @@ pub struct Scan {
     pub cwds: Vec<String>,
     /// The agent's version.
     pub version: Option<String>,
-    /// Lines read.
-    pub lines: u64,
-    /// Bytes read.
-    pub bytes: u64,
-    /// Lines that could not be read.
-    pub skipped: u64,
+    /// How much was read.
+    pub counts: Counts,
 }
 
 /// Reads the rows of `path`.
 pub fn scan(path: &Path, detail: Detail, file: u8) -> Result<Scan> {
-    let mut reader = lines::open(path, None)?;
     let mut scan = Scan::default();
-    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
-        scan.lines += 1;
-        if line.is_blank() {
-            continue;
-        }
-        match line.object() {
-            Some(record) => {
-                scan.head(&record);
-                scan.rows.push(row(&record, &line, detail, file));
-            }
-            None => scan.skipped += 1,
-        }
-    }
-    scan.bytes = reader.position().offset;
+    scan.counts = lines::each_record(path, None, |record, line| {
+        scan.head(record);
+        scan.rows.push(row(record, line, detail, file));
+    })?;
     Ok(scan)
 }
 

@@ -13,7 +13,7 @@ use crate::agents::builder::{Builder, Call, Typed};
 use crate::agents::lines::{self, Line};
 use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, items, number, owned, shown, text, unquoted};
-use crate::error::{Result, ResultExt as _};
+use crate::error::Result;
 
 /// Beginnings of user items that no person typed.
 const SYNTHETIC: [&str; 8] = [
@@ -92,21 +92,11 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
 }
 
 fn scan_by(path: &Path, detail: Detail, limit: Option<u64>, prompts: Prompts) -> Result<Scan> {
-    let mut reader = lines::open(path, limit)?;
     let mut state = State::new(detail, prompts);
-    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
-        state.builder.transcript.lines += 1;
-        if line.is_blank() {
-            continue;
-        }
-        match line.object() {
-            Some(record) => state.take(&record, &line),
-            None => state.builder.transcript.skipped += 1,
-        }
-    }
+    let counts = lines::each_record(path, limit, |record, line| state.take(record, line))?;
     let mut transcript = state.builder.transcript;
     path.clone_into(&mut transcript.path);
-    transcript.bytes = reader.position().offset;
+    transcript.set_counts(counts);
     if transcript.session_id.is_empty() {
         transcript.session_id = super::place::id_of(path).unwrap_or_default();
     }

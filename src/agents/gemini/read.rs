@@ -13,7 +13,7 @@ use super::place;
 use super::record::Record;
 use crate::agents::builder::Builder;
 use crate::agents::fork::span;
-use crate::agents::lines::{self, Line};
+use crate::agents::lines::{self, Counts, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Prompt, Shrink, Transcript};
 use crate::agents::value::{items, owned, text};
 use crate::error::{Code, Error, Result, ResultExt as _};
@@ -63,9 +63,7 @@ pub struct Scan {
     shrinks: Vec<(Position, usize)>,
     session_id: Option<String>,
     directory: Option<String>,
-    lines: u64,
-    bytes: u64,
-    skipped: u64,
+    counts: Counts,
 }
 
 /// Whether the file is one document of the older format: its first line is the whole of it, or only its beginning.
@@ -102,19 +100,10 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
 
 /// Reads the log at `path`, up to `limit` bytes.
 pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
-    let mut reader = lines::open(path, limit)?;
     let mut scan = Scan::default();
-    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
-        scan.lines += 1;
-        if line.is_blank() {
-            continue;
-        }
-        match line.object() {
-            Some(record) => scan.take(&record, &line, detail),
-            None => scan.skipped += 1,
-        }
-    }
-    scan.bytes = reader.position().offset;
+    scan.counts = lines::each_record(path, limit, |record, line| {
+        scan.take(record, line, detail);
+    })?;
     Ok(scan)
 }
 
@@ -230,9 +219,7 @@ fn log(scan: Scan, detail: Detail) -> Transcript {
     transcript.abandoned = abandoned(scan.taken_back, &transcript);
     transcript.session_id = scan.session_id.unwrap_or_default();
     transcript.cwd = scan.directory;
-    transcript.lines = scan.lines;
-    transcript.bytes = scan.bytes;
-    transcript.skipped = scan.skipped;
+    transcript.set_counts(scan.counts);
     transcript
 }
 

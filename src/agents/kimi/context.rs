@@ -9,7 +9,7 @@ use crate::agents::builder::{Builder, Call, Typed};
 use crate::agents::lines::{self, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Tokens, Transcript};
 use crate::agents::value::{content, flag, items, owned, text, unquoted};
-use crate::error::{Result, ResultExt as _};
+use crate::error::Result;
 
 /// What a line is to a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,26 +60,16 @@ pub struct Scan {
 
 /// Reads a context file, up to `limit` bytes.
 pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
-    let mut reader = lines::open(path, limit)?;
     let mut state = State {
         builder: Builder::new(NAME, detail),
         entries: Vec::new(),
         marks: Vec::new(),
         answered: 0,
     };
-    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
-        state.builder.transcript.lines += 1;
-        if line.is_blank() {
-            continue;
-        }
-        match line.object() {
-            Some(record) => state.take(&record, &line),
-            None => state.builder.transcript.skipped += 1,
-        }
-    }
+    let counts = lines::each_record(path, limit, |record, line| state.take(record, line))?;
     let mut transcript = state.builder.transcript;
     path.clone_into(&mut transcript.path);
-    transcript.bytes = reader.position().offset;
+    transcript.set_counts(counts);
     Ok(Scan {
         transcript,
         entries: state.entries,

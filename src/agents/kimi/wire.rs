@@ -11,7 +11,7 @@ use crate::agents::builder::{Builder, Call, Typed};
 use crate::agents::lines::{self, Line};
 use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, flag, number, owned, shown, text, time_of_seconds, unquoted};
-use crate::error::{Result, ResultExt as _};
+use crate::error::Result;
 
 /// What a line is to a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,6 @@ pub struct Scan {
 
 /// Reads a wire file, up to `limit` bytes.
 pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
-    let mut reader = lines::open(path, limit)?;
     let mut builder = Builder::new(NAME, detail);
     builder.file = 1;
     let mut state = State {
@@ -62,16 +61,7 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
         usage: HashMap::new(),
         total: None,
     };
-    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
-        state.builder.transcript.lines += 1;
-        if line.is_blank() {
-            continue;
-        }
-        match line.object() {
-            Some(record) => state.take(&record, &line),
-            None => state.builder.transcript.skipped += 1,
-        }
-    }
+    let counts = lines::each_record(path, limit, |record, line| state.take(record, line))?;
     let mut transcript = state.builder.transcript;
     for tool in transcript
         .messages
@@ -81,7 +71,7 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
         tool.input = unquoted(&tool.input);
     }
     path.clone_into(&mut transcript.path);
-    transcript.bytes = reader.position().offset;
+    transcript.set_counts(counts);
     Ok(Scan {
         transcript,
         entries: state.entries,

@@ -12,7 +12,7 @@ use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{
     content, flag, items, number, owned, shown, text, time_of_millis, unquoted,
 };
-use crate::error::{Result, ResultExt as _};
+use crate::error::Result;
 
 /// What a line is to a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,6 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
 }
 
 fn scan_by(path: &Path, detail: Detail, limit: Option<u64>, by_messages: bool) -> Result<Scan> {
-    let mut reader = lines::open(path, limit)?;
     let mut state = State {
         builder: Builder::new(NAME, detail),
         entries: Vec::new(),
@@ -72,19 +71,10 @@ fn scan_by(path: &Path, detail: Detail, limit: Option<u64>, by_messages: bool) -
         step: 0,
         total: None,
     };
-    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
-        state.builder.transcript.lines += 1;
-        if line.is_blank() {
-            continue;
-        }
-        match line.object() {
-            Some(record) => state.take(&record, &line),
-            None => state.builder.transcript.skipped += 1,
-        }
-    }
+    let counts = lines::each_record(path, limit, |record, line| state.take(record, line))?;
     let mut transcript = state.builder.transcript;
     path.clone_into(&mut transcript.path);
-    transcript.bytes = reader.position().offset;
+    transcript.set_counts(counts);
     if let Some(session) = place::session_directory(path) {
         transcript.session_id = session
             .file_name()

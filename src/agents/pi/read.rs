@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::NAME;
 use crate::agents::builder::{Builder, Call, Typed};
-use crate::agents::lines::{self, Line};
+use crate::agents::lines::{self, Counts, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Prompt, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, flag, items, number, owned, shown, text, time_of_millis};
-use crate::error::{Result, ResultExt as _};
+use crate::error::Result;
 
 /// One entry.
 pub struct Entry {
@@ -72,26 +72,15 @@ pub struct Scan {
     cwd: Option<String>,
     version: u64,
     origin: Option<String>,
-    lines: u64,
-    bytes: u64,
-    skipped: u64,
+    counts: Counts,
 }
 
 /// Reads the session at `path`.
 pub fn scan(path: &Path, detail: Detail) -> Result<Scan> {
-    let mut reader = lines::open(path, None)?;
     let mut scan = Scan::default();
-    while let Some(line) = reader.next_line().context(|| lines::shown(path))? {
-        scan.lines += 1;
-        if line.is_blank() {
-            continue;
-        }
-        match line.object() {
-            Some(record) => scan.take(&record, &line, detail),
-            None => scan.skipped += 1,
-        }
-    }
-    scan.bytes = reader.position().offset;
+    scan.counts = lines::each_record(path, None, |record, line| {
+        scan.take(record, line, detail);
+    })?;
     Ok(scan)
 }
 
@@ -279,9 +268,7 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
     transcript.session_id = scan.session_id.unwrap_or_default();
     transcript.cwd = scan.cwd;
     transcript.forked_from = scan.origin;
-    transcript.lines = scan.lines;
-    transcript.bytes = scan.bytes;
-    transcript.skipped = scan.skipped;
+    transcript.set_counts(scan.counts);
     Ok(transcript)
 }
 
