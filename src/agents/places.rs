@@ -103,6 +103,24 @@ impl Found {
     }
 }
 
+/// What has a file that was written at some time.
+pub trait Dated {
+    /// When, and the file.
+    fn written(&self) -> (SystemTime, &Path);
+}
+
+impl Dated for Found {
+    fn written(&self) -> (SystemTime, &Path) {
+        (self.modified, &self.path)
+    }
+}
+
+impl Dated for Candidate {
+    fn written(&self) -> (SystemTime, &Path) {
+        (self.modified, &self.path)
+    }
+}
+
 /// The directories in `directory`; nothing when it cannot be read.
 pub fn subdirectories(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else {
@@ -128,12 +146,8 @@ pub fn files(directory: &Path, suffix: &str) -> Vec<Found> {
 }
 
 /// Newest first; equal times by path, so that the order is the same each time.
-pub fn newest_first(found: &mut [Found]) {
-    found.sort_by(|a, b| {
-        b.modified
-            .cmp(&a.modified)
-            .then_with(|| b.path.cmp(&a.path))
-    });
+pub fn newest_first(found: &mut [impl Dated]) {
+    found.sort_by(|a, b| b.written().cmp(&a.written()));
 }
 
 /// Those of `found` whose recorded directory is `cwd` or lies beneath it, newest first.

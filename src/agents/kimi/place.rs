@@ -86,11 +86,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
             path: file.path,
         }));
     }
-    found.sort_by(|a, b| {
-        b.modified
-            .cmp(&a.modified)
-            .then_with(|| b.path.cmp(&a.path))
-    });
+    places::newest_first(&mut found);
     found
 }
 

@@ -102,11 +102,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
             })
         })
         .collect();
-    found.sort_by(|a, b| {
-        b.modified
-            .cmp(&a.modified)
-            .then_with(|| b.path.cmp(&a.path))
-    });
+    places::newest_first(&mut found);
     found
 }
 
