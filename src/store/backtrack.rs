@@ -4,16 +4,15 @@
 //! by name. Leaves out which checkpoints there are.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::lock::flock_until;
+use super::lock::hold_file_within;
 use super::names::session_component;
 use super::state::parse_versioned;
-use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::error::{Error, Result};
 use crate::git::fs::{self, Durable};
 
 const VERSION: u32 = 1;
@@ -156,31 +155,14 @@ impl Backtracks {
     }
 
     fn lock(&self) -> Result<std::fs::File> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        let path = self.dir.join("lock");
-        let what = || format!("cannot lock '{}'", path.display());
-        let file = std::fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or(0))
-            .open(&path)
-            .context(what)?;
-        let until = Instant::now() + self.wait;
-        let operation = FlockOperation::NonBlockingLockExclusive;
-        if flock_until(&file, operation, until).context(what)? {
-            return Ok(file);
-        }
-        let shown = path.display().to_string();
-        let message = format!("'{shown}' is held by another process");
-        Err(Error::new(Code::Busy, message).detail("lock_file", shown))
+        hold_file_within(&self.dir.join("lock"), self.wait)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Code;
     use std::os::unix::fs::PermissionsExt as _;
 
     fn pending(note: &str) -> Pending {

@@ -140,6 +140,28 @@ impl Drop for WorktreeLock {
     }
 }
 
+/// Takes the lock of a file, made private when there is none, for a change of microseconds. Freed when dropped, or by death.
+///
+/// # Errors
+/// When the file cannot be made or locked.
+pub fn hold_file(path: &Path) -> Result<File> {
+    let file = open_lock_file(path)?;
+    rustix::fs::flock(&file, FlockOperation::LockExclusive)
+        .context(|| format!("cannot lock '{}'", path.display()))?;
+    Ok(file)
+}
+
+/// As [`hold_file`], waiting no longer than `wait`.
+///
+/// # Errors
+/// `BUSY`, naming the file.
+pub fn hold_file_within(path: &Path, wait: Duration) -> Result<File> {
+    let file = open_lock_file(path)?;
+    let operation = FlockOperation::NonBlockingLockExclusive;
+    wait_for(&file, operation, Instant::now() + wait, path)?;
+    Ok(file)
+}
+
 fn open_lock_file(path: &Path) -> Result<File> {
     std::fs::OpenOptions::new()
         .read(true)

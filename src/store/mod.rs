@@ -15,7 +15,7 @@ pub mod snapshot;
 pub mod state;
 pub mod stored;
 
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use crate::error::{Code, Error, Result, ResultExt};
@@ -89,15 +89,7 @@ impl<'a> Store<'a> {
         fs::create_private_dir(&self.common(""))?;
         let path = self.common("seq");
         let what = || format!("cannot count in '{}'", path.display());
-        let file = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .context(what)?;
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).context(what)?;
+        let file = lock::hold_file(&path)?;
         let mut text = [0u8; 20];
         let count = file.read_at(&mut text, 0).context(what)?;
         let last = std::str::from_utf8(&text[..count])

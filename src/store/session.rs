@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::lock::hold_file;
 use super::names::session_component;
 use super::state::parse_versioned;
 use crate::env::Moment;
@@ -223,18 +224,7 @@ impl Sessions {
 
     /// Held for the few microseconds of a change; freed by death.
     fn lock(&self) -> Result<std::fs::File> {
-        use std::os::unix::fs::OpenOptionsExt;
-        let path = self.dir.join("lock");
-        let what = || format!("cannot lock '{}'", path.display());
-        let file = std::fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .context(what)?;
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).context(what)?;
-        Ok(file)
+        hold_file(&self.dir.join("lock"))
     }
 
     /// The session at the top of a sub-agent's chain of parents, as far as it is known.

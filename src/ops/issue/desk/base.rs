@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::error::{Result, ResultExt};
+use crate::error::Result;
 use crate::git::Oid;
 use crate::git::fs::{self, Durable};
 use crate::store::Store;
 use crate::store::id::IssueId;
+use crate::store::lock::hold_file;
 use crate::store::state::read_json;
 
 /// One issue's desk as it was written last.
@@ -50,17 +50,7 @@ pub fn lock(store: &Store<'_>) -> Result<Lock> {
     let directory = directory(store);
     store.dir.create()?;
     fs::create_private_dir(&directory)?;
-    let path = directory.join("lock");
-    let what = || format!("cannot lock '{}'", path.display());
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .context(what)?;
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).context(what)?;
-    Ok(Lock(file))
+    hold_file(&directory.join("lock")).map(Lock)
 }
 
 /// The sha256 of a file's bytes, in hex.
