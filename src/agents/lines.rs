@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::transcript::Position;
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::hex::hex;
 
 /// A buffer that grew past this is given back after its line.
 const LARGE: usize = 8 << 20;
@@ -171,7 +172,6 @@ pub fn each_record(
 /// The SHA-256, in hex, of the first `length` bytes of a session file: it tells whether a place in it is still the same.
 /// `None` when the file is shorter.
 pub fn sha256_of_prefix(path: &Path, length: u64) -> Result<Option<String>> {
-    use std::fmt::Write as _;
     let mut reader = open(path, Some(length))?.reader;
     let mut digest = Sha256::new();
     let mut seen = 0;
@@ -185,14 +185,7 @@ pub fn sha256_of_prefix(path: &Path, length: u64) -> Result<Option<String>> {
         let used = bytes.len();
         reader.consume(used);
     }
-    let text = digest
-        .finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a string does not fail");
-            text
-        });
-    Ok((seen == length).then_some(text))
+    Ok((seen == length).then(|| hex(&digest.finalize())))
 }
 
 /// What to say before an error of reading `path`.

@@ -6,6 +6,7 @@ pub mod command;
 pub mod fs;
 pub mod gc;
 pub mod head;
+pub mod hex;
 pub mod index;
 pub mod mark;
 pub mod notes;

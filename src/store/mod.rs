@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
+use crate::git::hex::hex;
 use crate::git::objects::ObjectStore;
 use crate::git::refs::Refs;
 use crate::git::repo::Repo;
@@ -69,7 +70,7 @@ impl<'a> Store<'a> {
         let mut random = [0u8; 16];
         getrandom::fill(&mut random)
             .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
-        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex(&random);
         // Of two that race, the first one's file stays: the link fails for the second.
         let temp = self.common(&format!("id.{}", std::process::id()));
         fs::write_atomic(&temp, format!("{id}\n").as_bytes(), Durable::No)?;

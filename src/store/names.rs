@@ -5,10 +5,10 @@
 //! Labels are records without a face. Names are stored; titles are shown, and nothing parses them.
 
 use std::fmt;
-use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
+use crate::git::hex::hex;
 use crate::git::refs::{is_valid_component, is_valid_name};
 
 use super::id::{IdKind, IssueId, SnapshotId};
@@ -80,11 +80,8 @@ pub fn session_component(session: &str) -> String {
     if session.bytes().all(plain) && is_component(session) {
         return session.to_owned();
     }
-    let mut name = "x-".to_owned();
-    for byte in Sha256::digest(session.as_bytes()).iter().take(8) {
-        let _ = write!(name, "{byte:02x}");
-    }
-    name
+    let digest = Sha256::digest(session.as_bytes());
+    format!("x-{}", hex(digest.get(..8).unwrap_or_default()))
 }
 
 /// What has a ref under `records/`.

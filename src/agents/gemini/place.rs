@@ -12,6 +12,7 @@ use crate::agents::lines;
 use crate::agents::places::{self, Candidate, Found, Places};
 use crate::agents::value::owned;
 use crate::env::Moment;
+use crate::git::hex::hex;
 
 fn projects(places: &Places) -> Vec<PathBuf> {
     let home = places
@@ -94,14 +95,6 @@ pub fn new_path(source: &Path, id: &str, now: Moment) -> PathBuf {
     let short = id.get(..8).unwrap_or(id);
     let extension = source.extension().unwrap_or_default().to_string_lossy();
     source.with_file_name(format!("session-{time}-{short}.{extension}"))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        text
-    })
 }
 
 #[cfg(test)]

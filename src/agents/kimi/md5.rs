@@ -1,5 +1,7 @@
 //! MD5 (RFC 1321), for directory names only: kimi-cli names a working directory's sessions after its digest.
 
+use crate::git::hex::hex;
+
 const SHIFTS: [[u32; 4]; 4] = [
     [7, 12, 17, 22],
     [5, 9, 14, 20],
@@ -9,7 +11,6 @@ const SHIFTS: [[u32; 4]; 4] = [
 
 /// The digest of `bytes` in lower-case hex.
 pub fn md5_hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
     let mut state = [0x6745_2301_u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
     let mut padded = bytes.to_vec();
     padded.push(0x80);
@@ -20,11 +21,7 @@ pub fn md5_hex(bytes: &[u8]) -> String {
     for block in padded.chunks_exact(64) {
         add_block(&mut state, block);
     }
-    let mut text = String::with_capacity(32);
-    for byte in state.iter().flat_map(|word| word.to_le_bytes()) {
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-    }
-    text
+    hex(state.map(u32::to_le_bytes).as_flattened())
 }
 
 /// The constant of a step: the fraction of a sine, as the RFC defines it.

@@ -11,6 +11,7 @@ use super::NAME;
 use crate::agents::lines;
 use crate::agents::places::{self, Candidate, Found, Places};
 use crate::agents::value::{owned, text};
+use crate::git::hex::hex;
 
 /// The journal's place in its session's directory.
 pub const JOURNAL: &str = "agents/main/wire.jsonl";
@@ -120,11 +121,7 @@ pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
 /// The first twelve hex digits of a directory's SHA-256: the end of its bucket's name.
 fn digest(path: &Path) -> String {
     let bytes = Sha256::digest(path.as_os_str().as_bytes());
-    bytes.iter().take(6).fold(String::new(), |mut text, byte| {
-        use std::fmt::Write as _;
-        write!(text, "{byte:02x}").expect("writing to a string does not fail");
-        text
-    })
+    hex(bytes.get(..6).unwrap_or_default())
 }
 
 #[cfg(test)]

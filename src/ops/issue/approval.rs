@@ -3,12 +3,11 @@
 //! A command comes with an issue, and an issue may come from elsewhere. It runs only when somebody here said so: the
 //! sha256 of each such command stands in a file of the common git directory, one a line, which nothing fetches or pushes.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
+use crate::git::hex::hex;
 use crate::store::Store;
 
 /// The file in the common `timewarp` directory.
@@ -17,11 +16,7 @@ const FILE: &str = "approved";
 const SHOWN: usize = 12;
 
 fn digest(command: &str) -> String {
-    let mut hex = String::new();
-    for byte in Sha256::digest(command.as_bytes()) {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex(&Sha256::digest(command.as_bytes()))
 }
 
 /// The first 12 hex digits of a command's sha256, which name it in `--allow`.

@@ -4,7 +4,6 @@
 //! that a kill in between never makes a version of ours look like somebody's edit.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -14,6 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::fs::{self, Durable};
+use crate::git::hex::hex;
 use crate::store::Store;
 use crate::store::id::IssueId;
 use crate::store::lock::hold_file;
@@ -55,11 +55,7 @@ pub fn lock(store: &Store<'_>) -> Result<Lock> {
 
 /// The sha256 of a file's bytes, in hex.
 fn hash(bytes: &[u8]) -> String {
-    let mut hex = String::new();
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    hex(&Sha256::digest(bytes))
 }
 
 impl Base {
