@@ -55,6 +55,8 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::path;
 use crate::git::repo::Repo;
 use crate::progress::Progress;
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::state::StateDir;
 use settings::Settings;
 
 /// What every operation works in: the repository of the current directory, its settings, the environment.
@@ -89,6 +91,15 @@ impl<'a> Context<'a> {
             progress,
             cwd,
         })
+    }
+
+    /// A worktree's lock for changing something, waited for as the settings say; `token` tells others what for.
+    ///
+    /// # Errors
+    /// `BUSY`, naming the file and who holds it.
+    pub fn lock(&self, dir: &StateDir, token: &str) -> Result<WorktreeLock> {
+        let timeout = self.settings.lock_timeout;
+        WorktreeLock::acquire(dir.path(), Hold::Exclusive, token, timeout)
     }
 
     /// The path that a user's word names, relative to the working tree's root. Not resolved: a symlink is itself.

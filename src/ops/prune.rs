@@ -20,7 +20,6 @@ use crate::git::Oid;
 use crate::git::fs::remove_optional;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names;
 use crate::store::state::Mode;
 
@@ -57,20 +56,11 @@ pub fn prune(ctx: &Context<'_>, request: &Prune) -> Result<Pruned> {
         return prune_locked(ctx, &store, request);
     }
     let mut notices = super::recover::recover_by_itself(ctx, &store)?;
-    let _lock = lock(ctx, &store, "prune")?;
+    let _lock = ctx.lock(&store.dir, "prune")?;
     let mut pruned = prune_locked(ctx, &store, request)?;
     notices.append(&mut pruned.notices);
     pruned.notices = notices;
     Ok(pruned)
-}
-
-fn lock(ctx: &Context<'_>, store: &Store<'_>, token: &str) -> Result<WorktreeLock> {
-    WorktreeLock::acquire(
-        store.dir.path(),
-        Hold::Exclusive,
-        token,
-        ctx.settings.lock_timeout,
-    )
 }
 
 /// [`prune`] under a lock that the caller holds.

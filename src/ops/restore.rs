@@ -14,7 +14,6 @@ use crate::git::path;
 use crate::git::tree;
 use crate::store::Store;
 use crate::store::id::IdKind;
-use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::state::State;
 use crate::store::stored::Stored;
 use crate::worktree::plan::EmptyDirs;
@@ -31,12 +30,7 @@ pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
         let stored = address::resolve(ctx, &store, &request.address)?;
         return put_back(ctx, &store, &stored, request, &Purpose::restore(&stored));
     }
-    let lock = WorktreeLock::acquire(
-        store.dir.path(),
-        Hold::Exclusive,
-        "restore",
-        ctx.settings.lock_timeout,
-    )?;
+    let lock = ctx.lock(&store.dir, "restore")?;
     let recovered = recover::recover_locked(ctx, &store, &lock)?;
     let stored = address::resolve(ctx, &store, &request.address)?;
     let mut restored = put_back(ctx, &store, &stored, request, &Purpose::restore(&stored))?;

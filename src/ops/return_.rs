@@ -21,7 +21,6 @@ use crate::git::path::{self, RepoPath};
 use crate::git::tree;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names;
 use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State, path_from_stored};
@@ -42,12 +41,7 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
         guard::check(&state, &request.guard)?;
         return Homeward::new(ctx, &store, state)?.dry_run(request);
     }
-    let lock = WorktreeLock::acquire(
-        store.dir.path(),
-        Hold::Exclusive,
-        "return",
-        ctx.settings.lock_timeout,
-    )?;
+    let lock = ctx.lock(&store.dir, "return")?;
     let recovered = recover::recover_locked(ctx, &store, &lock)?;
     let state = store.dir.state()?;
     if state.mode == Mode::Present && !recovered.is_empty() {

@@ -19,7 +19,6 @@ use crate::env::fail_point;
 use crate::error::Result;
 use crate::store::Store;
 use crate::store::checkpoint::{self as notes, Checkpoint, RevertedFrom};
-use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::session::Sessions;
 
 pub use undo::{Undo, Undone, undo};
@@ -268,12 +267,7 @@ impl Rewinding<'_> {
         let staged = plan.map(|plan| plan.stage(self.ctx)).transpose()?;
         fail_point("rewind-staged");
         let code = if self.request.mode.code() {
-            let lock = WorktreeLock::acquire(
-                self.store.dir.path(),
-                Hold::Exclusive,
-                "rewind",
-                self.ctx.settings.lock_timeout,
-            )?;
+            let lock = self.ctx.lock(&self.store.dir, "rewind")?;
             notices.extend(recover::recover_locked(self.ctx, self.store, &lock)?);
             let (part, said) = code::put_back(self.ctx, self.store, &self.named.checkpoint)?;
             notices.extend(said);

@@ -12,7 +12,6 @@ use crate::error::{Code, Error, Result};
 use crate::git::operation::{self, OperationState};
 use crate::store::Store;
 use crate::store::id::{IdKind, Tail};
-use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
@@ -32,12 +31,7 @@ pub fn travel(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
         let stored = address::resolve(ctx, &store, &request.address)?;
         return travel_to(ctx, &store, &stored, request);
     }
-    let lock = WorktreeLock::acquire(
-        store.dir.path(),
-        Hold::Exclusive,
-        "travel",
-        ctx.settings.lock_timeout,
-    )?;
+    let lock = ctx.lock(&store.dir, "travel")?;
     let recovered = recover::recover_locked(ctx, &store, &lock)?;
     refuse_past(&store.dir.state()?)?;
     let stored = address::resolve(ctx, &store, &request.address)?;

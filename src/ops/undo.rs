@@ -22,7 +22,6 @@ use crate::git::path::RepoPath;
 use crate::git::tree::Node;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names;
 use crate::store::snapshot::parse_octal;
 use crate::store::state::{Journal, Mode, Side as StoredSide, State, path_from_stored, read_json};
@@ -156,12 +155,7 @@ pub fn redo(ctx: &Context<'_>) -> Result<Undone> {
 fn step(ctx: &Context<'_>, log: Log) -> Result<Undone> {
     let store = Store::open(&ctx.repo)?;
     let word = log.dir_name();
-    let lock = WorktreeLock::acquire(
-        store.dir.path(),
-        Hold::Exclusive,
-        word,
-        ctx.settings.lock_timeout,
-    )?;
+    let lock = ctx.lock(&store.dir, word)?;
     let recovered = recover::recover_locked(ctx, &store, &lock)?;
     let Some(file) = levels(&store, log)?.pop() else {
         return Err(Error::new(

@@ -35,7 +35,7 @@ use crate::ops::travel::late_notice;
 use crate::store::Store;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::issue::{Issue, Run};
-use crate::store::lock::{Hold, Owner, WorktreeLock};
+use crate::store::lock::Owner;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::worktree::manifest::Kind;
@@ -58,8 +58,7 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
         recover::refuse_interrupted(&store)?;
         None
     } else {
-        let timeout = ctx.settings.lock_timeout;
-        let lock = WorktreeLock::acquire(store.dir.path(), Hold::Exclusive, "apply", timeout)?;
+        let lock = ctx.lock(&store.dir, "apply")?;
         notices.extend(recover::recover_locked(ctx, &store, &lock)?);
         Some(lock)
     };

@@ -16,7 +16,6 @@ use crate::ops::record::{About, Made, make};
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId, Tail};
-use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::state::Mode;
 use crate::worktree::manifest::{Kind, Manifest};
 
@@ -30,12 +29,7 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = Store::open(&there.repo)?;
     let mut notices = crate::ops::recover::recover_by_itself(&there, &store)?;
-    let _lock = WorktreeLock::acquire(
-        worktree.dir.path(),
-        Hold::Exclusive,
-        "close",
-        ctx.settings.lock_timeout,
-    )?;
+    let _lock = ctx.lock(&worktree.dir, "close")?;
     check_state(&store, &worktree, &dir)?;
     let found = survey(&there, &store)?;
     if !found.refused.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Candidate, Plan, answer, forgotten, levels_text, lock, remove_levels};
+use super::{Candidate, Plan, answer, forgotten, levels_text, remove_levels};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::address;
@@ -25,7 +25,7 @@ pub fn drop(ctx: &Context<'_>, request: &Drop) -> Result<Pruned> {
         return drop_locked(ctx, &store, request);
     }
     let mut notices = crate::ops::recover::recover_by_itself(ctx, &store)?;
-    let _lock = lock(ctx, &store, "drop")?;
+    let _lock = ctx.lock(&store.dir, "drop")?;
     let mut dropped = drop_locked(ctx, &store, request)?;
     notices.append(&mut dropped.notices);
     dropped.notices = notices;

@@ -33,7 +33,7 @@ use crate::git::operation;
 use crate::git::path::{self, RepoPath};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::lock::{GitLocks, Hold, Owner, WorktreeLock, remove_dead_locks};
+use crate::store::lock::{GitLocks, Owner, WorktreeLock, remove_dead_locks};
 use crate::store::snapshot::parse_octal;
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
@@ -111,12 +111,7 @@ pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<Str
     if !store.dir.has_journal() {
         return Ok(Vec::new());
     }
-    let lock = WorktreeLock::acquire(
-        store.dir.path(),
-        Hold::Exclusive,
-        "recover",
-        ctx.settings.lock_timeout,
-    )?;
+    let lock = ctx.lock(&store.dir, "recover")?;
     let notices = recover_locked(ctx, store, &lock)?;
     drop(lock);
     Ok(notices)
@@ -232,12 +227,7 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     };
     if !store.dir.has_journal() {
         if store.dir.path().exists() {
-            let lock = WorktreeLock::acquire(
-                store.dir.path(),
-                Hold::Exclusive,
-                "recover",
-                ctx.settings.lock_timeout,
-            )?;
+            let lock = ctx.lock(&store.dir, "recover")?;
             if !store.dir.has_journal() {
                 remove_leftovers(ctx, &store)?;
             }
@@ -245,12 +235,7 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
         }
         return Ok(nothing(Vec::new()));
     }
-    let lock = WorktreeLock::acquire(
-        store.dir.path(),
-        Hold::Exclusive,
-        "recover",
-        ctx.settings.lock_timeout,
-    )?;
+    let lock = ctx.lock(&store.dir, "recover")?;
     let Some(journal) = store.dir.journal()? else {
         return Ok(nothing(Vec::new()));
     };
