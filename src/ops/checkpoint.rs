@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use super::Context;
 use super::outcome::SnapshotView;
-use super::redaction::redactor;
 use super::session::{self, Asked, Start, caller, touch};
 use super::settings::Automatic;
 use super::{recover, request, snapshot};
@@ -248,19 +247,12 @@ struct Known {
 
 impl Making<'_> {
     fn make(mut self) -> Result<Option<Taken>> {
-        let lock_timeout = self.ctx.settings.lock_timeout;
-        let wait = match self.asked {
-            Asked::ByCommand => lock_timeout,
-            Asked::ByHook { wait } => wait.min(lock_timeout),
-        };
+        let wait = self.asked.wait(self.ctx);
         let dir = self.store.dir.path();
         let lock = WorktreeLock::acquire(dir, Hold::Shared, "checkpoint", wait)?;
         let interrupted = self.asked != Asked::ByCommand && self.store.dir.has_journal();
-        let redactor = self.prompt.as_ref().map(|_| redactor(self.ctx));
         let prompt = self.prompt.take();
-        let prompt = prompt
-            .zip(redactor)
-            .map(|(prompt, redactor)| shortened(&redactor, &prompt));
+        let prompt = prompt.map(|prompt| shortened(self.ctx.redactor(), &prompt));
         let taken = snapshot::take_locked(
             self.ctx,
             self.store,

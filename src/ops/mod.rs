@@ -49,12 +49,14 @@ pub mod undo;
 pub mod worktrees;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::path;
 use crate::git::repo::Repo;
 use crate::progress::Progress;
+use crate::redact::Redactor;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::state::StateDir;
 use settings::Settings;
@@ -71,6 +73,7 @@ pub struct Context<'a> {
     pub progress: &'a dyn Progress,
     /// Where `tw` was started, absolute and resolved.
     pub cwd: PathBuf,
+    redactor: OnceLock<Redactor>,
 }
 
 impl<'a> Context<'a> {
@@ -90,7 +93,13 @@ impl<'a> Context<'a> {
             env,
             progress,
             cwd,
+            redactor: OnceLock::new(),
         })
+    }
+
+    /// The redactor that knows this working tree's secrets, made at its first use.
+    pub fn redactor(&self) -> &Redactor {
+        self.redactor.get_or_init(|| redaction::redactor(self))
     }
 
     /// A worktree's lock for changing something, waited for as the settings say; `token` tells others what for.

@@ -19,17 +19,17 @@ const LARGEST: u64 = 1 << 20;
 pub type Counts = BTreeMap<String, u64>;
 
 /// Redacts texts and adds up what was replaced.
-pub struct Redacting {
-    redactor: Redactor,
+pub struct Redacting<'a> {
+    redactor: &'a Redactor,
     /// How often each rule replaced something so far.
     pub counts: Counts,
 }
 
-impl Redacting {
+impl<'a> Redacting<'a> {
     /// With the values of this working tree and environment.
-    pub fn new(ctx: &Context<'_>) -> Self {
+    pub fn new(ctx: &'a Context<'_>) -> Self {
         Self {
-            redactor: redactor(ctx),
+            redactor: ctx.redactor(),
             counts: Counts::new(),
         }
     }
@@ -61,7 +61,7 @@ impl Redacting {
 
 /// A title or a hint without its secrets. Without a text nothing is made ready.
 pub fn short_text(ctx: &Context<'_>, text: Option<&str>) -> Option<String> {
-    text.map(|text| redactor(ctx).text(text).text)
+    text.map(|text| ctx.redactor().text(text).text)
 }
 
 /// Refuses a label that holds a secret: it would stand in a ref's name.
@@ -69,7 +69,7 @@ pub fn short_text(ctx: &Context<'_>, text: Option<&str>) -> Option<String> {
 /// # Errors
 /// `INVALID_LABEL`. The name is not repeated.
 pub fn check_name(ctx: &Context<'_>, name: &str) -> Result<()> {
-    if redactor(ctx).text(name).counts.is_empty() {
+    if ctx.redactor().text(name).counts.is_empty() {
         return Ok(());
     }
     Err(Error::new(
@@ -93,7 +93,13 @@ pub struct Cleaned {
 /// Redacts a text as a whole; one that begins with a line of JSON as JSON lines. Outside of a repository the working
 /// tree's values are not known.
 pub fn clean(ctx: Option<&Context<'_>>, input: &str, check: bool) -> Cleaned {
-    let redactor = ctx.map_or_else(Redactor::new, redactor);
+    let general;
+    let redactor = if let Some(ctx) = ctx {
+        ctx.redactor()
+    } else {
+        general = Redactor::new();
+        &general
+    };
     let first = input.lines().next().unwrap_or_default();
     let is_json = serde_json::from_str::<serde_json::Map<String, Value>>(first).is_ok();
     let redacted = if is_json {
@@ -108,8 +114,8 @@ pub fn clean(ctx: Option<&Context<'_>>, input: &str, check: bool) -> Cleaned {
     }
 }
 
-/// A redactor that knows the values of this working tree and environment.
-pub fn redactor(ctx: &Context<'_>) -> Redactor {
+/// Makes the redactor that knows the values of this working tree and environment.
+pub(super) fn redactor(ctx: &Context<'_>) -> Redactor {
     let of_env = ctx
         .env
         .vars()

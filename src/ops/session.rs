@@ -36,6 +36,16 @@ pub enum Asked {
     },
 }
 
+impl Asked {
+    /// How long the worktree's lock is waited for.
+    pub fn wait(self, ctx: &Context<'_>) -> Duration {
+        match self {
+            Self::ByCommand => ctx.settings.lock_timeout,
+            Self::ByHook { wait } => wait.min(ctx.settings.lock_timeout),
+        }
+    }
+}
+
 /// Start a session.
 #[derive(Debug, Clone, Default)]
 pub struct Start {

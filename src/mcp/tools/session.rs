@@ -7,7 +7,6 @@ use super::{Effect, Tool};
 use crate::error::{Code, Error, Result};
 use crate::mcp::arguments::{Arg, Arguments, Kind};
 use crate::ops::Context;
-use crate::ops::redaction::redactor;
 use crate::ops::session::{self, List};
 use crate::wire;
 
@@ -70,7 +69,7 @@ fn show(ctx: &Context<'_>, session: &str, args: &Arguments) -> Result<Value> {
     // It comes from the agent's own file, where nothing was taken out; this reader is not the one it was said to.
     let talk = shown.session.talk.as_mut();
     if let Some(title) = talk.and_then(|talk| talk.title.as_mut()) {
-        *title = redactor(ctx).text(title).text;
+        *title = ctx.redactor().text(title).text;
     }
     Ok(wire::value(&shown))
 }

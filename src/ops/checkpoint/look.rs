@@ -4,7 +4,6 @@ use super::{conversation, spot};
 use crate::agents::transcript::Transcript;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::redaction::redactor;
 use crate::ops::session::caller;
 use crate::redact::Redactor;
 use crate::store::Store;
@@ -228,9 +227,8 @@ fn count_tokens(ctx: &Context<'_>, checkpoints: &mut [Checkpoint]) {
     let Ok(transcript) = conversation(ctx, first) else {
         return;
     };
-    let redactor = redactor(ctx);
     for checkpoint in checkpoints {
-        fill(&transcript, checkpoint, &redactor);
+        fill(&transcript, checkpoint, ctx.redactor());
     }
 }
 
@@ -259,9 +257,8 @@ pub fn show(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Show
     } = find(ctx, &store, word, session)?;
     let transcript = conversation(ctx, &checkpoint);
     let conversation = transcript.and_then(|transcript| {
-        let redactor = redactor(ctx);
-        fill(&transcript, &mut checkpoint, &redactor);
-        spot(&transcript, &checkpoint, &redactor, true).map(|_| ())
+        fill(&transcript, &mut checkpoint, ctx.redactor());
+        spot(&transcript, &checkpoint, ctx.redactor(), true).map(|_| ())
     });
     let mut rewinds = notes.rewinds;
     rewinds.retain(|rewind| rewind.checkpoint_id == checkpoint.checkpoint_id);

@@ -11,7 +11,6 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::checkpoint::{conversation, spot};
-use crate::ops::redaction::redactor;
 use crate::store::checkpoint::Checkpoint;
 use crate::store::session::{Origin, SessionRecord};
 
@@ -55,8 +54,8 @@ impl Plan {
     /// `TRANSCRIPT_NOT_FOUND`, `CHECKPOINT_UNAVAILABLE`.
     pub fn new(ctx: &Context<'_>, checkpoint: &Checkpoint, told: Option<&Told>) -> Result<Self> {
         let transcript = conversation(ctx, checkpoint)?;
-        let redactor = redactor(ctx);
-        let spot = spot(&transcript, checkpoint, &redactor, true)?;
+        let redactor = ctx.redactor();
+        let spot = spot(&transcript, checkpoint, redactor, true)?;
         let fork = match spot.cut() {
             Some(cut) => plan_fork(&transcript, cut)?,
             None => None,

@@ -96,10 +96,7 @@ impl Starting<'_> {
             self.store.dir.path(),
             Hold::Exclusive,
             "session",
-            match self.request.asked {
-                Asked::ByCommand => self.ctx.settings.lock_timeout,
-                Asked::ByHook { wait } => wait.min(self.ctx.settings.lock_timeout),
-            },
+            self.request.asked.wait(self.ctx),
         )?;
         let (notices, interrupted) = match self.request.asked {
             Asked::ByCommand => (recover::recover_locked(self.ctx, self.store, &lock)?, false),
