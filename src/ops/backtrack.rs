@@ -4,8 +4,6 @@
 //! it; a sub-agent, whose conversation is its caller's, gets none. Going back is the harness's own doing: nothing of files
 //! and conversation changes here. The checkpoints are those of the session's notes, or of its context log when it has none.
 
-use serde_json::Value;
-
 use super::{Context, session};
 use crate::agents::kimi::log::Log;
 use crate::agents::transcript::Detail;
@@ -14,8 +12,8 @@ use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::store::address::{self, Address};
 use crate::store::backtrack::{Backtracks, Kept, Pending};
+use crate::store::checkpoint::{self, Checkpoint};
 use crate::store::context::{ContextFile, path_of_session};
-use crate::store::names::Record;
 use crate::store::session::Sessions;
 
 /// Send a message.
@@ -204,21 +202,12 @@ struct Points {
 }
 
 fn points(store: &Store<'_>, session_id: &str, ctx: &Context<'_>) -> Result<Points> {
-    let (mut list, mut next) = (Vec::new(), 0);
-    let held = store.record(&Record::session(session_id))?;
-    for note in held.iter().flat_map(|held| &held.notes) {
-        let told = note.json.get("next_checkpoint_id").and_then(Value::as_i64);
-        next = next.max(told.unwrap_or(0));
-        let entries = note.json.get("checkpoints").and_then(Value::as_array);
-        list.extend(entries.into_iter().flatten().filter_map(point));
-    }
-    if !list.is_empty() || next > 0 {
-        let after = |point: &Point| point.id.saturating_add(1);
-        let next = list.iter().map(after).max().unwrap_or(0).max(next);
+    let notes = checkpoint::read(store, session_id)?;
+    if notes.next > 0 {
         return Ok(Points {
             of: Kept::Session,
-            list,
-            next,
+            list: notes.checkpoints.iter().filter_map(point).collect(),
+            next: i64::try_from(notes.next).unwrap_or(i64::MAX),
         });
     }
     let path = path_of_session(store.dir.path(), session_id);
@@ -237,12 +226,11 @@ fn points(store: &Store<'_>, session_id: &str, ctx: &Context<'_>) -> Result<Poin
     })
 }
 
-fn point(entry: &Value) -> Option<Point> {
-    let created_at = entry.get("created_at").and_then(Value::as_str);
+fn point(checkpoint: &Checkpoint) -> Option<Point> {
     Some(Point {
-        id: entry.get("checkpoint_id")?.as_i64()?,
-        created_at: created_at.and_then(Moment::parse_rfc3339),
-        offset: entry.pointer("/transcript/offset").and_then(Value::as_u64),
+        id: i64::try_from(checkpoint.checkpoint_id).ok()?,
+        created_at: Moment::parse_rfc3339(&checkpoint.created_at),
+        offset: Some(checkpoint.transcript.offset),
     })
 }
 

@@ -25,6 +25,12 @@ fn refused(sandbox: &Sandbox, args: &[&str]) -> (Value, i32) {
     sandbox.json_error([&["backtrack"], args].concat())
 }
 
+/// A checkpoint as it stands in a session's note.
+fn entry(id: u32, created_at: &str, offset: usize) -> Value {
+    json!({"version": 1, "checkpoint_id": id, "created_at": created_at, "kind": "manual",
+        "snapshot_id": "s_20260228_153000_abcdef", "transcript": {"offset": offset}})
+}
+
 /// Gives the session checkpoints of its own, as notes on its snapshot.
 fn with_notes(sandbox: &Sandbox, session: &str, body: &Value) {
     let shown = sandbox.json(["show", "session"]);
@@ -156,9 +162,8 @@ fn a_compacted_log_has_no_way_back() {
 fn the_session_s_own_checkpoints_come_first() {
     let sandbox = sandbox();
     let at = |minute: u32| format!("2026-02-28T15:{minute}:00Z");
-    let entry = |id: u32, minute| json!({"checkpoint_id": id, "created_at": at(minute)});
     let body = json!({"version": 1, "session_id": "work", "next_checkpoint_id": 8,
-        "checkpoints": [entry(4, 31), entry(5, 32), entry(7, 59)]});
+        "checkpoints": [entry(4, &at(31), 0), entry(5, &at(32), 0), entry(7, &at(59), 0)]});
     with_notes(&sandbox, "work", &body);
     let sent = send(&sandbox, &["5", "--note", "x"]);
     assert_eq!(
@@ -213,10 +218,9 @@ fn a_compaction_in_the_agent_s_own_file_counts() {
     let start = ["session", "start", "--session", "work", "--transcript"];
     sandbox.json([&start[..], &[transcript.to_str().unwrap()]].concat());
     let end = text.concat().len();
-    let entry =
-        |id: u32, offset: usize| json!({"checkpoint_id": id, "transcript": {"offset": offset}});
+    let at = "2026-02-28T15:30:00Z";
     let body = json!({"version": 1, "session_id": "work",
-        "checkpoints": [entry(0, 0), entry(1, end)]});
+        "checkpoints": [entry(0, at, 0), entry(1, at, end)]});
     with_notes(&sandbox, "work", &body);
     let (error, _) = refused(&sandbox, &["0", "--note", "x"]);
     assert_eq!(error["code"], "CHECKPOINT_UNAVAILABLE");
