@@ -26,6 +26,8 @@ mod value;
 #[cfg(test)]
 #[path = "tests.rs"]
 mod samples;
+#[cfg(test)]
+mod testing;
 
 use std::path::{Path, PathBuf};
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agents::fork::{plan_fork, validate_fork, write_fork};
 use crate::agents::read;
+use crate::agents::testing::{cut, prompts};
 use crate::agents::transcript::{Cut, Detail, Role, Shrink, Transcript};
 use crate::error::Code;
 
@@ -128,18 +129,6 @@ fn texts(transcript: &Transcript) -> Vec<String> {
             None => message.text.clone(),
         })
         .collect()
-}
-
-fn prompts(transcript: &Transcript) -> Vec<&str> {
-    transcript
-        .prompts
-        .iter()
-        .map(|prompt| prompt.text.as_str())
-        .collect()
-}
-
-fn cut(transcript: &Transcript, prompt: usize) -> Cut {
-    transcript.prompts[prompt].cut.expect("the file holds it")
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agents::fork::{plan_fork, write_fork};
 use crate::agents::read;
+use crate::agents::testing::{cut, prompts};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 
 const OLD: &str = "019e1625-789d-76c0-80ab-3724b5ddb799";
@@ -102,18 +103,6 @@ fn fork(transcript: &Transcript, cut: &Cut) -> String {
     let text = std::fs::read_to_string(&dest).expect("text");
     std::fs::remove_file(dest).expect("removed");
     text
-}
-
-fn cut(transcript: &Transcript, prompt: usize) -> Cut {
-    transcript.prompts[prompt].cut.expect("the file holds it")
-}
-
-fn prompts(transcript: &Transcript) -> Vec<&str> {
-    transcript
-        .prompts
-        .iter()
-        .map(|prompt| prompt.text.as_str())
-        .collect()
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agents::fork::{destination, plan_fork, write_fork};
 use crate::agents::read;
+use crate::agents::testing::prompts;
 use crate::agents::transcript::{Detail, Transcript};
 use crate::env::Moment;
 use crate::error::Code;
@@ -113,14 +114,6 @@ impl Session {
         std::fs::remove_dir_all(dest).expect("removed");
         found
     }
-}
-
-fn prompts(transcript: &Transcript) -> Vec<&str> {
-    transcript
-        .prompts
-        .iter()
-        .map(|prompt| prompt.text.as_str())
-        .collect()
 }
 
 #[test]

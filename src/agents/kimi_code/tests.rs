@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agents::fork::{destination, plan_fork, write_fork};
 use crate::agents::read;
+use crate::agents::testing::prompts;
 use crate::agents::transcript::{Detail, Shrink, Transcript};
 use crate::env::Moment;
 
@@ -81,14 +82,6 @@ impl Session {
         let outcome = write_fork(&plan, "session_new", &dest).expect("written and valid");
         std::fs::read_to_string(outcome.path).expect("text")
     }
-}
-
-fn prompts(transcript: &Transcript) -> Vec<&str> {
-    transcript
-        .prompts
-        .iter()
-        .map(|prompt| prompt.text.as_str())
-        .collect()
 }
 
 #[test]

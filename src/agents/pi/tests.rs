@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agents::fork::{destination, plan_fork, write_fork};
 use crate::agents::read;
+use crate::agents::testing::{cut, prompts};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::env::Moment;
 
@@ -84,18 +85,6 @@ fn fork(transcript: &Transcript, cut: &Cut) -> String {
     let text = std::fs::read_to_string(&dest).expect("text");
     std::fs::remove_file(dest).expect("removed");
     text
-}
-
-fn cut(transcript: &Transcript, prompt: usize) -> Cut {
-    transcript.prompts[prompt].cut.expect("the file holds it")
-}
-
-fn prompts(transcript: &Transcript) -> Vec<&str> {
-    transcript
-        .prompts
-        .iter()
-        .map(|prompt| prompt.text.as_str())
-        .collect()
 }
 
 #[test]
