@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
@@ -197,6 +197,23 @@ pub fn stamp_at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<S
 /// `fstat`.
 pub fn stamp_of(fd: BorrowedFd<'_>) -> rustix::io::Result<Stamp> {
     Ok(Stamp::of(&rustix::fs::fstat(fd)?))
+}
+
+/// Calls `see` with every name in a directory but `.` and `..`, and its type where the directory tells (`Unknown` elsewhere).
+pub fn each_name(
+    dir: BorrowedFd<'_>,
+    mut see: impl FnMut(&[u8], FileType),
+) -> rustix::io::Result<()> {
+    let mut buffer = Vec::with_capacity(32 << 10);
+    let mut names = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
+    while let Some(entry) = names.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            see(name, entry.file_type());
+        }
+    }
+    Ok(())
 }
 
 /// The target of a symlink in a directory, as bytes.

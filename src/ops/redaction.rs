@@ -4,12 +4,18 @@
 //! beneath it. Which of them are worth hiding is the redactor's to judge. Nothing here is kept or shown.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::Path;
 
+use rustix::fs::FileType;
 use serde_json::Value;
 
 use super::Context;
 use crate::error::{Code, Error, Result};
+use crate::git::fs::{self, Root};
+use crate::git::path;
 use crate::redact::Redactor;
 
 /// Larger `.env*` files are something else.
@@ -124,32 +130,47 @@ pub(super) fn redactor(ctx: &Context<'_>) -> Redactor {
     Redactor::with_values(of_env.chain(of_files))
 }
 
-/// The settings in the `.env*` files of a working tree.
+/// The settings in the `.env*` files of a working tree. What cannot be read holds nothing that is known.
 fn env_files(root: &Path) -> Vec<(String, String)> {
     let mut values = Vec::new();
-    let mut directories = vec![(root.to_owned(), true)];
-    while let Some((directory, is_root)) = directories.pop() {
-        let Ok(entries) = std::fs::read_dir(&directory) else {
+    let Ok(root) = Root::open(root) else {
+        return values;
+    };
+    let mut directories = vec![Vec::new()];
+    while let Some(directory) = directories.pop() {
+        let Ok(fd) = root.open_dir_for_reading(&directory) else {
             continue;
         };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            let Ok(kind) = entry.file_type() else {
-                continue;
-            };
-            if kind.is_dir() && is_root && name != ".git" && name != ".timewarp" {
-                directories.push((entry.path(), false));
-            } else if kind.is_file() && name.as_encoded_bytes().starts_with(b".env") {
-                let small = entry
-                    .metadata()
-                    .is_ok_and(|metadata| metadata.len() <= LARGEST);
-                let text = small.then(|| std::fs::read(entry.path()).ok()).flatten();
-                let text = text.unwrap_or_default();
-                values.extend(settings(&String::from_utf8_lossy(&text)));
+        let (mut files, mut beneath) = (Vec::new(), Vec::new());
+        let _ = fs::each_name(fd.as_fd(), |name, kind| {
+            let may_be = |wanted| kind == wanted || kind == FileType::Unknown;
+            if may_be(FileType::RegularFile) && name.starts_with(b".env") {
+                files.push(path::join(&directory, name));
             }
+            let entered = directory.is_empty() && name != b".git" && name != b".timewarp";
+            if may_be(FileType::Directory) && entered {
+                beneath.push(name.to_vec());
+            }
+        });
+        directories.extend(beneath);
+        for file in files {
+            let text = small_file(&root, &file).unwrap_or_default();
+            values.extend(settings(&String::from_utf8_lossy(&text)));
         }
     }
     values
+}
+
+/// The bytes of a regular file that is not too large to be one of settings.
+fn small_file(root: &Root, path: &[u8]) -> Option<Vec<u8>> {
+    let fd = root.open_file(path).ok()?;
+    let stamp = fs::stamp_of(fd.as_fd()).ok()?;
+    if !stamp.is_file() || stamp.size > LARGEST {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::from(fd).take(LARGEST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// `NAME=value` lines: `export`, quotes and comments as dotenv takes them.
@@ -197,6 +218,7 @@ mod tests {
             (".env.local", "A=1"),
             ("app/.env", "B=2"),
             ("app/deep/.env", "C=3"),
+            (".environments/.env", "E=5"),
             ("env", "D=4"),
         ] {
             let path = dir.path().join(path);
@@ -209,6 +231,6 @@ mod tests {
             .map(|(name, _)| name)
             .collect();
         names.sort();
-        assert_eq!(names, ["A", "B"]);
+        assert_eq!(names, ["A", "B", "E"]);
     }
 }

@@ -1,13 +1,15 @@
 //! The keywords that start a rule, and the finders for them.
 //!
-//! One automaton for all: rows of the table, telling names, marks of URLs, headers and key blocks.
+//! One list for all: rows of the table, telling names, marks of URLs, headers and key blocks.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::fields::TELLING;
+use super::finder::Index;
 use super::rule::RULES;
 
 /// What a keyword starts.
@@ -34,8 +36,8 @@ const GENERAL: &[(&str, Start)] = &[
 
 /// Every keyword, with what it starts.
 pub(super) struct Keywords {
-    /// Quick to build, for a prompt or a field.
-    small: AhoCorasick,
+    /// Quick to make, for a prompt or a field.
+    small: Index<&'static str>,
     pub(super) words: Vec<&'static str>,
     pub(super) starts: Vec<Start>,
 }
@@ -51,36 +53,37 @@ pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
     let (words, starts): (Vec<&str>, Vec<Start>) =
         rows.chain(names).chain(GENERAL.iter().copied()).unzip();
     Keywords {
-        small: finder(&words, AhoCorasickKind::NoncontiguousNFA),
+        small: Index::new(words.clone()),
         words,
         starts,
     }
 });
 
 /// Quick to run, for what is long enough to pay for its making.
-static LARGE: LazyLock<AhoCorasick> =
-    LazyLock::new(|| finder(&KEYWORDS.words, AhoCorasickKind::DFA));
+static LARGE: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .match_kind(MatchKind::Standard)
+        .build(&KEYWORDS.words)
+        .expect("a short list of short words fits")
+});
 
 /// From so many bytes on, in one text or in all so far, the larger finder pays.
 const LARGE_FROM: usize = 512 * 1024;
 
 static SEEN: AtomicUsize = AtomicUsize::new(0);
 
-fn finder(words: &[&str], kind: AhoCorasickKind) -> AhoCorasick {
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(kind))
-        .match_kind(MatchKind::Standard)
-        .build(words)
-        .expect("a short list of short words fits")
-}
-
-/// The finder that suits a text.
-pub(super) fn finder_for(text: &str) -> &'static AhoCorasick {
+/// Every keyword in a text: its number and where it stands, by its end.
+pub(super) fn each_in(text: &str, mut take: impl FnMut(usize, Range<usize>)) {
     let seen = SEEN.fetch_add(text.len(), Ordering::Relaxed);
     if seen.saturating_add(text.len()) < LARGE_FROM {
-        &KEYWORDS.small
+        for hit in KEYWORDS.small.hits(text) {
+            take(hit.word, hit.range);
+        }
     } else {
-        &LARGE
+        for found in LARGE.find_overlapping_iter(text) {
+            take(found.pattern().as_usize(), found.range());
+        }
     }
 }

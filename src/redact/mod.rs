@@ -8,6 +8,7 @@
 
 mod candidate;
 mod fields;
+mod finder;
 mod headers;
 mod json;
 mod judge;

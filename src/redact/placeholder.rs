@@ -2,8 +2,7 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
-
+use super::finder::Index;
 use super::shape::{Shape, symbols};
 use super::words::{APART, INSIDE, REFERENCES, WHOLE, Words};
 
@@ -26,18 +25,18 @@ pub(super) fn is_stand_in(value: &str) -> bool {
     value.is_empty()
         || is_template(value)
         || is_masked(value)
-        || INSIDE_FINDER.is_match(&lower)
-        || APART_FINDER
-            .find_overlapping_iter(&lower)
-            .any(|found| stands_apart(lower.as_bytes(), found.start(), found.end()))
+        || INSIDE_FINDER.any(&lower, |_| true)
+        || APART_FINDER.any(&lower, |found| {
+            stands_apart(lower.as_bytes(), found.start, found.end)
+        })
 }
 
-fn finder(words: &'static Words) -> AhoCorasick {
-    AhoCorasick::new(words.iter()).expect("a short list of short words fits")
+fn finder(words: &'static Words) -> Index<&'static str> {
+    Index::new(words.iter().collect())
 }
 
-static INSIDE_FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| finder(&INSIDE));
-static APART_FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| finder(&APART));
+static INSIDE_FINDER: LazyLock<Index<&str>> = LazyLock::new(|| finder(&INSIDE));
+static APART_FINDER: LazyLock<Index<&str>> = LazyLock::new(|| finder(&APART));
 
 /// The first 300 bytes: what gives a stand-in away stands early.
 fn head(value: &str) -> &str {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::fields::secret_after;
 use super::keys::{KeyClass, names_a_public_value};
-use super::keywords::{KEYWORDS, Start, finder_for};
+use super::keywords::{KEYWORDS, Start, each_in};
 use super::pem::{Block, Blocks};
 use super::rule::{Form, RULES, Rule, find};
 use super::shape::{entropy_of, wordiness};
@@ -36,9 +36,7 @@ const AROUND_AFTER: usize = 700;
 /// Every secret in a text, unsorted.
 pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
     let mut scan = Scan::new(text);
-    for found in finder_for(text).find_overlapping_iter(text) {
-        scan.keyword(found.pattern().as_usize(), found.start()..found.end());
-    }
+    each_in(text, |word, hit| scan.keyword(word, hit));
     let known = merged(std::mem::take(&mut scan.spans));
     tokens::each(text, &known, |range, name| {
         scan.push(range, Finder::General(name));

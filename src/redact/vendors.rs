@@ -1,25 +1,20 @@
 //! Names of services that hand out keys, to be recognised in front of a random string.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use super::finder::Index;
 
 /// One name a line, lower case.
 static NAMES: &str = include_str!("vendors.txt");
 
-static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| {
+static FINDER: LazyLock<Index<Cow<'static, str>>> = LazyLock::new(|| {
     // `fly_io` is also written `flyio`, `fly.io` and `fly-io`.
-    let joined: Vec<String> = names()
+    let joined = names()
         .filter(|name| name.contains('_'))
-        .flat_map(|name| ["", ".", "-", " "].map(|sign| name.replace('_', sign)))
-        .collect();
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::NoncontiguousNFA))
-        .match_kind(MatchKind::Standard)
-        .build(names().map(str::to_owned).chain(joined))
-        .expect("a short list of short names fits")
+        .flat_map(|name| ["", ".", "-", " "].map(|sign| Cow::Owned(name.replace('_', sign))));
+    Index::new(names().map(Cow::Borrowed).chain(joined).collect())
 });
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -43,9 +38,8 @@ const SHORT: usize = 6;
 
 /// Whether a stretch of text names a service.
 pub(super) fn named_in(text: &str) -> bool {
-    FINDER.find_overlapping_iter(text).any(|found| {
-        found.end() - found.start() > SHORT
-            || stands_alone(text.as_bytes(), found.start(), found.end())
+    FINDER.any(text, |found| {
+        found.len() > SHORT || stands_alone(text.as_bytes(), found.start, found.end)
     })
 }
 
