@@ -4,8 +4,6 @@
 //! anchor, then a second look at everything that was reused, then the `.keep` goes. A ref whose objects a gc took in between
 //! is taken back and the whole is tried again.
 
-use std::collections::BTreeMap;
-
 use super::Context;
 use super::capture::{Capture, Storing, Wanted, Writing, capture};
 use crate::env::{Moment, fail_point};
@@ -20,14 +18,12 @@ use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
 use crate::store::snapshot::{
-    DefaultModes, FIXED_TIME, HeadRecord, IndexRecord, Lists, SnapshotRecord, Stats, Uncaptured,
-    author_time, encode_commit, octal,
+    FIXED_TIME, HeadRecord, IndexRecord, Lists, SnapshotRecord, author_time, encode_commit,
 };
 use crate::store::state::{Mode, State, stored_path};
 use crate::store::stored::part;
 use crate::worktree::cache;
 use crate::worktree::capture::Sink;
-use crate::worktree::manifest::{Kind, Manifest, UNSTABLE, VIRTUAL};
 
 /// How often a snapshot that a gc tore is tried again.
 const TRIES: usize = 4;
@@ -68,120 +64,6 @@ pub struct Made<'s> {
     pub capture: Capture<'s>,
     /// The pack that must stay until a swap has ended; None when it was let go already.
     pub kept: Option<KeptPack>,
-}
-
-/// The lists of a capture.
-pub fn lists(capture: &Capture<'_>) -> Lists {
-    let manifest = &capture.manifest;
-    let mut lists = Lists {
-        conflicts: capture.index.conflicts.clone(),
-        intent_to_add: capture.index.intent_to_add.clone(),
-        skip_worktree: capture.index.skip_worktree.clone(),
-        assume_unchanged: capture.index.assume_unchanged.clone(),
-        empty_dirs: capture.empty_dirs(),
-        forced: capture.forced.iter().cloned().collect(),
-        ..Lists::default()
-    };
-    let usual = usual_modes(manifest);
-    for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0) {
-        let perm = dir.stamp.permissions();
-        let path = manifest.dir_path(dir);
-        if perm != usual[2] && !path.is_empty() && is_recorded_dir(dir) {
-            lists.modes.insert(path.to_vec(), perm);
-        }
-        for file in manifest.files_of(dir) {
-            if file.kind.reason().is_some() {
-                lists.uncaptured.push(uncaptured(manifest, dir, file));
-            }
-            if file.kind == Kind::Absent {
-                lists.absent.push(manifest.path_of(dir, file));
-            }
-            if file.flags & UNSTABLE != 0 {
-                lists.unstable.push(manifest.path_of(dir, file));
-            }
-            if matches!(file.kind, Kind::File | Kind::FilteredClean) {
-                let perm = file.stamp.permissions();
-                let usual = usual[usize::from(file.git_mode == 0o100_755)];
-                if perm != usual {
-                    lists.modes.insert(manifest.path_of(dir, file), perm);
-                }
-            }
-        }
-    }
-    for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL != 0) {
-        for file in manifest.files_of(dir) {
-            lists.absent.push(manifest.path_of(dir, file));
-        }
-    }
-    lists.uncaptured.sort_by(|a, b| a.0.cmp(&b.0));
-    lists.absent.sort();
-    lists.unstable.sort();
-    lists
-}
-
-/// Directories that only lead to what the rules leave out are not ours to describe.
-fn is_recorded_dir(dir: &crate::worktree::manifest::DirRec) -> bool {
-    dir.flags & crate::worktree::manifest::INSIDE_IGNORED == 0
-        || dir.tree != crate::worktree::manifest::no_oid()
-}
-
-fn uncaptured(
-    manifest: &Manifest,
-    dir: &crate::worktree::manifest::DirRec,
-    file: &crate::worktree::manifest::FileRec,
-) -> (Vec<u8>, Uncaptured) {
-    let path = manifest.path_of(dir, file);
-    let mut entry = Uncaptured::new(&path, file.kind.reason().unwrap_or_default());
-    if matches!(file.kind, Kind::TooLarge | Kind::FilteredClean) {
-        entry.bytes = Some(file.stamp.size);
-    }
-    (path, entry)
-}
-
-/// What most plain files, executables and directories have.
-pub fn usual_modes(manifest: &Manifest) -> [u32; 3] {
-    let mut counts: [BTreeMap<u32, usize>; 3] = Default::default();
-    for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0) {
-        *counts[2].entry(dir.stamp.permissions()).or_default() += 1;
-        for file in manifest.files_of(dir) {
-            if matches!(file.kind, Kind::File | Kind::FilteredClean) {
-                let class = usize::from(file.git_mode == 0o100_755);
-                *counts[class].entry(file.stamp.permissions()).or_default() += 1;
-            }
-        }
-    }
-    let mut usual = [0o644, 0o755, 0o755];
-    for (class, counts) in counts.iter().enumerate() {
-        // The most frequent; of two equally frequent the one that git would make, else the smaller.
-        let best = counts.iter().max_by_key(|(perm, count)| {
-            (**count, **perm == usual[class], std::cmp::Reverse(**perm))
-        });
-        if let Some((perm, _)) = best {
-            usual[class] = *perm;
-        }
-    }
-    usual
-}
-
-/// [`usual_modes`] as the record has them.
-pub fn default_modes(manifest: &Manifest) -> DefaultModes {
-    let [file, executable, directory] = usual_modes(manifest).map(octal);
-    DefaultModes {
-        file,
-        executable,
-        directory,
-    }
-}
-
-fn stats(manifest: &Manifest) -> Stats {
-    let mut stats = Stats::default();
-    for file in &manifest.files {
-        if matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
-            stats.files += 1;
-            stats.bytes += file.stamp.size;
-        }
-    }
-    stats
 }
 
 /// Fills the HEAD commits of nested repositories and submodules in, without starting anything.
@@ -334,7 +216,7 @@ pub fn record<'s>(
     let commits = Commits {
         sink: &Writing(&writer),
     };
-    let mut lists = lists(&capture);
+    let mut lists = capture.lists();
     add_nested_heads(ctx, &mut lists);
     lists.converted.clone_from(&about.converted);
     let now = ctx.env.now();
@@ -559,8 +441,8 @@ fn new_record(
         Mode::Present => "present".into(),
         Mode::Past => "past".into(),
     };
-    record.default_modes = default_modes(&capture.manifest);
-    record.stats = stats(&capture.manifest);
+    record.default_modes = capture.derived().default_modes();
+    record.stats = capture.derived().stats();
     record.interrupted = about.interrupted;
     record.extra.clone_from(&about.extra);
     Ok(record)

@@ -130,7 +130,7 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Resu
     let lists = store.lists(&newest)?;
     let now = seen.lists();
     // What is listed are differences from what most have, which may itself have changed.
-    let same_usual = newest.record.default_modes == super::record::default_modes(&seen.manifest);
+    let same_usual = newest.record.default_modes == seen.derived().default_modes();
     let same_lists = same_usual
         && lists.modes == now.modes
         && lists.empty_dirs == now.empty_dirs

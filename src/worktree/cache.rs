@@ -17,7 +17,7 @@ use crate::git::fs::{self, Durable, Stamp};
 use crate::work::{Work, count};
 
 const MAGIC: &[u8; 8] = b"twcache\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER: usize = 64;
 const DIR: usize = 96;
 const FILE: usize = 80;
@@ -35,6 +35,8 @@ pub struct Meta {
     pub index: IndexMeta,
     /// The tree of the root directory.
     pub root_tree: String,
+    /// What else follows from the manifest alone, as JSON of who saved it; `null` when too long to keep.
+    pub derived: serde_json::Value,
 }
 
 /// git's index file and HEAD as they were, and what was derived from them.
@@ -52,8 +54,78 @@ pub struct IndexMeta {
     pub record: serde_json::Value,
 }
 
-/// Reads the cache; `None` when there is none, or on any doubt.
-pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
+/// A cache file that was opened: its frame is checked and its directories are read, its files are read where they stand.
+pub struct Known {
+    bytes: Bytes,
+    /// What it was made under.
+    pub meta: Meta,
+    /// Every directory, in pre-order.
+    pub dirs: Vec<DirRec>,
+    files_at: usize,
+    names_at: usize,
+}
+
+enum Bytes {
+    Map(memmap2::Mmap),
+    Read(Vec<u8>),
+}
+
+impl Bytes {
+    fn all(&self) -> &[u8] {
+        match self {
+            Self::Map(map) => map,
+            Self::Read(bytes) => bytes,
+        }
+    }
+}
+
+impl Known {
+    /// The names of the manifest.
+    fn names(&self) -> &[u8] {
+        self.bytes.all().get(self.names_at..).unwrap_or_default()
+    }
+
+    /// A name or path.
+    pub fn bytes(&self, name: Name) -> &[u8] {
+        let start = name.start as usize;
+        let end = start.saturating_add(name.len as usize);
+        self.names().get(start..end).unwrap_or_default()
+    }
+
+    /// The files of a directory, as they stand; None in place of one that cannot be right.
+    pub fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>> {
+        let names = self.names();
+        let at = |index: u32| self.files_at + index as usize * FILE;
+        let records = self.bytes.all().get(at(dir.first)..at(dir.end));
+        records
+            .unwrap_or_default()
+            .chunks_exact(FILE)
+            .map(|record| read_file(record, names))
+    }
+
+    /// The whole manifest; `None` when a file's record cannot be right.
+    pub fn manifest(&self) -> Option<Manifest> {
+        let names = self.names();
+        let files = self
+            .bytes
+            .all()
+            .get(self.files_at..self.names_at)?
+            .chunks_exact(FILE)
+            .map(|record| read_file(record, names));
+        let mut read = Vec::with_capacity((self.names_at - self.files_at) / FILE);
+        for file in files {
+            read.push(file?);
+        }
+        Some(Manifest {
+            dirs: self.dirs.clone(),
+            files: read,
+            names: names.to_vec(),
+        })
+    }
+}
+
+/// Opens the cache; `None` when there is none, or on any doubt.
+pub fn load(file: &Path) -> Option<Known> {
     let file = std::fs::File::open(file).ok()?;
     if file.metadata().ok()?.len() < HEADER as u64 {
         return None;
@@ -62,7 +134,7 @@ pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
     // unless somebody tampers with the git directory.
     #[expect(unsafe_code, reason = "memory maps are unsafe by nature; see above")]
     let map = unsafe { memmap2::Mmap::map(&file) }.ok()?;
-    decode(&map)
+    open(Bytes::Map(map))
 }
 
 /// Writes the cache.
@@ -130,6 +202,12 @@ fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
 
 /// Reads the bytes of a cache file; `None` on any doubt.
 pub fn decode(bytes: &[u8]) -> Option<(Manifest, Meta)> {
+    let known = open(Bytes::Read(bytes.to_vec()))?;
+    Some((known.manifest()?, known.meta))
+}
+
+fn open(file: Bytes) -> Option<Known> {
+    let bytes = file.all();
     if bytes.get(..8)? != MAGIC || u32_at(bytes, 8)? != VERSION {
         return None;
     }
@@ -148,23 +226,16 @@ pub fn decode(bytes: &[u8]) -> Option<(Manifest, Meta)> {
         return None;
     }
     let meta: Meta = serde_json::from_slice(bytes.get(HEADER..dirs_at)?).ok()?;
+    let records = bytes.get(dirs_at..files_at)?.chunks_exact(DIR);
+    let dirs = records.map(read_dir).collect::<Option<Vec<_>>>()?;
     let names = bytes.get(names_at..)?;
-    let dirs = bytes
-        .get(dirs_at..files_at)?
-        .chunks_exact(DIR)
-        .map(read_dir)
-        .collect::<Option<Vec<_>>>()?;
-    let files = bytes
-        .get(files_at..names_at)?
-        .chunks_exact(FILE)
-        .map(|record| read_file(record, names))
-        .collect::<Option<Vec<_>>>()?;
-    let manifest = Manifest {
+    is_sound(&dirs, file_count, names).then_some(Known {
+        meta,
         dirs,
-        files,
-        names: names.to_vec(),
-    };
-    is_sound(&manifest).then_some((manifest, meta))
+        files_at,
+        names_at,
+        bytes: file,
+    })
 }
 
 fn read_dir(record: &[u8]) -> Option<DirRec> {
@@ -196,27 +267,28 @@ fn read_file(record: &[u8], names: &[u8]) -> Option<FileRec> {
 }
 
 /// Offsets in range, parents before children, directories in order, ranges in a row.
-fn is_sound(manifest: &Manifest) -> bool {
+fn is_sound(dirs: &[DirRec], files: usize, names: &[u8]) -> bool {
     let mut next = 0;
     let mut last: Option<&[u8]> = None;
-    for (at, dir) in manifest.dirs.iter().enumerate() {
-        let end = dir.path.start as usize + dir.path.len as usize;
+    for (at, dir) in dirs.iter().enumerate() {
+        let start = dir.path.start as usize;
+        let path = names.get(start..start.saturating_add(dir.path.len as usize));
         let parent_ok = if at == 0 {
             dir.parent == 0 && dir.path.len == 0
         } else {
             (dir.parent as usize) < at
         };
-        if end > manifest.names.len() || !parent_ok || dir.first != next || dir.end < dir.first {
+        let Some(path) = path else { return false };
+        if !parent_ok || dir.first != next || dir.end < dir.first {
             return false;
         }
         next = dir.end;
-        let path = manifest.dir_path(dir);
         if last.is_some_and(|last| super::manifest::preorder(last, path).is_ge()) {
             return false;
         }
         last = Some(path);
     }
-    !manifest.dirs.is_empty() && next as usize == manifest.files.len()
+    !dirs.is_empty() && next as usize == files
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

@@ -5,42 +5,35 @@
 //! from git's index are anchored by that index and HEAD. [`Capture::anchored`] is asked once more after the new ref is in place.
 
 mod absent;
+mod derived;
 mod index;
 mod rules;
 mod sinks;
+mod taking;
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{LazyLock, OnceLock};
 
 use super::Context;
-use super::gitview::{GitView, read_index};
 use crate::env::clock_nanos;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::git::Oid;
-use crate::git::fs::Root;
 use crate::git::gc;
 use crate::git::index::Index;
-use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
-use crate::git::operation::{self, OperationState};
+use crate::git::objects::ObjectWriter;
+use crate::git::operation::OperationState;
 use crate::git::repo::Head;
 use crate::store::Store;
-use crate::store::lock::Owner;
 use crate::store::snapshot::Lists;
 use crate::worktree::cache::{self, IndexMeta, Meta};
-use crate::worktree::capture::{
-    Hashing, Sink, amount, build_trees, drop_gone, hash_files, take_known_trees,
-};
-use crate::worktree::globs::Globs;
-use crate::worktree::ignore::Globals;
-use crate::worktree::judge::{LoadOther, Rules};
-use crate::worktree::manifest::{DIRTY, INSIDE_IGNORED, Kind, Manifest, TO_HASH, VIRTUAL, no_oid};
-use crate::worktree::scan::{Ctime, FileMode, Scan, Scanned, Way, scan};
-use absent::add_absent;
+use crate::worktree::manifest::{Kind, Manifest, no_oid};
+pub use derived::Derived;
 pub use index::IndexSummary;
 use index::head_text;
 pub use rules::{load_ignore_file, rule_parts};
 pub use sinks::{HashOnly, Writing};
+use taking::Taking;
 
 /// From so many new objects on they go into a pack.
 const PACK_FROM: usize = 64;
@@ -94,10 +87,14 @@ impl Default for Wanted<'_> {
     }
 }
 
+/// Made when it is first asked for.
+pub type Lazily<T> = LazyLock<T, Box<dyn FnOnce() -> T + Send>>;
+
 /// What was seen.
 pub struct Capture<'s> {
-    /// Every name, with objects.
-    pub manifest: Manifest,
+    /// Every name, with objects; read from the cache when first asked for, where nothing differs from it.
+    pub manifest: Lazily<Manifest>,
+    derived: OnceLock<Derived>,
     /// The captured files' tree.
     pub tree: Oid,
     /// The bytes of trees that were made, which may not be readable from the repository yet.
@@ -175,238 +172,6 @@ pub fn capture<'s>(
     .run(cached)
 }
 
-struct Taking<'a, 's, 'r, 'w> {
-    ctx: &'a Context<'a>,
-    store: &'s Store<'r>,
-    wanted: &'a Wanted<'w>,
-    started: i64,
-    /// See [`Capture::afresh`].
-    afresh: bool,
-}
-
-impl<'s> Taking<'_, 's, '_, '_> {
-    fn run(&self, cached: Option<(Manifest, Meta)>) -> Result<Capture<'s>> {
-        let head = self.ctx.repo.head()?;
-        let (mut old, meta) = cached.map_or((None, Meta::default()), |(manifest, meta)| {
-            (Some(manifest), meta)
-        });
-        let anchor = self.anchor(&meta)?;
-        let state = self.index_state(&head, &meta, anchor.is_some())?;
-        let operation = operation::read(&self.ctx.repo)?;
-        let root = Root::open(self.ctx.repo.worktree_root())?;
-        let (globals, globs, options) = self.rules()?;
-        let hung_on_nothing = anchor.is_none() && old.is_some();
-        if anchor.is_none()
-            && let Some(manifest) = &mut old
-        {
-            self.doubt(manifest);
-        }
-        let same_rules = meta.options == options && meta.index.tracked == state.tracked;
-        let way = if same_rules { Way::Fast } else { Way::Full };
-        let view = GitView::new(
-            &self.ctx.repo,
-            &self.store.objects,
-            &root,
-            state.parsed,
-            state.head_only,
-            self.wanted.forced.clone(),
-        )?;
-        let other = self.other_side();
-        let rules = Rules::new(globals, globs.clone(), other);
-        let (mut manifest, unchanged, way) = self.look(&root, &rules, &view, old, way)?;
-        view.check()?;
-        // Also what was on disk against the sparse patterns may have gone since.
-        if way == Way::Full || (!unchanged && !state.summary.skip_worktree.is_empty()) {
-            add_absent(&mut manifest, &view);
-        }
-        if let Some(look) = self.wanted.before_hashing {
-            look(&mut manifest)?;
-        }
-        if way == Way::Full {
-            let cached = view.index().and_then(|index| index.cache_tree.as_ref());
-            let has = |oid| !self.afresh && self.store.objects.contains(oid);
-            take_known_trees(&mut manifest, cached.map(index::Cached), &has);
-        }
-        let writer = self.writer(&manifest, state.trees.len())?;
-        let how = Hashing {
-            threads: threads(),
-            racy_since: self.started - 20_000_000,
-            modes_from_disk: self.ctx.repo.file_mode()?,
-        };
-        let sink: &dyn Sink = match &writer {
-            Some(writer) => &Writing(writer),
-            None => &HashOnly,
-        };
-        hash_files(&root, &mut manifest, sink, how, self.ctx.progress)?;
-        drop_gone(&mut manifest);
-        let mut made_trees = HashMap::new();
-        let tree = build_trees(&mut manifest, sink, &mut |oid, bytes| {
-            made_trees.insert(oid, bytes.to_vec());
-        })?;
-        let parsed_index = match view.into_index() {
-            None if self.wanted.whole_index => {
-                Some(read_index(&self.ctx.repo, &self.store.objects)?)
-            }
-            parsed => parsed,
-        };
-        let known_index_commit = anchor
-            .as_ref()
-            .and_then(|_| Oid::from_str(&meta.index.index_commit).ok());
-        Ok(Capture {
-            manifest,
-            tree,
-            made_trees,
-            head,
-            index: state.summary,
-            parsed_index,
-            index_stamp: state.stamp,
-            operation,
-            index_trees: state.trees,
-            writer,
-            exclude_globs: self.glob_names(),
-            forced: self.wanted.forced.clone(),
-            started: self.started,
-            unchanged,
-            seeded: way == Way::Full && !hung_on_nothing,
-            afresh: self.afresh,
-            anchor,
-            known_index_commit,
-            known_index_stamp: meta.index.stamp,
-            options,
-            tracked: state.tracked,
-            record: state.record,
-        })
-    }
-
-    /// The scan, and the way that it went in the end: the fast one may turn into the full one.
-    fn look(
-        &self,
-        root: &Root,
-        rules: &Rules<'_>,
-        view: &GitView<'_>,
-        old: Option<Manifest>,
-        way: Way,
-    ) -> Result<(Manifest, bool, Way)> {
-        let repo = &self.ctx.repo;
-        let what = Scan {
-            root,
-            judge: rules,
-            tracked: view,
-            max_file_size: self.ctx.settings.max_file_size,
-            file_mode: if repo.file_mode()? {
-                FileMode::Trusted
-            } else {
-                FileMode::FromIndex
-            },
-            ctime: if repo.trust_ctime()? {
-                Ctime::Trusted
-            } else {
-                Ctime::Ignored
-            },
-            threads: threads(),
-            started: self.started,
-        };
-        let (found, way) = match scan(&what, old.as_ref(), way)? {
-            Scanned::NeedsFull => (scan(&what, old.as_ref(), Way::Full)?, Way::Full),
-            other => (other, way),
-        };
-        match (found, old) {
-            (Scanned::Unchanged, Some(old)) => {
-                let whole = old.dirs.iter().all(|dir| dir.flags & DIRTY == 0);
-                Ok((old, whole, way))
-            }
-            (Scanned::Changed(new), _) => Ok((new, false, way)),
-            _ => Err(Error::new(Code::Io, "the working tree cannot be read")),
-        }
-    }
-
-    /// The anchor of the cached ids, while it stands.
-    fn anchor(&self, meta: &Meta) -> Result<Option<(String, Oid)>> {
-        let Ok(commit) = Oid::from_str(&meta.anchor_commit) else {
-            return Ok(None);
-        };
-        let stands = self.store.refs.read(&meta.anchor_ref)? == Some(commit);
-        Ok(stands.then(|| (meta.anchor_ref.clone(), commit)))
-    }
-
-    /// The anchor is gone: ids whose objects are gone, too, have to be made again; all of them when a gc is at work.
-    fn doubt(&self, manifest: &mut Manifest) {
-        self.store.objects.refresh();
-        for file in &mut manifest.files {
-            let stored = matches!(file.kind, Kind::File | Kind::Symlink);
-            if stored && (self.afresh || !self.store.objects.contains(file.oid)) {
-                file.flags |= TO_HASH;
-            }
-        }
-        for dir in &mut manifest.dirs {
-            let made = dir.tree != no_oid();
-            if made && (self.afresh || !self.store.objects.contains(dir.tree)) {
-                dir.flags |= DIRTY | crate::worktree::manifest::RACY;
-            }
-        }
-    }
-
-    fn writer(&self, manifest: &Manifest, index_trees: usize) -> Result<Option<ObjectWriter<'s>>> {
-        let note = |token: &str| Owner::this_process(token).line().trim_end().to_owned();
-        let mode = match &self.wanted.storing {
-            Storing::No => return Ok(None),
-            Storing::Durable(token) => WriteMode::Pack {
-                keep_note: note(token),
-                sync: true,
-            },
-            Storing::Yes => {
-                let (count, largest) = amount(manifest);
-                if self.afresh || count + index_trees >= PACK_FROM || largest >= LARGE {
-                    WriteMode::Pack {
-                        keep_note: note("snapshot"),
-                        sync: true,
-                    }
-                } else {
-                    WriteMode::Loose
-                }
-            }
-        };
-        let writer = ObjectWriter::new(&self.store.objects, mode)?;
-        Ok(Some(if self.afresh { writer.afresh() } else { writer }))
-    }
-
-    fn rules(&self) -> Result<(Arc<Globals>, Arc<Globs>, String)> {
-        let (globals, globs, mut text) =
-            rule_parts(self.ctx, self.wanted.include, self.wanted.exclude)?;
-        text.extend_from_slice(self.wanted.other_rules.unwrap_or(no_oid()).as_bytes());
-        for forced in &self.wanted.forced {
-            text.extend_from_slice(forced);
-            text.push(0);
-        }
-        let options = hash(ObjectKind::Blob, &text)?.to_string();
-        Ok((globals, globs, options))
-    }
-
-    fn glob_names(&self) -> Vec<String> {
-        let settings = &self.ctx.settings;
-        let mut names: Vec<String> = Vec::new();
-        if settings.default_excludes {
-            names.extend(
-                crate::worktree::globs::DEFAULT_GLOBS
-                    .iter()
-                    .map(|glob| (*glob).to_owned()),
-            );
-        }
-        names.extend(settings.team_exclude.iter().cloned());
-        names.extend(settings.exclude.iter().cloned());
-        names.extend(self.wanted.exclude.iter().cloned());
-        names
-    }
-
-    fn other_side(&self) -> Option<LoadOther<'_>> {
-        let tree = self.wanted.other_rules?;
-        let objects = &self.store.objects;
-        Some(Box::new(move |dir: &[u8]| {
-            load_ignore_file(objects, tree, dir)
-        }))
-    }
-}
-
 /// Worker threads: as many as there are cores, at most eight.
 pub fn threads() -> usize {
     std::thread::available_parallelism()
@@ -437,6 +202,7 @@ impl Capture<'_> {
                 record: self.record.clone(),
             },
             root_tree: self.tree.to_string(),
+            derived: self.derived().kept(),
         }
     }
 
@@ -486,32 +252,21 @@ impl Capture<'_> {
         Ok(true)
     }
 
-    /// The paths and directories that the record lists.
-    pub fn lists(&self) -> Lists {
-        super::record::lists(self)
+    /// What follows from the manifest alone.
+    pub fn derived(&self) -> &Derived {
+        self.derived.get_or_init(|| Derived::of(&self.manifest))
     }
 
-    /// Directories that hold nothing captured, for `empty_dirs`.
-    pub fn empty_dirs(&self) -> Vec<Vec<u8>> {
-        let manifest = &self.manifest;
-        let mut has_child = vec![false; manifest.dirs.len()];
-        for dir in manifest.dirs.iter().skip(1) {
-            if dir.flags & VIRTUAL == 0 {
-                has_child[dir.parent as usize] = true;
-            }
+    /// The paths and directories that the record lists.
+    pub fn lists(&self) -> Lists {
+        let index = &self.index;
+        Lists {
+            conflicts: index.conflicts.clone(),
+            intent_to_add: index.intent_to_add.clone(),
+            skip_worktree: index.skip_worktree.clone(),
+            assume_unchanged: index.assume_unchanged.clone(),
+            forced: self.forced.iter().cloned().collect(),
+            ..self.derived().lists()
         }
-        let empty = manifest
-            .dirs
-            .iter()
-            .enumerate()
-            .skip(1)
-            .filter(|(at, dir)| {
-                dir.tree == no_oid()
-                    && !has_child[*at]
-                    && dir.flags & (VIRTUAL | INSIDE_IGNORED) == 0
-            });
-        empty
-            .map(|(_, dir)| manifest.dir_path(dir).to_vec())
-            .collect()
     }
 }

@@ -236,7 +236,7 @@ pub fn captured_extras(capture: &Capture<'_>) -> Extras {
     let lists = capture.lists();
     Extras {
         modes: lists.modes,
-        defaults: super::record::usual_modes(&capture.manifest),
+        defaults: capture.derived().usual_modes,
         empty_dirs: lists.empty_dirs.into_iter().collect(),
         absent: lists.absent.into_iter().collect(),
     }

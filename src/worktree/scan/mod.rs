@@ -13,10 +13,12 @@
 //! time, since a later write within the same clock tick would leave it alone.
 
 mod entry;
+mod glance;
 mod merge;
 mod names;
 mod walk;
 
+pub use glance::{Glanced, glance};
 use merge::{assemble, merge};
 use names::NameBuffer;
 use std::collections::HashMap;
@@ -148,6 +150,8 @@ pub struct Scan<'a, J: Judge> {
     pub threads: usize,
     /// When the scan starts, nanoseconds since the epoch.
     pub started: i64,
+    /// For each directory of the earlier manifest, whether a [`glance`] found it the same; empty when none was taken.
+    pub same: &'a [bool],
 }
 
 /// What a scan found.
@@ -235,8 +239,9 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
         scan,
         old,
         way,
-        states: std::iter::repeat_with(|| AtomicU8::new(0))
-            .take(known)
+        states: (0..known)
+            .map(|at| scan.same.get(at).copied().unwrap_or(false))
+            .map(|same| AtomicU8::new(if same { SAME } else { 0 }))
             .collect(),
         next: AtomicUsize::new(0),
         queue: Queue {
@@ -297,6 +302,9 @@ impl<J: Judge> Run<'_, '_, J> {
             for known in at..(at + CHUNK).min(self.states.len()) {
                 if self.give_up.load(Ordering::Relaxed) {
                     return found;
+                }
+                if self.states[known].load(Ordering::Relaxed) == SAME {
+                    continue;
                 }
                 if let Err(error) = self.known_dir(known, &mut found, &mut names) {
                     self.fail(error);
@@ -374,11 +382,7 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     fn same(&self, old: &Stamp, new: &Stamp) -> bool {
-        old.mtime == new.mtime
-            && old.size == new.size
-            && old.ino == new.ino
-            && old.mode == new.mode
-            && (self.scan.ctime == Ctime::Ignored || old.ctime == new.ctime)
+        same_stamp(self.scan.ctime, old, new)
     }
 
     fn merge_fast(&self, old: &Manifest, found: Vec<FoundDir>) -> Scanned {
@@ -399,6 +403,14 @@ impl<J: Judge> Run<'_, '_, J> {
             .collect();
         Scanned::Changed(merge(Some(old), &same, found))
     }
+}
+
+fn same_stamp(ctime: Ctime, old: &Stamp, new: &Stamp) -> bool {
+    old.mtime == new.mtime
+        && old.size == new.size
+        && old.ino == new.ino
+        && old.mode == new.mode
+        && (ctime == Ctime::Ignored || old.ctime == new.ctime)
 }
 
 fn owned(old: &Manifest, file: &FileRec) -> FoundFile {

@@ -1,0 +1,265 @@
+//! What a record says that follows from the manifest alone: usual modes, sizes, the lists of exceptions.
+//!
+//! The cache keeps it while it is short, so that nothing of it is worked out again for an unchanged working tree.
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::snapshot::{DefaultModes, Lists, Stats, Uncaptured, octal};
+use crate::worktree::manifest::{
+    DirRec, FileRec, INSIDE_IGNORED, Kind, Manifest, UNSTABLE, VIRTUAL, no_oid,
+};
+
+/// With more paths than this it is not kept.
+const LIMIT: usize = 200;
+
+/// What follows from a manifest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Derived {
+    /// What most plain files, executables and directories have.
+    pub usual_modes: [u32; 3],
+    /// Captured files and symlinks.
+    files: u64,
+    /// Their sizes' sum.
+    bytes: u64,
+    modes: Vec<(Vec<u8>, u32)>,
+    empty_dirs: Vec<Vec<u8>>,
+    unstable: Vec<Vec<u8>>,
+    absent: Vec<Vec<u8>>,
+    uncaptured: Vec<(Vec<u8>, Uncaptured)>,
+}
+
+impl Derived {
+    /// Works it out.
+    pub fn of(manifest: &Manifest) -> Self {
+        let usual_modes = usual_modes(manifest);
+        let mut derived = Self {
+            usual_modes,
+            empty_dirs: empty_dirs(manifest),
+            ..Self::default()
+        };
+        for dir in &manifest.dirs {
+            let perm = dir.stamp.permissions();
+            let path = manifest.dir_path(dir);
+            let on_disk = dir.flags & VIRTUAL == 0;
+            if on_disk && perm != usual_modes[2] && !path.is_empty() && is_recorded_dir(dir) {
+                derived.modes.push((path.to_vec(), perm));
+            }
+            for file in manifest.files_of(dir) {
+                if on_disk {
+                    derived.take(manifest, dir, file);
+                } else {
+                    derived.absent.push(manifest.path_of(dir, file));
+                }
+            }
+        }
+        derived.uncaptured.sort_by(|a, b| a.0.cmp(&b.0));
+        derived.absent.sort();
+        derived.unstable.sort();
+        derived
+    }
+
+    fn take(&mut self, manifest: &Manifest, dir: &DirRec, file: &FileRec) {
+        if matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
+            self.files += 1;
+            self.bytes += file.stamp.size;
+        }
+        if file.kind.reason().is_some() {
+            self.uncaptured.push(uncaptured(manifest, dir, file));
+        }
+        if file.kind == Kind::Absent {
+            self.absent.push(manifest.path_of(dir, file));
+        }
+        if file.flags & UNSTABLE != 0 {
+            self.unstable.push(manifest.path_of(dir, file));
+        }
+        if matches!(file.kind, Kind::File | Kind::FilteredClean) {
+            let perm = file.stamp.permissions();
+            if perm != self.usual_modes[usize::from(file.git_mode == 0o100_755)] {
+                self.modes.push((manifest.path_of(dir, file), perm));
+            }
+        }
+    }
+
+    /// As the cache keeps it; null when it is too long.
+    pub fn kept(&self) -> serde_json::Value {
+        let paths = self.modes.len()
+            + self.empty_dirs.len()
+            + self.unstable.len()
+            + self.absent.len()
+            + self.uncaptured.len();
+        if paths > LIMIT {
+            return serde_json::Value::Null;
+        }
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// The lists, as far as the manifest has them.
+    pub fn lists(&self) -> Lists {
+        Lists {
+            modes: self.modes.iter().cloned().collect(),
+            empty_dirs: self.empty_dirs.clone(),
+            unstable: self.unstable.clone(),
+            absent: self.absent.clone(),
+            uncaptured: self.uncaptured.clone(),
+            ..Lists::default()
+        }
+    }
+
+    /// The usual modes as a record has them.
+    pub fn default_modes(&self) -> DefaultModes {
+        let [file, executable, directory] = self.usual_modes.map(octal);
+        DefaultModes {
+            file,
+            executable,
+            directory,
+        }
+    }
+
+    /// How much is captured.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            files: self.files,
+            bytes: self.bytes,
+            ..Stats::default()
+        }
+    }
+}
+
+/// Directories that only lead to what the rules leave out are not ours to describe.
+fn is_recorded_dir(dir: &DirRec) -> bool {
+    dir.flags & INSIDE_IGNORED == 0 || dir.tree != no_oid()
+}
+
+fn uncaptured(manifest: &Manifest, dir: &DirRec, file: &FileRec) -> (Vec<u8>, Uncaptured) {
+    let path = manifest.path_of(dir, file);
+    let mut entry = Uncaptured::new(&path, file.kind.reason().unwrap_or_default());
+    if matches!(file.kind, Kind::TooLarge | Kind::FilteredClean) {
+        entry.bytes = Some(file.stamp.size);
+    }
+    (path, entry)
+}
+
+/// Directories that hold nothing captured, for `empty_dirs`.
+fn empty_dirs(manifest: &Manifest) -> Vec<Vec<u8>> {
+    let mut has_child = vec![false; manifest.dirs.len()];
+    for dir in manifest.dirs.iter().skip(1) {
+        if dir.flags & VIRTUAL == 0 {
+            has_child[dir.parent as usize] = true;
+        }
+    }
+    let empty = manifest
+        .dirs
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(at, dir)| {
+            dir.tree == no_oid() && !has_child[*at] && dir.flags & (VIRTUAL | INSIDE_IGNORED) == 0
+        });
+    empty
+        .map(|(_, dir)| manifest.dir_path(dir).to_vec())
+        .collect()
+}
+
+/// How often each set of permission bits was seen. There are few: the last one asked for is nearly always the next.
+#[derive(Default)]
+struct Census {
+    counts: Vec<(u32, usize)>,
+}
+
+impl Census {
+    fn add(&mut self, perm: u32) {
+        match self.counts.iter_mut().find(|(known, _)| *known == perm) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((perm, 1)),
+        }
+    }
+
+    /// The most frequent; of two equally frequent the one that git would make, else the smaller.
+    fn most(&self, made_by_git: u32) -> u32 {
+        let best = self
+            .counts
+            .iter()
+            .max_by_key(|(perm, count)| (*count, *perm == made_by_git, std::cmp::Reverse(*perm)));
+        best.map_or(made_by_git, |(perm, _)| *perm)
+    }
+}
+
+fn usual_modes(manifest: &Manifest) -> [u32; 3] {
+    let mut census: [Census; 3] = Default::default();
+    for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0) {
+        census[2].add(dir.stamp.permissions());
+        for file in manifest.files_of(dir) {
+            if matches!(file.kind, Kind::File | Kind::FilteredClean) {
+                census[usize::from(file.git_mode == 0o100_755)].add(file.stamp.permissions());
+            }
+        }
+    }
+    let [plain, executable, directory] = census;
+    [
+        plain.most(0o644),
+        executable.most(0o755),
+        directory.most(0o755),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::fs::Stamp;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn what_is_kept_is_what_was_worked_out() {
+        let mut manifest = Manifest::default();
+        let root = manifest.intern(b"");
+        let stamp = |mode| Stamp {
+            mode,
+            size: 7,
+            ..Stamp::default()
+        };
+        for (name, kind, mode) in [
+            (&b"a"[..], Kind::File, 0o100_644),
+            (b"b\xff\"", Kind::File, 0o100_600),
+            (b"c", Kind::File, 0o100_644),
+            (b"p", Kind::Pipe, 0o010_644),
+        ] {
+            let name = manifest.intern(name);
+            manifest.files.push(FileRec {
+                name,
+                kind,
+                flags: UNSTABLE,
+                stamp: stamp(mode),
+                git_mode: 0o100_644,
+                oid: no_oid(),
+            });
+        }
+        manifest.dirs.push(DirRec {
+            path: root,
+            parent: 0,
+            first: 0,
+            end: 4,
+            flags: 0,
+            stamp: stamp(0o040_755),
+            tree: no_oid(),
+        });
+        let derived = Derived::of(&manifest);
+        let read: Derived = serde_json::from_value(derived.kept()).expect("read back");
+        assert_eq!(read, derived);
+        let lists = read.lists();
+        assert_eq!(lists.modes, BTreeMap::from([(b"b\xff\"".to_vec(), 0o600)]));
+        assert_eq!(lists.uncaptured[0].1.reason, "pipe");
+        assert_eq!((read.stats().files, read.stats().bytes), (3, 21));
+        assert_eq!(read.default_modes().file, "0644");
+    }
+
+    #[test]
+    fn of_two_equally_frequent_modes_git_s_own_is_usual() {
+        let mut census = Census::default();
+        for perm in [0o600, 0o644, 0o640] {
+            census.add(perm);
+        }
+        assert_eq!(census.most(0o644), 0o644);
+        assert_eq!(census.most(0o755), 0o600);
+        assert_eq!(Census::default().most(0o755), 0o755);
+    }
+}

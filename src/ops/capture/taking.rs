@@ -1,0 +1,389 @@
+//! How a look at the working tree goes: the glance at the cache, and where that does not settle it, scan, hashing and trees.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use super::absent::add_absent;
+use super::derived::Derived;
+use super::index::{self, IndexState};
+use super::{
+    Capture, HashOnly, LARGE, Lazily, PACK_FROM, Storing, Wanted, Writing, load_ignore_file,
+    rule_parts, threads,
+};
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::fs::Root;
+use crate::git::index::Index;
+use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
+use crate::git::operation;
+use crate::ops::Context;
+use crate::ops::gitview::{GitView, read_index};
+use crate::store::Store;
+use crate::store::lock::Owner;
+use crate::worktree::cache::{Known, Meta};
+use crate::worktree::capture::{
+    Hashing, Sink, amount, build_trees, drop_gone, hash_files, take_known_trees,
+};
+use crate::worktree::globs::Globs;
+use crate::worktree::ignore::Globals;
+use crate::worktree::judge::{LoadOther, Rules};
+use crate::worktree::manifest::{DIRTY, DirRec, Kind, Manifest, TO_HASH, no_oid};
+use crate::worktree::scan::{Ctime, FileMode, Glanced, Scan, Scanned, Way, glance, scan};
+
+pub(super) struct Taking<'a, 's, 'r, 'w> {
+    pub(super) ctx: &'a Context<'a>,
+    pub(super) store: &'s Store<'r>,
+    pub(super) wanted: &'a Wanted<'w>,
+    pub(super) started: i64,
+    /// See [`Capture::afresh`].
+    pub(super) afresh: bool,
+}
+
+/// What a look at the files starts from.
+struct Found<'a> {
+    rules: Rules<'a>,
+    root: Root,
+    parsed: Option<Index>,
+    /// The cache's manifest.
+    base: Option<Manifest>,
+    /// See [`Scan::same`].
+    same: Vec<bool>,
+    way: Way,
+    /// Whether its ids hang on something.
+    anchored: bool,
+}
+
+/// What was found of the files.
+struct Files<'s> {
+    manifest: Lazily<Manifest>,
+    derived: OnceLock<Derived>,
+    tree: Oid,
+    made_trees: HashMap<Oid, Vec<u8>>,
+    parsed_index: Option<Index>,
+    writer: Option<ObjectWriter<'s>>,
+    unchanged: bool,
+    seeded: bool,
+}
+
+impl<'s> Taking<'_, 's, '_, '_> {
+    pub(super) fn run(&self, mut cached: Option<Known>) -> Result<Capture<'s>> {
+        let head = self.ctx.repo.head()?;
+        let meta = cached
+            .as_mut()
+            .map_or_else(Meta::default, |known| std::mem::take(&mut known.meta));
+        let anchor = self.anchor(&meta)?;
+        let mut state = self.index_state(&head, &meta, anchor.is_some())?;
+        let operation = operation::read(&self.ctx.repo)?;
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let (globals, globs, options) = self.rules()?;
+        let same_rules = meta.options == options && meta.index.tracked == state.tracked;
+        let mut glanced = Glanced::Differs(Vec::new());
+        if let (true, true, Some(known)) = (same_rules, anchor.is_some(), &cached) {
+            glanced = glance(&root, known, self.ctime()?, threads());
+        }
+        if glanced == Glanced::Unsound {
+            cached = None;
+        }
+        let parsed = state.parsed.take();
+        let files = match cached {
+            Some(known) if glanced == Glanced::Same && self.may_stay(&known) => {
+                self.unchanged(known, &meta, parsed, state.trees.len())?
+            }
+            cached => {
+                let base = cached.and_then(|known| known.manifest());
+                let same = match glanced {
+                    Glanced::Differs(same) => same,
+                    Glanced::Same => vec![true; base.as_ref().map_or(0, |base| base.dirs.len())],
+                    Glanced::Unsound => Vec::new(),
+                };
+                let rules = Rules::new(globals, globs, self.other_side());
+                let found = Found {
+                    rules,
+                    root,
+                    parsed,
+                    base,
+                    same,
+                    way: if same_rules { Way::Fast } else { Way::Full },
+                    anchored: anchor.is_some(),
+                };
+                self.changed(found, &state)?
+            }
+        };
+        let known_index_commit = anchor
+            .as_ref()
+            .and_then(|_| Oid::from_str(&meta.index.index_commit).ok());
+        Ok(Capture {
+            manifest: files.manifest,
+            derived: files.derived,
+            tree: files.tree,
+            made_trees: files.made_trees,
+            head,
+            index: state.summary,
+            parsed_index: files.parsed_index,
+            index_stamp: state.stamp,
+            operation,
+            index_trees: state.trees,
+            writer: files.writer,
+            exclude_globs: self.glob_names(),
+            forced: self.wanted.forced.clone(),
+            started: self.started,
+            unchanged: files.unchanged,
+            seeded: files.seeded,
+            afresh: self.afresh,
+            anchor,
+            known_index_commit,
+            known_index_stamp: meta.index.stamp,
+            options,
+            tracked: state.tracked,
+            record: state.record,
+        })
+    }
+
+    /// Whether a manifest that did not change may stay where it is: nobody changes it, and all its trees are there.
+    fn may_stay(&self, known: &Known) -> bool {
+        let whole = |dir: &DirRec| dir.flags & DIRTY == 0;
+        self.wanted.before_hashing.is_none()
+            && known.dirs.iter().all(whole)
+            && known.dirs.first().is_some_and(|root| root.tree != no_oid())
+    }
+
+    /// Nothing differs from the cache.
+    fn unchanged(
+        &self,
+        known: Known,
+        meta: &Meta,
+        parsed: Option<Index>,
+        index_trees: usize,
+    ) -> Result<Files<'s>> {
+        let derived = OnceLock::new();
+        if let Ok(kept) = serde_json::from_value::<Derived>(meta.derived.clone()) {
+            let _ = derived.set(kept);
+        }
+        let parsed_index = match parsed {
+            None if self.wanted.whole_index => {
+                Some(read_index(&self.ctx.repo, &self.store.objects)?)
+            }
+            parsed => parsed,
+        };
+        Ok(Files {
+            tree: known.dirs.first().map_or_else(no_oid, |root| root.tree),
+            manifest: LazyLock::new(Box::new(move || {
+                known
+                    .manifest()
+                    .expect("the glance has read every record of it")
+            })),
+            derived,
+            made_trees: HashMap::new(),
+            parsed_index,
+            writer: self.writer((index_trees, 0))?,
+            unchanged: true,
+            seeded: false,
+        })
+    }
+
+    /// Something differs, or may: looks at it, and makes what objects are missing.
+    fn changed(&self, found: Found<'_>, state: &IndexState) -> Result<Files<'s>> {
+        let Found {
+            rules,
+            root,
+            parsed,
+            base: mut old,
+            same,
+            way,
+            anchored,
+        } = found;
+        let hung_on_nothing = !anchored && old.is_some();
+        if hung_on_nothing && let Some(manifest) = &mut old {
+            self.doubt(manifest);
+        }
+        let view = GitView::new(
+            &self.ctx.repo,
+            &self.store.objects,
+            &root,
+            parsed,
+            state.head_only.clone(),
+            self.wanted.forced.clone(),
+        )?;
+        let (mut manifest, unchanged, way) = self.look(&root, &rules, &view, old, (way, &same))?;
+        view.check()?;
+        // Also what was on disk against the sparse patterns may have gone since.
+        if way == Way::Full || (!unchanged && !state.summary.skip_worktree.is_empty()) {
+            add_absent(&mut manifest, &view);
+        }
+        if let Some(look) = self.wanted.before_hashing {
+            look(&mut manifest)?;
+        }
+        if way == Way::Full {
+            let cached = view.index().and_then(|index| index.cache_tree.as_ref());
+            let has = |oid| !self.afresh && self.store.objects.contains(oid);
+            take_known_trees(&mut manifest, cached.map(index::Cached), &has);
+        }
+        let (count, largest) = amount(&manifest);
+        let writer = self.writer((count + state.trees.len(), largest))?;
+        let how = Hashing {
+            threads: threads(),
+            racy_since: self.started - 20_000_000,
+            modes_from_disk: self.ctx.repo.file_mode()?,
+        };
+        let sink: &dyn Sink = match &writer {
+            Some(writer) => &Writing(writer),
+            None => &HashOnly,
+        };
+        hash_files(&root, &mut manifest, sink, how, self.ctx.progress)?;
+        drop_gone(&mut manifest);
+        let mut made_trees = HashMap::new();
+        let tree = build_trees(&mut manifest, sink, &mut |oid, bytes| {
+            made_trees.insert(oid, bytes.to_vec());
+        })?;
+        let parsed_index = match view.into_index() {
+            None if self.wanted.whole_index => {
+                Some(read_index(&self.ctx.repo, &self.store.objects)?)
+            }
+            parsed => parsed,
+        };
+        Ok(Files {
+            manifest: LazyLock::new(Box::new(move || manifest)),
+            derived: OnceLock::new(),
+            tree,
+            made_trees,
+            parsed_index,
+            writer,
+            unchanged,
+            seeded: way == Way::Full && !hung_on_nothing,
+        })
+    }
+
+    fn ctime(&self) -> Result<Ctime> {
+        Ok(if self.ctx.repo.trust_ctime()? {
+            Ctime::Trusted
+        } else {
+            Ctime::Ignored
+        })
+    }
+
+    /// The scan, and the way that it went in the end: the fast one may turn into the full one.
+    fn look(
+        &self,
+        root: &Root,
+        rules: &Rules<'_>,
+        view: &GitView<'_>,
+        old: Option<Manifest>,
+        (way, same): (Way, &[bool]),
+    ) -> Result<(Manifest, bool, Way)> {
+        let repo = &self.ctx.repo;
+        let what = Scan {
+            root,
+            judge: rules,
+            tracked: view,
+            max_file_size: self.ctx.settings.max_file_size,
+            file_mode: if repo.file_mode()? {
+                FileMode::Trusted
+            } else {
+                FileMode::FromIndex
+            },
+            ctime: self.ctime()?,
+            threads: threads(),
+            started: self.started,
+            same,
+        };
+        let (found, way) = match scan(&what, old.as_ref(), way)? {
+            Scanned::NeedsFull => (scan(&what, old.as_ref(), Way::Full)?, Way::Full),
+            other => (other, way),
+        };
+        match (found, old) {
+            (Scanned::Unchanged, Some(old)) => {
+                let whole = old.dirs.iter().all(|dir| dir.flags & DIRTY == 0);
+                Ok((old, whole, way))
+            }
+            (Scanned::Changed(new), _) => Ok((new, false, way)),
+            _ => Err(Error::new(Code::Io, "the working tree cannot be read")),
+        }
+    }
+
+    /// The anchor of the cached ids, while it stands.
+    fn anchor(&self, meta: &Meta) -> Result<Option<(String, Oid)>> {
+        let Ok(commit) = Oid::from_str(&meta.anchor_commit) else {
+            return Ok(None);
+        };
+        let stands = self.store.refs.read(&meta.anchor_ref)? == Some(commit);
+        Ok(stands.then(|| (meta.anchor_ref.clone(), commit)))
+    }
+
+    /// The anchor is gone: ids whose objects are gone, too, have to be made again; all of them when a gc is at work.
+    fn doubt(&self, manifest: &mut Manifest) {
+        self.store.objects.refresh();
+        for file in &mut manifest.files {
+            let stored = matches!(file.kind, Kind::File | Kind::Symlink);
+            if stored && (self.afresh || !self.store.objects.contains(file.oid)) {
+                file.flags |= TO_HASH;
+            }
+        }
+        for dir in &mut manifest.dirs {
+            let made = dir.tree != no_oid();
+            if made && (self.afresh || !self.store.objects.contains(dir.tree)) {
+                dir.flags |= DIRTY | crate::worktree::manifest::RACY;
+            }
+        }
+    }
+
+    /// `new`: how many objects there will be, and the size of the largest.
+    fn writer(&self, new: (usize, u64)) -> Result<Option<ObjectWriter<'s>>> {
+        let note = |token: &str| Owner::this_process(token).line().trim_end().to_owned();
+        let mode = match &self.wanted.storing {
+            Storing::No => return Ok(None),
+            Storing::Durable(token) => WriteMode::Pack {
+                keep_note: note(token),
+                sync: true,
+            },
+            Storing::Yes => {
+                let (count, largest) = new;
+                if self.afresh || count >= PACK_FROM || largest >= LARGE {
+                    WriteMode::Pack {
+                        keep_note: note("snapshot"),
+                        sync: true,
+                    }
+                } else {
+                    WriteMode::Loose
+                }
+            }
+        };
+        let writer = ObjectWriter::new(&self.store.objects, mode)?;
+        Ok(Some(if self.afresh { writer.afresh() } else { writer }))
+    }
+
+    fn rules(&self) -> Result<(Arc<Globals>, Arc<Globs>, String)> {
+        let (globals, globs, mut text) =
+            rule_parts(self.ctx, self.wanted.include, self.wanted.exclude)?;
+        text.extend_from_slice(self.wanted.other_rules.unwrap_or(no_oid()).as_bytes());
+        for forced in &self.wanted.forced {
+            text.extend_from_slice(forced);
+            text.push(0);
+        }
+        let options = hash(ObjectKind::Blob, &text)?.to_string();
+        Ok((globals, globs, options))
+    }
+
+    fn glob_names(&self) -> Vec<String> {
+        let settings = &self.ctx.settings;
+        let mut names: Vec<String> = Vec::new();
+        if settings.default_excludes {
+            names.extend(
+                crate::worktree::globs::DEFAULT_GLOBS
+                    .iter()
+                    .map(|glob| (*glob).to_owned()),
+            );
+        }
+        names.extend(settings.team_exclude.iter().cloned());
+        names.extend(settings.exclude.iter().cloned());
+        names.extend(self.wanted.exclude.iter().cloned());
+        names
+    }
+
+    fn other_side(&self) -> Option<LoadOther<'_>> {
+        let tree = self.wanted.other_rules?;
+        let objects = &self.store.objects;
+        Some(Box::new(move |dir: &[u8]| {
+            load_ignore_file(objects, tree, dir)
+        }))
+    }
+}

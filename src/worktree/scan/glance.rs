@@ -1,0 +1,123 @@
+//! The first glance: which directories are as the cache has them.
+//!
+//! It decides nothing but that. A directory is the same when its own stamp and that of every name in it are, and none of them
+//! was too fresh to be trusted; all else is left to the scan. Records are compared where they stand in the cache, so that of
+//! an unchanged working tree nothing is made per file.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustix::io::Errno;
+
+use super::entry::is_repository;
+use super::{CHUNK, Ctime, same_stamp};
+use crate::git::fs::{Root, stamp_at, stamp_of};
+use crate::worktree::cache::Known;
+use crate::worktree::manifest::{DirRec, FileRec, Kind, RACY, TO_HASH, VIRTUAL};
+
+/// What a glance found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Glanced {
+    /// Every directory is as the cache has it, and every record was read.
+    Same,
+    /// For each directory, whether it is.
+    Differs(Vec<bool>),
+    /// A record cannot be right: there is no cache.
+    Unsound,
+}
+
+/// Compares the working tree with the cache, which was made under the rules that hold.
+pub fn glance(root: &Root, known: &Known, ctime: Ctime, threads: usize) -> Glanced {
+    let look = Look {
+        root,
+        known,
+        ctime,
+        next: AtomicUsize::new(0),
+        unsound: AtomicBool::new(false),
+    };
+    let others = threads.clamp(1, known.dirs.len().div_ceil(CHUNK));
+    let differing: Vec<usize> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (1..others).map(|_| scope.spawn(|| look.work())).collect();
+        let mut differing = look.work();
+        for worker in workers {
+            differing.extend(worker.join().expect("a glance does not panic"));
+        }
+        differing
+    });
+    if look.unsound.load(Ordering::Relaxed) {
+        return Glanced::Unsound;
+    }
+    if differing.is_empty() {
+        return Glanced::Same;
+    }
+    let mut same = vec![true; known.dirs.len()];
+    for at in differing {
+        same[at] = false;
+    }
+    Glanced::Differs(same)
+}
+
+struct Look<'a> {
+    root: &'a Root,
+    known: &'a Known,
+    ctime: Ctime,
+    next: AtomicUsize,
+    unsound: AtomicBool,
+}
+
+impl Look<'_> {
+    /// The directories that differ, of those that this worker took.
+    fn work(&self) -> Vec<usize> {
+        let mut differing = Vec::new();
+        loop {
+            let start = self.next.fetch_add(CHUNK, Ordering::Relaxed);
+            let Some(rest) = self.known.dirs.get(start..).filter(|rest| !rest.is_empty()) else {
+                return differing;
+            };
+            for (at, dir) in rest.iter().take(CHUNK).enumerate() {
+                if !self.is_same(dir) {
+                    differing.push(start + at);
+                }
+            }
+        }
+    }
+
+    fn is_same(&self, dir: &DirRec) -> bool {
+        let fd = match self.root.open_dir(self.known.bytes(dir.path)) {
+            Ok(fd) if dir.flags & VIRTUAL == 0 => fd,
+            // A sparse directory, with no other names than absent ones.
+            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => return true,
+            _ => return false,
+        };
+        let Ok(stamp) = stamp_of(fd.as_fd()) else {
+            return false;
+        };
+        if dir.flags & RACY != 0 || !same_stamp(self.ctime, &dir.stamp, &stamp) {
+            return false;
+        }
+        self.known.files_of(dir).all(|file| {
+            let Some(file) = file else {
+                self.unsound.store(true, Ordering::Relaxed);
+                return false;
+            };
+            self.is_same_file(&file, fd.as_fd())
+        })
+    }
+
+    fn is_same_file(&self, file: &FileRec, dir: BorrowedFd<'_>) -> bool {
+        if !file.kind.is_watched() {
+            return true;
+        }
+        let name = self.known.bytes(file.name);
+        match (file.kind, stamp_at(dir, name)) {
+            (_, Err(_)) => false,
+            (kind, Ok(None)) => kind == Kind::Absent,
+            (Kind::Absent, _) => false,
+            (Kind::Gitlink, Ok(Some(stamp))) => stamp.is_dir(),
+            (Kind::Nested, Ok(Some(stamp))) => stamp.is_dir() && is_repository(dir, name),
+            (_, Ok(Some(stamp))) => {
+                file.flags & (RACY | TO_HASH) == 0 && same_stamp(self.ctime, &file.stamp, &stamp)
+            }
+        }
+    }
+}
