@@ -171,6 +171,14 @@ impl Making<'_> {
             }
             flags
         };
+        let undo = self.store.state_blob(side.state, part::RESOLVE_UNDO)?;
+        let seen = &self.capture.index;
+        let only_merged = [&conflicts, &intent].iter().all(|set| set.is_empty())
+            && seen.conflicts.is_empty()
+            && seen.intent_to_add.is_empty();
+        if changes.is_empty() && only_merged {
+            return Ok(self.with_flags(undo, &flags));
+        }
         let mut builder = Builder::new();
         builder.reserve(self.current.len());
         for (path, entry) in self.current.iter() {
@@ -219,16 +227,7 @@ impl Making<'_> {
         }
         self.push_intents(&mut builder, stored, &flags)?;
         self.push_stages(&mut builder, side.state)?;
-        let undo = self.store.state_blob(side.state, part::RESOLVE_UNDO)?;
         builder.set_resolve_undo(undo);
-        if changes.is_empty()
-            && conflicts.is_empty()
-            && self.capture.index.conflicts.is_empty()
-            && intent.is_empty()
-            && self.capture.index.intent_to_add.is_empty()
-        {
-            builder.set_cache_tree(self.current.cache_tree.clone());
-        }
         let mut index = builder.finish();
         index.version = self.current.version;
         Ok(index)
@@ -244,17 +243,54 @@ impl Making<'_> {
             }
         }
         let mut index = builder.finish();
-        // It is written anew: what was racy against the old file must not come out looking clean.
-        let racy: Vec<(usize, Stat)> = index
+        self.renew_stats(&mut index);
+        Ok(index)
+    }
+
+    /// The index that is there, whose entries are the target's as well, under the target's marks.
+    fn with_flags(&self, undo: Option<Vec<u8>>, flags: &dyn Fn(&[u8]) -> Flags) -> Index {
+        let mut index = self.current.clone();
+        (index.file, index.checksum) = (None, Oid::ZERO_SHA1);
+        (index.was_split, index.was_sparse) = (false, false);
+        index.resolve_undo = undo;
+        let other: Vec<(usize, Flags)> = index
             .iter()
             .enumerate()
-            .filter(|(_, (_, entry))| entry.stage == 0 && entry.mode != tree::GITLINK_MODE)
-            .map(|(at, (path, entry))| (at, self.stat_of_unchanged(path, entry)))
+            .map(|(at, (path, entry))| (at, entry.flags, flags(path)))
+            .filter(|(_, old, new)| old != new)
+            .map(|(at, _, new)| (at, new))
             .collect();
-        for (at, stat) in racy {
+        for (at, flags) in other {
+            index.set_flags(at, flags);
+        }
+        self.renew_stats(&mut index);
+        index
+    }
+
+    /// The index is written anew: what was racy against the old file, or was written by the swap, must not come out looking
+    /// clean unless it is.
+    fn renew_stats(&self, index: &mut Index) {
+        let mut touched = self.touched().into_iter().peekable();
+        let mut stats: Vec<(usize, Stat)> = Vec::new();
+        for (at, (path, entry)) in index.iter().enumerate() {
+            while touched.next_if(|next| *next < path).is_some() {}
+            let is_touched = touched.peek() == Some(&path);
+            if entry.stage != 0 || entry.mode == tree::GITLINK_MODE {
+                continue;
+            }
+            if is_touched || self.has_to_be_renewed(entry) {
+                stats.push((at, self.fresh_stat(path, entry.node())));
+            }
+        }
+        for (at, stat) in stats {
             index.set_stat(at, stat);
         }
-        Ok(index)
+    }
+
+    /// The paths whose files are not as the current index saw them, in order.
+    fn touched(&self) -> BTreeSet<&[u8]> {
+        let written = self.written.keys().chain(&self.removed);
+        written.chain(&self.converted).copied().collect()
     }
 
     fn push_intents(
@@ -324,32 +360,25 @@ impl Making<'_> {
 
     /// Stat data for an entry that both indexes have alike.
     fn stat_of_unchanged(&self, path: &[u8], entry: &Entry) -> Stat {
-        let node = Node {
-            mode: entry.mode,
-            oid: entry.oid,
-        };
         if self.written.contains_key(path)
             || self.removed.contains(path)
             || self.converted.contains(path)
+            || self.has_to_be_renewed(entry)
         {
-            return self.fresh_stat(path, node);
-        }
-        // By whole seconds, as a git built without USE_NSEC compares: for such a git the stamp of a file that was changed in
-        // the second of its `git add` still matches, and only a racy entry makes it look at the bytes.
-        let racy = self
-            .current
-            .file
-            .is_none_or(|file| entry.stat.mtime.0 >= file.mtime.0);
-        // Touched, or written anew with the same bytes: git would have to look again.
-        let stale = || {
-            self.finder.file(path).is_some_and(|file| {
-                file.oid == entry.oid && !is_stat_clean(entry, self.current, &file.stamp)
-            })
-        };
-        if racy || entry.stat == Stat::default() || stale() {
-            return self.fresh_stat(path, node);
+            return self.fresh_stat(path, entry.node());
         }
         entry.stat
+    }
+
+    /// Whether its stat data would say other things in an index that is written now: it has none, or is racy. By whole seconds,
+    /// as a git built without `USE_NSEC` compares: for such a git the stamp of a file that was changed in the second of its
+    /// `git add` still matches, and only a racy entry makes it look at the bytes.
+    fn has_to_be_renewed(&self, entry: &Entry) -> bool {
+        entry.stat == Stat::default()
+            || self
+                .current
+                .file
+                .is_none_or(|file| entry.stat.mtime.0 >= file.mtime.0)
     }
 
     /// Stat data as `lstat` has it now, when the file is known to be clean; else none.

@@ -33,6 +33,7 @@ use std::ops::{BitOr, Range};
 use std::path::Path;
 
 use super::Oid;
+use super::tree::Node;
 use crate::error::{Code, Error, Result};
 
 pub use builder::Builder;
@@ -189,6 +190,14 @@ impl Entry {
             stage: 0,
             flags: Flags::empty(),
             stat: Stat::default(),
+        }
+    }
+
+    /// Its mode and id.
+    pub fn node(&self) -> Node {
+        Node {
+            mode: self.mode,
+            oid: self.oid,
         }
     }
 }
@@ -349,6 +358,13 @@ impl Index {
         let rest = self.entries.get(start..).unwrap_or_default();
         let count = rest.partition_point(|entry| self.path(entry).starts_with(&prefix));
         start..start + count
+    }
+
+    /// Gives the entry at `position` other marks. Out of range: nothing.
+    pub fn set_flags(&mut self, position: usize, flags: Flags) {
+        if let Some(entry) = self.entries.get_mut(position) {
+            entry.flags = flags;
+        }
     }
 
     /// Gives the entry at `position` fresh stat data. Out of range: nothing.
