@@ -8,6 +8,7 @@ pub mod config;
 pub mod context;
 pub mod diff;
 pub mod doctor;
+mod envfiles;
 pub mod fingerprint;
 pub mod gitview;
 pub mod guard;

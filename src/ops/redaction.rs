@@ -7,16 +7,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::path::Path;
 
-use rustix::fs::FileType;
 use serde_json::Value;
 
-use super::Context;
+use super::{Context, envfiles};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Root};
-use crate::git::path;
 use crate::redact::Redactor;
+use crate::store::state::StateDir;
 
 /// Larger `.env*` files are something else.
 const LARGEST: u64 = 1 << 20;
@@ -126,37 +124,19 @@ pub(super) fn redactor(ctx: &Context<'_>) -> Redactor {
         .env
         .vars()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
-    let of_files = env_files(ctx.repo.worktree_root());
-    Redactor::with_values(of_env.chain(of_files))
+    Redactor::with_values(of_env.chain(of_env_files(ctx)))
 }
 
 /// The settings in the `.env*` files of a working tree. What cannot be read holds nothing that is known.
-fn env_files(root: &Path) -> Vec<(String, String)> {
-    let mut values = Vec::new();
-    let Ok(root) = Root::open(root) else {
-        return values;
+fn of_env_files(ctx: &Context<'_>) -> Vec<(String, String)> {
+    let Ok(root) = Root::open(ctx.repo.worktree_root()) else {
+        return Vec::new();
     };
-    let mut directories = vec![Vec::new()];
-    while let Some(directory) = directories.pop() {
-        let Ok(fd) = root.open_dir_for_reading(&directory) else {
-            continue;
-        };
-        let (mut files, mut beneath) = (Vec::new(), Vec::new());
-        let _ = fs::each_name(fd.as_fd(), |name, kind| {
-            let may_be = |wanted| kind == wanted || kind == FileType::Unknown;
-            if may_be(FileType::RegularFile) && name.starts_with(b".env") {
-                files.push(path::join(&directory, name));
-            }
-            let entered = directory.is_empty() && name != b".git" && name != b".timewarp";
-            if may_be(FileType::Directory) && entered {
-                beneath.push(name.to_vec());
-            }
-        });
-        directories.extend(beneath);
-        for file in files {
-            let text = small_file(&root, &file).unwrap_or_default();
-            values.extend(settings(&String::from_utf8_lossy(&text)));
-        }
+    let kept = StateDir::new(ctx.repo.git_dir()).file("env-files");
+    let mut values = Vec::new();
+    for file in envfiles::find(&root, &kept) {
+        let text = small_file(&root, &file).unwrap_or_default();
+        values.extend(settings(&String::from_utf8_lossy(&text)));
     }
     values
 }
@@ -209,28 +189,5 @@ mod tests {
         let expected = [("A", "1"), ("B", "two words"), ("D", "x#y"), ("E", "plain")];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(settings(text), expected);
-    }
-
-    #[test]
-    fn env_files_are_found_no_deeper_than_one_directory() {
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        for (path, text) in [
-            (".env.local", "A=1"),
-            ("app/.env", "B=2"),
-            ("app/deep/.env", "C=3"),
-            (".environments/.env", "E=5"),
-            ("env", "D=4"),
-        ] {
-            let path = dir.path().join(path);
-            std::fs::create_dir_all(path.parent().expect("a parent")).expect("made");
-            std::fs::write(path, text).expect("written");
-        }
-        std::os::unix::fs::symlink("env", dir.path().join(".env.link")).expect("a symlink");
-        let mut names: Vec<_> = env_files(dir.path())
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
-        names.sort();
-        assert_eq!(names, ["A", "B", "E"]);
     }
 }
