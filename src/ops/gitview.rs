@@ -39,16 +39,23 @@ pub fn read_index(repo: &Repo, objects: &ObjectStore) -> Result<Index> {
 
 type LoadAttributes<'a> = Box<dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>> + Send + 'a>;
 
+/// What is known without the index.
+pub struct Known {
+    /// Paths in HEAD that the index lacks.
+    pub head_only: BTreeSet<Vec<u8>>,
+    /// Paths captured whatever the rules say.
+    pub forced: BTreeSet<Vec<u8>>,
+    /// Whether the index has any submodule.
+    pub submodules: bool,
+}
+
 /// The index, read when somebody asks, with HEAD's own paths and what the caller forces in.
 pub struct GitView<'a> {
     index_path: PathBuf,
     git_dir: PathBuf,
     objects: &'a ObjectStore,
     index: OnceLock<Option<Index>>,
-    /// Paths in HEAD that the index lacks.
-    head_only: BTreeSet<Vec<u8>>,
-    /// Paths captured whatever the rules say.
-    forced: BTreeSet<Vec<u8>>,
+    known: Known,
     attributes: Mutex<Attributes<LoadAttributes<'a>>>,
     failed: Mutex<Option<crate::error::Error>>,
 }
@@ -60,8 +67,7 @@ impl<'a> GitView<'a> {
         objects: &'a ObjectStore,
         root: &'a Root,
         index: Option<Index>,
-        head_only: BTreeSet<Vec<u8>>,
-        forced: BTreeSet<Vec<u8>>,
+        known: Known,
     ) -> Result<Self> {
         let cell = OnceLock::new();
         if let Some(index) = index {
@@ -94,8 +100,7 @@ impl<'a> GitView<'a> {
             git_dir: repo.git_dir().to_owned(),
             objects,
             index: cell,
-            head_only,
-            forced,
+            known,
             attributes: Mutex::new(Attributes::new(attributes, load)),
             failed: Mutex::new(None),
         })
@@ -225,8 +230,8 @@ fn truncated_u64(number: u64) -> u32 {
 
 impl Tracked for GitView<'_> {
     fn is_tracked(&self, full: &[u8]) -> bool {
-        self.forced.contains(full)
-            || self.head_only.contains(full)
+        self.known.forced.contains(full)
+            || self.known.head_only.contains(full)
             || self.index().is_some_and(|index| index.has_path(full))
     }
 
@@ -237,14 +242,17 @@ impl Tracked for GitView<'_> {
                 .next()
                 .is_some_and(|path| path::is_within(path, dir))
         };
-        beneath(&self.forced)
-            || beneath(&self.head_only)
+        beneath(&self.known.forced)
+            || beneath(&self.known.head_only)
             || self
                 .index()
                 .is_some_and(|index| !index.within(dir).is_empty())
     }
 
     fn gitlink(&self, full: &[u8]) -> Option<Oid> {
+        if !self.known.submodules {
+            return None;
+        }
         let entry = self.entry(full)?;
         (entry.mode == GITLINK_MODE).then_some(entry.oid)
     }
@@ -269,7 +277,7 @@ impl Tracked for GitView<'_> {
     }
 
     fn filtered_clean(&self, full: &[u8], stamp: &Stamp) -> Option<Oid> {
-        if self.forced.contains(full) {
+        if self.known.forced.contains(full) {
             return None;
         }
         let index = self.index()?;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Context;
-use super::capture::{IndexSummary, Storing, Wanted, capture};
+use super::capture::{Capture, IndexSummary, Storing, Wanted, capture};
 use super::swap::{captured_extras, read_tree, stamp_of_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -20,7 +20,7 @@ use crate::store::state::stored_path;
 use crate::store::stored::{Stored, part};
 use crate::worktree::apply::Applied;
 use crate::worktree::cache::{self, Meta};
-use crate::worktree::manifest::Manifest;
+use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Extras;
 
 /// What the proof found.
@@ -58,10 +58,12 @@ pub fn prove(
     ctx: &Context<'_>,
     store: &Store<'_>,
     claim: &Claim<'_>,
-    before: &Manifest,
+    saved: &Capture<'_>,
     applied: &Applied,
 ) -> Result<Proof> {
+    let before: &Manifest = &saved.manifest;
     let wanted = Wanted {
+        base: saved.recorded.clone().map(|meta| (before, meta)),
         storing: Storing::No,
         forced: claim.forced.clone(),
         whole_index: true,
@@ -75,16 +77,8 @@ pub fn prove(
     }
     let extras = captured_extras(&seen);
     let root = Root::open(ctx.repo.worktree_root())?;
-    for (path, file) in seen
-        .manifest
-        .entries()
-        .map(|(dir, file)| (seen.manifest.path_of(dir, file), file))
-    {
-        let plain = file.git_mode & 0o170_000 == 0o100_000
-            && file.kind != crate::worktree::manifest::Kind::Absent;
-        if plain && file.stamp.permissions() != claim.extras.permissions(&path, file.git_mode) {
-            differing.insert(path);
-        }
+    if extras.modes != claim.extras.modes || extras.defaults != claim.extras.defaults {
+        differing.extend(other_permissions(&seen.manifest, claim.extras));
     }
     for dir in &claim.extras.empty_dirs {
         if !extras.empty_dirs.contains(dir) {
@@ -125,6 +119,18 @@ pub fn prove(
         cache::save(&store.dir.file("cache"), &seen.manifest, &meta)?;
     }
     Ok(Proof { changed_since })
+}
+
+/// Plain files whose permission bits are not those of the claim.
+fn other_permissions(manifest: &Manifest, claimed: &Extras) -> Vec<Vec<u8>> {
+    let plain = manifest
+        .entries()
+        .filter(|(_, file)| file.git_mode & 0o170_000 == 0o100_000 && file.kind != Kind::Absent);
+    plain
+        .map(|(dir, file)| (manifest.path_of(dir, file), file))
+        .filter(|(path, file)| file.stamp.permissions() != claimed.permissions(path, file.git_mode))
+        .map(|(path, _)| path)
+        .collect()
 }
 
 /// Whether a directory holds nothing at all.

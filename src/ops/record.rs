@@ -278,13 +278,14 @@ pub fn record<'s>(
     };
     if wanted.include.is_empty() && wanted.exclude.is_empty() {
         let meta = capture.meta(&new.name, commit, index_commit);
-        if capture.outdates(&meta) {
+        if capture.outdates(&meta) && !wanted.leave_cache {
             // The snapshot stands. Without a new cache, which names its anchor, the old one serves.
             let _ = store
                 .dir
                 .create()
                 .and_then(|()| cache::save(&store.dir.file("cache"), &capture.manifest, &meta));
         }
+        capture.recorded = Some(meta);
     }
     Ok(Some(Made {
         id,

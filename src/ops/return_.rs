@@ -325,7 +325,7 @@ impl<'a, 's> Homeward<'a, 's> {
                 except: &except,
                 anchor: (&backup_ref, self.backup.commit, self.backup.index_commit),
             };
-            prove(self.ctx, self.store, &claim, &capture.manifest, applied)
+            prove(self.ctx, self.store, &claim, capture, applied)
         };
         let swapped = swap(self.ctx, self.store, &goal, &state_after, Some(&proving))?;
         let discarded = discarded.into_inner();

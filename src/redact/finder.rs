@@ -37,7 +37,7 @@ impl<W: AsRef<str>> Index<W> {
     pub(super) fn new(words: Vec<W>) -> Self {
         let of = |word: &W| match word.as_ref().as_bytes() {
             [first, second, ..] => bucket(*first, *second),
-            _ => panic!("a word of one byte would be found everywhere"),
+            _ => unreachable!("the lists have no word of one byte"),
         };
         let mut counts = vec![0u16; BUCKETS + 1];
         for word in &words {
@@ -107,7 +107,7 @@ mod tests {
     fn an_automaton_agrees() {
         let mut dice = Dice(0x5eed);
         for round in 0..300 {
-            let words: Vec<String> = (0..dice.below(40) + 1)
+            let words: Vec<String> = (0..=dice.below(40))
                 .map(|_| {
                     let length = dice.below(5) + 2;
                     dice.string("abAB_•"[..5].trim(), length)

@@ -9,6 +9,7 @@ pub mod id;
 pub mod issue;
 pub mod lock;
 pub mod names;
+pub mod paths;
 pub mod records;
 pub mod session;
 pub mod snapshot;

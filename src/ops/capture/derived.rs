@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::store::paths;
 use crate::store::snapshot::{DefaultModes, Lists, Stats, Uncaptured, octal};
 use crate::worktree::manifest::{
     DirRec, FileRec, INSIDE_IGNORED, Kind, Manifest, UNSTABLE, VIRTUAL, no_oid,
@@ -22,8 +23,11 @@ pub struct Derived {
     /// Their sizes' sum.
     bytes: u64,
     modes: Vec<(Vec<u8>, u32)>,
+    #[serde(with = "paths")]
     empty_dirs: Vec<Vec<u8>>,
+    #[serde(with = "paths")]
     unstable: Vec<Vec<u8>>,
+    #[serde(with = "paths")]
     absent: Vec<Vec<u8>>,
     uncaptured: Vec<(Vec<u8>, Uncaptured)>,
 }

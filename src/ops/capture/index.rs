@@ -7,7 +7,7 @@ use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree};
 use crate::git::objects::{ObjectKind, hash};
 use crate::git::repo::Head;
 use crate::git::{Oid, tree};
-use crate::store::Store;
+use crate::store::{Store, paths};
 use crate::worktree::cache::Meta;
 use crate::worktree::capture::KnownTrees;
 use serde::{Deserialize, Serialize};
@@ -17,27 +17,36 @@ use std::sync::{Mutex, PoisonError};
 /// An index summary with more paths than this is not kept in the cache.
 const SUMMARY_LIMIT: usize = 200;
 
+/// Many small pieces cost more than their bytes.
+const HASHED_AT_ONCE: usize = 64 << 10;
+
 /// What the index holds that its tree does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSummary {
     /// The index as a tree.
     pub tree: String,
     /// Unmerged paths.
+    #[serde(with = "paths")]
     pub conflicts: Vec<Vec<u8>>,
     /// Unmerged entries as `git ls-files -u -z` prints them.
     pub unmerged: Vec<u8>,
     /// Blobs of unmerged entries and of resolve-undo, with their modes.
     pub blobs: Vec<String>,
     /// `git add -N` paths.
+    #[serde(with = "paths")]
     pub intent_to_add: Vec<Vec<u8>>,
     /// Modes of those that are no plain files.
     pub intent_modes: Vec<(Vec<u8>, u32)>,
     /// skip-worktree paths.
+    #[serde(with = "paths")]
     pub skip_worktree: Vec<Vec<u8>>,
     /// assume-unchanged paths.
+    #[serde(with = "paths")]
     pub assume_unchanged: Vec<Vec<u8>>,
     /// The resolve-undo extension.
     pub resolve_undo: Option<Vec<u8>>,
+    /// Whether there is any submodule.
+    pub submodules: bool,
 }
 
 impl IndexSummary {
@@ -53,6 +62,15 @@ impl IndexSummary {
     pub fn tree_oid(&self) -> Result<Oid> {
         Ok(Oid::from_str(&self.tree)?)
     }
+}
+
+/// What the cache keeps of the index.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    summary: IndexSummary,
+    /// Paths in HEAD that the index lacks.
+    #[serde(with = "paths")]
+    head_only: BTreeSet<Vec<u8>>,
 }
 
 /// Index trees, kept in memory until it is known where they go.
@@ -119,11 +137,6 @@ impl Taking<'_, '_, '_, '_> {
         let known = &meta.index;
         let same = known.stamp == stamp && known.head == head_text(head) && !fresh;
         if same && anchored && !known.record.is_null() {
-            #[derive(Deserialize)]
-            struct Kept {
-                summary: IndexSummary,
-                head_only: BTreeSet<Vec<u8>>,
-            }
             let parsed = if self.wanted.whole_index {
                 Some(read_index(&self.ctx.repo, &self.store.objects)?)
             } else {
@@ -177,7 +190,11 @@ impl Taking<'_, '_, '_, '_> {
         let tracked = tracked_hash(&index, &head_only, self.ctx.repo.file_mode()?)?;
         let short = summary.paths() + head_only.len() <= SUMMARY_LIMIT;
         let record = if short {
-            serde_json::json!({"summary": summary, "head_only": head_only})
+            let kept = Kept {
+                summary: summary.clone(),
+                head_only: head_only.clone(),
+            };
+            serde_json::to_value(kept).unwrap_or_default()
         } else {
             serde_json::Value::Null
         };
@@ -216,6 +233,7 @@ fn summarize(index: &Index, tree: Oid) -> IndexSummary {
                 summary.blobs.push(entry.oid.to_string());
             }
         }
+        summary.submodules |= entry.mode == tree::GITLINK_MODE;
         if entry.flags == Flags::empty() {
             continue;
         }
@@ -278,20 +296,25 @@ fn tracked_hash(
     modes_from_disk: bool,
 ) -> Result<String> {
     let mut sum = sha1::Sha1::default();
+    let mut buffer: Vec<u8> = Vec::with_capacity(HASHED_AT_ONCE + 8192);
     for (path, entry) in index.iter() {
-        sha1::Digest::update(&mut sum, path);
+        buffer.extend_from_slice(path);
         let skip = entry.flags.contains(Flags::SKIP_WORKTREE);
         let link = entry.mode == tree::GITLINK_MODE;
         let executable = !modes_from_disk && entry.mode == 0o100_755;
-        let marks = [0, u8::from(skip), u8::from(link), u8::from(executable)];
-        sha1::Digest::update(&mut sum, marks);
+        buffer.extend_from_slice(&[0, u8::from(skip), u8::from(link), u8::from(executable)]);
         if skip || link {
-            sha1::Digest::update(&mut sum, entry.oid.as_bytes());
+            buffer.extend_from_slice(entry.oid.as_bytes());
+        }
+        if buffer.len() >= HASHED_AT_ONCE {
+            sha1::Digest::update(&mut sum, &buffer);
+            buffer.clear();
         }
     }
     for path in head_only {
-        sha1::Digest::update(&mut sum, path);
-        sha1::Digest::update(&mut sum, [1]);
+        buffer.extend_from_slice(path);
+        buffer.push(1);
     }
+    sha1::Digest::update(&mut sum, &buffer);
     Ok(Oid::from_bytes(&sha1::Digest::finalize(sum))?.to_string())
 }

@@ -33,7 +33,7 @@ pub use index::IndexSummary;
 use index::head_text;
 pub use rules::{load_ignore_file, rule_parts};
 pub use sinks::{HashOnly, Writing};
-use taking::Taking;
+use taking::{Base, Taking};
 
 /// From so many new objects on they go into a pack.
 const PACK_FROM: usize = 64;
@@ -68,6 +68,10 @@ pub struct Wanted<'a> {
     pub whole_index: bool,
     /// Called between the scan and the hashing; may refuse, or change what is captured.
     pub before_hashing: Option<BeforeHashing<'a>>,
+    /// What was seen and recorded just before, in place of the cache.
+    pub base: Option<(&'a Manifest, Meta)>,
+    /// The cache stays as it is: another look follows, and keeps what it sees.
+    pub leave_cache: bool,
 }
 
 /// Looks at what a scan found before anything is hashed; may refuse, or change what is captured.
@@ -83,6 +87,8 @@ impl Default for Wanted<'_> {
             other_rules: None,
             whole_index: false,
             before_hashing: None,
+            base: None,
+            leave_cache: false,
         }
     }
 }
@@ -134,6 +140,8 @@ pub struct Capture<'s> {
     options: String,
     tracked: String,
     record: serde_json::Value,
+    /// What the cache keeps of it, once it is recorded.
+    pub recorded: Option<Meta>,
 }
 
 /// The stamp of the index file as the cache keeps it; empty when there is no index.
@@ -161,7 +169,13 @@ pub fn capture<'s>(
     store: &'s Store<'_>,
     wanted: &Wanted<'_>,
 ) -> Result<Capture<'s>> {
-    let cached = cache::load(&store.dir.file("cache"));
+    let base = match &wanted.base {
+        Some((manifest, meta)) => Some((Base::Seen(manifest), meta.clone())),
+        None => cache::load(&store.dir.file("cache")).map(|mut known| {
+            let meta = std::mem::take(&mut known.meta);
+            (Base::Cached(Box::new(known)), meta)
+        }),
+    };
     Taking {
         ctx,
         store,
@@ -169,7 +183,7 @@ pub fn capture<'s>(
         started: clock_nanos(),
         afresh: gc::is_running(ctx.repo.common_dir()),
     }
-    .run(cached)
+    .run(base)
 }
 
 /// Worker threads: as many as there are cores, at most eight.

@@ -1,5 +1,6 @@
 //! How a look at the working tree goes: the glance at the cache, and where that does not settle it, scan, hashing and trees.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -17,7 +18,7 @@ use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::operation;
 use crate::ops::Context;
-use crate::ops::gitview::{GitView, read_index};
+use crate::ops::gitview::{self, GitView, read_index};
 use crate::store::Store;
 use crate::store::lock::Owner;
 use crate::worktree::cache::{Known, Meta};
@@ -39,13 +40,38 @@ pub(super) struct Taking<'a, 's, 'r, 'w> {
     pub(super) afresh: bool,
 }
 
+/// What was seen before.
+pub(super) enum Base<'m> {
+    /// As the cache has it.
+    Cached(Box<Known>),
+    /// By this very command.
+    Seen(&'m Manifest),
+}
+
+impl<'m> Base<'m> {
+    fn dirs(&self) -> &[DirRec] {
+        match self {
+            Self::Cached(known) => &known.dirs,
+            Self::Seen(manifest) => &manifest.dirs,
+        }
+    }
+
+    /// All of it; None when a record of the cache cannot be right.
+    fn manifest(self) -> Option<Cow<'m, Manifest>> {
+        match self {
+            Self::Cached(known) => known.manifest().map(Cow::Owned),
+            Self::Seen(manifest) => Some(Cow::Borrowed(manifest)),
+        }
+    }
+}
+
 /// What a look at the files starts from.
 struct Found<'a> {
     rules: Rules<'a>,
     root: Root,
     parsed: Option<Index>,
-    /// The cache's manifest.
-    base: Option<Manifest>,
+    /// What was seen before.
+    base: Option<Cow<'a, Manifest>>,
     /// See [`Scan::same`].
     same: Vec<bool>,
     way: Way,
@@ -66,11 +92,12 @@ struct Files<'s> {
 }
 
 impl<'s> Taking<'_, 's, '_, '_> {
-    pub(super) fn run(&self, mut cached: Option<Known>) -> Result<Capture<'s>> {
+    pub(super) fn run(&self, base: Option<(Base<'_>, Meta)>) -> Result<Capture<'s>> {
         let head = self.ctx.repo.head()?;
-        let meta = cached
-            .as_mut()
-            .map_or_else(Meta::default, |known| std::mem::take(&mut known.meta));
+        let (mut base, meta) = match base {
+            Some((base, meta)) => (Some(base), meta),
+            None => (None, Meta::default()),
+        };
         let anchor = self.anchor(&meta)?;
         let mut state = self.index_state(&head, &meta, anchor.is_some())?;
         let operation = operation::read(&self.ctx.repo)?;
@@ -78,19 +105,22 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let (globals, globs, options) = self.rules()?;
         let same_rules = meta.options == options && meta.index.tracked == state.tracked;
         let mut glanced = Glanced::Differs(Vec::new());
-        if let (true, true, Some(known)) = (same_rules, anchor.is_some(), &cached) {
-            glanced = glance(&root, known, self.ctime()?, threads());
+        if let (true, true, Some(base)) = (same_rules, anchor.is_some(), &base) {
+            glanced = match base {
+                Base::Cached(known) => glance(&root, &**known, self.ctime()?, threads()),
+                Base::Seen(manifest) => glance(&root, *manifest, self.ctime()?, threads()),
+            };
         }
         if glanced == Glanced::Unsound {
-            cached = None;
+            base = None;
         }
         let parsed = state.parsed.take();
-        let files = match cached {
-            Some(known) if glanced == Glanced::Same && self.may_stay(&known) => {
-                self.unchanged(known, &meta, parsed, state.trees.len())?
+        let files = match base {
+            Some(base) if glanced == Glanced::Same && self.may_stay(base.dirs()) => {
+                self.unchanged(base, &meta, parsed, state.trees.len())?
             }
-            cached => {
-                let base = cached.and_then(|known| known.manifest());
+            base => {
+                let base = base.and_then(Base::manifest);
                 let same = match glanced {
                     Glanced::Differs(same) => same,
                     Glanced::Same => vec![true; base.as_ref().map_or(0, |base| base.dirs.len())],
@@ -136,21 +166,22 @@ impl<'s> Taking<'_, 's, '_, '_> {
             options,
             tracked: state.tracked,
             record: state.record,
+            recorded: None,
         })
     }
 
     /// Whether a manifest that did not change may stay where it is: nobody changes it, and all its trees are there.
-    fn may_stay(&self, known: &Known) -> bool {
+    fn may_stay(&self, dirs: &[DirRec]) -> bool {
         let whole = |dir: &DirRec| dir.flags & DIRTY == 0;
         self.wanted.before_hashing.is_none()
-            && known.dirs.iter().all(whole)
-            && known.dirs.first().is_some_and(|root| root.tree != no_oid())
+            && dirs.iter().all(whole)
+            && dirs.first().is_some_and(|root| root.tree != no_oid())
     }
 
-    /// Nothing differs from the cache.
+    /// Nothing differs from what was seen before.
     fn unchanged(
         &self,
-        known: Known,
+        base: Base<'_>,
         meta: &Meta,
         parsed: Option<Index>,
         index_trees: usize,
@@ -166,12 +197,18 @@ impl<'s> Taking<'_, 's, '_, '_> {
             parsed => parsed,
         };
         Ok(Files {
-            tree: known.dirs.first().map_or_else(no_oid, |root| root.tree),
-            manifest: LazyLock::new(Box::new(move || {
-                known
-                    .manifest()
-                    .expect("the glance has read every record of it")
-            })),
+            tree: base.dirs().first().map_or_else(no_oid, |root| root.tree),
+            manifest: match base {
+                Base::Seen(manifest) => {
+                    let manifest = manifest.clone();
+                    LazyLock::new(Box::new(move || manifest))
+                }
+                Base::Cached(known) => LazyLock::new(Box::new(move || {
+                    known
+                        .manifest()
+                        .expect("the glance has read every record of it")
+                })),
+            },
             derived,
             made_trees: HashMap::new(),
             parsed_index,
@@ -194,15 +231,18 @@ impl<'s> Taking<'_, 's, '_, '_> {
         } = found;
         let hung_on_nothing = !anchored && old.is_some();
         if hung_on_nothing && let Some(manifest) = &mut old {
-            self.doubt(manifest);
+            self.doubt(manifest.to_mut());
         }
         let view = GitView::new(
             &self.ctx.repo,
             &self.store.objects,
             &root,
             parsed,
-            state.head_only.clone(),
-            self.wanted.forced.clone(),
+            gitview::Known {
+                head_only: state.head_only.clone(),
+                forced: self.wanted.forced.clone(),
+                submodules: state.summary.submodules,
+            },
         )?;
         let (mut manifest, unchanged, way) = self.look(&root, &rules, &view, old, (way, &same))?;
         view.check()?;
@@ -267,7 +307,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         root: &Root,
         rules: &Rules<'_>,
         view: &GitView<'_>,
-        old: Option<Manifest>,
+        old: Option<Cow<'_, Manifest>>,
         (way, same): (Way, &[bool]),
     ) -> Result<(Manifest, bool, Way)> {
         let repo = &self.ctx.repo;
@@ -286,14 +326,14 @@ impl<'s> Taking<'_, 's, '_, '_> {
             started: self.started,
             same,
         };
-        let (found, way) = match scan(&what, old.as_ref(), way)? {
-            Scanned::NeedsFull => (scan(&what, old.as_ref(), Way::Full)?, Way::Full),
+        let (found, way) = match scan(&what, old.as_deref(), way)? {
+            Scanned::NeedsFull => (scan(&what, old.as_deref(), Way::Full)?, Way::Full),
             other => (other, way),
         };
         match (found, old) {
             (Scanned::Unchanged, Some(old)) => {
                 let whole = old.dirs.iter().all(|dir| dir.flags & DIRTY == 0);
-                Ok((old, whole, way))
+                Ok((old.into_owned(), whole, way))
             }
             (Scanned::Changed(new), _) => Ok((new, false, way)),
             _ => Err(Error::new(Code::Io, "the working tree cannot be read")),

@@ -76,7 +76,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             plan,
             raw_head,
         } = looked;
-        let Some(mut saved) = self.save(capture, &plan)? else {
+        let Some(mut saved) = self.save(capture, prove.is_some())? else {
             return Ok(None);
         };
         fail_point("swap-backup");
@@ -147,7 +147,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         self.store.dir.write_journal(journal)
     }
 
-    fn save(&self, capture: Capture<'s>, plan: &Plan) -> Result<Option<Made<'s>>> {
+    fn save(&self, capture: Capture<'s>, proved: bool) -> Result<Option<Made<'s>>> {
         let about = About {
             title: self.goal.title.clone(),
             trigger: self.goal.operation.to_owned(),
@@ -157,9 +157,9 @@ impl<'s> Running<'_, '_, 's, '_> {
         };
         let wanted = Wanted {
             storing: Storing::Durable(self.swap_id.clone()),
+            leave_cache: proved,
             ..Wanted::default()
         };
-        let _ = plan;
         record(
             self.ctx,
             self.store,

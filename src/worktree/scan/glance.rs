@@ -1,4 +1,4 @@
-//! The first glance: which directories are as the cache has them.
+//! The first glance: which directories are as they were seen before, mostly as the cache has them.
 //!
 //! It decides nothing but that. A directory is the same when its own stamp and that of every name in it are, and none of them
 //! was too fresh to be trusted; all else is left to the scan. Records are compared where they stand in the cache, so that of
@@ -13,7 +13,45 @@ use super::entry::is_repository;
 use super::{CHUNK, Ctime, same_stamp};
 use crate::git::fs::{Root, stamp_at, stamp_of};
 use crate::worktree::cache::Known;
-use crate::worktree::manifest::{DirRec, FileRec, Kind, RACY, TO_HASH, VIRTUAL};
+use crate::worktree::manifest::{DirRec, FileRec, Kind, Manifest, Name, RACY, TO_HASH, VIRTUAL};
+
+/// What a glance compares with: the cache, or a manifest at hand.
+pub trait Records: Sync {
+    /// Every directory, in pre-order.
+    fn dirs(&self) -> &[DirRec];
+    /// A name or path.
+    fn bytes(&self, name: Name) -> &[u8];
+    /// The files of a directory; None in place of one that cannot be right.
+    fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>>;
+}
+
+impl Records for Known {
+    fn dirs(&self) -> &[DirRec] {
+        &self.dirs
+    }
+
+    fn bytes(&self, name: Name) -> &[u8] {
+        Self::bytes(self, name)
+    }
+
+    fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>> {
+        Self::files_of(self, dir)
+    }
+}
+
+impl Records for Manifest {
+    fn dirs(&self) -> &[DirRec] {
+        &self.dirs
+    }
+
+    fn bytes(&self, name: Name) -> &[u8] {
+        Self::bytes(self, name)
+    }
+
+    fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>> {
+        Self::files_of(self, dir).iter().map(|file| Some(*file))
+    }
+}
 
 /// What a glance found.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,8 +64,8 @@ pub enum Glanced {
     Unsound,
 }
 
-/// Compares the working tree with the cache, which was made under the rules that hold.
-pub fn glance(root: &Root, known: &Known, ctime: Ctime, threads: usize) -> Glanced {
+/// Compares the working tree with what was seen before, under the rules that hold now.
+pub fn glance<K: Records>(root: &Root, known: &K, ctime: Ctime, threads: usize) -> Glanced {
     let look = Look {
         root,
         known,
@@ -35,7 +73,7 @@ pub fn glance(root: &Root, known: &Known, ctime: Ctime, threads: usize) -> Glanc
         next: AtomicUsize::new(0),
         unsound: AtomicBool::new(false),
     };
-    let others = threads.clamp(1, known.dirs.len().div_ceil(CHUNK));
+    let others = threads.clamp(1, known.dirs().len().div_ceil(CHUNK));
     let differing: Vec<usize> = std::thread::scope(|scope| {
         let workers: Vec<_> = (1..others).map(|_| scope.spawn(|| look.work())).collect();
         let mut differing = look.work();
@@ -50,28 +88,33 @@ pub fn glance(root: &Root, known: &Known, ctime: Ctime, threads: usize) -> Glanc
     if differing.is_empty() {
         return Glanced::Same;
     }
-    let mut same = vec![true; known.dirs.len()];
+    let mut same = vec![true; known.dirs().len()];
     for at in differing {
         same[at] = false;
     }
     Glanced::Differs(same)
 }
 
-struct Look<'a> {
+struct Look<'a, K> {
     root: &'a Root,
-    known: &'a Known,
+    known: &'a K,
     ctime: Ctime,
     next: AtomicUsize,
     unsound: AtomicBool,
 }
 
-impl Look<'_> {
+impl<K: Records> Look<'_, K> {
     /// The directories that differ, of those that this worker took.
     fn work(&self) -> Vec<usize> {
         let mut differing = Vec::new();
         loop {
             let start = self.next.fetch_add(CHUNK, Ordering::Relaxed);
-            let Some(rest) = self.known.dirs.get(start..).filter(|rest| !rest.is_empty()) else {
+            let Some(rest) = self
+                .known
+                .dirs()
+                .get(start..)
+                .filter(|rest| !rest.is_empty())
+            else {
                 return differing;
             };
             for (at, dir) in rest.iter().take(CHUNK).enumerate() {

@@ -18,7 +18,7 @@ mod merge;
 mod names;
 mod walk;
 
-pub use glance::{Glanced, glance};
+pub use glance::{Glanced, Records, glance};
 use merge::{assemble, merge};
 use names::NameBuffer;
 use std::collections::HashMap;
