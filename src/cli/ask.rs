@@ -74,7 +74,8 @@ impl Ask {
 }
 
 impl Ask {
-    /// Asks for one of `choices` by its number, from 1; None for anything else, and where nobody can be asked.
+    /// Asks for one of `choices` by its number, from 1, until one is given; None at the end of the input, and where nobody
+    /// can be asked.
     ///
     /// # Errors
     /// When the terminal cannot be read.
@@ -93,20 +94,37 @@ fn chosen(
     input: &mut impl BufRead,
     output: &mut impl Write,
 ) -> Result<Option<u32>> {
-    write!(output, "{question} [1-{choices}] ")?;
-    output.flush()?;
-    let mut line = String::new();
-    input.read_line(&mut line)?;
-    let number: Option<u32> = line.trim().parse().ok();
-    Ok(number.filter(|number| (1..=choices).contains(number)))
+    loop {
+        let Some(line) = answer(&format!("{question} [1-{choices}]"), input, output)? else {
+            return Ok(None);
+        };
+        let number: Option<u32> = line.trim().parse().ok();
+        if let Some(number) = number.filter(|number| (1..=choices).contains(number)) {
+            return Ok(Some(number));
+        }
+        writeln!(output, "a number from 1 to {choices} is needed")?;
+    }
 }
 
 fn approved(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> Result<bool> {
-    write!(output, "{question} [y/N] ")?;
+    let line = answer(&format!("{question} [y/N]"), input, output)?.unwrap_or_default();
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// One line that was typed; None at the end of the input, where the terminal is still in the question's line.
+fn answer(
+    question: &str,
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+) -> Result<Option<String>> {
+    write!(output, "{question} ")?;
     output.flush()?;
     let mut line = String::new();
-    input.read_line(&mut line)?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+    if input.read_line(&mut line)? == 0 {
+        writeln!(output)?;
+        return Ok(None);
+    }
+    Ok(Some(line))
 }
 
 #[cfg(test)]
@@ -125,24 +143,31 @@ mod tests {
             let mut shown = Vec::new();
             let answer = approved("Sure?", &mut typed.as_bytes(), &mut shown);
             assert!(answer.is_ok_and(|answer| answer == expected), "{typed:?}");
-            assert_eq!(shown, b"Sure? [y/N] ");
+            let end = if typed.is_empty() { "\n" } else { "" };
+            assert_eq!(
+                String::from_utf8_lossy(&shown),
+                format!("Sure? [y/N] {end}")
+            );
         }
     }
 
     #[test]
-    fn a_choice_is_one_of_the_numbers_or_none() {
-        for (typed, expected) in [
-            ("1\n", Some(1)),
-            (" 4 \n", Some(4)),
-            ("5\n", None),
-            ("0\n", None),
-            ("both\n", None),
-            ("", None),
+    fn only_one_of_the_numbers_is_a_choice() {
+        for (typed, expected, asked) in [
+            ("1\n", Some(1), 1),
+            (" 4 \n", Some(4), 1),
+            ("5\n0\nboth\n\n2\n", Some(2), 5),
+            ("5\n", None, 2),
+            ("", None, 1),
         ] {
             let mut shown = Vec::new();
             let answer = chosen("Which", 4, &mut typed.as_bytes(), &mut shown);
             assert!(answer.is_ok_and(|answer| answer == expected), "{typed:?}");
-            assert_eq!(shown, b"Which [1-4] ");
+            let end = if expected.is_none() { "\n" } else { "" };
+            assert_eq!(
+                String::from_utf8_lossy(&shown),
+                ["Which [1-4] "; 5][..asked].join("a number from 1 to 4 is needed\n") + end
+            );
         }
     }
 

@@ -15,7 +15,7 @@ use crate::stage::{KILLED, POINTS, Stage, WAYS};
 use crate::transcripts::{KINDS, Kind, Talk};
 
 /// Three turns; after the first, files are changed by no tool of the agent's.
-fn three_turns(sandbox: &Sandbox, kind: Kind) -> Talk<'_> {
+pub fn three_turns(sandbox: &Sandbox, kind: Kind) -> Talk<'_> {
     let talk = Talk::new(sandbox, kind);
     talk.hook("SessionStart", &json!({"source": "startup"}));
     talk.turn("one", 1000);
@@ -27,15 +27,15 @@ fn three_turns(sandbox: &Sandbox, kind: Kind) -> Talk<'_> {
     talk
 }
 
-fn fork_path(rewound: &Value) -> PathBuf {
+pub fn fork_path(rewound: &Value) -> PathBuf {
     PathBuf::from(rewound["conversation"]["fork"]["path"].as_str().unwrap())
 }
 
-fn read(path: &Path) -> Transcript {
+pub fn read(path: &Path) -> Transcript {
     agents::read(path, Detail::Full).unwrap()
 }
 
-fn prompts(transcript: &Transcript) -> Vec<&str> {
+pub fn prompts(transcript: &Transcript) -> Vec<&str> {
     transcript
         .prompts
         .iter()
@@ -44,7 +44,7 @@ fn prompts(transcript: &Transcript) -> Vec<&str> {
 }
 
 /// Every session file of the sandbox's home.
-fn session_files(sandbox: &Sandbox) -> Vec<PathBuf> {
+pub fn session_files(sandbox: &Sandbox) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![sandbox.home()];
     while let Some(dir) = pending.pop() {
@@ -64,7 +64,7 @@ fn session_files(sandbox: &Sandbox) -> Vec<PathBuf> {
     found
 }
 
-fn rewinds(sandbox: &Sandbox, session: &str) -> Vec<Value> {
+pub fn rewinds(sandbox: &Sandbox, session: &str) -> Vec<Value> {
     let listed = sandbox.json(["checkpoint", "list", "--session", session]);
     listed["rewinds"].as_array().unwrap().clone()
 }

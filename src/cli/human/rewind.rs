@@ -1,6 +1,6 @@
 //! Rewinds: the choices, what was done, and what was taken back.
 
-use super::checkpoint::headline;
+use super::checkpoint::{first_line, headline};
 use super::record::USUAL_TAIL;
 use super::text::{clean, count, number, quoted};
 use super::{Human, Look, Page, time};
@@ -48,6 +48,15 @@ fn or_why<T>(part: &Result<T, Error>, say: impl Fn(&T) -> String) -> String {
     }
 }
 
+impl Choices {
+    /// The prompt that the conversation would go back to, where the checkpoint is not named after it.
+    fn other_prompt(&self) -> Option<String> {
+        let part = self.conversation.as_ref().ok()?;
+        let prompt = first_line(part.original_user_message.as_deref()?);
+        (prompt != headline(&self.checkpoint)).then_some(prompt)
+    }
+}
+
 impl Human for Choices {
     fn page(&self, look: &Look) -> Page {
         let mut page = Page::default();
@@ -68,6 +77,9 @@ impl Human for Choices {
         page.line(format!("  2  conversation           {talk}"));
         page.line(format!("  3  code                   {code}"));
         page.line("  4  never mind");
+        if let Some(prompt) = self.other_prompt() {
+            page.line(format!("the prompt there was: {prompt}"));
+        }
         page
     }
 }

@@ -1,0 +1,161 @@
+//! `tw` on a terminal of its own, for what is only asked there: a pseudo-terminal, typed at and read.
+//!
+//! The program has to lead a session with the terminal as its own, or Ctrl-C reaches nobody. That is set up between fork and
+//! exec, which without unsafe code only a program can do: this test binary is started once more, takes the terminal in
+//! [`a_program_takes_the_terminal`], and becomes the program.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::sandbox::Sandbox;
+
+/// The terminal that the program is to take.
+const DEVICE: &str = "TW_IT_TERMINAL";
+
+/// The program's arguments, as JSON.
+const ARGS: &str = "TW_IT_ARGS";
+
+/// Nothing that is waited for takes longer, unless it never comes.
+const LONG: Duration = Duration::from_secs(120);
+
+/// A program that runs on a terminal.
+pub struct Terminal {
+    keyboard: File,
+    screen: Receiver<Vec<u8>>,
+    shown: Vec<u8>,
+    program: Child,
+}
+
+impl Terminal {
+    /// Starts `tw` on a new terminal, without colours and bars.
+    pub fn tw(sandbox: &Sandbox, args: &[&str]) -> Self {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let device = ptsname(&master, Vec::new()).unwrap();
+        let args: Vec<_> = ["--no-progress"].iter().chain(args).collect();
+        let prepared = sandbox.tw_command();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env_clear();
+        for (name, value) in prepared.get_envs() {
+            command.env(name, value.unwrap());
+        }
+        let program = command
+            .args(["--exact", "terminal::a_program_takes_the_terminal"])
+            .env(DEVICE, std::ffi::OsStr::from_bytes(device.as_bytes()))
+            .env(ARGS, serde_json::to_string(&args).unwrap())
+            .env("NO_COLOR", "1")
+            .current_dir(sandbox.repo())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let keyboard = File::from(master);
+        let screen = keyboard.try_clone().unwrap();
+        Self {
+            keyboard,
+            screen: watched(screen),
+            shown: Vec::new(),
+            program,
+        }
+    }
+
+    /// Reads on until the screen shows `text`.
+    pub fn shows(&mut self, text: &str) -> &mut Self {
+        while !self.text().contains(text) {
+            match self.screen.recv_timeout(LONG) {
+                Ok(bytes) => self.shown.extend(bytes),
+                Err(error) => panic!("{text:?} never came ({error}):\n{}", self.text()),
+            }
+        }
+        self
+    }
+
+    /// Forgets what was shown so far.
+    pub fn forgets(&mut self) {
+        self.shown.clear();
+    }
+
+    /// Types `keys`.
+    pub fn types(&mut self, keys: &[u8]) -> &mut Self {
+        self.keyboard.write_all(keys).unwrap();
+        self
+    }
+
+    /// Waits for the end: the exit code, and all that was shown.
+    pub fn ends(mut self) -> (i32, String) {
+        loop {
+            match self.screen.recv_timeout(Duration::from_millis(20)) {
+                Ok(bytes) => self.shown.extend(bytes),
+                Err(RecvTimeoutError::Disconnected) => break,
+                // On some systems the terminal does not tell that its last program is gone.
+                Err(RecvTimeoutError::Timeout) if self.program.try_wait().unwrap().is_some() => {
+                    break;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        let code = self.program.wait().unwrap().code().unwrap();
+        (code, self.text())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.shown).replace("\r\n", "\n")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A test that failed in the middle leaves nobody waiting for keys.
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+/// What the screen shows, piece by piece, until the program's end.
+fn watched(mut screen: File) -> Receiver<Vec<u8>> {
+    let (tell, told) = channel();
+    std::thread::spawn(move || {
+        let mut piece = [0; 4096];
+        // The end is an error: the other side is closed.
+        while let Ok(read @ 1..) = screen.read(&mut piece) {
+            if tell.send(piece[..read].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    told
+}
+
+#[test]
+fn a_program_takes_the_terminal() {
+    let Some(device) = std::env::var_os(DEVICE) else {
+        return;
+    };
+    let args: Vec<String> = serde_json::from_str(&std::env::var(ARGS).unwrap()).unwrap();
+    rustix::process::setsid().unwrap();
+    let terminal = File::options()
+        .read(true)
+        .write(true)
+        .open(Path::new(&device))
+        .unwrap();
+    rustix::process::ioctl_tiocsctty(&terminal).unwrap();
+    let error = Command::new(env!("CARGO_BIN_EXE_tw"))
+        .args(args)
+        .env_remove(DEVICE)
+        .env_remove(ARGS)
+        .stdin(terminal.try_clone().unwrap())
+        .stdout(terminal.try_clone().unwrap())
+        .stderr(terminal)
+        .exec();
+    panic!("tw does not start: {error}");
+}
