@@ -197,6 +197,7 @@ impl Builder {
     pub fn shrink(&mut self, position: Position, kind: Shrink) {
         let messages = self.transcript.messages.len();
         self.transcript.compactions.push(Compaction {
+            file: self.file,
             position,
             messages,
             kind,

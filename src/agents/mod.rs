@@ -156,10 +156,11 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
     }
 }
 
-/// The session file of what was named: for a session's directory the file in it.
-fn session_file(path: &Path) -> PathBuf {
+/// The session file of what was named: for a session's directory the file in it, for kimi-cli's record of what people saw
+/// the model's context beside it.
+pub fn session_file(path: &Path) -> PathBuf {
     if !path.is_dir() {
-        return path.to_owned();
+        return kimi::read::main_file(path);
     }
     [kimi::place::CONTEXT, "agents/main/wire.jsonl"]
         .iter()

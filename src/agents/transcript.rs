@@ -133,7 +133,9 @@ pub enum Shrink {
 /// A point where the model's context was summarised or cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compaction {
-    /// Where the record stands.
+    /// Which file the record is in: 0 the session file, 1 its companion.
+    pub file: u8,
+    /// Where it stands in that file.
     pub position: Position,
     /// How many neutral messages precede it.
     pub messages: usize,

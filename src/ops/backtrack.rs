@@ -4,15 +4,16 @@
 //! it; a sub-agent, whose conversation is its caller's, gets none. Going back is the harness's own doing: nothing of files
 //! and conversation changes here. The checkpoints are those of the session's notes, or of its context log when it has none.
 
+use super::checkpoint::Noted;
 use super::{Context, session};
 use crate::agents::kimi::log::Log;
-use crate::agents::transcript::Detail;
+use crate::agents::transcript::{Detail, Transcript};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::store::address::{self, Address};
 use crate::store::backtrack::{Backtracks, Kept, Pending};
-use crate::store::checkpoint::{self, Checkpoint};
+use crate::store::checkpoint::{self, Checkpoint, Place};
 use crate::store::context::{ContextFile, path_of_session};
 use crate::store::session::Sessions;
 
@@ -191,7 +192,7 @@ struct Point {
     id: i64,
     created_at: Option<Moment>,
     /// Its place in the agent's own file.
-    offset: Option<u64>,
+    place: Option<Place>,
 }
 
 /// The checkpoints of a session.
@@ -217,7 +218,7 @@ fn points(store: &Store<'_>, session_id: &str, ctx: &Context<'_>) -> Result<Poin
     let in_log = |id| Point {
         id,
         created_at: None,
-        offset: None,
+        place: None,
     };
     Ok(Points {
         of: Kept::Context,
@@ -230,7 +231,7 @@ fn point(checkpoint: &Checkpoint) -> Option<Point> {
     Some(Point {
         id: i64::try_from(checkpoint.checkpoint_id).ok()?,
         created_at: Moment::parse_rfc3339(&checkpoint.created_at),
-        offset: Some(checkpoint.transcript.offset),
+        place: Some(checkpoint.transcript.clone()),
     })
 }
 
@@ -264,7 +265,7 @@ fn check(ctx: &Context<'_>, store: &Store<'_>, session_id: &str, id: i64) -> Res
 #[derive(Debug, Default)]
 struct Shrunk {
     at: Option<Moment>,
-    offset: Option<u64>,
+    transcript: Option<Transcript>,
 }
 
 impl Shrunk {
@@ -275,14 +276,10 @@ impl Shrunk {
         };
         let at = record.compacted_at.as_deref();
         // What the agent's file says counts where it can be read.
-        let transcript = match &record.transcript {
-            Some(path) => crate::agents::read(path.as_ref(), Detail::Outline).ok(),
-            None => None,
-        };
-        let compactions = transcript.map_or_else(Vec::new, |read| read.compactions);
+        let read = |path: String| crate::agents::read(path.as_ref(), Detail::Outline).ok();
         Ok(Self {
             at: at.and_then(Moment::parse_rfc3339),
-            offset: compactions.iter().map(|one| one.position.offset).max(),
+            transcript: record.transcript.and_then(read),
         })
     }
 
@@ -291,10 +288,8 @@ impl Shrunk {
             .at
             .zip(point.created_at)
             .is_some_and(|(at, made)| made <= at);
-        let above = self
-            .offset
-            .zip(point.offset)
-            .is_some_and(|(at, made)| made <= at);
+        let places = self.transcript.as_ref().zip(point.place.as_ref());
+        let above = places.is_some_and(|(read, place)| Noted::new(read, place).is_compacted());
         before || above
     }
 }

@@ -6,6 +6,7 @@
 
 mod look;
 mod mark;
+mod noted;
 mod resolve;
 
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use crate::store::names::{session_component, snapshot_ref};
 use crate::store::session::{SessionRecord, Sessions};
 
 pub use look::{List, Listing, Named, Shown, find, list, resolve_session, show, snapshot_of};
+pub use noted::Noted;
 pub use resolve::{Spot, conversation, spot};
 
 /// Set to anything, it turns automatic checkpoints off.

@@ -253,6 +253,114 @@ fn a_prompt_that_was_written_before_the_hook_looked_is_found() {
 }
 
 #[test]
+fn a_prompt_like_the_one_before_that_was_never_written_takes_nothing_along() {
+    for kind in KINDS {
+        let sandbox = Sandbox::new();
+        let talk = Talk::new(&sandbox, kind);
+        talk.turn("go on", 1000);
+        // Without an id: only the place tells.
+        talk.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
+        let rewound = sandbox.json(["rewind", "1", "--conversation"]);
+        assert_eq!(rewound["conversation"]["messages_discarded"], 0, "{kind:?}");
+    }
+}
+
+#[test]
+fn either_file_of_a_kimi_session_may_be_the_one_that_was_named() {
+    // As noted now, and as noted where the context was not there yet: in the file that people see.
+    for (there, noted) in [(true, "context.jsonl"), (false, "wire.jsonl")] {
+        let sandbox = Sandbox::new();
+        let talk = Talk::new(&sandbox, Kind::Kimi);
+        let wire = talk.wire();
+        let start = ["session", "start", "--agent", "kimi", "--session", &talk.id];
+        sandbox.json([&start[..], &["--transcript", wire.to_str().unwrap()]].concat());
+        let hidden = talk.path.with_file_name("elsewhere");
+        let noting = |make: &dyn Fn()| {
+            if there {
+                return make();
+            }
+            std::fs::rename(&talk.path, &hidden).unwrap();
+            make();
+            std::fs::rename(&hidden, &talk.path).unwrap();
+        };
+        let turn = |text: &str, context| {
+            noting(&|| talk.submits(text));
+            talk.writes_prompt(text);
+            talk.answers(&format!("answer to {text}"), context);
+        };
+        let by_hand = || {
+            noting(&|| drop(sandbox.json(["checkpoint", "--session", &talk.id, "-m", "halfway"])));
+        };
+        by_hand();
+        turn("one", 1000);
+        turn("two", 2000);
+        noting(&|| talk.submits("two"));
+        talk.writes_prompt("two");
+        talk.calls("first");
+        talk.results("first");
+        talk.calls("second");
+        by_hand();
+        talk.results("second");
+        talk.answers("done", 3500);
+        // The hook was late.
+        talk.writes_prompt("four");
+        noting(&|| drop(talk.hook("UserPromptSubmit", &json!({"prompt": "four"}))));
+        talk.answers("answer to four", 4000);
+        for point in talk.checkpoints() {
+            let path = point["transcript"]["path"].as_str().unwrap();
+            assert!(path.ends_with(noted), "{point}");
+            assert!(point["transcript"]["sha256_of_prefix"].is_string());
+        }
+        let before = talk.files();
+        let kept: [&[&str]; 6] = [
+            &[],
+            &[],
+            &["one"],
+            &["one", "two"],
+            &["one", "two", "two"],
+            &["one", "two", "two"],
+        ];
+        let gone = [10, 10, 8, 6, 4, 2];
+        for (number, (kept, gone)) in kept.into_iter().zip(gone).enumerate() {
+            let number = number.to_string();
+            let dry = sandbox.json(["rewind", &number, "--both", "--dry-run"]);
+            let rewound = sandbox.json(["rewind", &number, "--both"]);
+            assert_eq!(numbers(&dry), numbers(&rewound));
+            let part = &rewound["conversation"];
+            assert_eq!(part["messages_discarded"], gone, "{noted} {number}");
+            if kept.is_empty() {
+                assert_eq!(part["fork"], Value::Null, "{noted} {number}");
+            } else {
+                assert_eq!(
+                    prompts(&read(&fork_path(&rewound))),
+                    kept,
+                    "{noted} {number}"
+                );
+            }
+            sandbox.json(["undo"]);
+        }
+        assert_eq!(talk.files(), before);
+        // What a compaction took is gone, and the checkpoints after it are there.
+        talk.compacts("so far");
+        turn("five", 900);
+        turn("six", 1200);
+        for (number, dropped) in [("2", true), ("5", true), ("6", false), ("7", false)] {
+            let backtrack = ["backtrack", number, "--note", "x", "--session", &talk.id];
+            if dropped {
+                for args in [&["rewind", number, "--conversation"][..], &backtrack] {
+                    let (error, _) = sandbox.json_error(args);
+                    assert_eq!(error["code"], "CHECKPOINT_UNAVAILABLE", "{noted} {number}");
+                }
+            } else {
+                sandbox.json(["rewind", number, "--conversation"]);
+                sandbox.json(backtrack);
+                sandbox.json(["backtrack", "take", "--session", &talk.id]);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_conversation_that_lost_the_checkpoint_says_so() {
     for kind in KINDS {
         let sandbox = Sandbox::new();

@@ -108,7 +108,8 @@ impl<'s> Talk<'s> {
         }
     }
 
-    fn wire(&self) -> PathBuf {
+    /// kimi-cli's file of what people saw, beside the one of what the model sees.
+    pub fn wire(&self) -> PathBuf {
         self.path.with_file_name("wire.jsonl")
     }
 
@@ -254,6 +255,25 @@ impl<'s> Talk<'s> {
                 self.event("ToolResult", &json!({"tool_call_id": id, "return_value": {"is_error": false, "output": "done"}}));
             }
         }
+    }
+
+    /// kimi-cli summarises: its context begins anew, what people saw goes on.
+    pub fn compacts(&self, summary: &str) {
+        assert_eq!(self.kind, Kind::Kimi);
+        self.event("CompactionBegin", &json!({}));
+        let older = self.path.with_file_name("context_1.jsonl");
+        std::fs::rename(&self.path, older).unwrap();
+        let said = format!(
+            "<system>Previous context has been compacted. Here is the compaction output:</system>{summary}"
+        );
+        for record in [
+            json!({"role": "_system_prompt", "content": "be good"}),
+            json!({"role": "_checkpoint", "id": 0}),
+            json!({"role": "user", "content": [{"type": "text", "text": said}]}),
+        ] {
+            Self::line(&self.path, &record);
+        }
+        self.event("CompactionEnd", &json!({}));
     }
 
     // --- its hooks ---

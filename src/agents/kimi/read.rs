@@ -27,8 +27,8 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
     Ok(transcript)
 }
 
-/// The context file of what was named.
-fn main_file(path: &Path) -> PathBuf {
+/// The context file of what was named, where there is one.
+pub fn main_file(path: &Path) -> PathBuf {
     if path.file_name().is_some_and(|name| name == WIRE) {
         let context = path.with_file_name(CONTEXT);
         if context.is_file() {

@@ -83,7 +83,7 @@ pub fn mark(ctx: &Context<'_>, store: &Store<'_>, session: &Subject, asked: Aske
 /// The session's file: as told, else where its agent keeps it.
 fn file_of(ctx: &Context<'_>, session: &Subject) -> Option<PathBuf> {
     if let Some(path) = &session.transcript {
-        return Some(ctx.cwd.join(path));
+        return Some(agents::session_file(&ctx.cwd.join(path)));
     }
     let agent = by_name(session.agent.as_deref()?)?;
     let root = ctx.repo.worktree_root();

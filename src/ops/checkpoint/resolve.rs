@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use super::PROMPT_CHARS;
-use crate::agents::lines::sha256_of_prefix;
+use super::noted::Noted;
 use crate::agents::places::Places;
-use crate::agents::transcript::{Cut, Detail, Prompt, Role, Tokens, Transcript};
+use crate::agents::transcript::{Cut, Detail, Prompt, Tokens, Transcript};
 use crate::agents::{self, by_name};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
@@ -108,25 +108,23 @@ pub fn spot(
     redactor: &Redactor,
     verify: bool,
 ) -> Result<Spot> {
-    let place = &checkpoint.transcript;
-    let by_id = place
+    let noted = Noted::new(transcript, &checkpoint.transcript);
+    let by_id = checkpoint
+        .transcript
         .prompt_id
         .as_deref()
         .filter(|_| checkpoint.kind == Kind::Prompt);
     if let Some(prompt) = by_id.and_then(|id| transcript.prompt_by_id(id)) {
         return held(prompt, checkpoint);
     }
-    if verify
-        && let Some(noted) = &place.sha256_of_prefix
-        && sha256_of_prefix(&transcript.path, place.offset)?.as_ref() != Some(noted)
-    {
+    if verify && noted.is_intact()? == Some(false) {
         return Err(unavailable(
             checkpoint,
             "the session's file was rewritten since",
         ));
     }
     if checkpoint.kind != Kind::Prompt {
-        return Ok(within(transcript, place.offset));
+        return Ok(within(transcript, &noted));
     }
     let wanted = Wanted {
         checkpoint,
@@ -142,9 +140,9 @@ pub fn spot(
             )),
         };
     }
-    let next = transcript.prompt_from(place.offset);
+    let next = noted.next_prompt();
     // It may have been written before the hook looked.
-    let last = last_unanswered(transcript, place.offset).filter(|prompt| wanted.is(prompt));
+    let last = noted.unanswered_prompt().filter(|prompt| wanted.is(prompt));
     let found = match (last, next) {
         (Some(last), Some(next)) if wanted.is(next) => {
             if wanted.seconds_from(last) < wanted.seconds_from(next) {
@@ -158,31 +156,16 @@ pub fn spot(
     match found {
         Some(prompt) => held(prompt, checkpoint),
         // It was never written: the conversation ends where it would be.
-        None => Ok(within(transcript, place.offset)),
+        None => Ok(within(transcript, &noted)),
     }
 }
 
-fn within(transcript: &Transcript, offset: u64) -> Spot {
-    let cut = transcript.cut_at(offset).copied();
-    let place = cut.map_or(offset, |cut| cut.position.offset);
-    let before = transcript.prompts.iter().rev();
-    let prompt = before.filter(|prompt| cut.is_some() && prompt.position.offset < place);
-    Spot::Within(cut, prompt.max_by_key(|prompt| prompt.index).cloned())
-}
-
-/// The prompt whose record stands before `offset` with nothing said or done since.
-fn last_unanswered(transcript: &Transcript, offset: u64) -> Option<&Prompt> {
-    let before = |at: u64| at < offset;
-    let last = transcript
-        .prompts
-        .iter()
-        .rev()
-        .find(|prompt| before(prompt.position.offset))?;
-    let since = transcript.messages.get(last.message + 1..)?;
-    let answered = since.iter().any(|message| {
-        message.file == 0 && message.role != Role::User && before(message.position.offset)
-    });
-    (!answered).then_some(last)
+fn within(transcript: &Transcript, noted: &Noted<'_>) -> Spot {
+    let cut = noted.cut();
+    let before =
+        |prompt: &&Prompt| cut.is_some_and(|cut| prompt.position.offset < cut.position.offset);
+    let prompts = transcript.prompts.iter().filter(before);
+    Spot::Within(cut, prompts.max_by_key(|prompt| prompt.index).cloned())
 }
 
 fn held(prompt: &Prompt, checkpoint: &Checkpoint) -> Result<Spot> {

@@ -1,0 +1,115 @@
+//! Where a checkpoint was noted, in a conversation that may lie in two files.
+//!
+//! kimi-cli keeps what the model sees in one file and what people see in another, and either may be the one that was named
+//! when the checkpoint was made. Offsets are only ever compared with offsets of the same file.
+
+use std::path::Path;
+
+use crate::agents::lines::sha256_of_prefix;
+use crate::agents::transcript::{Cut, Prompt, Role, Transcript};
+use crate::error::Result;
+use crate::store::checkpoint::Place;
+
+/// A noted place, in the file that it is a place of.
+#[derive(Debug, Clone, Copy)]
+pub struct Noted<'a> {
+    transcript: &'a Transcript,
+    place: &'a Place,
+    /// The companion's path, when that was the file.
+    companion: Option<&'a Path>,
+}
+
+impl<'a> Noted<'a> {
+    /// The place of a checkpoint in its conversation.
+    pub fn new(transcript: &'a Transcript, place: &'a Place) -> Self {
+        let named = place
+            .path
+            .as_deref()
+            .and_then(|path| Path::new(path).file_name());
+        let is_named = |path: &&Path| named.is_some() && path.file_name() == named;
+        let companion = transcript.companion.as_deref().filter(is_named);
+        Self {
+            transcript,
+            place,
+            companion: companion.filter(|_| !is_named(&transcript.path.as_path())),
+        }
+    }
+
+    /// Which of the conversation's files it is, as messages say it: 0 the session file, 1 its companion.
+    pub fn file(&self) -> u8 {
+        u8::from(self.companion.is_some())
+    }
+
+    /// Whether what precedes the place is what it was; None when that was not noted.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn is_intact(&self) -> Result<Option<bool>> {
+        let Some(noted) = &self.place.sha256_of_prefix else {
+            return Ok(None);
+        };
+        let path = self.companion.unwrap_or(&self.transcript.path);
+        let found = sha256_of_prefix(path, self.place.offset)?;
+        Ok(Some(found.as_ref() == Some(noted)))
+    }
+
+    /// The first prompt whose record stands at or after the place: the one that was sent when the file ended there.
+    pub fn next_prompt(&self) -> Option<&'a Prompt> {
+        if self.companion.is_none() {
+            return self.transcript.prompt_from(self.place.offset);
+        }
+        let mut prompts = self.transcript.prompts.iter();
+        prompts.find(|prompt| !self.precedes(prompt))
+    }
+
+    /// The last prompt whose record stands before the place, if nothing was said or done between the two.
+    pub fn unanswered_prompt(&self) -> Option<&'a Prompt> {
+        let mut prompts = self.transcript.prompts.iter().rev();
+        let last = prompts.find(|prompt| self.precedes(prompt))?;
+        let since = self.transcript.messages.get(last.message + 1..)?;
+        let mut answers = since.iter().filter(|message| message.role != Role::User);
+        let answered = answers.any(|message| {
+            message.file == self.file() && message.position.offset < self.place.offset
+        });
+        // What was said may stand in the other file: a cut counts it.
+        let counted = self
+            .cut()
+            .is_some_and(|cut| cut.messages > last.message + 1);
+        (!answered && !counted).then_some(last)
+    }
+
+    /// The last place at or before it where a fork may be cut; None before the first prompt.
+    pub fn cut(&self) -> Option<Cut> {
+        let offset = self.place.offset;
+        if self.companion.is_none() {
+            return self.transcript.cut_at(offset).copied();
+        }
+        let mut cuts = self.transcript.boundaries.iter().rev();
+        let last = cuts.find(|cut| cut.companion.is_some_and(|place| place.offset <= offset));
+        last.filter(|cut| cut.messages > 0).copied()
+    }
+
+    /// Whether the conversation was compacted or cleared after the place.
+    pub fn is_compacted(&self) -> bool {
+        let all = &self.transcript.compactions;
+        let mut here = all.iter().filter(|one| one.file == self.file()).peekable();
+        if here.peek().is_some() {
+            return here.any(|one| one.position.offset >= self.place.offset);
+        }
+        // Told in the other file only: this one was written anew.
+        !all.is_empty() && self.is_intact().is_ok_and(|intact| intact == Some(false))
+    }
+
+    /// Whether a prompt's record stands before the place.
+    fn precedes(&self, prompt: &Prompt) -> bool {
+        let position = match self.companion {
+            None => Some(prompt.position),
+            Some(_) => self
+                .transcript
+                .messages
+                .get(prompt.message)
+                .map(|message| message.position),
+        };
+        position.is_some_and(|position| position.offset < self.place.offset)
+    }
+}
