@@ -1,10 +1,13 @@
 #!/bin/sh
 # Checkpoints made by hooks, edits made by the shell, a rewind of both with a note, and the way back.
-# Needs tw and git in PATH; works in a temporary directory with a home of its own, and plays the agent itself.
+#
+# Run it anywhere: it works in a temporary directory with a home of its own, plays the agent itself, and leaves nothing behind.
+#   TW=/path/to/tw    the binary, when it is not in PATH
 set -eu
-
+tw=${TW:-$(command -v tw)}
 room=$(mktemp -d)
 trap 'rm -rf "$room"' EXIT
+tw() { "$tw" "$@"; }
 export HOME="$room/home" GIT_CONFIG_NOSYSTEM=1 TW_NO_BACKGROUND=1
 unset CLAUDE_CODE_SESSION_ID CLAUDE_CONFIG_DIR || true
 session=5f0c1d2e-1111-4222-8333-444444444444
@@ -35,7 +38,7 @@ answers() {
 }
 starts() {
     printf '{"session_id":"%s","transcript_path":"%s","cwd":"%s","hook_event_name":"SessionStart","source":"%s"}' \
-        "$1" "$transcript" "$PWD" "$2" | tw hook claude session-start
+        "$1" "$(dirname "$transcript")/$1.jsonl" "$PWD" "$2" | tw hook claude session-start
 }
 
 git init -q -b main .

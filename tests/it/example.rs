@@ -1,43 +1,28 @@
-//! `examples/loop.sh` runs, and `docs/protocol.md` shows what it says. `TW_BLESS=1` puts a new run into the document.
+//! The examples run, and the documents show what they say: `examples/loop.sh` in `docs/protocol.md`, whole, and
+//! `examples/rewind.sh` in `docs/rewind.md`, piece by piece. `TW_BLESS=1` puts a new run into both.
 
 use std::path::{Path, PathBuf};
+
+use regex::Regex;
 
 use crate::sandbox::Sandbox;
 
 const BEGIN: &str = "<!-- the output of examples/loop.sh -->\n```console\n";
 const END: &str = "```\n<!-- its end -->\n";
 
+/// How a piece of output begins and ends in a document.
+const PIECE: &str = "```console\n";
+const PIECE_END: &str = "```\n";
+
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// The text without what differs from run to run: ids, times in milliseconds, the directory.
-fn settled(text: &str) -> String {
-    let sandbox = Sandbox::bare_room();
-    let text = sandbox.redact(text);
-    let lines = text.lines().map(|line| match line.split_once(" ms: ") {
-        Some((before, after)) if before.contains(" after ") => {
-            let verdict = before.split(" after ").next().unwrap_or_default();
-            format!("{verdict} after N ms: {after}")
-        }
-        _ => line
-            .split(' ')
-            .map(|word| {
-                let is_short_id = word.len() == 7 + 2 + 7 && word.contains("..");
-                let is_room = word.contains("/tw-loop-");
-                if is_short_id || is_room { "…" } else { word }
-            })
-            .collect::<Vec<_>>()
-            .join(" "),
-    });
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-#[test]
-fn the_loop_runs_and_the_document_shows_it() {
+/// What an example says.
+fn said_by(example: &str) -> String {
     let sandbox = Sandbox::new();
     let output = sandbox
-        .command(file("examples/loop.sh"))
+        .command(file(example))
         .env("TW", env!("CARGO_BIN_EXE_tw"))
         .output()
         .unwrap();
@@ -46,12 +31,39 @@ fn the_loop_runs_and_the_document_shows_it() {
         String::from_utf8_lossy(&output.stderr).into_owned(),
     );
     assert!(output.status.success(), "{said}\n{complained}");
+    said
+}
+
+fn is_blessed() -> bool {
+    std::env::var_os("TW_BLESS").is_some_and(|value| value == "1")
+}
+
+/// The text without what differs from run to run: ids, times, the directory.
+fn settled(text: &str) -> String {
+    let sandbox = Sandbox::bare_room();
+    let mut text = sandbox.redact(text);
+    for (pattern, instead) in [
+        (r"(?m) after .* ms: ", " after N ms: "),
+        (r"\b[0-9a-f]{7}\.\.[0-9a-f]{7}\b", "…"),
+        (r"\S*/tw-loop-\S*", "…"),
+        (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "[uuid]"),
+        (r"\b(now|[0-9]+ (second|minute)s? ago)\b", "[time]"),
+    ] {
+        let pattern = Regex::new(pattern).unwrap();
+        text = pattern.replace_all(&text, instead).into_owned();
+    }
+    text
+}
+
+#[test]
+fn the_loop_runs_and_the_document_shows_it() {
+    let said = said_by("examples/loop.sh");
     assert!(!said.contains("hunter2-Violet-77"), "{said}");
     let document = file("docs/protocol.md");
     let text = std::fs::read_to_string(&document).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("where the output begins");
     let (shown, after) = rest.split_once(END).expect("where the output ends");
-    if std::env::var_os("TW_BLESS").is_some_and(|value| value == "1") {
+    if is_blessed() {
         let text = format!("{before}{BEGIN}{said}{END}{after}");
         std::fs::write(&document, text).unwrap();
         return;
@@ -61,4 +73,43 @@ fn the_loop_runs_and_the_document_shows_it() {
         settled(&said),
         "TW_BLESS=1 cargo test --test it example puts the new output into docs/protocol.md"
     );
+}
+
+/// The output of the command that a piece begins with: up to the empty line that the example puts after each.
+fn output_of<'a>(said: &'a str, piece: &str) -> &'a str {
+    let command = piece.lines().next().unwrap_or_default();
+    let at = said.find(&format!("{command}\n"));
+    let rest = &said[at.unwrap_or_else(|| panic!("'{command}' is not in the example:\n{said}"))..];
+    rest.split("\n\n").next().unwrap_or_default().trim_end()
+}
+
+#[test]
+fn the_rewind_runs_and_the_document_shows_it() {
+    let said = said_by("examples/rewind.sh");
+    assert!(
+        said.contains("\nthe original session file is as it was\n"),
+        "{said}"
+    );
+    let document = file("docs/rewind.md");
+    let text = std::fs::read_to_string(&document).unwrap();
+    let mut pieces = text.split(PIECE);
+    let mut written = pieces.next().unwrap_or_default().to_owned();
+    let mut count = 0;
+    for piece in pieces {
+        let (shown, after) = piece.split_once(PIECE_END).expect("where it ends");
+        let output = output_of(&said, shown);
+        if !is_blessed() {
+            assert_eq!(
+                settled(shown.trim_end()),
+                settled(output),
+                "TW_BLESS=1 cargo test --test it example puts the new output into docs/rewind.md"
+            );
+        }
+        written.push_str(&format!("{PIECE}{output}\n{PIECE_END}{after}"));
+        count += 1;
+    }
+    assert!(count >= 6, "the document shows what the example says");
+    if is_blessed() {
+        std::fs::write(&document, written).unwrap();
+    }
 }
