@@ -78,6 +78,18 @@ pub fn tree_diff(
     file_diffs(ctx, &contents, &changes, None)
 }
 
+/// The paths in which the working tree differs from a stored tree, sorted by bytes.
+///
+/// # Errors
+/// When an object is missing or damaged, or the working tree cannot be read.
+pub fn paths_since(ctx: &Context<'_>, store: &Store<'_>, tree: Oid) -> Result<Vec<Vec<u8>>> {
+    let seen = look(ctx, store)?;
+    let contents = Contents::new(ctx, store, Some(&seen))?;
+    let read = |oid| contents.read_tree(oid);
+    let changes = tree::diff(&read, Some(tree), Some(contents.tree(&Which::Present)?))?;
+    Ok(changes.into_iter().map(|change| change.path).collect())
+}
+
 fn which(ctx: &Context<'_>, store: &Store<'_>, text: &str) -> Result<Which> {
     if address::is_present(ctx, text)? {
         return Ok(Which::Present);

@@ -176,6 +176,13 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
                 note_life(ctx, event, hooked)?;
             }
         }
+        "post-compact" => {
+            if let Some(id) = event.session_id.as_deref()
+                && session::compacted(ctx, id)?
+            {
+                hooked.done = Done::Recorded;
+            }
+        }
         _ => note_life(ctx, event, hooked)?,
     }
     Ok(())

@@ -6,6 +6,7 @@
 
 mod look;
 mod start;
+mod traces;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::agents::AGENTS;
 use crate::agents::hook::HookEvent;
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
+use crate::git::path::RepoPath;
 use crate::store::Store;
 use crate::store::checkpoint::Counts;
 use crate::store::id::SnapshotId;
@@ -106,6 +108,11 @@ pub struct Talk {
     pub checkpoints: usize,
     /// How many rewinds.
     pub rewinds: usize,
+    /// The issues reported in it, oldest first.
+    pub issues: Vec<String>,
+    /// The files that changed from its first snapshot to its last; in `show`, while it is live, up to now. None when that
+    /// cannot be told.
+    pub files: Option<Vec<RepoPath>>,
 }
 
 /// Answer of `session resume`.
@@ -315,6 +322,24 @@ pub fn touch(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
             record.ended_at = None;
         })?;
     }
+    Ok(true)
+}
+
+/// Notes that a session's agent has summarised its conversation. Answers whether the register knows the session.
+///
+/// # Errors
+/// When the register cannot be read or written.
+pub fn compacted(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
+    let sessions = Sessions::new(ctx.repo.common_dir());
+    let Some(known) = sessions.get(session_id)? else {
+        return Ok(false);
+    };
+    let now = ctx.env.now().rfc3339();
+    sessions.update(known, |record| {
+        record.last_active_at.clone_from(&now);
+        record.compacted_at = Some(now);
+        record.ended_at = None;
+    })?;
     Ok(true)
 }
 

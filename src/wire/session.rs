@@ -8,8 +8,10 @@ use serde_json::Value;
 use super::Document;
 use super::checkpoint::Tokens;
 use super::keep::{ForgottenFields, texts};
+use super::paths::{exact, lossy};
 use super::record::Record;
 use super::rewind::command_line;
+use crate::git::path::RepoPath;
 use crate::ops::hook::Hooked;
 use crate::ops::install::Installed;
 use crate::ops::session::{Ended, Listing, NoSnapshot, Resume, SessionView, Shown, Started};
@@ -40,6 +42,8 @@ struct Session<'a> {
     tokens: Option<Tokens>,
     checkpoints: Option<usize>,
     rewinds: Option<usize>,
+    issues: Option<&'a [String]>,
+    files_touched: Option<usize>,
     forked_from: Option<String>,
 }
 
@@ -67,6 +71,8 @@ impl<'a> From<&'a SessionView> for Session<'a> {
             tokens: talk.map(|talk| talk.tokens.into()),
             checkpoints: talk.map(|talk| talk.checkpoints),
             rewinds: talk.map(|talk| talk.rewinds),
+            issues: talk.map(|talk| talk.issues.as_slice()),
+            files_touched: talk.and_then(|talk| Some(talk.files.as_ref()?.len())),
             forked_from: record
                 .forked_from
                 .as_ref()
@@ -132,15 +138,36 @@ impl Document for Listing {
 #[derive(Serialize)]
 struct ShowFields<'a> {
     session: Session<'a>,
+    files: Option<Vec<Touched>>,
     children: &'a [String],
     resume_command: Option<String>,
     resume_argv: Option<&'a [String]>,
 }
 
+/// A file that changed.
+#[derive(Serialize)]
+struct Touched {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+}
+
+impl From<&RepoPath> for Touched {
+    fn from(path: &RepoPath) -> Self {
+        Self {
+            path: lossy(path),
+            path_bytes: exact(path),
+        }
+    }
+}
+
 impl Document for Shown {
     fn fields(&self) -> impl Serialize + '_ {
+        let talk = self.session.talk.as_ref();
+        let files = talk.and_then(|talk| talk.files.as_ref());
         ShowFields {
             session: (&self.session).into(),
+            files: files.map(|files| files.iter().map(Into::into).collect()),
             children: &self.children,
             resume_command: self.resume_command.as_deref().map(command_line),
             resume_argv: self.resume_command.as_deref(),

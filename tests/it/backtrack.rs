@@ -194,6 +194,32 @@ fn the_session_s_own_checkpoints_come_first() {
 }
 
 #[test]
+fn an_agent_that_tells_of_a_compaction_by_a_hook_is_heard() {
+    for (agent, event, payload) in [
+        ("codex", "PostCompact", json!({"session_id": "work"})),
+        (
+            "opencode",
+            "session.compacted",
+            json!({"type": "session.compacted", "properties": {"sessionID": "work"}}),
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.json(["session", "start", "--session", "work"]);
+        for text in ["one", "two"] {
+            sandbox.json(["checkpoint", "-m", text, "--session", "work"]);
+        }
+        let mut command = sandbox.tw_command();
+        command.args(["hook", agent, event]);
+        let output = command.write_stdin(payload.to_string()).output().unwrap();
+        assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b""[..]));
+        let (error, _) = refused(&sandbox, &["1", "--note", "x"]);
+        assert_eq!(error["code"], "CHECKPOINT_UNAVAILABLE", "{agent}");
+        sandbox.json(["checkpoint", "-m", "three", "--session", "work"]);
+        assert_eq!(send(&sandbox, &["2", "--note", "x"])["checkpoint_id"], 2);
+    }
+}
+
+#[test]
 fn a_compaction_in_the_agent_s_own_file_counts() {
     let sandbox = Sandbox::new();
     let row = |uuid: &str, parent: Value, more: &Value| {

@@ -741,6 +741,63 @@ fn resume_prints_the_command_and_the_list_says_what_was_done() {
 }
 
 #[test]
+fn a_session_tells_its_issues_and_the_files_that_changed_in_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("before.txt", "was there\n");
+    let talk = three_turns(&sandbox, Kind::Claude);
+    // Since the last prompt.
+    sandbox.write(".gitignore", "ignored\n");
+    sandbox.write("ignored", "not captured\n");
+    let report = |symptom: &str| {
+        let texts = ["--task-context", "t", "--success-criteria", "c"];
+        let whose = ["--session", &talk.id, "--symptom", symptom];
+        let reported = sandbox.json([&["issue", "report"], &texts[..], &whose].concat());
+        reported["issue_id"].clone()
+    };
+    let issues = json!([report("slow"), report("wrong")]);
+    let rewound = sandbox.json(["rewind", "1", "--conversation", "--session", &talk.id]);
+    let fork = rewound["conversation"]["fork"]["session_id"].clone();
+    let listed = sandbox.json(["session", "list"]);
+    let of = |id: &Value| {
+        let sessions = listed["sessions"].as_array().unwrap().iter();
+        let mut wanted = sessions.filter(|session| &session["session_id"] == id);
+        wanted.next().unwrap().clone()
+    };
+    let session = of(&json!(talk.id));
+    assert_eq!(session["issues"], issues);
+    // By its snapshots: the last prompt's is the last.
+    assert_eq!(session["files_touched"], 2);
+    let shown = sandbox.json(["session", "show", &talk.id]);
+    assert_eq!(shown["session"]["issues"], issues);
+    let names = json!([{"path": ".gitignore"}, {"path": "a.txt"}, {"path": "new.txt"}]);
+    assert_eq!(
+        (&shown["files"], &shown["session"]["files_touched"]),
+        (&names, &json!(3))
+    );
+    let ran = sandbox.tw(["session", "show", &talk.id]);
+    let issue = |at: usize| issues[at].as_str().unwrap();
+    for line in [
+        &format!("  issue       {}\n", issue(0)),
+        &format!("  issue       {}\n", issue(1)),
+        "  files       3: .gitignore, a.txt, new.txt\n",
+        "3 prompts, 1 rewind, 2 issues, 3 files  one\n",
+    ] {
+        assert!(ran.out().contains(line), "{line}{}", ran.out());
+    }
+    // A fork begins as the session that it was made from.
+    assert_eq!(of(&fork)["title"], "one");
+    assert_eq!(
+        (&of(&fork)["issues"], &of(&fork)["files_touched"]),
+        (&json!([]), &json!(0))
+    );
+    // Over, what comes later is not its own.
+    sandbox.json(["session", "end", &talk.id]);
+    sandbox.write("later.txt", "by somebody\n");
+    let shown = sandbox.json(["session", "show", &talk.id]);
+    assert_eq!(shown["session"]["files_touched"], 2);
+}
+
+#[test]
 fn exec_goes_over_into_the_agent() {
     let sandbox = Sandbox::new();
     let talk = three_turns(&sandbox, Kind::Claude);

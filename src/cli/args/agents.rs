@@ -51,7 +51,7 @@ pub enum SessionVerb {
     List(SessionList),
     /// Show what is recorded of a session
     ///
-    /// Its agent, times, snapshots, transcript and sub-agents, and the agent's own command that resumes it.
+    /// Its agent, times, snapshots, transcript, title, prompts, tokens, checkpoints, rewinds, the issues reported in it, the files that changed in it (by anybody: from its first snapshot to its last, or up to now while it is live), its sub-agents, and the agent's own command that resumes it.
     #[command(after_help = "\
 Examples:
   # The session that calls, or the last one started here

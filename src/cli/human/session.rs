@@ -1,12 +1,16 @@
 //! What has to do with agents: sessions, hooks, setting agents up.
 
 use super::record::{USUAL_TAIL, headline};
-use super::text::{self, clean};
+use super::text::{self, clean, count, quoted};
 use super::{Human, Look, Page, time};
+use crate::git::path::RepoPath;
 use crate::ops::hook::Hooked;
 use crate::ops::install::Installed;
-use crate::ops::session::{Ended, Listing, NoSnapshot, SessionView, Shown, Started};
+use crate::ops::session::{Ended, Listing, NoSnapshot, SessionView, Shown, Started, Talk};
 use crate::wire::AgentHelp;
+
+/// So many files are named without `-v`.
+const FILES: usize = 10;
 
 /// Agent, id and how it stands, on one line.
 fn line(view: &SessionView, look: &Look) -> String {
@@ -28,6 +32,10 @@ fn line(view: &SessionView, look: &Look) -> String {
     if let Some(parent) = &record.parent {
         parts.push(format!("sub-agent of {}", clean(parent)));
     }
+    let counted = view.talk.as_ref().map(counts).unwrap_or_default();
+    if !counted.is_empty() {
+        parts.push(counted);
+    }
     let title = view.talk.as_ref().and_then(|talk| talk.title.as_deref());
     parts.extend(record.hint.as_deref().or(title).map(|hint| {
         let first: String = hint
@@ -40,6 +48,20 @@ fn line(view: &SessionView, look: &Look) -> String {
         clean(&first)
     }));
     parts.join("  ")
+}
+
+/// `3 prompts, 1 rewind, 2 files`: what there is of each.
+fn counts(talk: &Talk) -> String {
+    let files = talk.files.as_ref().map_or(0, Vec::len);
+    let all = [
+        (talk.prompts, "prompt"),
+        (talk.rewinds, "rewind"),
+        (talk.issues.len(), "issue"),
+        (files, "file"),
+    ];
+    let there = all.into_iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = there.map(|(number, what)| count(number, what)).collect();
+    parts.join(", ")
 }
 
 impl Human for Started {
@@ -100,6 +122,19 @@ impl Human for Listing {
     }
 }
 
+/// How many files, and which, where they are few.
+fn named(files: &[RepoPath], look: &Look) -> String {
+    let few = if look.verbose { files.len() } else { FILES };
+    let mut names: Vec<String> = files.iter().take(few).map(|path| quoted(path)).collect();
+    if files.len() > few {
+        names.push(format!("and {} more", files.len() - few));
+    }
+    match names.as_slice() {
+        [] => "none".to_owned(),
+        names => format!("{}: {}", files.len(), names.join(", ")),
+    }
+}
+
 impl Human for Shown {
     fn page(&self, look: &Look) -> Page {
         let mut page = Page::default();
@@ -121,6 +156,11 @@ impl Human for Shown {
             row("tokens", talk.tokens.context.map(text::number).as_deref());
             row("checkpoints", Some(&talk.checkpoints.to_string()));
             row("rewinds", Some(&talk.rewinds.to_string()));
+            for issue in &talk.issues {
+                row("issue", Some(issue));
+            }
+            let files = talk.files.as_ref().map(|files| named(files, look));
+            row("files", files.as_deref());
         }
         let origin = record.forked_from.as_ref();
         let origin = origin.map(|origin| format!("{}:{}", origin.session_id, origin.checkpoint_id));

@@ -1,17 +1,21 @@
 //! Sessions listed, shown and ended.
 
-use super::{Ended, List, Listing, Resume, Shown, Talk, caller, view};
+use super::{Ended, List, Listing, Resume, Shown, Talk, caller, traces, view};
 use crate::agents::by_name;
 use crate::agents::places::Places;
 use crate::agents::transcript::{Detail, Transcript};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::checkpoint::{self, Counts, Kind};
+use crate::store::checkpoint::{self, Counts, Kind, SessionNotes};
 use crate::store::session::{SessionRecord, Sessions};
+use crate::store::state::Mode;
 
 /// Fewer characters name no session.
 const SHORTEST_PART: usize = 4;
+
+/// Forks of forks, and no more of them.
+const FORKS: usize = 16;
 
 /// Lists sessions, last active first.
 ///
@@ -29,12 +33,21 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
     let total = wanted.len();
     wanted.truncate(request.limit.unwrap_or(usize::MAX));
     let store = Store::open(&ctx.repo)?;
+    // What cannot be read hides no session.
+    let issues = traces::issues(ctx).unwrap_or_default();
     let views = wanted
         .into_iter()
         .map(|record| {
             let mut view = view(ctx, &sessions, record)?;
-            // Notes that cannot be read hide no session.
-            view.talk = talk(&store, &view.record.session_id).ok();
+            let id = &view.record.session_id;
+            if let Ok(notes) = checkpoint::read(&store, id) {
+                let mut known = talk(&notes);
+                let of_origin = || title_of_origin(&store, &sessions, &view.record);
+                known.title = known.title.or_else(of_origin);
+                known.issues = issues.get(id).cloned().unwrap_or_default();
+                known.files = traces::files(ctx, &store, &view.record, &notes, false).ok();
+                view.talk = Some(known);
+            }
             Ok(view)
         })
         .collect::<Result<_>>()?;
@@ -94,7 +107,17 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
         .collect();
     let agent = record.agent.as_deref().and_then(by_name);
     let mut session = view(ctx, &sessions, record)?;
-    let mut known = talk(&Store::open(&ctx.repo)?, &session.record.session_id)?;
+    let store = Store::open(&ctx.repo)?;
+    let notes = checkpoint::read(&store, &session.record.session_id)?;
+    let mut known = talk(&notes);
+    let of_origin = || title_of_origin(&store, &sessions, &session.record);
+    known.title = known.title.or_else(of_origin);
+    known.issues = traces::issues(ctx)?
+        .remove(&session.record.session_id)
+        .unwrap_or_default();
+    let here = session.live && session.record.worktree == ctx.repo.worktree_name();
+    let goes_on = here && store.dir.state()?.mode == Mode::Present;
+    known.files = traces::files(ctx, &store, &session.record, &notes, goes_on).ok();
     if let Some(transcript) = transcript(ctx, &session.record) {
         known.title = transcript.title().map(str::to_owned).or(known.title);
         known.prompts = transcript.prompts.len();
@@ -139,8 +162,7 @@ pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
 }
 
 /// What a session's notes tell.
-fn talk(store: &Store<'_>, session_id: &str) -> Result<Talk> {
-    let notes = checkpoint::read(store, session_id)?;
+fn talk(notes: &SessionNotes) -> Talk {
     let mut prompts = notes
         .checkpoints
         .iter()
@@ -150,7 +172,7 @@ fn talk(store: &Store<'_>, session_id: &str) -> Result<Talk> {
         .next()
         .and_then(|first| first.prompt.as_deref());
     let mut lines = first.unwrap_or_default().lines().map(str::trim);
-    Ok(Talk {
+    Talk {
         title: lines.find(|line| !line.is_empty()).map(str::to_owned),
         prompts: prompts.by_ref().count(),
         tokens: notes
@@ -160,7 +182,27 @@ fn talk(store: &Store<'_>, session_id: &str) -> Result<Talk> {
             .unwrap_or_default(),
         checkpoints: notes.checkpoints.len(),
         rewinds: notes.rewinds.len(),
-    })
+        issues: Vec::new(),
+        files: None,
+    }
+}
+
+/// A fork begins as the session that it was made from.
+fn title_of_origin(
+    store: &Store<'_>,
+    sessions: &Sessions,
+    record: &SessionRecord,
+) -> Option<String> {
+    let mut origin = record.forked_from.clone();
+    for _ in 0..FORKS {
+        let id = origin?.session_id;
+        let title = checkpoint::read(store, &id).ok().map(|notes| talk(&notes));
+        if let Some(title) = title.and_then(|known| known.title) {
+            return Some(title);
+        }
+        origin = sessions.get(&id).ok().flatten()?.forked_from;
+    }
+    None
 }
 
 /// The session's conversation, when its file is there and can be read.

@@ -81,6 +81,18 @@ pub fn session() -> Value {
         ("checkpoints", nullable("integer", "how many it has")),
         ("rewinds", nullable("integer", "how often it was rewound")),
         (
+            "issues",
+            json!({"type": ["array", "null"], "items": {"type": "string"},
+                "description": "those reported in it, oldest first; null where that was not looked at"}),
+        ),
+        (
+            "files_touched",
+            nullable(
+                "integer",
+                "how many files changed, by anybody, from its first snapshot to its last",
+            ),
+        ),
+        (
             "forked_from",
             nullable("string", "the checkpoint that it goes on from, SESSION:N"),
         ),
@@ -116,8 +128,17 @@ fn list() -> Fields {
 }
 
 fn show() -> Fields {
+    let file = object(vec![
+        ("path", kind("string")),
+        ("path_bytes?", super::bytes()),
+    ]);
     vec![
         ("session", reference("session")),
+        (
+            "files",
+            json!({"type": ["array", "null"], "items": file,
+                "description": "the files that changed from its first snapshot to its last, or, while it is live, up to now"}),
+        ),
         ("children", texts()),
         (
             "resume_command",

@@ -1,0 +1,70 @@
+//! What a session left in the repository: the issues reported in it, and the files that changed between its snapshots.
+//!
+//! Files count whoever changed them, as everywhere; what is not in a snapshot yet, or in one that is gone, is not known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::Result;
+use crate::git::path::RepoPath;
+use crate::git::tree;
+use crate::ops::Context;
+use crate::ops::diff::paths_since;
+use crate::ops::issue;
+use crate::store::Store;
+use crate::store::checkpoint::SessionNotes;
+use crate::store::id::SnapshotId;
+use crate::store::session::SessionRecord;
+
+/// The issues of each session that has any, oldest first.
+///
+/// # Errors
+/// When refs cannot be read at all; an issue that cannot be read is left out.
+pub fn issues(ctx: &Context<'_>) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut by_session: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let listing = issue::list(ctx, &issue::Filter::default())?;
+    for entry in listing.issues.into_iter().rev() {
+        if let Some(session) = entry.issue.session_id {
+            let id = entry.issue.id.to_string();
+            by_session.entry(session).or_default().push(id);
+        }
+    }
+    Ok(by_session)
+}
+
+/// The paths that differ between one of the session's snapshots and the next; with `present`, also between the last and the
+/// working tree as it is.
+///
+/// # Errors
+/// When a snapshot that is there is damaged, or the working tree cannot be read.
+pub fn files(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    record: &SessionRecord,
+    notes: &SessionNotes,
+    present: bool,
+) -> Result<Vec<RepoPath>> {
+    let made = notes.checkpoints.iter().map(|one| one.snapshot_id.as_str());
+    let started = record.snapshot_ids.iter().map(String::as_str);
+    let names: BTreeSet<&str> = made.chain(started).collect();
+    let mut taken = Vec::new();
+    for id in names.into_iter().filter_map(SnapshotId::parse) {
+        // Some are gone, as retention has it.
+        let Ok(stored) = store.read_id(&id) else {
+            continue;
+        };
+        taken.push((stored.record.seq, stored.tree, id));
+    }
+    taken.sort_unstable();
+    let mut paths = BTreeSet::new();
+    let read = |oid| store.objects.read_tree(oid);
+    for pair in taken.windows(2) {
+        if let [(_, old, _), (_, new, _)] = pair {
+            let changes = tree::diff(&read, Some(*old), Some(*new))?;
+            paths.extend(changes.into_iter().map(|change| change.path));
+        }
+    }
+    if let Some((_, last, _)) = taken.last().filter(|_| present) {
+        paths.extend(paths_since(ctx, store, *last)?);
+    }
+    Ok(paths.into_iter().map(RepoPath::new).collect())
+}
