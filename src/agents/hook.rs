@@ -225,6 +225,7 @@ fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
                 "turn_id",
                 "turn-id",
                 "generation_id",
+                "messageID",
             ],
         ),
         source: first(&payload, &["source", "reason", "trigger"]),

@@ -8,6 +8,7 @@ mod builder;
 pub mod claude;
 pub mod codex;
 pub mod current;
+pub mod document;
 pub mod edit;
 pub mod fork;
 pub mod gemini;
@@ -16,6 +17,7 @@ pub mod install;
 pub mod kimi;
 pub mod kimi_code;
 pub mod lines;
+pub mod opencode;
 pub mod pi;
 pub mod places;
 pub mod plain;
@@ -63,6 +65,16 @@ pub trait Agent: Sync {
         None
     }
 
+    /// The command that resumes a fork that was written to `file`, where that takes more than the session's id.
+    fn resume_fork_command(&self, session_id: &str, _file: &Path) -> Option<Vec<String>> {
+        self.resume_command(session_id)
+    }
+
+    /// The command that writes a session to its standard output, for an agent that keeps no file that could be read.
+    fn export_command(&self, _session_id: &str) -> Option<Vec<String>> {
+        None
+    }
+
     /// What a session-start hook prints so that the model is told `text`; `None` for an agent that takes nothing there.
     fn context_at_start(&self, _text: &str) -> Option<Value> {
         None
@@ -107,7 +119,7 @@ pub static AGENTS: [&dyn Agent; 10] = [
     &kimi::Kimi,
     &kimi_code::KimiCode,
     &pi::Pi,
-    &plain::OPENCODE,
+    &opencode::Opencode,
     &plain::CURSOR,
     &plain::COPILOT,
     &plain::GENERIC,

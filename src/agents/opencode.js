@@ -29,6 +29,7 @@ export const Timewarp = async ({ directory }) => ({
   "chat.message": async (input, output) => {
     const parts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
     const prompt = parts.map((part) => part.text).join("\n")
-    await tell("chat.message", { sessionID: input.sessionID, directory, prompt }, directory)
+    const messageID = output?.message?.id ?? input.messageID
+    await tell("chat.message", { sessionID: input.sessionID, messageID, directory, prompt }, directory)
   },
 })

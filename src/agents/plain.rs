@@ -1,7 +1,7 @@
 //! Agents whose sessions are not read here: they are known by name, hooks and resume command.
 //!
-//! opencode keeps its sessions in a database of its own, and those of Cursor and Copilot have no documented form: their files can
-//! be rewound, their conversations cannot. `generic` is any harness that calls `tw` itself.
+//! Sessions of Cursor and Copilot have no documented form: their files can be rewound, their conversations cannot. `generic` is
+//! any harness that calls `tw` itself.
 
 use super::{Agent, words};
 
@@ -12,14 +12,6 @@ pub struct Plain {
     program: Option<&'static str>,
     resume: &'static str,
 }
-
-/// opencode.
-pub static OPENCODE: Plain = Plain {
-    name: "opencode",
-    title: "opencode",
-    program: Some("opencode"),
-    resume: "--session",
-};
 
 /// Cursor's command line agent.
 pub static CURSOR: Plain = Plain {

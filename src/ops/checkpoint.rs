@@ -4,6 +4,7 @@
 //! file, the entry in the session's notes. Promises: ids count up and are never given twice; a double event makes one
 //! checkpoint; the agent's file is never read at length for a hook. Leaves out going back (`rewind`).
 
+mod export;
 mod look;
 mod mark;
 mod noted;

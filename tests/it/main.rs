@@ -31,6 +31,7 @@ mod many;
 mod mcp;
 mod model;
 mod model_regressions;
+mod opencode;
 mod outcomes;
 mod recover;
 mod report;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::validate::{Validation, invalid};
 use super::{KeyPath, span};
-use crate::agents::gemini::read::{Document, load_document};
+use crate::agents::document::Document;
 use crate::agents::lines::parse_object;
 use crate::agents::value::{items, owned};
 use crate::error::Result;
@@ -18,7 +18,7 @@ const SESSION: KeyPath = &["sessionId"];
 /// Checks the document `fork` against the one that it was made from: the same text around the same messages, some left out.
 pub fn validate(original: &Path, fork: &Path) -> Result<Validation> {
     let wrong = |what: &str| invalid(fork, what);
-    let (old, new) = (load_document(original)?, load_document(fork)?);
+    let (old, new) = (Document::load(original)?, Document::load(fork)?);
     let Some(record) = parse_object(&new.text) else {
         return Err(wrong("unreadable"));
     };

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::{Draft, Extra, FilePlan, Kept, KeyPath, Rule, Segment, span};
-use crate::agents::gemini::read::{Item, is_document, load_document, scan};
+use crate::agents::document::Document;
+use crate::agents::gemini::read::{Item, is_document, scan};
 use crate::agents::gemini::record::{From, Record};
 use crate::agents::lines::parse_object;
 use crate::agents::transcript::{Cut, Detail, Transcript};
@@ -82,7 +83,7 @@ fn segment(offset: u64, len: u64, rule: Rule) -> Segment {
 }
 
 fn document(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
-    let document = load_document(&transcript.path)?;
+    let document = Document::load(&transcript.path)?;
     let text = &document.text;
     let (Some(first), Some(last)) = (document.messages.first(), document.messages.last()) else {
         return Ok(None);

@@ -12,6 +12,7 @@ mod gemini;
 mod ids;
 mod kimi;
 mod kimi_code;
+mod opencode;
 mod pi;
 mod shape;
 pub mod span;
@@ -46,6 +47,10 @@ enum Rule {
         /// The key after it that names the origin.
         origin: &'static str,
     },
+    /// The beginning of opencode's export: the session's id changes, what belongs to the origin alone goes.
+    ExportHead,
+    /// A message of opencode's export: all its ids change, each always to the same.
+    ExportMessage,
 }
 
 /// The row that a kept row follows, where that changes because the row between is left out.
@@ -150,6 +155,7 @@ pub fn plan_fork(transcript: &Transcript, cut: &Cut) -> Result<Option<ForkPlan>>
         super::kimi_code::NAME => kimi_code::draft(transcript, cut)?,
         super::gemini::NAME => gemini::draft(transcript, cut)?,
         super::pi::NAME => pi::draft(transcript, cut)?,
+        super::opencode::NAME => opencode::draft(transcript, cut)?,
         other => {
             return Err(Error::new(
                 Code::CheckpointUnavailable,
@@ -175,6 +181,7 @@ pub fn destination(plan: &ForkPlan, new_id: &str, now: Moment) -> PathBuf {
             let session = plan.source.parent().unwrap_or(&plan.source);
             session.with_file_name(new_id)
         }
+        super::opencode::NAME => plan.source.with_file_name(format!("{new_id}.json")),
         _ => plan.source.with_file_name(format!("{new_id}.jsonl")),
     }
 }

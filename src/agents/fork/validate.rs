@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::shape::{Facts, Free, Shape};
-use super::{ForkPlan, document, span};
+use super::{ForkPlan, document, opencode, span};
 use crate::agents::gemini::read::is_document;
 use crate::agents::lines::{self, Lines};
 use crate::error::{Code, Error, Result, ResultExt as _};
@@ -28,6 +28,12 @@ pub struct Validation {
 /// # Errors
 /// `VERIFY_FAILED` naming the first thing that is wrong.
 pub fn validate_fork(agent: &str, originals: &[&Path], fork: &Path) -> Result<Validation> {
+    if agent == crate::agents::opencode::NAME {
+        let original = originals
+            .first()
+            .ok_or_else(|| invalid(fork, "there is no original"))?;
+        return opencode::validate(original, fork);
+    }
     let shape = Shape::of(agent, fork)
         .ok_or_else(|| invalid(fork, &format!("forks of '{agent}' cannot be checked")))?;
     if agent == crate::agents::gemini::NAME && is_document(fork) {

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, RenameFlags};
 
 use super::extra::create;
 use super::validate::check;
-use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, span};
+use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, opencode, span};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::fs::{process_is_alive, process_start};
 
@@ -84,12 +84,13 @@ impl StagedFork {
             drop(Temporary::new(dest.to_owned()));
             return Err(error);
         }
+        let path = main_file(plan, dest);
         Ok(ForkOutcome {
             agent: plan.agent,
             session_id: self.new_id.clone(),
-            path: main_file(plan, dest),
             resume_command: crate::agents::by_name(plan.agent)
-                .and_then(|agent| agent.resume_command(&self.new_id)),
+                .and_then(|agent| agent.resume_fork_command(&self.new_id, &path)),
+            path,
             messages_kept: plan.messages_kept,
             messages_discarded: plan.messages_discarded,
             tokens_discarded: plan.tokens_discarded,
@@ -246,6 +247,8 @@ fn changed(segment: &Segment, line: &[u8], new_id: &str, origin: &str) -> Option
             edits.extend(replace_id(line, id, new_id));
             edits.extend(name_origin(line, id, key, origin));
         }
+        Rule::ExportHead => edits.extend(opencode::head_edits(line, new_id)),
+        Rule::ExportMessage => edits.extend(opencode::message_edits(line, new_id)),
     }
     if let Some(Relink { key, parent }) = &segment.relink
         && let Some(range) = span::find(line, &[key])

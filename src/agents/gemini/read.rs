@@ -3,7 +3,6 @@
 //! In the log the same id again replaces a message, `$rewindTo` takes messages back, `$set` changes the head.
 
 use std::io::Read as _;
-use std::ops::Range;
 use std::path::Path;
 
 use serde_json::Value;
@@ -12,11 +11,11 @@ use super::NAME;
 use super::place;
 use super::record::Record;
 use crate::agents::builder::Builder;
-use crate::agents::fork::span;
+use crate::agents::document::{Document, advance};
 use crate::agents::lines::{self, Counts, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Prompt, Shrink, Transcript};
 use crate::agents::value::{items, owned, text};
-use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::error::{Code, Error, Result};
 
 /// A message as the log has it now, and the lines that say so.
 pub struct Live {
@@ -246,31 +245,11 @@ fn abandoned(taken_back: Vec<(Record, Position)>, transcript: &Transcript) -> Ve
     found
 }
 
-/// A document: its bytes, and where its messages stand.
-pub struct Document {
-    /// The whole text.
-    pub text: Vec<u8>,
-    /// Each message.
-    pub messages: Vec<Range<usize>>,
-}
-
-/// Reads the document at `path`.
-pub fn load_document(path: &Path) -> Result<Document> {
-    let text = std::fs::read(path).context(|| lines::shown(path))?;
-    let messages = span::find(&text, &["messages"])
-        .map(|range| span::elements(&text, range))
-        .unwrap_or_default();
-    Ok(Document { text, messages })
-}
-
 fn document(path: &Path, detail: Detail) -> Result<Transcript> {
-    let document = load_document(path)?;
+    let document = Document::load(path)?;
     let text = &document.text;
-    let string = |path: &[&str]| -> Option<String> {
-        let range = span::find(text, path)?;
-        serde_json::from_slice(text.get(range)?).ok()
-    };
-    let Some(session_id) = string(&["sessionId"]) else {
+    let id = document.value(&["sessionId"]);
+    let Some(session_id) = id.and_then(|id| id.as_str().map(str::to_owned)) else {
         return Err(Error::new(
             Code::TranscriptNotFound,
             format!("'{}' names no session", path.display()),
@@ -300,18 +279,4 @@ fn document(path: &Path, detail: Detail) -> Result<Transcript> {
         transcript.skipped += 1;
     }
     Ok(transcript)
-}
-
-/// The position of byte `to`, counted on from an earlier one.
-fn advance(text: &[u8], from: Position, to: usize) -> Position {
-    let start = usize::try_from(from.offset).unwrap_or(usize::MAX);
-    let passed = text.get(start..to).unwrap_or_default();
-    let lines = passed
-        .split(|&byte| byte == b'\n')
-        .count()
-        .saturating_sub(1);
-    Position {
-        line: from.line + lines as u64,
-        offset: to as u64,
-    }
 }

@@ -7,10 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use super::PROMPT_CHARS;
+use super::export::export;
 use super::noted::Noted;
 use crate::agents::places::Places;
-use crate::agents::transcript::{Cut, Detail, Prompt, Tokens, Transcript};
-use crate::agents::{self, by_name};
+use crate::agents::transcript::{Cut, Detail, Message, Prompt, Tokens, Transcript};
+use crate::agents::{self, Agent, by_name};
+use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::redact::Redactor;
@@ -60,17 +62,15 @@ impl Spot {
 /// # Errors
 /// `TRANSCRIPT_NOT_FOUND` when there is none, or it cannot be read.
 pub fn conversation(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Transcript> {
-    let path = file_of(ctx, checkpoint)?.ok_or_else(|| {
-        Error::new(
-            Code::TranscriptNotFound,
-            format!(
-                "the conversation of session '{}' is not known",
-                checkpoint.session_id
-            ),
-        )
-        .hint("its files can be rewound: give --code")
-    })?;
     let agent = checkpoint.agent.as_deref().and_then(by_name);
+    let path = file_of(ctx, checkpoint)?.ok_or_else(|| {
+        let whose = agent.map_or("any agent", Agent::title);
+        let message = format!(
+            "no file of {whose} is known that holds the conversation of session '{}'",
+            checkpoint.session_id
+        );
+        Error::new(Code::TranscriptNotFound, message).hint("its files can be rewound: give --code")
+    })?;
     let read = match (agents::detect(&path)?, agent) {
         (Some(found), _) | (None, Some(found)) => found.read(&path, Detail::Outline),
         (None, None) => agents::read(&path, Detail::Outline),
@@ -91,9 +91,12 @@ fn file_of(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Option<PathBuf>
     if let Some(path) = registered.filter(|path| path.is_file()) {
         return Ok(Some(path));
     }
+    let agent = checkpoint.agent.as_deref().and_then(by_name);
+    if let Some(command) = agent.and_then(|agent| agent.export_command(session)) {
+        return export(ctx, session, &command).map(Some);
+    }
     let root = ctx.repo.worktree_root();
     let places = Places::from(ctx.env);
-    let agent = checkpoint.agent.as_deref().and_then(by_name);
     let found = agent.and_then(|agent| agent.locate(session, Some(root), &places));
     Ok(found.or_else(|| noted.map(Path::to_owned)))
 }
@@ -124,21 +127,18 @@ pub fn spot(
         ));
     }
     if checkpoint.kind != Kind::Prompt {
-        return Ok(within(transcript, &noted));
+        let cut = match &checkpoint.transcript.path {
+            Some(_) => noted.cut(),
+            None => cut_by_time(transcript, &checkpoint.created_at),
+        };
+        return Ok(within(transcript, cut));
     }
     let wanted = Wanted {
         checkpoint,
         redactor,
     };
     if agents::is_rewritten(&transcript.path) {
-        let found = transcript.prompts.iter().filter(|prompt| wanted.is(prompt));
-        return match found.min_by_key(|prompt| wanted.seconds_from(prompt)) {
-            Some(prompt) => held(prompt, checkpoint),
-            None => Err(unavailable(
-                checkpoint,
-                "the session's file has no such prompt",
-            )),
-        };
+        return told_by_text(transcript, &wanted);
     }
     let next = noted.next_prompt();
     // It may have been written before the hook looked.
@@ -156,16 +156,49 @@ pub fn spot(
     match found {
         Some(prompt) => held(prompt, checkpoint),
         // It was never written: the conversation ends where it would be.
-        None => Ok(within(transcript, &noted)),
+        None => Ok(within(transcript, noted.cut())),
     }
 }
 
-fn within(transcript: &Transcript, noted: &Noted<'_>) -> Spot {
-    let cut = noted.cut();
+/// A prompt's place in a file that is written anew each time: its text and its time tell.
+fn told_by_text(transcript: &Transcript, wanted: &Wanted<'_>) -> Result<Spot> {
+    let checkpoint = wanted.checkpoint;
+    let found = transcript.prompts.iter().filter(|prompt| wanted.is(prompt));
+    if let Some(prompt) = found.min_by_key(|prompt| wanted.seconds_from(prompt)) {
+        return held(prompt, checkpoint);
+    }
+    let at = &checkpoint.created_at;
+    if begun_by(transcript, at) < transcript.messages.len() {
+        let why = "the session's file has no such prompt";
+        return Err(unavailable(checkpoint, why));
+    }
+    // It was never written, and nothing came after it.
+    Ok(within(transcript, cut_by_time(transcript, at)))
+}
+
+fn within(transcript: &Transcript, cut: Option<Cut>) -> Spot {
     let before =
         |prompt: &&Prompt| cut.is_some_and(|cut| prompt.position.offset < cut.position.offset);
     let prompts = transcript.prompts.iter().filter(before);
     Spot::Within(cut, prompts.max_by_key(|prompt| prompt.index).cloned())
+}
+
+/// Where a conversation without a file of its own stood at a time: after the messages that had begun by then.
+fn cut_by_time(transcript: &Transcript, at: &str) -> Option<Cut> {
+    let messages = begun_by(transcript, at);
+    let mut cuts = transcript.boundaries.iter().rev();
+    cuts.find(|cut| (1..=messages).contains(&cut.messages))
+        .copied()
+}
+
+/// How many messages had begun at a time.
+fn begun_by(transcript: &Transcript, at: &str) -> usize {
+    let made = Moment::parse_rfc3339(at);
+    let begun = |message: &&Message| {
+        let sent = message.at.as_deref().and_then(Moment::parse_rfc3339);
+        sent.zip(made).is_none_or(|(sent, made)| sent <= made)
+    };
+    transcript.messages.iter().take_while(begun).count()
 }
 
 fn held(prompt: &Prompt, checkpoint: &Checkpoint) -> Result<Spot> {
@@ -210,8 +243,7 @@ impl Wanted<'_> {
 
     /// How far apart the two were made.
     fn seconds_from(&self, prompt: &Prompt) -> i64 {
-        let at =
-            |text: &str| crate::env::Moment::parse_rfc3339(text).map(crate::env::Moment::seconds);
+        let at = |text: &str| Moment::parse_rfc3339(text).map(Moment::seconds);
         let made = at(&self.checkpoint.created_at);
         let sent = prompt.at.as_deref().and_then(at);
         made.zip(sent)

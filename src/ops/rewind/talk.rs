@@ -204,10 +204,13 @@ pub fn register(ctx: &Context<'_>, checkpoint: &Checkpoint, part: &ConversationP
     let Some((id, path)) = known else {
         return Ok(());
     };
+    let agent = checkpoint.agent.as_deref().and_then(by_name);
     let new = SessionRecord::new(id, &ctx.repo.worktree_name(), ctx.env.now());
     sessions(ctx).update(new, |record| {
         record.agent.clone_from(&checkpoint.agent);
-        record.transcript = Some(path.to_owned());
+        // What an agent imports is not where it goes on.
+        let imported = agent.is_some_and(|agent| agent.export_command(id).is_some());
+        record.transcript = (!imported).then(|| path.to_owned());
         record.forked_from = Some(Origin {
             session_id: checkpoint.session_id.clone(),
             checkpoint_id: checkpoint.checkpoint_id,

@@ -1,0 +1,67 @@
+//! opencode: its sessions are in a database of its own, and come and go by its own `opencode export` and `opencode import`.
+//!
+//! What is read here is what it exports: one JSON document. Nothing here starts it; whoever has no export asks with
+//! [`Agent::export_command`].
+
+pub mod read;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::transcript::{Detail, Transcript};
+use super::{Agent, words};
+use crate::error::Result;
+
+/// The agent's name in the table.
+pub const NAME: &str = "opencode";
+
+/// Imports a fork and goes on in it: the file is the shell's `$0`, the session its `$1`.
+const GO_ON: &str = "opencode import \"$0\" && exec opencode --session \"$1\"";
+
+/// opencode.
+pub struct Opencode;
+
+impl Agent for Opencode {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn start_command(&self) -> Option<Vec<String>> {
+        Some(words(&["opencode"]))
+    }
+
+    fn resume_command(&self, session_id: &str) -> Option<Vec<String>> {
+        Some(words(&["opencode", "--session", session_id]))
+    }
+
+    fn resume_fork_command(&self, session_id: &str, file: &Path) -> Option<Vec<String>> {
+        let file = file.to_str()?;
+        Some(words(&["sh", "-c", GO_ON, file, session_id]))
+    }
+
+    fn export_command(&self, session_id: &str) -> Option<Vec<String>> {
+        let tail = session_id.strip_prefix("ses_")?;
+        let plain = !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        plain.then(|| words(&["opencode", "export", session_id]))
+    }
+
+    fn recognises(&self, path: &Path, head: &[Value]) -> bool {
+        let is_export = |record: &Value| {
+            record.get("messages").is_some_and(Value::is_array)
+                && record.get("info").is_some_and(Value::is_object)
+        };
+        head.iter().any(is_export) || (head.is_empty() && read::begins_as_export(path))
+    }
+
+    fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
+        read::read(path, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests;
