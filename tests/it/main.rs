@@ -14,6 +14,7 @@ mod cli;
 mod context;
 mod crash;
 mod damage;
+mod documents;
 mod example;
 mod facts;
 mod faults;

@@ -1,0 +1,67 @@
+//! The documents that name tests name tests that there are.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// Every source file beneath a directory, with its path below it.
+fn sources(root: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut pending = vec![root.to_owned()];
+    while let Some(dir) = pending.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(root).unwrap().to_owned(), text));
+            }
+        }
+    }
+    found
+}
+
+/// The tests of a tree of sources, as `cargo test` prints them but for the modules that a path does not tell.
+fn tests(root: &Path) -> BTreeSet<String> {
+    let function = Regex::new(r"#\[test\]\s+(?:#\[[^\]]*\]\s+)*fn (\w+)\(").unwrap();
+    let mut names = BTreeSet::new();
+    for (path, text) in sources(root) {
+        let module = path.with_extension("");
+        let parts = module
+            .iter()
+            .map(|part| part.to_string_lossy().into_owned());
+        let parts: Vec<String> = parts.filter(|part| part != "mod").collect();
+        for found in function.captures_iter(&text) {
+            let name = [&parts.join("::"), "::", &found[1]].concat();
+            // Most unit tests are in a module at the end of their file.
+            let (module, function) = name.rsplit_once("::").unwrap();
+            names.insert(format!("{module}::tests::{function}"));
+            names.insert(name);
+        }
+    }
+    names
+}
+
+#[test]
+fn every_test_that_a_document_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut known = tests(&root.join("tests/it"));
+    known.extend(tests(&root.join("src")));
+    let quoted = Regex::new(r"`((?:\w+::)+\w+)`").unwrap();
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for entry in std::fs::read_dir(root.join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for name in quoted.captures_iter(&text).map(|found| found[1].to_owned()) {
+            count += 1;
+            if !known.contains(&name) {
+                missing.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(count > 100, "{count}");
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
