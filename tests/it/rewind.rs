@@ -741,6 +741,22 @@ fn resume_prints_the_command_and_the_list_says_what_was_done() {
 }
 
 #[test]
+fn a_context_that_grows_by_going_back_is_told() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.turn("one", 5000);
+    talk.turn("two", 9000);
+    // As after a compaction.
+    talk.turn("three", 800);
+    let dry = ["rewind", "1", "--conversation", "--dry-run"];
+    let document = sandbox.json(dry);
+    assert_eq!(document["conversation"]["tokens_discarded"], -4200);
+    let said = sandbox.tw(dry).out();
+    let sentence = "  conversation: 4 messages discarded; the context grows by 4,200 tokens, as what was summarised comes back\n";
+    assert!(said.contains(sentence), "{said}");
+}
+
+#[test]
 fn a_session_tells_its_issues_and_the_files_that_changed_in_it() {
     let sandbox = Sandbox::new();
     sandbox.write("before.txt", "was there\n");
