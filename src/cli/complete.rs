@@ -63,7 +63,7 @@ pub fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
         return Vec::new();
     };
     let env = Env::from_process();
-    let ids = ops::snapshot::ids_for_completion(&start(), &env);
+    let ids = ops::list::ids_for_completion(&start(), &env);
     let words = [
         ("latest", "the newest snapshot"),
         ("session", "the snapshot of this session"),

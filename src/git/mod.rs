@@ -17,6 +17,7 @@ pub mod refs;
 pub mod repo;
 pub mod textdiff;
 pub mod textmerge;
+pub mod threads;
 pub mod tree;
 
 pub use git2::Oid;

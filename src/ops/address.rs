@@ -52,7 +52,7 @@ pub fn in_order(
         same.sort_by_key(|stored| std::cmp::Reverse(stored.record.seq));
         found.extend(
             same.into_iter()
-                .filter(|stored| all_worktrees || is_listed_here(ctx, stored)),
+                .filter(|stored| all_worktrees || is_here(ctx, stored)),
         );
         at = end;
     }
@@ -60,10 +60,15 @@ pub fn in_order(
     Ok((found, invalid))
 }
 
-/// Whether a plain list of this worktree shows it. Backups and experiments may be taken in the past by nature.
-fn is_listed_here(ctx: &Context<'_>, stored: &Stored) -> bool {
-    let here = stored.record.worktree == ctx.repo.worktree_name();
-    here && (stored.id.kind() != IdKind::Snapshot || is_ours(ctx, stored))
+fn is_here(ctx: &Context<'_>, stored: &Stored) -> bool {
+    let record = &stored.record;
+    let here = ctx.repo.worktree_name();
+    is_listed_here(&here, stored.id.kind(), &record.worktree, &record.taken_in)
+}
+
+/// Whether a plain list of the worktree `here` shows it. Backups and experiments may be taken in the past by nature.
+pub fn is_listed_here(here: &str, kind: IdKind, worktree: &str, taken_in: &str) -> bool {
+    worktree == here && (kind != IdKind::Snapshot || taken_in != "past")
 }
 
 /// The newest of a kind in this worktree, taken in the present.

@@ -18,6 +18,7 @@ pub mod init;
 pub mod install;
 pub mod issue;
 pub mod label;
+pub mod list;
 pub mod log;
 pub mod merge;
 pub mod newindex;

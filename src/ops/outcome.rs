@@ -46,11 +46,38 @@ pub struct Taken {
     pub notices: Vec<String>,
 }
 
+/// One snapshot, backup or experiment of many: what [`SnapshotView`] has, the document as text.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The id.
+    pub id: String,
+    /// `snapshot`, `backup` or `experiment`.
+    pub kind: &'static str,
+    /// The snapshot commit.
+    pub commit: Oid,
+    /// The captured files.
+    pub tree: Oid,
+    /// The first line of the commit's message without its `snapshot: ` prefix.
+    pub title: String,
+    /// The label it has now.
+    pub label: Option<String>,
+    /// The worktree it was taken in.
+    pub worktree: String,
+    /// `present` or `past`.
+    pub taken_in: String,
+    /// RFC 3339.
+    pub created_at: String,
+    /// True when another repository's id stands in it.
+    pub foreign: bool,
+    /// The commit's JSON document, unknown fields included, without blanks.
+    pub document: String,
+}
+
 /// Answer of `list`: newest first.
 #[derive(Debug)]
 pub struct Listing {
     /// What was asked for, newest first.
-    pub snapshots: Vec<SnapshotView>,
+    pub snapshots: Vec<Listed>,
     /// For each entry, the length of the shortest part of its random tail that names it.
     pub unique_tail: Vec<usize>,
     /// Records that cannot be read: id and reason. They hide nothing.

@@ -180,6 +180,7 @@ impl Purging<'_, '_> {
             fail_point("purge-logged");
             edit.commit()?;
             fail_point("purge-moved");
+            self.store.forget_summaries()?;
         }
         self.follow(moved)?;
         if let Some(pack) = written.pack {

@@ -4,23 +4,19 @@ use super::Context;
 use super::address;
 use super::capture::{Capture, Wanted};
 use super::gitview::read_index;
-use super::outcome::{Listing, SnapshotView, Taken};
+use super::outcome::{SnapshotView, Taken};
 use super::record::{About, make};
 use super::redaction;
-use super::request::{List, ListKind, Take};
-use crate::env::Env;
+use super::request::Take;
 use crate::error::Result;
 use crate::git::fs;
-use crate::progress::Silent;
 use crate::store::Store;
 use crate::store::address::valid_label_among;
-use crate::store::id::{IdKind, ShortNames, SnapshotId};
+use crate::store::id::IdKind;
 use crate::store::lock::{Hold, WorktreeLock};
-use crate::store::names;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::worktree::globs::is_secret_name;
-use std::path::Path;
 
 /// Takes a snapshot of the working tree.
 ///
@@ -220,67 +216,6 @@ pub fn view(store: &Store<'_>, stored: &Stored) -> Result<SnapshotView> {
     })
 }
 
-/// Lists snapshots, newest first.
-///
-/// # Errors
-/// None for a record that cannot be read: it is listed as invalid and hides no other.
-pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
-    let store = Store::open(&ctx.repo)?;
-    let kinds: &[IdKind] = match request.kind {
-        ListKind::Snapshot => &[IdKind::Snapshot],
-        ListKind::Backup => &[IdKind::Backup],
-        ListKind::Experiment => &[IdKind::Experiment],
-        ListKind::All => &IdKind::ALL,
-    };
-    let mut ids: Vec<SnapshotId> = Vec::new();
-    for kind in kinds {
-        ids.extend(store.ids(*kind)?);
-    }
-    ids.sort_by_key(|id| std::cmp::Reverse(id.time()));
-    let total = ids.len();
-    let names: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    let short = ShortNames::new(names.iter().map(String::as_str));
-    let (stored, invalid) =
-        address::in_order(ctx, &store, &ids, request.limit, request.all_worktrees)?;
-    let mut snapshots = Vec::with_capacity(stored.len());
-    let mut unique_tail = Vec::with_capacity(stored.len());
-    let labels = store.labels()?;
-    let repository = store.repository_id()?;
-    for stored in stored {
-        let id = stored.id.to_string();
-        unique_tail.push(short.of(&id).len());
-        snapshots.push(listed(stored, &labels, repository.as_deref()));
-    }
-    Ok(Listing {
-        snapshots,
-        unique_tail,
-        invalid,
-        total,
-    })
-}
-
-fn listed(
-    stored: Stored,
-    labels: &std::collections::BTreeMap<crate::git::Oid, Vec<String>>,
-    repository: Option<&str>,
-) -> SnapshotView {
-    let mut json = stored.json;
-    let label = labels.get(&stored.commit).and_then(|labels| labels.first());
-    json.insert(
-        "label".into(),
-        label.cloned().map_or(serde_json::Value::Null, Into::into),
-    );
-    SnapshotView {
-        id: stored.id.to_string(),
-        kind: stored.id.kind().word().to_owned(),
-        commit: stored.commit,
-        tree: stored.tree,
-        title: stored.title,
-        json,
-        foreign: repository != Some(stored.record.repository_id.as_str()),
-    }
-}
-
 /// Shows one snapshot whole, long lists included.
 pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<SnapshotView> {
     let store = Store::open(&ctx.repo)?;
@@ -299,35 +234,4 @@ pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<SnapshotView> {
         }
     }
     Ok(view)
-}
-
-/// Ids and titles for shell completion: quick, and silent about anything wrong.
-pub fn ids_for_completion(start: &Path, env: &Env) -> Vec<(String, String)> {
-    let Ok(ctx) = Context::open(start, env, &Silent) else {
-        return Vec::new();
-    };
-    let request = List {
-        limit: Some(50),
-        kind: ListKind::All,
-        all_worktrees: true,
-    };
-    let listing = list(&ctx, &request);
-    let mut found: Vec<(String, String)> = listing
-        .map(|listing| {
-            listing
-                .snapshots
-                .into_iter()
-                .map(|view| (view.id, view.title))
-                .collect()
-        })
-        .unwrap_or_default();
-    if let Ok(store) = Store::open(&ctx.repo) {
-        let labels = store.refs.names(names::LABELS).unwrap_or_default();
-        found.extend(
-            labels
-                .iter()
-                .map(|name| (names::label_of(name).to_owned(), "label".to_owned())),
-        );
-    }
-    found
 }

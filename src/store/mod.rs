@@ -15,6 +15,7 @@ pub mod session;
 pub mod snapshot;
 pub mod state;
 pub mod stored;
+pub mod summary;
 
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;

@@ -53,9 +53,9 @@ pub fn snapshot_ref(id: &SnapshotId) -> String {
 
 /// The id in such a ref. None when it is another ref, or the id does not belong in that directory.
 pub fn parse_snapshot_ref(name: &str) -> Option<SnapshotId> {
-    let (_, last) = name.rsplit_once('/')?;
-    let id = SnapshotId::parse(last)?;
-    (snapshot_ref(&id) == name).then_some(id)
+    let (directory, last) = name.split_at(name.rfind('/')? + 1);
+    // What parses prints the same again.
+    SnapshotId::parse(last).filter(|id| prefix(id.kind()) == directory)
 }
 
 /// The ref of a label.

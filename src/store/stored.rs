@@ -11,6 +11,7 @@ use super::snapshot::{Lists, SnapshotRecord, VERSION, split_message};
 use super::state::parse_versioned_object;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::objects::ObjectStore;
 use crate::git::operation::{OperationState, is_known_name, is_known_ref};
 use crate::git::tree::{self, Node};
 
@@ -92,16 +93,49 @@ pub fn parse_commit(bytes: &[u8]) -> Option<RawCommit> {
     })
 }
 
+fn commit(objects: &ObjectStore, oid: Oid) -> Result<RawCommit> {
+    let bytes = objects.read_commit(oid)?;
+    parse_commit(&bytes).ok_or_else(|| {
+        Error::new(
+            Code::CorruptRecord,
+            format!("commit {oid} is not well formed"),
+        )
+    })
+}
+
+/// [`Store::read`], for several threads at once.
+pub(super) fn read(objects: &ObjectStore, id: &SnapshotId, commit: Oid) -> Result<Stored> {
+    let raw = self::commit(objects, commit).context(|| format!("cannot read '{id}'"))?;
+    let name = id.to_string();
+    let (title, body) = split_message(&raw.message, &name)?;
+    let (record, json) = parse_versioned_object::<SnapshotRecord>(body, VERSION, &name)?;
+    if record.snapshot_id != name {
+        return Err(corrupt(
+            id,
+            &format!("its record says '{}'", record.snapshot_id),
+        ));
+    }
+    let expected = if record.head.unborn { 1 } else { 2 };
+    if raw.parents.len() != expected {
+        return Err(corrupt(id, "its commit has the wrong number of parents"));
+    }
+    let head = (!record.head.unborn).then(|| raw.parents[0]);
+    Ok(Stored {
+        id: *id,
+        commit,
+        tree: raw.tree,
+        title,
+        record,
+        json,
+        head,
+        index_commit: raw.parents[expected - 1],
+    })
+}
+
 impl Store<'_> {
     /// Reads a raw commit.
     pub fn commit(&self, oid: Oid) -> Result<RawCommit> {
-        let bytes = self.objects.read_commit(oid)?;
-        parse_commit(&bytes).ok_or_else(|| {
-            Error::new(
-                Code::CorruptRecord,
-                format!("commit {oid} is not well formed"),
-            )
-        })
+        commit(&self.objects, oid)
     }
 
     /// Reads a snapshot commit.
@@ -109,33 +143,7 @@ impl Store<'_> {
     /// # Errors
     /// `CORRUPT_RECORD` or `NEWER_RECORD`, naming the id.
     pub fn read(&self, id: &SnapshotId, commit: Oid) -> Result<Stored> {
-        let raw = self
-            .commit(commit)
-            .context(|| format!("cannot read '{id}'"))?;
-        let name = id.to_string();
-        let (title, body) = split_message(&raw.message, &name)?;
-        let (record, json) = parse_versioned_object::<SnapshotRecord>(body, VERSION, &name)?;
-        if record.snapshot_id != name {
-            return Err(corrupt(
-                id,
-                &format!("its record says '{}'", record.snapshot_id),
-            ));
-        }
-        let expected = if record.head.unborn { 1 } else { 2 };
-        if raw.parents.len() != expected {
-            return Err(corrupt(id, "its commit has the wrong number of parents"));
-        }
-        let head = (!record.head.unborn).then(|| raw.parents[0]);
-        Ok(Stored {
-            id: *id,
-            commit,
-            tree: raw.tree,
-            title,
-            record,
-            json,
-            head,
-            index_commit: raw.parents[expected - 1],
-        })
+        read(&self.objects, id, commit)
     }
 
     /// Reads a snapshot by its id.

@@ -1,9 +1,14 @@
 //! A stored snapshot in JSON: the commit's own document, plus where it stands.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::RawValue;
 
 use super::Document;
-use crate::ops::outcome::{Listing, SnapshotView, Taken};
+use crate::ops::outcome::{Listed, Listing, SnapshotView, Taken};
 
 /// What `tw` says about a record, whatever the stored document claims. Records may come from elsewhere.
 const OURS: [&str; 6] = ["snapshot_id", "kind", "commit", "tree", "title", "foreign"];
@@ -60,9 +65,72 @@ impl Document for SnapshotView {
     }
 }
 
+/// [`Record`] of one in a list.
+struct Row<'a>(&'a Listed);
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let row = self.0;
+        let Members(members) = serde_json::from_str(&row.document).unwrap_or_default();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("snapshot_id", &row.id)?;
+        map.serialize_entry("kind", &row.kind)?;
+        map.serialize_entry("title", &row.title)?;
+        let mut labelled = false;
+        for (name, value) in members {
+            // Labels are moved and taken away: what the record says was true when it was taken.
+            if name == "label" {
+                labelled = true;
+                map.serialize_entry("label", &row.label)?;
+            } else if !OURS.contains(&&*name) {
+                map.serialize_entry(&name, value)?;
+            }
+        }
+        if !labelled {
+            map.serialize_entry("label", &row.label)?;
+        }
+        map.serialize_entry("commit", &row.commit.to_string())?;
+        map.serialize_entry("tree", &row.tree.to_string())?;
+        map.serialize_entry("foreign", &row.foreign)?;
+        map.end()
+    }
+}
+
+/// The members of a JSON object, their values as they stand in its text.
+#[derive(Default)]
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OfMembers)
+    }
+}
+
+struct OfMembers;
+
+impl<'de> Visitor<'de> for OfMembers {
+    type Value = Members<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+        let mut members = Vec::with_capacity(32);
+        while let Some((Name(name), value)) = map.next_entry()? {
+            members.push((name, value));
+        }
+        Ok(Members(members))
+    }
+}
+
+/// Borrowed where it has no escapes.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
 #[derive(serde::Serialize)]
 struct ListFields<'a> {
-    snapshots: Vec<Record<'a>>,
+    snapshots: Vec<Row<'a>>,
     total: usize,
     invalid: Vec<Invalid<'a>>,
 }
@@ -76,7 +144,7 @@ struct Invalid<'a> {
 impl Document for Listing {
     fn fields(&self) -> impl Serialize + '_ {
         ListFields {
-            snapshots: self.snapshots.iter().map(Record).collect(),
+            snapshots: self.snapshots.iter().map(Row).collect(),
             total: self.total,
             invalid: self
                 .invalid

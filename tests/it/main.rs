@@ -48,6 +48,7 @@ mod snapshot;
 mod stage;
 mod state;
 mod terminal;
+mod summary;
 mod transcripts;
 mod travel;
 mod trip;

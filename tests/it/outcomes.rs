@@ -10,9 +10,9 @@ use timewarp::git::Oid;
 use timewarp::git::path::RepoPath;
 use timewarp::ops::outcome::{
     Changes, Check, CheckStatus, Checkup, Closed, ConfigEntry, ConfigListing, Diff, Dropped,
-    FileDiff, Forgotten, HeadReport, Initialised, Interrupted, Labelled, Listing, Opened, Pruned,
-    Purged, Recovered, RepositoryInfo, Restored, Returned, SnapshotView, Status, Taken, Travelled,
-    Undone,
+    FileDiff, Forgotten, HeadReport, Initialised, Interrupted, Labelled, Listed, Listing, Opened,
+    Pruned, Purged, Recovered, RepositoryInfo, Restored, Returned, SnapshotView, Status, Taken,
+    Travelled, Undone,
 };
 use timewarp::wire::{self, Document};
 
@@ -200,16 +200,34 @@ fn diff() -> Diff {
     }
 }
 
+fn listed(view: SnapshotView) -> Listed {
+    let text = |name: &str| view.json.get(name).and_then(Value::as_str);
+    Listed {
+        kind: "snapshot",
+        label: text("label").map(str::to_owned),
+        worktree: text("worktree").unwrap_or_default().to_owned(),
+        taken_in: text("taken_in").unwrap_or_default().to_owned(),
+        created_at: text("created_at").unwrap_or_default().to_owned(),
+        document: serde_json::to_string(&view.json).unwrap(),
+        id: view.id,
+        commit: view.commit,
+        tree: view.tree,
+        title: view.title,
+        foreign: view.foreign,
+    }
+}
+
 fn listing() -> Listing {
     let mut backup = snapshot();
     "b_20260227_100000_zz99zz".clone_into(&mut backup.id);
-    "backup".clone_into(&mut backup.kind);
     "before travel".clone_into(&mut backup.title);
     backup.json =
         map(json!({"version": 1, "created_at": "2026-02-27T10:00:00Z", "worktree": "side"}));
     backup.foreign = true;
+    let mut backup = listed(backup);
+    backup.kind = "backup";
     Listing {
-        snapshots: vec![snapshot(), backup],
+        snapshots: vec![listed(snapshot()), backup],
         unique_tail: vec![4, 4],
         invalid: vec![("s_20260101_000000_aaaaaa".to_owned(), "no JSON".to_owned())],
         total: 3,

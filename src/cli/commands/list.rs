@@ -15,5 +15,5 @@ pub fn run(args: &args::List, call: &Call<'_>) -> Reply {
         },
         all_worktrees: args.all || args.all_worktrees,
     };
-    reply(ops::snapshot::list(&call.open()?, &request))
+    reply(ops::list::list(&call.open()?, &request))
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::style::Style;
 use super::text::{clean, count, number, short, size};
 use super::{Human, Look, Page, time};
-use crate::ops::outcome::{Listing, SnapshotView, Taken};
+use crate::ops::outcome::{Listed, Listing, SnapshotView, Taken};
 
 /// So much of an id's random tail names it almost always.
 pub const USUAL_TAIL: usize = 4;
@@ -138,33 +138,33 @@ impl Human for Taken {
 impl Human for Listing {
     fn page(&self, look: &Look) -> Page {
         let mut page = Page::default();
-        let kinds = self.snapshots.iter().any(|view| view.kind != "snapshot");
-        let first = self.snapshots.first().map(worktree);
+        let kinds = self.snapshots.iter().any(|row| row.kind != "snapshot");
+        let first = self.snapshots.first().map(|row| &row.worktree);
         let worktrees = self
             .snapshots
             .iter()
-            .any(|view| Some(worktree(view)) != first);
+            .any(|row| Some(&row.worktree) != first);
         let ages: Vec<_> = self
             .snapshots
             .iter()
-            .map(|view| time::ago(look.now, created_at(view)))
+            .map(|row| time::ago(look.now, &row.created_at))
             .collect();
         let width = ages.iter().map(String::len).max().unwrap_or(0);
-        for (at, (view, age)) in self.snapshots.iter().zip(&ages).enumerate() {
+        for (at, (row, age)) in self.snapshots.iter().zip(&ages).enumerate() {
             let unique = self.unique_tail.get(at).copied().unwrap_or(USUAL_TAIL);
-            let mut line = look.style.id(&clean(&view.id), unique);
+            let mut line = look.style.id(&clean(&row.id), unique);
             if look.verbose {
-                let _ = write!(line, "  {}", short(&view.commit.to_string()));
+                let _ = write!(line, "  {}", short(&row.commit.to_string()));
             }
             let _ = write!(line, "  {age:width$}");
             if kinds {
-                let _ = write!(line, "  {:10}", clean(&view.kind));
+                let _ = write!(line, "  {:10}", row.kind);
             }
             if worktrees {
-                let _ = write!(line, "  {}:", clean(worktree(view)));
+                let _ = write!(line, "  {}:", clean(&row.worktree));
             }
-            let _ = write!(line, "  {}", clean(&view.title));
-            line.push_str(&marks(view, look.style));
+            let _ = write!(line, "  {}", clean(&row.title));
+            line.push_str(&marks(row, look.style));
             page.line(line.trim_end());
         }
         for (id, reason) in &self.invalid {
@@ -178,24 +178,20 @@ impl Human for Listing {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(self.snapshots.iter().map(|view| view.id.clone()).collect())
+        Some(self.snapshots.iter().map(|row| row.id.clone()).collect())
     }
-}
-
-fn worktree(view: &SnapshotView) -> &str {
-    text(&view.json, "worktree").unwrap_or_default()
 }
 
 /// What sets a snapshot apart, after its title: label, where it was taken, where it comes from.
-fn marks(view: &SnapshotView, style: Style) -> String {
+fn marks(row: &Listed, style: Style) -> String {
     let mut marks = String::new();
-    if let Some(label) = text(&view.json, "label") {
+    if let Some(label) = &row.label {
         let _ = write!(marks, "  [{}]", style.green(&clean(label)));
     }
-    if view.kind == "snapshot" && text(&view.json, "taken_in") == Some("past") {
+    if row.kind == "snapshot" && row.taken_in == "past" {
         marks.push_str(&style.dim("  (taken in the past)"));
     }
-    if view.foreign {
+    if row.foreign {
         marks.push_str(&style.yellow("  (foreign)"));
     }
     marks

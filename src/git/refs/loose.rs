@@ -23,6 +23,9 @@ pub(super) enum Value {
 /// Longer than any ref file can mean to be: `ref: ` and a path.
 const LIMIT: u64 = 8192;
 
+/// Forty digits and a newline.
+const ID_LINE: usize = 41;
+
 /// Reads the ref file at `path`. None: there is no such file (a directory, or a file above it, counts as none: the ref
 /// may still be packed).
 pub(super) fn read(path: &Path, name: &str) -> Result<Option<Value>> {
@@ -44,7 +47,13 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
         .custom_flags(flags.bits().cast_signed())
         .open(path)?;
     let mut bytes = Vec::with_capacity(64);
-    file.take(LIMIT).read_to_end(&mut bytes)?;
+    // Most hold an id and a newline: what is that long has been read to its end.
+    let mut first = [0; ID_LINE + 1];
+    let count = (&file).read(&mut first)?;
+    bytes.extend_from_slice(first.get(..count).unwrap_or_default());
+    if count != ID_LINE || bytes.last() != Some(&b'\n') {
+        file.take(LIMIT).read_to_end(&mut bytes)?;
+    }
     Ok(bytes)
 }
 

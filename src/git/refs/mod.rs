@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::mark::Dead;
+use crate::git::threads;
 
 pub use failure::{Reason, TransactionError};
 use loose::Value;
@@ -88,34 +89,41 @@ impl Refs {
     /// The refs whose names begin with `prefix`, sorted, with the objects they name. Broken and dangling refs are left
     /// out, as `git for-each-ref` does; [`Refs::names`] has them.
     pub fn list(&self, prefix: &str) -> Result<Vec<(String, Oid)>> {
-        let loose: Vec<_> = self
-            .loose_names(prefix)?
-            .into_iter()
-            .map(|name| {
-                let value = loose::read(&self.path(&name), &name);
-                (name, value)
-            })
-            .collect();
+        let mut refs = Vec::new();
+        for (name, value) in self.read_all(prefix)? {
+            match value {
+                Ok(oid) => refs.push((name, oid)),
+                Err(error) if error.code() == Code::CorruptRecord => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(refs)
+    }
+
+    /// As [`Refs::list`], with broken refs among the others and what [`Refs::read`] says of them. Many loose ones are read
+    /// by several threads.
+    pub fn read_all(&self, prefix: &str) -> Result<Vec<(String, Result<Oid>)>> {
+        let loose = self.loose_names(prefix)?;
+        let values = threads::map(&loose, |name| loose::read(&self.path(name), name));
+        // After the loose ones, as in `names`.
         let packed = Packed::open(&self.common_dir)?.list(prefix)?;
-        let mut refs: BTreeMap<String, Oid> = packed
-            .into_iter()
-            .filter(|(name, _)| is_valid_name(name))
-            .collect();
-        for (name, value) in loose {
-            let oid = match value {
+        let packed = packed.into_iter().map(|(name, oid)| (name, Some(Ok(oid))));
+        let mut refs: BTreeMap<String, Option<Result<Oid>>> =
+            packed.filter(|(name, _)| is_valid_name(name)).collect();
+        for (name, value) in loose.into_iter().zip(values) {
+            let value = match value {
                 // Packed, or deleted, since its directory was read.
                 Ok(None) => continue,
-                Ok(Some(Value::Direct(oid))) => Some(oid),
-                Ok(Some(Value::Symbolic(_))) => self.read(&name).ok().flatten(),
-                Err(error) if error.code() == Code::CorruptRecord => None,
-                Err(error) => return Err(error),
+                Ok(Some(Value::Direct(oid))) => Some(Ok(oid)),
+                Ok(Some(Value::Symbolic(_))) => self.read(&name).transpose(),
+                Err(error) => Some(Err(error)),
             };
-            match oid {
-                Some(oid) => refs.insert(name, oid),
-                None => refs.remove(&name),
-            };
+            refs.insert(name, value);
         }
-        Ok(refs.into_iter().collect())
+        let there = refs.into_iter();
+        Ok(there
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect())
     }
 
     /// Removes the locks that the dead left on refs and on `packed-refs`.

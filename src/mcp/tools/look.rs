@@ -78,7 +78,7 @@ fn list(ctx: &Context<'_>, args: &Arguments) -> Result<Value> {
         },
         all_worktrees: all || args.flag("all_worktrees"),
     };
-    Ok(wire::value(&ops::snapshot::list(ctx, &request)?))
+    Ok(wire::value(&ops::list::list(ctx, &request)?))
 }
 
 /// `tw diff`.

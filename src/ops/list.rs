@@ -1,0 +1,171 @@
+//! Lists of snapshots, backups and experiments, for people, programs and the shell's completion.
+//!
+//! A short list reads the commits it shows, so that it costs the same however many are kept. A long one asks
+//! `store::summary`, which has not read most of them since last time. Both say the same.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::Context;
+use super::address::{self, is_listed_here};
+use super::outcome::{Listed, Listing};
+use super::request::{List, ListKind};
+use crate::env::Env;
+use crate::error::Result;
+use crate::git::Oid;
+use crate::progress::Silent;
+use crate::store::Store;
+use crate::store::id::{IdKind, ShortNames, SnapshotId};
+use crate::store::names;
+use crate::store::summary::Summary;
+
+/// Up to so many are read one by one.
+const SHORT: usize = 100;
+
+/// Lists snapshots, newest first.
+///
+/// # Errors
+/// None for a record that cannot be read: it is listed as invalid and hides no other.
+pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
+    let store = Store::open(&ctx.repo)?;
+    let kinds: &[IdKind] = match request.kind {
+        ListKind::Snapshot => &[IdKind::Snapshot],
+        ListKind::Backup => &[IdKind::Backup],
+        ListKind::Experiment => &[IdKind::Experiment],
+        ListKind::All => &IdKind::ALL,
+    };
+    let Found {
+        names,
+        summaries,
+        invalid,
+    } = match request.limit {
+        Some(limit) if limit <= SHORT => short(ctx, &store, kinds, request)?,
+        _ => long(ctx, &store, kinds, request)?,
+    };
+    let short = ShortNames::new(names.iter().map(String::as_str));
+    let labels = store.labels()?;
+    let repository = store.repository_id()?;
+    let listed = summaries
+        .into_iter()
+        .map(|summary| listed(summary, &labels, repository.as_deref()));
+    let snapshots: Vec<Listed> = listed.collect();
+    Ok(Listing {
+        unique_tail: snapshots
+            .iter()
+            .map(|listed| short.of(&listed.id).len())
+            .collect(),
+        snapshots,
+        invalid,
+        total: names.len(),
+    })
+}
+
+/// What there is to list.
+struct Found {
+    /// Every id, whether it is shown or not.
+    names: Vec<String>,
+    /// What is shown, in order.
+    summaries: Vec<Summary>,
+    /// What cannot be read: id and reason.
+    invalid: Vec<(String, String)>,
+}
+
+fn short(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List) -> Result<Found> {
+    let mut ids: Vec<SnapshotId> = Vec::new();
+    for kind in kinds {
+        ids.extend(store.ids(*kind)?);
+    }
+    ids.sort_by_key(|id| Reverse(id.time()));
+    let (stored, invalid) =
+        address::in_order(ctx, store, &ids, request.limit, request.all_worktrees)?;
+    Ok(Found {
+        names: ids.iter().map(ToString::to_string).collect(),
+        summaries: stored.into_iter().map(Summary::from).collect(),
+        invalid,
+    })
+}
+
+fn long(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List) -> Result<Found> {
+    let mut all = store.summaries(kinds)?;
+    let found = all.found.iter().map(|summary| summary.id);
+    let ids = found.chain(all.invalid.iter().map(|(id, _)| *id));
+    let names = ids.map(|id| id.to_string()).collect();
+    // The order of taking: within one second by number. Those of one second are given newest name first.
+    all.found
+        .sort_by_key(|summary| (Reverse(summary.id.time()), Reverse(summary.seq)));
+    let here = ctx.repo.worktree_name();
+    all.found.retain(|summary| {
+        let kind = summary.id.kind();
+        request.all_worktrees || is_listed_here(&here, kind, &summary.worktree, &summary.taken_in)
+    });
+    let limit = request.limit.unwrap_or(usize::MAX);
+    let last = all.found.get(limit.saturating_sub(1));
+    let until = last.map(|summary| summary.id.time());
+    // Beyond the limit nothing was looked at.
+    all.invalid
+        .retain(|(id, _)| until.is_none_or(|until| id.time() >= until));
+    all.found.truncate(limit);
+    let invalid = all.invalid.iter();
+    Ok(Found {
+        names,
+        invalid: invalid
+            .map(|(id, error)| (id.to_string(), error.message().to_owned()))
+            .collect(),
+        summaries: all.found,
+    })
+}
+
+fn listed(
+    summary: Summary,
+    labels: &BTreeMap<Oid, Vec<String>>,
+    repository: Option<&str>,
+) -> Listed {
+    let label = labels
+        .get(&summary.commit)
+        .and_then(|labels| labels.first());
+    Listed {
+        id: summary.id.to_string(),
+        kind: summary.id.kind().word(),
+        commit: summary.commit,
+        tree: summary.tree,
+        title: summary.title,
+        label: label.cloned(),
+        worktree: summary.worktree,
+        taken_in: summary.taken_in,
+        created_at: summary.created_at,
+        foreign: repository != Some(summary.repository_id.as_str()),
+        document: summary.document,
+    }
+}
+
+/// Ids and titles for shell completion: quick, and silent about anything wrong.
+pub fn ids_for_completion(start: &Path, env: &Env) -> Vec<(String, String)> {
+    let Ok(ctx) = Context::open(start, env, &Silent) else {
+        return Vec::new();
+    };
+    let request = List {
+        limit: Some(50),
+        kind: ListKind::All,
+        all_worktrees: true,
+    };
+    let listing = list(&ctx, &request);
+    let mut found: Vec<(String, String)> = listing
+        .map(|listing| {
+            listing
+                .snapshots
+                .into_iter()
+                .map(|view| (view.id, view.title))
+                .collect()
+        })
+        .unwrap_or_default();
+    if let Ok(store) = Store::open(&ctx.repo) {
+        let labels = store.refs.names(names::LABELS).unwrap_or_default();
+        found.extend(
+            labels
+                .iter()
+                .map(|name| (names::label_of(name).to_owned(), "label".to_owned())),
+        );
+    }
+    found
+}
