@@ -10,6 +10,7 @@ mod failure;
 mod lock;
 mod loose;
 mod name;
+mod pack;
 mod packed;
 mod rewrite;
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! The `packed-refs` file, written anew without some refs.
+//! The `packed-refs` file, written anew without some refs, or with more.
 //!
 //! Owns `packed-refs.lock` and, as git does, holds it until the loose files are gone too: a `git pack-refs` in between
 //! would pack them again. So the new content goes by way of `packed-refs.new`. The other lines, other people's branches
 //! among them, stay byte for byte, and the new file is synced before it takes the old one's place.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -66,12 +66,27 @@ impl Rewrite {
         self.write(&kept).context(|| "writing 'packed-refs'")
     }
 
+    /// Puts the file with `more` in place, each in place of what it lists under that name, and keeps the lock. No: the file is
+    /// not sorted, or does not say of all refs what they peel to, and stays as it is.
+    pub(super) fn add(&self, more: &BTreeMap<String, Oid>) -> Result<bool, Error> {
+        let Some(merged) = merged(&self.data, more)? else {
+            return Ok(false);
+        };
+        self.write(&merged).context(|| "writing 'packed-refs'")?;
+        Ok(true)
+    }
+
     fn write(&self, content: &[u8]) -> io::Result<()> {
         let new = new_path(&self.path);
         // One left by a process that died: whoever holds the lock owns this name.
         let _ = std::fs::remove_file(&new);
         let written = File::create_new(&new).and_then(|mut file| {
-            file.set_permissions(std::fs::metadata(&self.path)?.permissions())?;
+            match std::fs::metadata(&self.path) {
+                Ok(old) => file.set_permissions(old.permissions())?,
+                // The first of its name has what the umask leaves, as git's has.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
             file.write_all(content)?;
             file.sync_all()?;
             std::fs::rename(&new, &self.path)
@@ -109,6 +124,48 @@ fn without(data: &[u8], gone: &HashSet<&str>) -> Result<Vec<u8>, Error> {
     Ok(kept)
 }
 
+/// The header that git writes.
+const HEADER: &[u8] = b"# pack-refs with: peeled fully-peeled sorted \n";
+
+fn merged(data: &[u8], more: &BTreeMap<String, Oid>) -> Result<Option<Vec<u8>>, Error> {
+    let data = if data.is_empty() { HEADER } else { data };
+    let header = lines(data).next().unwrap_or_default();
+    let has = |word: &str| {
+        trim(header)
+            .split(|&byte| byte == b' ')
+            .any(|it| it == word.as_bytes())
+    };
+    if !header.starts_with(b"# pack-refs with:") || !has("sorted") || !has("fully-peeled") {
+        return Ok(None);
+    }
+    let mut out = Vec::with_capacity(data.len() + more.len() * 100);
+    let mut more = more.iter().peekable();
+    let mut replaced = false;
+    for line in lines(data) {
+        match parse_line(trim(line))? {
+            Line::Record(_, name) => {
+                replaced = false;
+                while let Some((new, oid)) = more.next_if(|(new, _)| new.as_bytes() <= name) {
+                    replaced = new.as_bytes() == name;
+                    push(&mut out, *oid, new);
+                }
+                if !replaced {
+                    out.extend_from_slice(line);
+                }
+            }
+            // What the ref above peels to; ours peel to nothing.
+            Line::Peeled if replaced => {}
+            Line::Peeled | Line::Comment(_) => out.extend_from_slice(line),
+        }
+    }
+    more.for_each(|(new, oid)| push(&mut out, *oid, new));
+    Ok(Some(out))
+}
+
+fn push(out: &mut Vec<u8>, oid: Oid, name: &str) {
+    out.extend_from_slice(format!("{oid} {name}\n").as_bytes());
+}
+
 fn lines(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     data.split_inclusive(|&byte| byte == b'\n')
 }
@@ -132,6 +189,40 @@ mod tests {
         let wanted =
             format!("# pack-refs with: peeled fully-peeled sorted \n{hex} refs/c\n^{hex}\n");
         assert_eq!(String::from_utf8_lossy(&kept), wanted);
+    }
+
+    #[test]
+    fn more_refs_take_their_places_among_the_others() {
+        let [old, new] = ["8a", "9b"].map(|two| two.repeat(20));
+        let refs = |names: &[&str]| -> BTreeMap<String, Oid> {
+            let oid = Oid::from_str(&new).expect("hex");
+            names.iter().map(|name| ((*name).to_owned(), oid)).collect()
+        };
+        let head = "# pack-refs with: peeled fully-peeled sorted \n";
+        let text = format!("{head}{old} refs/b\n^{old}\n{old} refs/d\n^{old}\n");
+        let all = merged(
+            text.as_bytes(),
+            &refs(&["refs/a", "refs/b", "refs/c", "refs/e"]),
+        );
+        let wanted = format!(
+            "{head}{new} refs/a\n{new} refs/b\n{new} refs/c\n{old} refs/d\n^{old}\n{new} refs/e\n"
+        );
+        let all = all.expect("read").expect("sorted");
+        assert_eq!(String::from_utf8_lossy(&all), wanted);
+        let first = merged(b"", &refs(&["refs/a"])).expect("read");
+        assert_eq!(first, Some(format!("{head}{new} refs/a\n").into_bytes()));
+        for head in [
+            "",
+            "# pack-refs with: peeled \n",
+            "# pack-refs with: peeled sorted \n",
+        ] {
+            let text = format!("{head}{old} refs/b\n");
+            assert_eq!(
+                merged(text.as_bytes(), &refs(&["refs/a"])).expect("read"),
+                None
+            );
+        }
+        merged(format!("{head}nonsense\n").as_bytes(), &refs(&["refs/a"])).expect_err("nonsense");
     }
 
     #[test]
