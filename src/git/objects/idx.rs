@@ -122,6 +122,22 @@ impl Idx {
         None
     }
 
+    /// Every object; nothing when this is no index of version 2, or not a sound one.
+    pub(super) fn entries(&self) -> Option<Vec<IdxEntry>> {
+        if self.layout == Layout::V1 {
+            return None;
+        }
+        let crcs = self.table() + 20 * self.count;
+        let entry = |row| {
+            Some(IdxEntry {
+                oid: Oid::from_bytes(self.oid_at(row)?).ok()?,
+                crc: self.u32_at(crcs + 4 * row)?,
+                offset: self.offset(row)?,
+            })
+        };
+        (0..self.count).map(entry).collect()
+    }
+
     /// Where in the pack the object of a row begins.
     pub(super) fn offset(&self, row: usize) -> Option<u64> {
         if self.layout == Layout::V1 {

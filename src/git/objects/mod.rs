@@ -9,6 +9,7 @@
 
 mod deflate;
 mod entry;
+mod fold;
 mod hash;
 mod idx;
 mod inflate;

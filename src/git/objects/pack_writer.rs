@@ -12,6 +12,7 @@ use super::keep::KeptPack;
 use super::odb_dir::OdbDir;
 use super::temp::{Target, Temp, random};
 use super::{ObjectKind, PutError, entry, stream};
+use crate::git::hex::hex;
 
 const HEADER: usize = 12;
 const BUFFER: usize = 1 << 20;
@@ -202,11 +203,23 @@ fn header(count: u32) -> [u8; HEADER] {
     bytes
 }
 
-/// A name that no other pack has, not even one with the same objects: two writers must not share a `.keep`.
+/// A name that no other pack has, not even one with the same objects: two writers must not share a `.keep`. The last eight of
+/// its digits are a checksum of the others, by which [`is_ours`] knows it.
 fn unique_name(sum: &[u8; 20]) -> io::Result<String> {
     let random = random()?;
     let mut seed = sum.to_vec();
     seed.extend_from_slice(&random.to_be_bytes());
-    let name = Oid::from_bytes(&checksum(&seed)).map_err(io::Error::other)?;
-    Ok(format!("pack-{name}"))
+    let name = hex(checksum(&seed).get(..16).unwrap_or_default());
+    Ok(format!("pack-{name}{}", mark(&name)))
+}
+
+/// Whether a pack's name, without extension, is one that was made here.
+pub(super) fn is_ours(name: &str) -> bool {
+    let digits = name.strip_prefix("pack-").unwrap_or_default();
+    let parts = digits.split_at_checked(32);
+    parts.is_some_and(|(name, end)| end == mark(name))
+}
+
+fn mark(name: &str) -> String {
+    format!("{:08x}", crc32fast::hash(name.as_bytes()))
 }

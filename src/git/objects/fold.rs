@@ -1,0 +1,261 @@
+//! Many small packs of ours made one.
+//!
+//! Each larger snapshot and each backup leaves a pack; every look-up asks all of them. Only packs that were made here are
+//! touched, known by their names, never one with a `.keep` or anything else beside it that says somebody needs it as it is. Their
+//! entries are copied as they stand, by the checksums in their indexes, into a new pack; when it is in place and on disk, they go,
+//! index first, as git's own repack does it. Whoever had one open looks for the object once more and finds it in the new one.
+//! The new pack is as old as the youngest of them, so that what nothing needs does not live longer.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::entry::{self, Entry};
+use super::idx::{Idx, IdxEntry};
+use super::pack_writer::{PackWriter, is_ours};
+use super::store::ObjectStore;
+use super::temp::Target;
+use crate::error::{Result, ResultExt};
+use crate::git::fs::remove_optional;
+
+/// A larger pack stays as it is: what was folded is not copied over and over.
+const SMALL: u64 = 32 << 20;
+const TRAILER: u64 = 20;
+
+/// A pack that may go into another.
+struct Small {
+    /// The path of the pack file.
+    path: PathBuf,
+    size: u64,
+    modified: SystemTime,
+}
+
+impl ObjectStore {
+    /// Makes one pack of the small ones of ours when there are more than `limit`. Answers how many there were. `note` stands in the
+    /// `.keep` of the new pack while they go.
+    ///
+    /// # Errors
+    /// The disk refuses, or one of them is damaged or vanishes; then all stay.
+    pub fn fold_packs(&self, limit: usize, note: &str) -> Result<usize> {
+        let dir = self.own().path.join("pack");
+        clear_halves(&dir)?;
+        let packs = small_packs(&dir);
+        if packs.len() <= limit.max(1) {
+            return Ok(0);
+        }
+        let what = || format!("cannot fold the packs in '{}'", dir.display());
+        let target = Target::new(&self.own().fd).context(what)?;
+        let mut writer = PackWriter::create(&target).context(what)?;
+        let mut seen = HashSet::new();
+        for pack in &packs {
+            copy(pack, &mut seen, &mut writer)
+                .context(|| format!("cannot fold '{}'", pack.path.display()))?;
+        }
+        let kept = writer
+            .install(&target, self.own(), note, true)
+            .context(what)?;
+        let youngest = packs.iter().map(|pack| pack.modified).max();
+        let file = File::open(dir.join(kept.name()).with_extension("pack"));
+        // Without it the pack is young, and what nothing needs lives as long as git lets new objects live.
+        let _ = file.and_then(|file| file.set_modified(youngest.unwrap_or(SystemTime::UNIX_EPOCH)));
+        for pack in &packs {
+            for end in ["idx", "rev", "pack"] {
+                remove_optional(&pack.path.with_extension(end))?;
+            }
+        }
+        kept.release()?;
+        self.refresh();
+        Ok(packs.len())
+    }
+}
+
+/// Removes packs of ours whose index went and who stayed: a fold was killed.
+fn clear_halves(dir: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = path.file_stem().and_then(std::ffi::OsStr::to_str);
+        let is_pack =
+            path.extension().is_some_and(|end| end == "pack") && name.is_some_and(is_ours);
+        // In this order: a new pack has its `.keep` until it has its index.
+        if is_pack && !path.with_extension("keep").exists() && !path.with_extension("idx").exists()
+        {
+            remove_optional(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The packs of ours that nothing holds as they are.
+fn small_packs(dir: &Path) -> Vec<Small> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let small = |path: PathBuf| {
+        let name = path.file_stem()?.to_str()?;
+        let beside = |end| path.with_extension(end).exists();
+        let is_free = path.extension()? == "pack"
+            && is_ours(name)
+            && beside("idx")
+            && !["keep", "promisor", "mtimes", "bitmap"]
+                .into_iter()
+                .any(beside);
+        let meta = path.symlink_metadata().ok().filter(|_| is_free)?;
+        Some(Small {
+            size: meta.len(),
+            modified: meta.modified().ok()?,
+            path,
+        })
+    };
+    let packs = entries.filter_map(|entry| small(entry.path()));
+    packs.filter(|pack| pack.size <= SMALL).collect()
+}
+
+/// Appends what a pack has and no other had.
+fn copy(pack: &Small, seen: &mut HashSet<git2::Oid>, to: &mut PackWriter) -> io::Result<()> {
+    let file = File::open(&pack.path)?;
+    let idx = Idx::open(&File::open(pack.path.with_extension("idx"))?)?;
+    let mut entries = idx.entries().ok_or(io::ErrorKind::InvalidData)?;
+    entries.sort_unstable_by_key(|entry| entry.offset);
+    let ends = entries.iter().skip(1).map(|entry| entry.offset);
+    let ends: Vec<u64> = ends.chain([pack.size.saturating_sub(TRAILER)]).collect();
+    let mut bytes = Vec::new();
+    for (entry, end) in entries.iter().zip(ends) {
+        if !seen.insert(entry.oid) {
+            continue;
+        }
+        let length = end
+            .checked_sub(entry.offset)
+            .filter(|length| *length <= SMALL);
+        let length = length.and_then(|length| usize::try_from(length).ok());
+        bytes.resize(length.ok_or(io::ErrorKind::InvalidData)?, 0);
+        file.read_exact_at(&mut bytes, entry.offset)?;
+        append(entry, &bytes, to)?;
+    }
+    Ok(())
+}
+
+fn append(at: &IdxEntry, bytes: &[u8], to: &mut PackWriter) -> io::Result<()> {
+    // A difference would name a place in its own pack.
+    let whole = matches!(entry::decode(bytes), Some(Entry::Whole(..)));
+    if !whole || crc32fast::hash(bytes) != at.crc {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("object {} is damaged", at.oid),
+        ));
+    }
+    to.append(at.oid, &[], bytes, at.crc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
+    use crate::git::refs::sandbox::Sandbox;
+
+    /// Blobs in one pack, whose `.keep` is released.
+    fn pack_of(store: &ObjectStore, texts: &[String]) -> Vec<git2::Oid> {
+        let mode = WriteMode::Pack {
+            keep_note: "tw test 1 1".to_owned(),
+            sync: false,
+        };
+        let writer = ObjectWriter::new(store, mode).expect("a writer");
+        let put = |text: &String| writer.put(ObjectKind::Blob, text.as_bytes()).expect("put");
+        let oids = texts.iter().map(put).collect();
+        let written = writer.finish().expect("written");
+        written.pack.expect("a pack").release().expect("released");
+        oids
+    }
+
+    fn texts(from: usize) -> Vec<String> {
+        (from..from + 5)
+            .map(|n| format!("text {n}\n").repeat(n))
+            .collect()
+    }
+
+    fn stems(sandbox: &Sandbox, end: &str) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(sandbox.git_dir().join("objects/pack")).expect("there");
+        let paths = entries.flatten().map(|entry| entry.path());
+        let mut stems: Vec<_> = paths
+            .filter(|path| path.extension().is_some_and(|found| found == end))
+            .map(|path| path.with_extension(""))
+            .collect();
+        stems.sort();
+        stems
+    }
+
+    #[test]
+    fn many_packs_become_one_with_all_that_was_in_them() {
+        let sandbox = Sandbox::new();
+        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let sets: Vec<Vec<git2::Oid>> = (1..6).map(|n| pack_of(&store, &texts(n))).collect();
+        let reader = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        assert!(reader.contains(sets[0][0]));
+        assert_eq!(store.fold_packs(5, "tw test 1 1").expect("few"), 0);
+        assert_eq!(store.fold_packs(4, "tw test 1 1").expect("folded"), 5);
+        assert_eq!(stems(&sandbox, "pack").len(), 1);
+        assert_eq!(stems(&sandbox, "pack"), stems(&sandbox, "idx"));
+        assert_eq!(stems(&sandbox, "keep"), [PathBuf::new(); 0]);
+        for (oids, n) in sets.iter().zip(1..) {
+            for (oid, text) in oids.iter().zip(texts(n)) {
+                // Also for whoever knew the old ones alone.
+                for store in [&store, &reader] {
+                    assert_eq!(store.read(*oid).expect("there").1, text.as_bytes());
+                }
+            }
+        }
+        sandbox.git(&["fsck", "--full", "--strict"]);
+        let idx = stems(&sandbox, "idx").remove(0).with_extension("idx");
+        sandbox.git(&["verify-pack", &idx.display().to_string()]);
+    }
+
+    #[test]
+    fn packs_of_others_and_packs_in_use_stay() {
+        let sandbox = Sandbox::new();
+        sandbox.commit("one");
+        sandbox.git(&[
+            "update-ref",
+            "refs/heads/main",
+            &sandbox.commit("two").to_string(),
+        ]);
+        sandbox.git(&["repack", "-adq"]);
+        let theirs = stems(&sandbox, "pack");
+        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        pack_of(&store, &texts(1));
+        let used = stems(&sandbox, "pack")
+            .into_iter()
+            .find(|stem| !theirs.contains(stem));
+        let used = used.expect("ours");
+        std::fs::write(used.with_extension("keep"), "").expect("written");
+        pack_of(&store, &texts(2));
+        pack_of(&store, &texts(3));
+        // One that a killed fold left behind.
+        let half = stems(&sandbox, "pack")
+            .into_iter()
+            .find(|stem| *stem != used && !theirs.contains(stem));
+        let half = half.expect("ours");
+        std::fs::rename(half.with_extension("idx"), half.with_extension("gone")).expect("moved");
+        pack_of(&store, &texts(4));
+        assert_eq!(store.fold_packs(1, "tw test 1 1").expect("folded"), 2);
+        let left = stems(&sandbox, "pack");
+        assert_eq!(left.len(), 3);
+        assert!(left.contains(&used) && left.contains(&theirs[0]) && !left.contains(&half));
+    }
+
+    #[test]
+    fn a_damaged_pack_leaves_all_as_they_are() {
+        let sandbox = Sandbox::new();
+        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        pack_of(&store, &texts(1));
+        pack_of(&store, &texts(20));
+        let before = stems(&sandbox, "pack");
+        let path = before[1].with_extension("pack");
+        let mut bytes = std::fs::read(&path).expect("read");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::write(&path, bytes).expect("written");
+        store.fold_packs(1, "tw test 1 1").expect_err("damaged");
+        assert_eq!(stems(&sandbox, "pack"), before);
+    }
+}
