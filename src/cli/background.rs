@@ -1,22 +1,23 @@
-//! Work that no command waits for: asking the tools around for their versions.
+//! Work that no command waits for: asking the tools around for their versions, and keeping many refs and packs few.
 //!
-//! A snapshot records tool versions out of a cache. When the cache lacks one, `tw` starts itself once more, detached, to fill it;
-//! the next snapshot has it. `TW_NO_BACKGROUND` turns that off.
+//! A snapshot records tool versions out of a cache. When the cache lacks one, or many records were made since `ops::upkeep` ran,
+//! `tw` starts itself once more, detached, to do both; the next snapshot has it. `TW_NO_BACKGROUND` turns that off.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::env::Env;
-use crate::ops::{Context, fingerprint};
+use crate::ops::{Context, fingerprint, upkeep};
 use crate::progress::Silent;
 
 /// The word by which `tw` asks itself; no command of its users.
-const WORD: &str = "__refresh-environment";
+const WORD: &str = "__background";
 
-/// Starts the refresh when the cache lacks a version. Nothing depends on its success.
-pub fn refresh_when_stale(context: &Context<'_>) {
-    if context.env.var("TW_NO_BACKGROUND").is_some() || !fingerprint::is_stale(context) {
+/// Starts it when there is something to do. Nothing depends on its success.
+pub fn start_when_due(context: &Context<'_>) {
+    let is_off = context.env.var("TW_NO_BACKGROUND").is_some();
+    if is_off || !(fingerprint::is_stale(context) || upkeep::is_due(context)) {
         return;
     }
     let Ok(program) = std::env::current_exe() else {
@@ -32,14 +33,17 @@ pub fn refresh_when_stale(context: &Context<'_>) {
         .spawn();
 }
 
-/// Does the refresh when this process was started for it.
+/// Does the work when this process was started for it.
 pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
     if words.get(1).is_none_or(|word| word != WORD) {
         return None;
     }
-    let refreshed = std::env::current_dir()
+    let done = std::env::current_dir()
         .map_err(Into::into)
         .and_then(|start| Context::open(&start, env, &Silent))
-        .and_then(|context| fingerprint::refresh(&context));
-    Some(u8::from(refreshed.is_err()))
+        .and_then(|context| {
+            let refreshed = fingerprint::refresh(&context);
+            upkeep::run(&context).and(refreshed)
+        });
+    Some(u8::from(done.is_err()))
 }

@@ -48,6 +48,7 @@ pub mod swap;
 pub mod travel;
 pub mod treerules;
 pub mod undo;
+pub mod upkeep;
 pub mod worktrees;
 
 use std::path::{Path, PathBuf};

@@ -53,4 +53,5 @@ mod transcripts;
 mod travel;
 mod trip;
 mod undo;
+mod upkeep;
 mod work;

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::{Call, Reply, reply};
-use crate::cli::args;
-use crate::ops::hook::{Request, take_in};
+use crate::cli::{args, background};
+use crate::ops::hook::{Done, Request, take_in};
 
 /// A payload may hold a whole file that a tool wrote.
 const LARGEST: usize = 16 << 20;
@@ -28,7 +28,14 @@ pub fn run(args: &args::Hook, call: &Call<'_>) -> Reply {
         payload: &payload,
         start: call.start,
     };
-    reply(Ok(take_in(&request, call.env, call.progress)))
+    let hooked = take_in(&request, call.env, call.progress);
+    // Where nobody waits for a prompt.
+    if matches!(hooked.done, Done::Snapshot | Done::Ended)
+        && let Ok(context) = call.open()
+    {
+        background::start_when_due(&context);
+    }
+    reply(Ok(hooked))
 }
 
 fn standard_input() -> Vec<u8> {

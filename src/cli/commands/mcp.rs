@@ -35,7 +35,7 @@ pub fn run(args: &args::Mcp, call: &Call<'_>) -> Reply {
     } else {
         // No call waits for it, as no snapshot does.
         if let Ok(context) = call.open() {
-            background::refresh_when_stale(&context);
+            background::start_when_due(&context);
         }
         mcp::serve(call.start.to_owned(), call.env.clone())?;
         String::new()

@@ -2,16 +2,15 @@
 
 use super::{Call, Reply, reply};
 use crate::cli::args::{self, SessionVerb};
-use crate::cli::exec;
+use crate::cli::{background, exec};
 use crate::error::{Code, Error};
 use crate::ops::session::{self, Asked, List, Start};
 
 pub fn run(args: &args::Session, call: &Call<'_>) -> Reply {
     let ctx = call.open()?;
     match &args.verb {
-        SessionVerb::Start(args) => reply(session::start(
-            &ctx,
-            &Start {
+        SessionVerb::Start(args) => {
+            let start = Start {
                 session: args.session.clone(),
                 agent: args.agent.clone(),
                 parent: args.parent.clone(),
@@ -20,8 +19,11 @@ pub fn run(args: &args::Session, call: &Call<'_>) -> Reply {
                 source: args.source.clone(),
                 force: args.force,
                 asked: Asked::ByCommand,
-            },
-        )),
+            };
+            let started = session::start(&ctx, &start)?;
+            background::start_when_due(&ctx);
+            reply(Ok(started))
+        }
         SessionVerb::List(args) => reply(session::list(
             &ctx,
             &List {

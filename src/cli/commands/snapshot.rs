@@ -19,6 +19,6 @@ pub fn run(args: &args::Snapshot, call: &Call<'_>) -> Reply {
     };
     let context = call.open()?;
     let taken = ops::snapshot::take(&context, &request)?;
-    background::refresh_when_stale(&context);
+    background::start_when_due(&context);
     reply(Ok(taken))
 }

@@ -1,0 +1,62 @@
+//! Keeping quick what grows with use: thousands of loose refs become packed ones, many small packs become one.
+//!
+//! Never in the way of a command: a process of its own does it, started when so many records were made since the last time
+//! (`cli::background`). Only refs and packs of ours are touched, and git's gc is never run. A kill at any moment leaves what
+//! git reads the same way.
+
+use std::time::Duration;
+
+use super::Context;
+use crate::error::Result;
+use crate::git::fs::{self, Durable};
+use crate::git::gc;
+use crate::git::objects::ObjectKind;
+use crate::store::Store;
+use crate::store::lock::{Owner, hold_file_within};
+use crate::store::names;
+
+/// So many records are made before it is looked whether there is something to do.
+const EVERY: u64 = 200;
+
+/// More loose refs of ours are packed.
+const LOOSE_REFS: usize = 1000;
+
+/// More small packs of ours are folded.
+const PACKS: usize = 20;
+
+/// The file with the number of the record at which it was looked last.
+const FILE: &str = "upkeep";
+
+/// Whether enough records were made since last time. Costs two small files.
+pub fn is_due(ctx: &Context<'_>) -> bool {
+    Store::open(&ctx.repo).is_ok_and(|store| {
+        let done = number(&store, FILE).unwrap_or(0);
+        number(&store, "seq").is_some_and(|seq| seq.abs_diff(done) >= EVERY)
+    })
+}
+
+fn number(store: &Store<'_>, file: &str) -> Option<u64> {
+    let bytes = fs::read_optional(&store.common(file)).ok()??;
+    std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
+}
+
+/// Packs refs and folds packs, where there are many.
+///
+/// # Errors
+/// `BUSY` when another process is at it; the disk refuses.
+pub fn run(ctx: &Context<'_>) -> Result<()> {
+    let store = Store::open(&ctx.repo)?;
+    let _lock = hold_file_within(&store.common("upkeep.lock"), Duration::ZERO)?;
+    let seq = number(&store, "seq").unwrap_or(0);
+    let objects = &store.objects;
+    let is_commit = |oid| matches!(objects.header(oid), Ok(Some((ObjectKind::Commit, _))));
+    store
+        .refs
+        .pack(&[names::ROOT, names::NOTES], LOOSE_REFS, &is_commit)?;
+    if !gc::is_running(ctx.repo.common_dir()) {
+        let note = Owner::this_process("upkeep").line();
+        objects.fold_packs(PACKS, note.trim_end())?;
+    }
+    let done = format!("{seq}\n");
+    fs::write_atomic(&store.common(FILE), done.as_bytes(), Durable::No)
+}

@@ -1,0 +1,116 @@
+//! What is done in the background when there is much of ours: the same refs and objects, in fewer files.
+
+use std::path::PathBuf;
+
+use crate::sandbox::Sandbox;
+use crate::stage::taken;
+use crate::summary::copies;
+
+/// Runs the work that is left to a process of its own.
+fn background(sandbox: &Sandbox) {
+    let output = sandbox.tw_command().arg("__background").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+fn below(sandbox: &Sandbox, dir: &str, end: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(sandbox.path(dir)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.to_string_lossy().ends_with(end))
+        .collect()
+}
+
+#[test]
+fn thousands_of_loose_refs_are_packed_and_nothing_else_changes() {
+    let sandbox = Sandbox::new();
+    let first = taken(&sandbox);
+    let made = copies(&sandbox, &first, 990);
+    background(&sandbox);
+    let dir = ".git/refs/timewarp/snapshots";
+    assert_eq!(below(&sandbox, dir, "").len(), 991, "they are not many yet");
+    copies_more(&sandbox);
+    let refs = sandbox.git(["show-ref"]);
+    let listed = sandbox.ok(["-q", "list"]);
+    background(&sandbox);
+    assert_eq!(below(&sandbox, dir, ""), [PathBuf::new(); 0]);
+    assert!(
+        sandbox.exists(".git/refs/heads/main"),
+        "a branch is not ours"
+    );
+    assert_eq!(sandbox.git(["show-ref"]), refs);
+    assert_eq!(sandbox.ok(["-q", "list"]), listed);
+    // Everything goes on.
+    taken(&sandbox);
+    let home = sandbox.state();
+    sandbox.json(["travel", &first]);
+    sandbox.json(["return"]);
+    home.assert_same(&sandbox.state());
+    let gone = made[500].0.rsplit('/').next().unwrap();
+    sandbox.json(["drop", "-y", gone]);
+    assert!(!sandbox.git(["show-ref"]).contains(gone));
+}
+
+/// Labels: loose refs of another kind.
+fn copies_more(sandbox: &Sandbox) {
+    for n in 0..10 {
+        sandbox.ok(["label", "latest", &format!("label-{n}")]);
+    }
+}
+
+#[test]
+fn many_packs_are_folded_and_every_snapshot_is_still_whole() {
+    let sandbox = Sandbox::new();
+    let ids: Vec<String> = (0..22)
+        .map(|n| {
+            for file in 0..70 {
+                sandbox.write(format!("d/f{file}"), format!("{n} {file}\n"));
+            }
+            taken(&sandbox)
+        })
+        .collect();
+    let dir = ".git/objects/pack";
+    assert!(below(&sandbox, dir, ".pack").len() > 20);
+    background(&sandbox);
+    assert_eq!(below(&sandbox, dir, ".pack").len(), 1);
+    assert_eq!(below(&sandbox, dir, ".idx").len(), 1);
+    assert_eq!(below(&sandbox, dir, ".keep"), [PathBuf::new(); 0]);
+    sandbox.git(["fsck", "--strict", "--full"]);
+    for (n, id) in ids.iter().enumerate() {
+        let text = sandbox.git([
+            "cat-file",
+            "blob",
+            &format!("refs/timewarp/snapshots/{id}:d/f69"),
+        ]);
+        assert_eq!(text, format!("{n} 69\n"));
+    }
+    sandbox.assert_round_trip(&ids[0], |_| ());
+}
+
+#[test]
+fn it_is_started_once_in_a_few_hundred_snapshots() {
+    let sandbox = Sandbox::new();
+    taken(&sandbox);
+    let done = ".git/timewarp/upkeep";
+    let snapshot_at = |seq: u64| {
+        sandbox.write(".git/timewarp/seq", format!("{seq:020}"));
+        let mut command = sandbox.tw_command();
+        command.env_remove("TW_NO_BACKGROUND").arg("snapshot");
+        assert!(command.output().unwrap().status.success());
+        for _ in 0..100 {
+            if sandbox.exists(done) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    background(&sandbox);
+    assert_eq!(sandbox.text(done), "1\n");
+    sandbox.remove(done);
+    snapshot_at(300);
+    assert_eq!(sandbox.text(done), "301\n");
+    let file = sandbox.path(done);
+    let before = file.metadata().unwrap().modified().unwrap();
+    snapshot_at(302);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(file.metadata().unwrap().modified().unwrap(), before);
+}
