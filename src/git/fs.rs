@@ -128,25 +128,12 @@ impl Root {
             return rustix::fs::openat(&self.fd, OsStr::from_bytes(name), flags, Mode::empty());
         }
         if !self.walk.load(Ordering::Relaxed) {
-            let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-            loop {
-                match rustix::fs::openat2(
-                    &self.fd,
-                    OsStr::from_bytes(name),
-                    flags,
-                    Mode::empty(),
-                    resolve,
-                ) {
-                    // BENEATH look-ups give this when a rename races with them: try again.
-                    Err(Errno::AGAIN) => {}
-                    // Paths of 4096 bytes and more, kernels before 5.6 and sandboxes: by component.
-                    Err(Errno::NAMETOOLONG) => break,
-                    Err(Errno::NOSYS | Errno::PERM) => {
-                        self.walk.store(true, Ordering::Relaxed);
-                        break;
-                    }
-                    other => return other,
-                }
+            match open_in_pieces(self.fd.as_fd(), path, flags) {
+                // Kernels before 5.6 and sandboxes: by component.
+                Err(Errno::NOSYS | Errno::PERM) => self.walk.store(true, Ordering::Relaxed),
+                // One name that is too long, or a piece without a slash.
+                Err(Errno::NAMETOOLONG) => {}
+                other => return other,
             }
         }
         self.walk_to(path, flags)
@@ -180,6 +167,36 @@ impl Root {
             Ok(fd) => stamp_at(fd.as_fd(), name),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(errno) => Err(errno),
+        }
+    }
+}
+
+/// The longest path that the kernel takes at once is 4095 bytes.
+const PIECE: usize = 4000;
+
+/// Opens a path beneath a directory, following no symlink, in as many steps as its length needs.
+fn open_in_pieces(root: BorrowedFd<'_>, path: &[u8], last: OFlags) -> rustix::io::Result<OwnedFd> {
+    let mut at: Option<OwnedFd> = None;
+    let mut rest = path;
+    while rest.len() > PIECE {
+        let slash = rest.iter().take(PIECE).rposition(|&byte| byte == b'/');
+        let slash = slash.ok_or(Errno::NAMETOOLONG)?;
+        let through = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let base = at.as_ref().map_or(root, AsFd::as_fd);
+        at = Some(open_resolved(base, &rest[..slash], through)?);
+        rest = &rest[slash + 1..];
+    }
+    open_resolved(at.as_ref().map_or(root, AsFd::as_fd), rest, last)
+}
+
+fn open_resolved(base: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    loop {
+        let path = OsStr::from_bytes(path);
+        match rustix::fs::openat2(base, path, flags, Mode::empty(), resolve) {
+            // BENEATH look-ups give this when a rename races with them: try again.
+            Err(Errno::AGAIN) => {}
+            other => return other,
         }
     }
 }

@@ -41,6 +41,7 @@ mod return_;
 mod rewind;
 mod rewind_menu;
 mod sandbox;
+mod scale;
 mod schema;
 mod session;
 mod shapes;
