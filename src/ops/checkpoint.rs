@@ -28,9 +28,11 @@ use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names::{session_component, snapshot_ref};
 use crate::store::session::{SessionRecord, Sessions};
 
+pub use export::{DIR as EXPORTS, Export, clear_dead as clear_dead_exports};
 pub use look::{List, Listing, Named, Shown, find, list, resolve_session, show, snapshot_of};
+pub use mark::DIR as PREFIXES;
 pub use noted::Noted;
-pub use resolve::{Spot, conversation, spot};
+pub use resolve::{Conversation, Spot, conversation, spot};
 
 /// Set to anything, it turns automatic checkpoints off.
 pub const DISABLE: &str = "TW_DISABLE_CHECKPOINTS";

@@ -21,7 +21,7 @@ use crate::store::snapshot::SnapshotRecord;
 use crate::store::state::State;
 
 /// A session is live so long after its last sign of life.
-const LIVE_SECONDS: i64 = 24 * 3600;
+pub const LIVE_SECONDS: i64 = 24 * 3600;
 /// A chat without its issue is a report under way so long.
 pub const ORPHAN_SECONDS: i64 = 24 * 3600;
 

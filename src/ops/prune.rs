@@ -5,6 +5,7 @@
 //! git's own gc reclaims; nothing here runs it.
 
 mod drop;
+mod stale;
 
 use std::path::PathBuf;
 
@@ -98,6 +99,14 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store<'_>, request: &Prune) -> Re
     if request.dry_run == DryRun::No {
         remove_levels(&plan.gone)?;
     }
+    let stale = stale::find(ctx, store, reach)?;
+    if request.dry_run == DryRun::No {
+        stale.remove(store)?;
+    }
+    if stale.conversations > 0 {
+        notices.push(forks_text(stale.conversations, request.dry_run));
+    }
+    let said = notices.len();
     for _ in 0..TRIES {
         let holders = plan.holders()?;
         let (candidates, total, unreadable) = beyond(store, keep, reach, &holders)?;
@@ -108,11 +117,20 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store<'_>, request: &Prune) -> Re
         let orphans = holders.orphans.clone();
         match plan.forget(candidates, &orphans)? {
             Some(gone) => return Ok(answer(request.dry_run, gone, total, notices)),
-            None => notices.truncate(usize::from(!plan.gone.is_empty())),
+            None => notices.truncate(said),
         }
     }
     Err(Error::new(Code::Busy, "refs keep moving")
         .hint("try again when the other commands have ended"))
+}
+
+fn forks_text(count: usize, dry_run: DryRun) -> String {
+    let forks = if count == 1 { "fork" } else { "forks" };
+    let did = match dry_run {
+        DryRun::Yes => "would forget",
+        DryRun::No => "forgot",
+    };
+    format!("{did} {count} {forks} of conversations that no agent imported")
 }
 
 fn levels_text(count: usize, dry_run: DryRun) -> String {

@@ -130,8 +130,8 @@ impl Delivery {
 /// What goes back in the conversation.
 #[derive(Debug)]
 pub struct ConversationPart {
-    /// The agent's file, which stays as it is.
-    pub transcript: String,
+    /// The agent's file, which stays as it is; None where it keeps none.
+    pub transcript: Option<String>,
     /// Neutral messages that the fork leaves out.
     pub messages_discarded: usize,
     /// By how much the model's context shrinks; None where the agent records no counts.
@@ -323,7 +323,9 @@ impl Rewinding<'_> {
             let kept = part.fork.as_ref().map_or(0, |fork| fork.messages_kept);
             (part.messages_discarded + kept) as u64
         });
-        let file = conversation.and_then(|part| std::fs::metadata(&part.transcript).ok());
+        let file = conversation
+            .and_then(|part| part.transcript.as_deref())
+            .and_then(|path| std::fs::metadata(path).ok());
         let rewind = notes::Rewind {
             session_id: checkpoint.session_id.clone(),
             checkpoint_id: checkpoint.checkpoint_id,

@@ -101,7 +101,7 @@ impl<'a> From<&'a CodePart> for Code<'a> {
 
 #[derive(Serialize)]
 struct Conversation<'a> {
-    transcript: &'a str,
+    transcript: Option<&'a str>,
     messages_discarded: usize,
     tokens_discarded: Option<i64>,
     original_user_message: Option<&'a str>,
@@ -130,7 +130,7 @@ struct Note<'a> {
 impl<'a> From<&'a ConversationPart> for Conversation<'a> {
     fn from(part: &'a ConversationPart) -> Self {
         Self {
-            transcript: &part.transcript,
+            transcript: part.transcript.as_deref(),
             messages_discarded: part.messages_discarded,
             tokens_discarded: part.tokens_discarded,
             original_user_message: part.original_user_message.as_deref(),

@@ -19,7 +19,7 @@ export)
     cat "$HOME/database/$2.json" 2>/dev/null || { echo "Session not found: $2" >&2; exit 1; } ;;
 import)
     id=$(basename "$2" .json)
-    cp "$2" "$HOME/database/$id.json"; echo "Imported session: $id" ;;
+    cp "$2" "$HOME/database/$id.json" && echo "Imported session: $id" ;;
 *)
     echo "opencode runs in $PWD with $*" ;;
 esac
@@ -132,6 +132,13 @@ fn three_turns(sandbox: &Sandbox, told: bool) -> Talk<'_> {
     talk
 }
 
+fn exports(sandbox: &Sandbox) -> Vec<String> {
+    let entries = std::fs::read_dir(sandbox.path(".git/timewarp/exports")).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
 fn prompts(path: &str) -> Vec<String> {
     let read = agents::read(path.as_ref(), Detail::Full).unwrap();
     read.prompts.into_iter().map(|prompt| prompt.text).collect()
@@ -191,6 +198,7 @@ fn a_rewind_forks_its_export_and_the_command_imports_it() {
                 sandbox.repo().display()
             )
         );
+        assert_eq!(exports(&sandbox), Vec::<String>::new());
         // The fork goes on in the database, and can be rewound there.
         talk.hook(
             "chat.message",
@@ -282,12 +290,83 @@ fn without_opencode_the_files_go_back_and_it_says_why_not_the_rest() {
         "{}",
         ran.err()
     );
-    assert!(
-        std::fs::read_dir(sandbox.path(".git/timewarp/exports"))
-            .unwrap()
-            .next()
-            .is_none()
-    );
+    assert_eq!(exports(&sandbox), Vec::<String>::new());
     sandbox.json(["rewind", "1", "--code"]);
     assert_eq!(sandbox.text("a.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn what_was_written_out_goes_when_it_was_read_and_a_fork_when_it_was_imported() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, true);
+    talk.json(&["rewind", "1", "--conversation", "--dry-run"]);
+    for args in [&["checkpoint", "list"][..], &["checkpoint", "show", "1"]] {
+        assert_eq!(talk.tw(args).code, 0, "{args:?}");
+    }
+    assert_eq!(exports(&sandbox), Vec::<String>::new());
+    // What a killed process left goes with the next.
+    sandbox.write(
+        ".git/timewarp/exports/.s.export-4294967295-1-0.json",
+        "left",
+    );
+    let rewound = talk.json(&["rewind", "1", "--conversation"]);
+    let part = &rewound["conversation"];
+    assert_eq!(part["transcript"], Value::Null);
+    let id = part["fork"]["session_id"].as_str().unwrap();
+    assert_eq!(exports(&sandbox), [format!("{id}.json")]);
+    let resume = |id: &str| sandbox.json(["session", "resume", id])["resume_command"].clone();
+    assert_eq!(resume(id), part["fork"]["resume_command"]);
+    // An import that fails takes nothing away.
+    let database = sandbox.home().join("database");
+    std::fs::rename(&database, sandbox.home().join("away")).unwrap();
+    assert_ne!(talk.tw(&["session", "resume", id, "--exec"]).code, 0);
+    assert_eq!(exports(&sandbox), [format!("{id}.json")]);
+    std::fs::rename(sandbox.home().join("away"), &database).unwrap();
+    let ran = talk.tw(&["session", "resume", id, "--exec"]);
+    assert!(ran.out().contains("Imported session: "), "{}", ran.out());
+    assert_eq!(exports(&sandbox), Vec::<String>::new());
+    assert_eq!(resume(id), format!("opencode --session {id}"));
+    // The command that was printed still goes on there.
+    let line = part["fork"]["resume_command"].as_str().unwrap();
+    let mut shell = sandbox.command("sh");
+    let output = shell.env("PATH", talk.path()).args(["-c", line]).output();
+    let said = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(said.starts_with("opencode runs in "), "{said}");
+}
+
+#[test]
+fn a_fork_that_nobody_imported_is_pruned_with_its_session() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, true);
+    let rewound = talk.json(&["rewind", "1", "--conversation"]);
+    let id = rewound["conversation"]["fork"]["session_id"]
+        .as_str()
+        .unwrap();
+    let prefix = ".git/timewarp/prefixes/old.json";
+    sandbox.write("t.jsonl", "{}\n");
+    let payload = json!({"session_id": "old", "transcript_path": sandbox.path("t.jsonl"), "prompt": "x", "cwd": sandbox.repo()});
+    let mut command = sandbox.tw_command();
+    command.args(["hook", "claude", "UserPromptSubmit"]);
+    command
+        .write_stdin(payload.to_string())
+        .output()
+        .expect("a hook answers");
+    let notice = |dry: bool| {
+        let args: &[&str] = if dry {
+            &["prune", "--dry-run"]
+        } else {
+            &["prune"]
+        };
+        sandbox.json(args)["notices"].to_string()
+    };
+    sandbox.wait(13 * 24 * 3600);
+    assert_eq!(notice(false), "[]");
+    assert_eq!(exports(&sandbox), [format!("{id}.json")]);
+    assert!(sandbox.exists(prefix));
+    sandbox.wait(2 * 24 * 3600);
+    assert!(notice(true).contains("would forget 1 fork of conversations"));
+    assert_eq!(exports(&sandbox), [format!("{id}.json")]);
+    assert!(notice(false).contains("forgot 1 fork of conversations"));
+    assert_eq!(exports(&sandbox), Vec::<String>::new());
+    assert!(!sandbox.exists(prefix));
 }

@@ -16,8 +16,9 @@ use crate::error::Result;
 /// The agent's name in the table.
 pub const NAME: &str = "opencode";
 
-/// Imports a fork and goes on in it: the file is the shell's `$0`, the session its `$1`.
-const GO_ON: &str = "opencode import \"$0\" && exec opencode --session \"$1\"";
+/// Imports a fork, once, and goes on in it: the file, which goes when it was imported, is the shell's `$0`, the session its
+/// `$1`.
+const GO_ON: &str = "test ! -e \"$0\" || { opencode import \"$0\" && rm -f \"$0\"; } && exec opencode --session \"$1\"";
 
 /// opencode.
 pub struct Opencode;

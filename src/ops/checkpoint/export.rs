@@ -1,52 +1,94 @@
 //! The conversation of an agent that keeps no file that could be read: asked for by the agent's own command.
 //!
-//! The answer is kept under the worktree's own directory, for its owner alone; each one replaces the one before. The session is
-//! only read.
+//! The answer lies under the worktree's own directory, for its owner alone, as long as somebody works from it: it goes with its
+//! [`Export`]. One whose process died goes with the next. The session is only read.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Code, Error, Result, ResultExt as _};
-use crate::git::fs;
+use crate::git::fs::{self, process_is_alive, process_start};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::names::session_component;
 
-/// Where exports are kept, below the worktree's directory.
-const DIR: &str = "exports";
+/// Where exports lie, and the forks of them that wait to be imported, below the worktree's directory.
+pub const DIR: &str = "exports";
+
+/// What an export's name has after the session's; then the process that reads it, its start, and a number.
+const MARK: &str = ".export-";
 
 /// So much of what a failed export complained of is repeated.
 const COMPLAINT: usize = 200;
 
-/// Has the agent write a session out, and gives the file.
+/// A session that was written out, to be read. Dropped, it goes.
+#[derive(Debug)]
+pub struct Export {
+    path: PathBuf,
+}
+
+impl Export {
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        // Best effort: the next one clears it.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Has the agent write a session out.
 ///
 /// # Errors
 /// `TRANSCRIPT_NOT_FOUND` when the agent is not there, or does not know the session.
-pub fn export(ctx: &Context<'_>, session_id: &str, command: &[String]) -> Result<PathBuf> {
+pub fn export(ctx: &Context<'_>, session_id: &str, command: &[String]) -> Result<Export> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
     let dir = Store::open(&ctx.repo)?.dir.file(DIR);
+    clear_dead(&dir);
     let name = session_component(session_id);
-    let path = dir.join(format!("{name}.json"));
-    // Some programs end before all of a long answer is through a pipe: it goes straight into a file.
-    let coming = dir.join(format!(".{name}.{}", std::process::id()));
-    let doing = || format!("cannot write '{}'", path.display());
+    let pid = std::process::id();
+    let start = process_start(pid).unwrap_or(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let export = Export {
+        path: dir.join(format!(".{name}{MARK}{pid}-{start}-{number}.json")),
+    };
+    let doing = || format!("cannot write '{}'", export.path.display());
     fs::create_private_dir(&dir).context(doing)?;
+    // Some programs end before all of a long answer is through a pipe: it goes straight into a file.
     let answer = File::options()
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .mode(0o600)
-        .open(&coming)
+        .open(&export.path)
         .context(doing)?;
-    let done = run(ctx.repo.worktree_root(), command, answer)
-        .and_then(|()| std::fs::rename(&coming, &path).context(doing));
-    if let Err(error) = done {
-        // Best effort: the error to report is the other one.
-        let _ = std::fs::remove_file(&coming);
-        return Err(error);
+    run(ctx.repo.worktree_root(), command, answer)?;
+    Ok(export)
+}
+
+/// Removes the exports that killed processes left.
+pub fn clear_dead(dir: &Path) {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    for entry in entries {
+        let maker = entry.file_name().to_str().and_then(parse_maker);
+        if maker.is_some_and(|(pid, start)| !process_is_alive(pid, start)) {
+            // Best effort: the next one tries again.
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
-    Ok(path)
+}
+
+/// The process, and its start, in an export's name.
+fn parse_maker(name: &str) -> Option<(u32, u64)> {
+    let (_, maker) = name.strip_suffix(".json")?.rsplit_once(MARK)?;
+    let mut numbers = maker.split('-');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn run(dir: &Path, command: &[String], answer: File) -> Result<()> {

@@ -26,7 +26,7 @@ const HOOK_READS: Duration = Duration::from_millis(6);
 const SMALL: u64 = 256 << 10;
 
 /// Where one session's prefix is kept, below the worktree's directory.
-const DIR: &str = "prefixes";
+pub const DIR: &str = "prefixes";
 
 /// Where the conversation stands.
 #[derive(Default)]

@@ -4,10 +4,11 @@
 //! The prompt is found by its id, else as the first one after that place. A file whose beginning is no longer what it was
 //! (cleared, compacted into a new one, rotated) does not hold the place any more.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::PROMPT_CHARS;
-use super::export::export;
+use super::export::{Export, export};
 use super::noted::Noted;
 use crate::agents::places::Places;
 use crate::agents::transcript::{Cut, Detail, Message, Prompt, Tokens, Transcript};
@@ -57,13 +58,35 @@ impl Spot {
     }
 }
 
+/// The conversation that a checkpoint belongs to, and what it was read from as long as it is needed.
+#[derive(Debug)]
+pub struct Conversation {
+    transcript: Transcript,
+    export: Option<Export>,
+}
+
+impl Deref for Conversation {
+    type Target = Transcript;
+
+    fn deref(&self) -> &Transcript {
+        &self.transcript
+    }
+}
+
+impl Conversation {
+    /// What the agent wrote out to be read, where it keeps no file: it goes when this is dropped.
+    pub fn into_export(self) -> Option<Export> {
+        self.export
+    }
+}
+
 /// Reads the conversation that a checkpoint belongs to, positions and counts only.
 ///
 /// # Errors
 /// `TRANSCRIPT_NOT_FOUND` when there is none, or it cannot be read.
-pub fn conversation(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Transcript> {
+pub fn conversation(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Conversation> {
     let agent = checkpoint.agent.as_deref().and_then(by_name);
-    let path = file_of(ctx, checkpoint)?.ok_or_else(|| {
+    let source = file_of(ctx, checkpoint)?.ok_or_else(|| {
         let whose = agent.map_or("any agent", Agent::title);
         let message = format!(
             "no file of {whose} is known that holds the conversation of session '{}'",
@@ -71,17 +94,46 @@ pub fn conversation(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Transc
         );
         Error::new(Code::TranscriptNotFound, message).hint("its files can be rewound: give --code")
     })?;
-    let read = match (agents::detect(&path)?, agent) {
-        (Some(found), _) | (None, Some(found)) => found.read(&path, Detail::Outline),
-        (None, None) => agents::read(&path, Detail::Outline),
+    let path = source.path();
+    let read = match (agents::detect(path)?, agent) {
+        (Some(found), _) | (None, Some(found)) => found.read(path, Detail::Outline),
+        (None, None) => agents::read(path, Detail::Outline),
     };
-    read.map_err(|error| error.hint("its files can be rewound: give --code"))
+    let transcript = read.map_err(|error| error.hint("its files can be rewound: give --code"))?;
+    Ok(Conversation {
+        transcript,
+        export: source.into_export(),
+    })
 }
 
-fn file_of(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Option<PathBuf>> {
+/// Where a conversation is read from.
+enum Source {
+    /// The agent's own file.
+    File(PathBuf),
+    /// Written out by the agent.
+    Export(Export),
+}
+
+impl Source {
+    fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Export(export) => export.path(),
+        }
+    }
+
+    fn into_export(self) -> Option<Export> {
+        match self {
+            Self::File(_) => None,
+            Self::Export(export) => Some(export),
+        }
+    }
+}
+
+fn file_of(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Option<Source>> {
     let noted = checkpoint.transcript.path.as_deref().map(Path::new);
     if let Some(path) = noted.filter(|path| path.is_file()) {
-        return Ok(Some(path.to_owned()));
+        return Ok(Some(Source::File(path.to_owned())));
     }
     let session = &checkpoint.session_id;
     let record = Sessions::new(ctx.repo.common_dir()).get(session)?;
@@ -89,16 +141,18 @@ fn file_of(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Option<PathBuf>
         .and_then(|record| record.transcript)
         .map(PathBuf::from);
     if let Some(path) = registered.filter(|path| path.is_file()) {
-        return Ok(Some(path));
+        return Ok(Some(Source::File(path)));
     }
     let agent = checkpoint.agent.as_deref().and_then(by_name);
     if let Some(command) = agent.and_then(|agent| agent.export_command(session)) {
-        return export(ctx, session, &command).map(Some);
+        let written = export(ctx, session, &command)?;
+        return Ok(Some(Source::Export(written)));
     }
     let root = ctx.repo.worktree_root();
     let places = Places::from(ctx.env);
     let found = agent.and_then(|agent| agent.locate(session, Some(root), &places));
-    Ok(found.or_else(|| noted.map(Path::to_owned)))
+    let found = found.or_else(|| noted.map(Path::to_owned));
+    Ok(found.map(Source::File))
 }
 
 /// Finds a checkpoint in its conversation. With `verify` the file's beginning has to be what it was.

@@ -10,7 +10,7 @@ use crate::agents::{Agent, by_name};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::checkpoint::{conversation, spot};
+use crate::ops::checkpoint::{Export, conversation, spot};
 use crate::store::checkpoint::Checkpoint;
 use crate::store::session::{Origin, SessionRecord};
 
@@ -32,6 +32,8 @@ pub struct Plan {
     agent: &'static dyn Agent,
     fork: Option<ForkPlan>,
     part: ConversationPart,
+    /// What is forked, where the agent keeps no file.
+    export: Option<Export>,
 }
 
 /// A fork that was written under a temporary name and checked; dropped, it goes again.
@@ -83,7 +85,7 @@ impl Plan {
         };
         let asked = spot.prompt().map(|prompt| prompt.text.clone());
         let mut part = ConversationPart {
-            transcript: transcript.path.to_string_lossy().into_owned(),
+            transcript: None,
             messages_discarded: discarded,
             tokens_discarded: tokens,
             original_user_message: asked,
@@ -97,6 +99,9 @@ impl Plan {
             cwd: transcript.cwd.clone(),
             note: None,
         };
+        let path = transcript.path.to_string_lossy().into_owned();
+        let export = transcript.into_export();
+        part.transcript = export.is_none().then_some(path);
         let prompt = part
             .original_user_message
             .as_deref()
@@ -110,7 +115,12 @@ impl Plan {
             Delivery::Prompt
         };
         part.note = text.map(|text| (text, delivery));
-        Ok(Self { agent, fork, part })
+        Ok(Self {
+            agent,
+            fork,
+            part,
+            export,
+        })
     }
 
     /// What a dry run answers.
@@ -136,6 +146,7 @@ impl Plan {
             }
             None => None,
         };
+        drop(self.export);
         Ok(Staged {
             agent: self.agent,
             fork,

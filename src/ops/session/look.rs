@@ -1,9 +1,11 @@
 //! Sessions listed, shown and ended.
 
+use std::path::Path;
+
 use super::{Ended, List, Listing, Resume, Shown, Talk, caller, traces, view};
-use crate::agents::by_name;
 use crate::agents::places::Places;
 use crate::agents::transcript::{Detail, Transcript};
+use crate::agents::{Agent, by_name};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::Store;
@@ -105,9 +107,9 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
         .into_iter()
         .map(|child| child.session_id)
         .collect();
-    let agent = record.agent.as_deref().and_then(by_name);
-    let mut session = view(ctx, &sessions, record)?;
     let store = Store::open(&ctx.repo)?;
+    let resume_command = resume_command(&store, &record);
+    let mut session = view(ctx, &sessions, record)?;
     let notes = checkpoint::read(&store, &session.record.session_id)?;
     let mut known = talk(&notes);
     let of_origin = || title_of_origin(&store, &sessions, &session.record);
@@ -128,9 +130,9 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
     }
     session.talk = Some(known);
     Ok(Shown {
-        resume_command: agent.and_then(|agent| agent.resume_command(&session.record.session_id)),
-        children,
         session,
+        children,
+        resume_command,
     })
 }
 
@@ -141,9 +143,8 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
 pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
     let record = find(ctx, &Sessions::new(ctx.repo.common_dir()), word)?;
     let agent = record.agent.as_deref().and_then(by_name);
-    let command =
-        agent.and_then(|agent| Some((agent.name(), agent.resume_command(&record.session_id)?)));
-    let Some((agent, resume_command)) = command else {
+    let command = resume_command(&Store::open(&ctx.repo)?, &record);
+    let Some((agent, resume_command)) = agent.map(Agent::name).zip(command) else {
         let who = record.agent.as_deref().unwrap_or("its agent");
         let message = format!(
             "{who} has no command that resumes session '{}'",
@@ -159,6 +160,21 @@ pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
         cwd: Some(recorded.unwrap_or_else(root)),
         session_id: record.session_id,
     })
+}
+
+/// The command that resumes a session. A fork that waits to be imported has one of its own.
+fn resume_command(store: &Store<'_>, record: &SessionRecord) -> Option<Vec<String>> {
+    let agent = by_name(record.agent.as_deref()?)?;
+    let id = &record.session_id;
+    let waiting = record.forked_from.as_ref().and_then(|origin| {
+        agent.export_command(id)?;
+        let notes = checkpoint::read(store, &origin.session_id).ok()?;
+        let mut forks = notes.rewinds.into_iter().filter_map(|rewind| rewind.fork);
+        let fork = forks.find(|fork| fork.session_id == *id)?;
+        let file = Path::new(&fork.path);
+        file.exists().then(|| agent.resume_fork_command(id, file))?
+    });
+    waiting.or_else(|| agent.resume_command(id))
 }
 
 /// What a session's notes tell.

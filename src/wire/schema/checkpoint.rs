@@ -227,7 +227,10 @@ fn rewind() -> Fields {
     let conversation = or_null(object(vec![
         (
             "transcript",
-            nonnull("string", "the agent's file, which stays as it is"),
+            nullable(
+                "string",
+                "the agent's file, which stays as it is; null where it keeps none",
+            ),
         ),
         (
             "messages_discarded",
