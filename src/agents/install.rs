@@ -3,6 +3,7 @@
 //! Pure: a table of files and of what of ours stands in each, and the edits of their texts. Reads and writes no file.
 
 mod apply;
+mod silenced;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,12 +12,19 @@ use serde_json::{Value, json};
 
 use super::places::Places;
 pub use apply::{Refusal, put, take};
+pub use silenced::{deciding_files, silenced};
 
 /// How an agent should use `tw`: the skill file, and what `tw agent-help` prints.
 pub const SKILL: &str = include_str!("skill.md");
 
 /// The plugin that tells `tw` of opencode's sessions.
 const OPENCODE: &str = include_str!("opencode.js");
+
+/// What it has besides where steps are told, before its end.
+const OPENCODE_STEP: &str = r#"  "tool.execute.after": async ({ tool, sessionID, callID }) => {
+    await tell("tool.execute.after", { sessionID, tool, callID, directory }, directory)
+  },
+"#;
 
 /// The agents that can be set up, in the order of help texts.
 pub const INSTALLABLE: [&str; 8] = [
@@ -171,6 +179,21 @@ pub fn setup(
         targets,
         notices: notices.into_iter().map(str::to_owned).collect(),
     })
+}
+
+/// The hooks of a target that tell of steps, where the target as it should be tells of none.
+pub fn stale_hooks(target: &Target, told: &Setup) -> Vec<Piece> {
+    let same = told.targets.iter().find(|other| other.path == target.path);
+    let pieces = same.into_iter().flat_map(|other| &other.pieces);
+    pieces
+        .filter(|piece| matches!(piece, Piece::Hook { .. }) && !target.pieces.contains(piece))
+        .cloned()
+        .collect()
+}
+
+/// Whether a settings file tells of steps.
+pub fn tells_steps(text: &str) -> bool {
+    text.contains("post-tool-use") || text.contains("tool.execute.after")
 }
 
 /// Whether a settings file has hooks of ours that tell of this agent.
@@ -368,11 +391,19 @@ fn opencode(lay: &Lay<'_>) -> Parts {
     let entry = json!({"type": "local", "command": ["tw", "mcp"], "enabled": true});
     let server = Piece::Server { key: "mcp", entry };
     let targets = vec![
-        whole(plugin, OPENCODE),
+        whole(plugin, &opencode_plugin(lay.steps)),
         target(settings, vec![server]),
         lay.skill(),
     ];
     (targets, Vec::new())
+}
+
+fn opencode_plugin(steps: Steps) -> String {
+    const END: &str = "})\n";
+    match (steps, OPENCODE.strip_suffix(END)) {
+        (Steps::Told, Some(start)) => format!("{start}{OPENCODE_STEP}{END}"),
+        _ => OPENCODE.to_owned(),
+    }
 }
 
 /// Hooks without groups, in a file that begins with a version.
@@ -423,11 +454,17 @@ fn cursor(lay: &Lay<'_>) -> Parts {
 
 fn copilot(lay: &Lay<'_>) -> Parts {
     let entry = |command: &str| json!([{"type": "command", "bash": command, "timeoutSec": 30}]);
-    let hooks = json!({"version": 1, "hooks": {
-        "sessionStart": entry(&command("copilot", "session-start")),
-        "userPromptSubmitted": entry(&command("copilot", "user-prompt-submit")),
-        "sessionEnd": entry(&command("copilot", "session-end")),
-    }});
+    let always = [
+        ("sessionStart", "session-start"),
+        ("userPromptSubmitted", "user-prompt-submit"),
+        ("sessionEnd", "session-end"),
+    ];
+    let hooks: serde_json::Map<String, Value> =
+        events(lay, &always, &[("postToolUse", "post-tool-use")])
+            .into_iter()
+            .map(|(name, event)| (name.to_owned(), entry(&command("copilot", event))))
+            .collect();
+    let hooks = json!({"version": 1, "hooks": hooks});
     let text = serde_json::to_string_pretty(&hooks).expect("plain data serialises") + "\n";
     let path = lay.file(
         ".github/hooks/timewarp.json",

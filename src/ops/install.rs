@@ -14,7 +14,7 @@ use super::request::DryRun;
 use super::settings::Automatic;
 use crate::agents::edit::NO_FILE;
 use crate::agents::install::{
-    INSTALLABLE, Scope, Setup, Steps, Target, has_hooks_of, put, setup, take,
+    INSTALLABLE, Piece, Scope, Setup, Steps, Target, has_hooks_of, put, setup, stale_hooks, take,
 };
 use crate::agents::places::Places;
 use crate::env::Env;
@@ -155,7 +155,11 @@ impl<'a> Installer<'a> {
     }
 
     fn setup(&self, agent: &str) -> Result<Setup> {
-        let what = (self.scope, self.steps);
+        self.setup_for(agent, self.steps)
+    }
+
+    fn setup_for(&self, agent: &str, steps: Steps) -> Result<Setup> {
+        let what = (self.scope, steps);
         setup(agent, what, &self.root, &self.home, &self.places).ok_or_else(|| {
             Error::new(Code::Usage, format!("'{agent}' cannot be set up"))
                 .hint(format!("the agents are {}", INSTALLABLE.join(", ")))
@@ -163,21 +167,25 @@ impl<'a> Installer<'a> {
     }
 
     fn run(&self, done: &mut Installed) -> Result<()> {
-        let setups: Vec<Setup> = self
-            .request
-            .agents
-            .iter()
-            .map(|agent| self.setup(agent))
-            .collect::<Result<_>>()?;
+        let mut setups: Vec<Setup> = Vec::new();
+        let mut told: Vec<Setup> = Vec::new();
+        for agent in &self.request.agents {
+            setups.push(self.setup(agent)?);
+            told.push(self.setup_for(agent, Steps::Told)?);
+        }
         // Read and planned before anything is written.
         let mut seen: Vec<PathBuf> = Vec::new();
         let mut plan: Vec<(PathBuf, Change)> = Vec::new();
-        for target in setups.iter().flat_map(|setup| &setup.targets) {
+        let targets = setups
+            .iter()
+            .zip(&told)
+            .flat_map(|(setup, told)| setup.targets.iter().map(move |target| (target, told)));
+        for (target, told) in targets {
             if seen.contains(&target.path) || (target.shared && self.is_needed(target)?) {
                 continue;
             }
             seen.push(target.path.clone());
-            plan.extend(self.plan(target, done)?);
+            plan.extend(self.plan(target, &stale_hooks(target, told), done)?);
         }
         for (path, change) in plan {
             carry_out(&path, change, done)?;
@@ -217,8 +225,13 @@ impl<'a> Installer<'a> {
         Ok(false)
     }
 
-    /// What a file becomes; None when it is left alone, which `done` then says.
-    fn plan(&self, target: &Target, done: &mut Installed) -> Result<Option<(PathBuf, Change)>> {
+    /// What a file becomes; None when it is left alone, which `done` then says. The hooks in `stale` go in either way.
+    fn plan(
+        &self,
+        target: &Target,
+        stale: &[Piece],
+        done: &mut Installed,
+    ) -> Result<Option<(PathBuf, Change)>> {
         let Some(path) = self.resolved(&target.path) else {
             done.notices.push(format!(
                 "'{}' leads out of the working tree through a symbolic link and was left alone",
@@ -234,7 +247,7 @@ impl<'a> Installer<'a> {
         };
         let edited = text.and_then(|text| {
             let new = match self.request.way {
-                Way::In => put(&text, &target.pieces)?,
+                Way::In => put(&take(&text, stale)?, &target.pieces)?,
                 Way::Out => take(&text, &target.pieces)?,
             };
             Ok((text, new))

@@ -414,4 +414,43 @@ fn doctor_names_hooks_that_cannot_run_or_were_never_trusted() {
     let heard = check(with_tw());
     assert_eq!(heard["status"], "ok", "{heard}");
     assert_eq!(heard["message"], "set up: 'claude', 'codex'");
+    // What stands against them, each by itself.
+    let warned = |message: &str, fix: &str| {
+        let found = check(with_tw());
+        assert_eq!(found["status"], "warning", "{found}");
+        assert!(
+            found["message"].as_str().unwrap().contains(message),
+            "{found}"
+        );
+        assert!(found["fix"].as_str().unwrap().contains(fix), "{found}");
+    };
+    sandbox.json(["init", "--agent", "claude", "--user"]);
+    warned(
+        "'claude' run twice",
+        "tw init --agent claude --user --remove",
+    );
+    sandbox.json(["init", "--agent", "claude", "--user", "--remove"]);
+    sandbox.write(".claude/settings.local.json", "{\"disableAllHooks\": true}");
+    warned("disableAllHooks", "settings.local.json");
+    sandbox.remove(".claude/settings.local.json");
+    sandbox.write("../home/.codex/config.toml", "[features]\nhooks = false\n");
+    warned("'codex' do not run", "config.toml");
+    sandbox.remove("../home/.codex/config.toml");
+    sandbox.git(["config", "timewarp.checkpoints", "steps"]);
+    warned("'codex' do not tell", "tw init --agent codex");
+    sandbox.json(["init", "--agent", "codex,claude,cursor"]);
+    let twice = check(with_tw());
+    assert_eq!(twice["status"], "ok", "{twice}");
+    assert!(
+        twice["message"].as_str().unwrap().contains("counts once"),
+        "{twice}"
+    );
+    sandbox.json(["init", "--agent", "kimi-code"]);
+    let config = "../home/.kimi-code/config.toml";
+    let text = sandbox.text(config);
+    sandbox.write(
+        config,
+        format!("{text}\n[[hooks]]\nevent = \"Stop\"\ncommand = \"x\"\nasync = true\n"),
+    );
+    warned("Kimi Code does not know", "config.toml");
 }

@@ -78,6 +78,43 @@ fn every_agent_in_and_out_again_byte_for_byte() {
 }
 
 #[test]
+fn steps_that_are_no_longer_asked_for_go_with_the_next_init() {
+    for agent in ALL.split(',') {
+        for scope in [&[][..], &["--user"]] {
+            let sandbox = Sandbox::new();
+            let init = [&["init", "--agent", agent], scope].concat();
+            sandbox.ok(&init);
+            let silent = both(&sandbox);
+            sandbox.git(["config", "timewarp.checkpoints", "steps"]);
+            sandbox.ok(&init);
+            assert_ne!(both(&sandbox), silent, "{agent}");
+            sandbox.git(["config", "--unset", "timewarp.checkpoints"]);
+            sandbox.ok(&init);
+            assert_eq!(both(&sandbox), silent, "{agent}");
+        }
+    }
+}
+
+#[test]
+fn an_older_plugin_of_ours_is_replaced_and_removed() {
+    // The first words are what every version of it had.
+    let older = "// Installed by 'tw init --agent opencode'; 'tw init --agent opencode --remove' takes it away.\nexport const Timewarp = 1\n";
+    let plugin = ".opencode/plugins/timewarp.js";
+    for init_first in [true, false] {
+        let sandbox = Sandbox::new();
+        let before = both(&sandbox);
+        sandbox.write(plugin, older);
+        if init_first {
+            sandbox.ok(["init", "--agent", "opencode"]);
+            let text = sandbox.text(plugin);
+            assert!(text.contains("chat.message") && text.starts_with(&older[..60]));
+        }
+        sandbox.ok(["init", "--agent", "opencode", "--remove"]);
+        assert_eq!(both(&sandbox), before);
+    }
+}
+
+#[test]
 fn a_shared_skill_stays_while_an_agent_needs_it() {
     let sandbox = Sandbox::new();
     sandbox.json(["init", "--agent", "codex", "--agent", "opencode"]);

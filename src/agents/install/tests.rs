@@ -152,8 +152,11 @@ fn steps_are_told_only_where_they_are_asked_for() {
         );
         format!("{:?}", setup.expect("known").targets)
     };
-    for agent in ["claude", "codex", "gemini", "kimi", "kimi-code", "cursor"] {
-        let word = format!("tw hook {agent} post-tool-use");
+    for agent in INSTALLABLE {
+        let word = match agent {
+            "opencode" => "tool.execute.after".to_owned(),
+            agent => format!("tw hook {agent} post-tool-use"),
+        };
         assert!(text(agent, Steps::Told).contains(&word), "{agent}");
         assert!(!text(agent, Steps::Silent).contains(&word), "{agent}");
     }

@@ -1,10 +1,13 @@
 //! What agents tell: the register of sessions, and the hooks that fill it.
 
 use super::{Finding, broken, listed, ok, warning};
-use crate::agents::install::{INSTALLABLE, Scope, Steps, has_hooks_of, setup};
+use crate::agents::install::{
+    INSTALLABLE, Scope, Steps, deciding_files, has_hooks_of, setup, silenced, tells_steps,
+};
 use crate::agents::places::Places;
 use crate::error::Result;
 use crate::git::fs;
+use crate::ops::settings::Automatic;
 use crate::ops::{Context, fingerprint};
 use crate::store::session::Sessions;
 
@@ -27,55 +30,131 @@ pub fn sessions(ctx: &Context<'_>) -> Result<Finding> {
     })
 }
 
-/// Whether the hooks that are installed can run, and whether one that needs the user's trust was ever heard.
+/// Whether the hooks that are installed can run, whether one that needs the user's trust was ever heard, and whether one event
+/// is told twice.
 pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
     let installed = installed(ctx);
     if installed.is_empty() {
         return Ok(ok("no agent is set up; 'tw init --agent NAME' does it"));
     }
+    let names: Vec<String> = installed.iter().map(|one| one.agent.to_owned()).collect();
     if fingerprint::locate(ctx, "tw").is_none() {
         return Ok(warning(
             format!(
                 "the hooks of {} call 'tw', which is not in PATH",
-                listed(&installed)
+                listed(&names)
             ),
             "put tw into a directory of PATH",
         ));
     }
-    let (records, _) = Sessions::new(ctx.repo.common_dir()).list()?;
-    let is_heard = |agent: &str| {
-        let mut agents = records.iter().filter_map(|record| record.agent.as_deref());
-        agents.any(|known| known == agent)
-    };
-    if installed.iter().any(|agent| agent == "codex") && !is_heard("codex") {
-        return Ok(warning(
-            "the hooks of 'codex' are installed and no session of codex was recorded yet: Codex runs no hook before you trusted it",
-            "open '/hooks' in codex, review the hooks of tw and trust them",
+    let mut found = Vec::new();
+    for one in &installed {
+        found.extend(against(ctx, one));
+    }
+    found.extend(unheard(ctx, &names)?);
+    if found.is_empty() {
+        let mut message = format!("set up: {}", listed(&names));
+        let has = |agent: &str| names.iter().any(|name| name == agent);
+        if has("cursor") && has("claude") {
+            message.push_str(
+                "; Cursor may run Claude Code's hooks, too: what is told twice counts once",
+            );
+        }
+        return Ok(ok(message));
+    }
+    let (messages, fixes): (Vec<String>, Vec<String>) = found.into_iter().unzip();
+    Ok(warning(messages.join("; "), fixes.join("; ")))
+}
+
+/// An agent with hooks of ours.
+struct Hooked {
+    agent: &'static str,
+    /// In whose settings, and with steps or without.
+    scopes: Vec<(Scope, Steps)>,
+}
+
+/// What keeps an agent's hooks from running, or runs them twice; each with what mends it.
+fn against(ctx: &Context<'_>, one: &Hooked) -> Vec<(String, String)> {
+    let (agent, mut found) = (one.agent, Vec::new());
+    let home = ctx.env.home().unwrap_or_default();
+    let root = ctx.repo.worktree_root();
+    for file in deciding_files(agent, root, &home, &Places::from(ctx.env)) {
+        let Ok(Some(bytes)) = fs::read_optional(&file) else {
+            continue;
+        };
+        if let Some(why) = silenced(agent, &String::from_utf8_lossy(&bytes)) {
+            let message = format!(
+                "the hooks of '{agent}' do not run: '{}' {why}",
+                file.display()
+            );
+            found.push((message, format!("change '{}'", file.display())));
+        }
+    }
+    if one.scopes.len() > 1 && !agent.starts_with("kimi") {
+        found.push((
+            format!("the hooks of '{agent}' run twice: they are in the project's settings and in yours"),
+            format!("run 'tw init --agent {agent} --remove' or 'tw init --agent {agent} --user --remove'"),
         ));
     }
-    Ok(ok(format!("set up: {}", listed(&installed))))
+    let told = one.scopes.iter().any(|(_, steps)| *steps == Steps::Told);
+    if ctx.settings.checkpoints == Automatic::Steps && !told {
+        let user = match one.scopes.first() {
+            Some((Scope::User, _)) => " --user",
+            _ => "",
+        };
+        found.push((
+            format!(
+                "'timewarp.checkpoints' is 'steps', of which the hooks of '{agent}' do not tell"
+            ),
+            format!("run 'tw init --agent {agent}{user}'"),
+        ));
+    }
+    found
+}
+
+/// Codex runs a hook only once it was trusted.
+fn unheard(ctx: &Context<'_>, names: &[String]) -> Result<Option<(String, String)>> {
+    if !names.iter().any(|name| name == "codex") {
+        return Ok(None);
+    }
+    let (records, _) = Sessions::new(ctx.repo.common_dir()).list()?;
+    let mut agents = records.iter().filter_map(|record| record.agent.as_deref());
+    if agents.any(|agent| agent == "codex") {
+        return Ok(None);
+    }
+    Ok(Some((
+        "the hooks of 'codex' are installed and no session of codex was recorded yet: Codex runs no hook before you trusted it".to_owned(),
+        "open '/hooks' in codex, review the hooks of tw and trust them".to_owned(),
+    )))
 }
 
 /// The agents whose settings, the project's or the user's, have hooks of ours.
-fn installed(ctx: &Context<'_>) -> Vec<String> {
+fn installed(ctx: &Context<'_>) -> Vec<Hooked> {
     let places = Places::from(ctx.env);
     let home = ctx.env.home().unwrap_or_default();
     let root = ctx.repo.worktree_root();
-    let has_hooks = |agent: &str, scope| {
+    let hooks_in = |agent: &str, scope| {
         let found = setup(agent, (scope, Steps::Silent), root, &home, &places);
         let targets = found.into_iter().flat_map(|setup| setup.targets);
-        let mut files = targets
-            .filter(|target| !target.shared)
-            .map(|target| target.path);
-        files.any(|file| {
-            let bytes = fs::read_optional(&file).ok().flatten().unwrap_or_default();
-            has_hooks_of(&String::from_utf8_lossy(&bytes), agent)
-        })
+        let mut texts = targets.filter(|target| !target.shared).map(|target| {
+            let bytes = fs::read_optional(&target.path).ok().flatten();
+            String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+        });
+        let text = texts.find(|text| has_hooks_of(text, agent))?;
+        let steps = if tells_steps(&text) {
+            Steps::Told
+        } else {
+            Steps::Silent
+        };
+        Some((scope, steps))
     };
     let scopes = [Scope::Project, Scope::User];
-    INSTALLABLE
-        .iter()
-        .filter(|agent| scopes.into_iter().any(|scope| has_hooks(agent, scope)))
-        .map(|agent| (*agent).to_owned())
-        .collect()
+    let hooked = INSTALLABLE.iter().map(|&agent| Hooked {
+        agent,
+        scopes: scopes
+            .into_iter()
+            .filter_map(|scope| hooks_in(agent, scope))
+            .collect(),
+    });
+    hooked.filter(|one| !one.scopes.is_empty()).collect()
 }
