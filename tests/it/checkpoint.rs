@@ -160,6 +160,21 @@ fn two_hooks_for_one_prompt_make_one_checkpoint() {
 }
 
 #[test]
+fn a_prompt_without_text_has_one_too() {
+    // It may be an image alone.
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook(
+        "UserPromptSubmit",
+        &json!({"prompt": "", "prompt_id": "p1"}),
+    );
+    talk.hook("UserPromptSubmit", &json!({"prompt_id": "p2"}));
+    let made = talk.checkpoints();
+    assert_eq!(ids(&made), [0, 1]);
+    assert_eq!(made[1]["prompt"], Value::Null);
+}
+
+#[test]
 fn numbers_are_never_given_twice() {
     let sandbox = Sandbox::new();
     let talk = Talk::new(&sandbox, Kind::Claude);

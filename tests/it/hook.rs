@@ -152,6 +152,67 @@ fn nothing_fails_the_agent() {
 }
 
 #[test]
+fn every_event_of_every_agent_is_taken_in_silence() {
+    const GROUPED: &str = "SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure PermissionRequest Notification \
+        SubagentStart SubagentStop PreCompact PostCompact Stop StopFailure SessionEnd";
+    let sandbox = Sandbox::new();
+    let here = sandbox.repo();
+    for (agent, events, session) in [
+        ("claude", GROUPED, "session_id"),
+        ("codex", GROUPED, "session_id"),
+        ("kimi", GROUPED, "session_id"),
+        ("kimi-code", GROUPED, "session_id"),
+        (
+            "gemini",
+            "SessionStart BeforeAgent BeforeModel AfterModel BeforeToolSelection BeforeTool AfterTool AfterAgent PreCompress \
+             Notification SessionEnd",
+            "session_id",
+        ),
+        (
+            "cursor",
+            "sessionStart beforeSubmitPrompt beforeShellExecution afterShellExecution beforeMCPExecution afterMCPExecution \
+             beforeReadFile afterFileEdit preCompact stop sessionEnd",
+            "conversation_id",
+        ),
+        (
+            "copilot",
+            "sessionStart userPromptSubmitted preToolUse postToolUse errorOccurred agentStop sessionEnd",
+            "sessionId",
+        ),
+        (
+            "opencode",
+            "session.created chat.message tool.execute.before tool.execute.after session.idle session.compacted session.deleted",
+            "sessionID",
+        ),
+        (
+            "generic",
+            "session-start user-prompt-submit post-tool-use pre-compact stop session-end",
+            "session_id",
+        ),
+    ] {
+        for event in events.split_whitespace() {
+            let payload = json!({session: format!("{agent}-1"), "cwd": here, "hook_event_name": event, "prompt": "p",
+                "workspace_roots": [here], "transcript_path": null, "tool_name": "Bash", "toolName": "bash", "toolArgs": "{}",
+                "tool_input": {"command": "ls"}, "source": "startup", "reason": "other", "trigger": "auto"});
+            silent(&sandbox, &[agent, event], &payload);
+            for junk in [
+                "garbage",
+                "{\"session_id\": 5, \"cwd\": 7, \"prompt\": {}, \"transcript_path\": []",
+            ] {
+                let ran = hook(&sandbox, &[agent, event], junk);
+                assert_eq!(sandbox.show(&ran), "exit 0\n", "{agent} {event}");
+            }
+        }
+    }
+    let known = sessions(&sandbox);
+    assert_eq!(known.len(), 9, "one of each, and none of the junk");
+    for session in known {
+        assert_eq!(session["checkpoints"], 1, "{session}");
+    }
+    assert!(log(&sandbox).iter().all(|line| line["code"] == "USAGE"));
+}
+
+#[test]
 fn outside_of_a_repository_there_is_nothing_to_do() {
     let sandbox = Sandbox::bare_room();
     let before = entries(&sandbox);

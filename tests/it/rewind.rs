@@ -262,7 +262,53 @@ fn a_prompt_like_the_one_before_that_was_never_written_takes_nothing_along() {
         talk.hook("UserPromptSubmit", &json!({"prompt": "go on"}));
         let rewound = sandbox.json(["rewind", "1", "--conversation"]);
         assert_eq!(rewound["conversation"]["messages_discarded"], 0, "{kind:?}");
+        // The prompt that is returned to is that one, not the one before it.
+        talk.hook("UserPromptSubmit", &json!({"prompt": "withdrawn"}));
+        let dry = sandbox.json(["rewind", "2", "--conversation", "--dry-run"]);
+        assert_eq!(dry["conversation"]["original_user_message"], "withdrawn");
     }
+}
+
+#[test]
+fn past_a_clear_the_session_before_can_be_gone_back_to() {
+    for kind in KINDS {
+        let sandbox = Sandbox::new();
+        let first = three_turns(&sandbox, kind);
+        first.hook("SessionEnd", &json!({"reason": "clear"}));
+        let cleared = Talk::with_id(&sandbox, kind, &first.id.replace('1', "9"));
+        assert_ne!(cleared.path, first.path);
+        cleared.hook("SessionStart", &json!({"source": "clear"}));
+        cleared.turn("afresh", 100);
+        let before = [&first, &cleared].map(|talk| std::fs::read(&talk.path).unwrap());
+        let rewound = sandbox.json(["rewind", &format!("{}:1", first.id), "--both"]);
+        assert_eq!(prompts(&read(&fork_path(&rewound))), ["one"], "{kind:?}");
+        assert_eq!(sandbox.text("a.txt"), "one\ntwo\n");
+        let after = [&first, &cleared].map(|talk| std::fs::read(&talk.path).unwrap());
+        assert_eq!(before, after);
+        // The numbers of the session that was cleared are its own.
+        assert_eq!(first.checkpoints().len(), 3);
+        assert_eq!(cleared.checkpoints()[0]["checkpoint_id"], 0);
+    }
+}
+
+#[test]
+fn files_of_sub_agents_stay_with_the_session_before() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let agents = talk.path.with_extension("").join("subagents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let row = "{\"type\":\"user\",\"isSidechain\":true}\n";
+    std::fs::write(agents.join("agent-1.jsonl"), row).unwrap();
+    let before = session_files(&sandbox);
+    let rewound = sandbox.json(["rewind", "2", "--conversation"]);
+    let fork = fork_path(&rewound);
+    let mut after = session_files(&sandbox);
+    after.retain(|path| *path != fork);
+    assert_eq!(after, before, "one file is new");
+    assert_eq!(
+        std::fs::read_to_string(agents.join("agent-1.jsonl")).unwrap(),
+        row
+    );
 }
 
 #[test]

@@ -28,7 +28,8 @@ const REDACTED: &str = "***REDACTED";
 pub enum Spot {
     /// Just before this prompt.
     Before(Prompt),
-    /// Within a turn, or after the last: at this cut, None before the first prompt; and the turn's prompt.
+    /// Within a turn, or after the last: at this cut, None before the first prompt; and the turn's prompt, None where the
+    /// checkpoint is of one that was never written.
     Within(Option<Cut>, Option<Prompt>),
 }
 
@@ -210,7 +211,7 @@ pub fn spot(
     match found {
         Some(prompt) => held(prompt, checkpoint),
         // It was never written: the conversation ends where it would be.
-        None => Ok(within(transcript, noted.cut())),
+        None => Ok(Spot::Within(noted.cut(), None)),
     }
 }
 
@@ -227,7 +228,7 @@ fn told_by_text(transcript: &Transcript, wanted: &Wanted<'_>) -> Result<Spot> {
         return Err(unavailable(checkpoint, why));
     }
     // It was never written, and nothing came after it.
-    Ok(within(transcript, cut_by_time(transcript, at)))
+    Ok(Spot::Within(cut_by_time(transcript, at), None))
 }
 
 fn within(transcript: &Transcript, cut: Option<Cut>) -> Spot {

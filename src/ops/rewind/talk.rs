@@ -11,7 +11,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::checkpoint::{Export, conversation, spot};
-use crate::store::checkpoint::Checkpoint;
+use crate::store::checkpoint::{Checkpoint, Kind};
 use crate::store::session::{Origin, SessionRecord};
 
 /// So much of a prompt is named in what the future self is told.
@@ -83,7 +83,11 @@ impl Plan {
                 0,
             ),
         };
-        let asked = spot.prompt().map(|prompt| prompt.text.clone());
+        let noted = checkpoint.prompt.clone();
+        let asked = spot
+            .prompt()
+            .map(|prompt| prompt.text.clone())
+            .or_else(|| noted.filter(|_| checkpoint.kind == Kind::Prompt));
         let mut part = ConversationPart {
             transcript: None,
             messages_discarded: discarded,
