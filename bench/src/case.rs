@@ -127,7 +127,12 @@ impl Bench<'_> {
     pub fn travels(&self, case: &str, change: Change) -> Result<Vec<Result_>, String> {
         let mut there = self.empty(&format!("{case} travel"), Route::travels);
         let mut back = self.empty(&format!("{case} return"), Route::travels);
-        let apart = |route: Route| matches!(route, Route::Tw | Route::GitKeep | Route::Shadow);
+        let apart = |route: Route| {
+            matches!(
+                route,
+                Route::Tw | Route::GitKeep | Route::Shadow | Route::Libgit2
+            )
+        };
         let mut bare = self.empty(
             &format!("{case} travel, the others without a backup"),
             apart,

@@ -1,6 +1,7 @@
 //! Measures `tw` against other ways to keep a working tree. See `bench/run`.
 
 mod case;
+mod libgit2;
 mod measure;
 mod report;
 mod route;
@@ -28,18 +29,14 @@ struct Options {
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some((first, rest)) = words.split_first()
-        && first == "measure"
-    {
-        return match measure::inner(rest) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        };
-    }
-    match options(&words).and_then(|options| run(&options)) {
+    let done = match words.split_first() {
+        Some((first, rest)) if first == "measure" => {
+            measure::inner(rest).map_err(|error| error.to_string())
+        }
+        Some((first, rest)) if first == "libgit2" => libgit2::run(rest),
+        _ => options(&words).and_then(|options| run(&options)),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

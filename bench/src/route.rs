@@ -23,16 +23,18 @@ pub enum Route {
     GitTemp,
     Stash,
     Shadow,
+    Libgit2,
     Copy,
     Jj,
 }
 
-pub const ROUTES: [Route; 7] = [
+pub const ROUTES: [Route; 8] = [
     Route::Tw,
     Route::GitKeep,
     Route::GitTemp,
     Route::Stash,
     Route::Shadow,
+    Route::Libgit2,
     Route::Copy,
     Route::Jj,
 ];
@@ -47,6 +49,7 @@ impl Route {
             Self::GitTemp => "git-temp",
             Self::Stash => "stash",
             Self::Shadow => "shadow",
+            Self::Libgit2 => "libgit2",
             Self::Copy => "copy",
             Self::Jj => "jj",
         }
@@ -66,6 +69,9 @@ impl Route {
             }
             Self::Shadow => {
                 "a second repository over the same working tree: `add -A`, `commit`; back: `reset --hard`"
+            }
+            Self::Libgit2 => {
+                "libgit2 in one process: `add_all` and `update_all` into a private index that is kept, `write_tree`, `commit`, a ref; back: `checkout_tree` by force"
             }
             Self::Copy => {
                 "`rsync -a --delete` into a kept copy where it is installed, else `cp -a` into an empty directory"
@@ -95,6 +101,7 @@ impl Route {
     pub fn prepare(self, lab: &Lab) -> Result<(), String> {
         match self {
             Self::GitKeep => sh(lab, "cp .git/index \"$SIDE/keep.index\""),
+            Self::Libgit2 => sh(lab, "cp .git/index \"$SIDE/libgit2.index\""),
             Self::Shadow => sh(
                 lab,
                 "git init -q --bare \"$SIDE/shadow.git\" && git -C \"$SIDE/shadow.git\" config core.bare false && \
@@ -131,6 +138,7 @@ impl Route {
                 "export GIT_DIR=\"$SIDE/shadow.git\" GIT_WORK_TREE=.; git add -A && git commit -q --allow-empty -m s"
                     .to_owned()
             }
+            Self::Libgit2 => format!("{} save \"$SIDE/libgit2.index\"", libgit2()?),
             Self::Copy if has("rsync") => "rsync -a --delete --exclude=/.git ./ \"$SIDE/copy/\"".to_owned(),
             Self::Copy => "mkdir \"$SIDE/copy\" && ls -A | grep -vx .git | xargs cp -a -t \"$SIDE/copy\"".to_owned(),
             Self::Jj => "jj --quiet util snapshot".to_owned(),
@@ -147,12 +155,16 @@ impl Route {
             ),
             Self::GitKeep => words(lab, "git rev-parse refs/bench/last"),
             Self::Shadow => words(lab, "git -C \"$SIDE/shadow.git\" rev-parse HEAD"),
+            Self::Libgit2 => words(lab, "git rev-parse refs/bench/libgit2"),
             _ => Ok(String::new()),
         }
     }
 
     pub fn travels(self) -> bool {
-        matches!(self, Self::Tw | Self::GitKeep | Self::Stash | Self::Shadow)
+        matches!(
+            self,
+            Self::Tw | Self::GitKeep | Self::Stash | Self::Shadow | Self::Libgit2
+        )
     }
 
     /// Saves what is there and goes to a snapshot: the two parts, and the name of what was saved.
@@ -195,6 +207,7 @@ impl Route {
                     "export GIT_DIR=\"$SIDE/shadow.git\" GIT_WORK_TREE=.; git reset -q --hard {to}"
                 )
             }
+            Self::Libgit2 => format!("{} put \"$SIDE/libgit2.index\" {to}", libgit2()?),
             _ => {
                 format!("export GIT_INDEX_FILE=\"$SIDE/keep.index\"; git read-tree -u --reset {to}")
             }
@@ -226,6 +239,12 @@ pub fn tw(lab: &Lab, args: &[&str]) -> Result<Sample, String> {
     let mut words: Vec<&OsStr> = vec![lab.tw.as_os_str()];
     words.extend(args.iter().map(OsStr::new));
     measure(&lab.tree, &words, None)
+}
+
+/// The words that start libgit2's route.
+fn libgit2() -> Result<String, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    Ok(format!("'{}' libgit2", own.display()))
 }
 
 fn script_sample(lab: &Lab, dir: &Path, script: &str) -> Result<Sample, String> {
