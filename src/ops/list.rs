@@ -93,7 +93,7 @@ fn long(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List) 
     let names = ids.map(|id| id.to_string()).collect();
     // The order of taking: within one second by number. Those of one second are given newest name first.
     all.found
-        .sort_by_key(|summary| (Reverse(summary.id.time()), Reverse(summary.seq)));
+        .sort_by_cached_key(|summary| Reverse((summary.id.time(), summary.seq)));
     let here = ctx.repo.worktree_name();
     all.found.retain(|summary| {
         let kind = summary.id.kind();

@@ -92,20 +92,22 @@ impl Store<'_> {
         for kind in kinds {
             let all = self.refs.read_all(names::prefix(*kind))?;
             // Refs of one kind differ in the id's date, time and tail alone, and come sorted.
-            refs.extend(all.into_iter().rev().filter_map(|(name, commit)| {
-                names::parse_snapshot_ref(&name).map(|id| (id, commit))
+            let all = all.into_iter().rev();
+            refs.extend(all.filter_map(|(name, commit)| {
+                let id = names::parse_snapshot_ref(&name)?;
+                Some(Found { id, name, commit })
             }));
         }
-        refs.sort_by_key(|(id, _)| Reverse(id.time()));
+        refs.sort_by_key(|found| Reverse(found.id.time()));
         // One that cannot be read is as good as none.
         let file = fs::read_optional(&self.common(FILE)).unwrap_or_default();
         let file = file.unwrap_or_default();
         let known = entries(&file);
         let objects = &self.objects;
         // The threads ask the disk; what they need not hold, they do not make.
-        let looks = threads::map(&refs, |(id, commit)| {
+        let looks = threads::map(&refs, |Found { id, name, commit }| {
             let commit = *commit.as_ref().ok()?;
-            let entry = known.get(&commit).filter(|entry| is_for(entry, id));
+            let entry = known.get(&commit).filter(|entry| is_for(entry, name));
             // What git has lost is not shown as if it were there.
             Some(match entry {
                 Some(entry) if objects.contains(commit) => Look::Known(entry),
@@ -114,14 +116,14 @@ impl Store<'_> {
         });
         let mut summaries = Summaries::default();
         let mut read = 0;
-        for ((id, commit), look) in refs.into_iter().zip(looks) {
+        for (Found { id, commit, .. }, look) in refs.into_iter().zip(looks) {
             let summary = match (look, commit) {
                 (Some(Look::Read(summary)), _) => {
                     read += usize::from(summary.is_ok());
                     summary
                 }
                 (Some(Look::Known(entry)), Ok(commit)) => {
-                    let summary = Summary::decode(entry);
+                    let summary = Summary::decode(entry, id);
                     summary.map_or_else(|| self.read(&id, commit).map(Summary::from), Ok)
                 }
                 (_, Err(error)) => Err(error),
@@ -163,6 +165,13 @@ impl Store<'_> {
         }
         fs::write_atomic(&self.common(FILE), &file, Durable::No)
     }
+}
+
+/// A ref to look at.
+struct Found {
+    id: SnapshotId,
+    name: String,
+    commit: Result<Oid>,
 }
 
 /// How a summary was had.
@@ -209,12 +218,19 @@ fn put(file: &mut Vec<u8>, entry: &[u8]) {
 }
 
 fn is_of(entry: &[u8], kinds: &[IdKind]) -> bool {
-    Summary::decode(entry).is_some_and(|summary| kinds.contains(&summary.id.kind()))
+    let letter = id_of(entry).and_then(|(id, _)| id.chars().next());
+    kinds.iter().any(|kind| Some(kind.letter()) == letter)
 }
 
-/// Whether an entry was made of the record of this id.
-fn is_for(entry: &[u8], id: &SnapshotId) -> bool {
-    Summary::decode_id(entry).is_some_and(|(found, _)| found == *id)
+/// Whether an entry was made of the record of this ref's id.
+fn is_for(entry: &[u8], name: &str) -> bool {
+    let last = name.rsplit('/').next();
+    id_of(entry).is_some_and(|(id, _)| Some(id) == last)
+}
+
+/// The id, and what follows it.
+fn id_of(entry: &[u8]) -> Option<(&str, &[u8])> {
+    text(entry.get(48..)?)
 }
 
 impl Summary {
@@ -240,17 +256,12 @@ impl Summary {
         out.extend_from_slice(self.document.as_bytes());
     }
 
-    /// The id, and what follows it.
-    fn decode_id(entry: &[u8]) -> Option<(SnapshotId, &[u8])> {
-        let (id, rest) = text(entry.get(48..)?)?;
-        Some((SnapshotId::parse(id)?, rest))
-    }
-
-    fn decode(entry: &[u8]) -> Option<Self> {
+    /// An entry of this id.
+    fn decode(entry: &[u8], id: SnapshotId) -> Option<Self> {
         let (commit, rest) = entry.split_at_checked(20)?;
         let (tree, rest) = rest.split_at_checked(20)?;
         let (seq, _) = rest.split_first_chunk()?;
-        let (id, rest) = Self::decode_id(entry)?;
+        let (_, rest) = id_of(entry)?;
         let (title, rest) = text(rest)?;
         let (worktree, rest) = text(rest)?;
         let (taken_in, rest) = text(rest)?;
