@@ -32,7 +32,7 @@ fn thousands_of_loose_refs_are_packed_and_nothing_else_changes() {
     let refs = sandbox.git(["show-ref"]);
     let listed = sandbox.ok(["-q", "list"]);
     background(&sandbox);
-    assert_eq!(below(&sandbox, dir, ""), [PathBuf::new(); 0]);
+    assert_eq!(below(&sandbox, dir, ""), Vec::<PathBuf>::new());
     assert!(
         sandbox.exists(".git/refs/heads/main"),
         "a branch is not ours"
@@ -73,7 +73,7 @@ fn many_packs_are_folded_and_every_snapshot_is_still_whole() {
     background(&sandbox);
     assert_eq!(below(&sandbox, dir, ".pack").len(), 1);
     assert_eq!(below(&sandbox, dir, ".idx").len(), 1);
-    assert_eq!(below(&sandbox, dir, ".keep"), [PathBuf::new(); 0]);
+    assert_eq!(below(&sandbox, dir, ".keep"), Vec::<PathBuf>::new());
     sandbox.git(["fsck", "--strict", "--full"]);
     for (n, id) in ids.iter().enumerate() {
         let text = sandbox.git([

@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(store.fold_packs(4, "tw test 1 1").expect("folded"), 5);
         assert_eq!(stems(&sandbox, "pack").len(), 1);
         assert_eq!(stems(&sandbox, "pack"), stems(&sandbox, "idx"));
-        assert_eq!(stems(&sandbox, "keep"), [PathBuf::new(); 0]);
+        assert_eq!(stems(&sandbox, "keep"), Vec::<PathBuf>::new());
         for (oids, n) in sets.iter().zip(1..) {
             for (oid, text) in oids.iter().zip(texts(n)) {
                 // Also for whoever knew the old ones alone.
