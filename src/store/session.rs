@@ -162,9 +162,8 @@ impl Sessions {
                 }
             }
         }
-        records.sort_by(|a: &SessionRecord, b| {
-            (&b.last_active_at, &b.session_id).cmp(&(&a.last_active_at, &a.session_id))
-        });
+        // Within one second a fork is younger than what it was forked from.
+        records.sort_by(|a: &SessionRecord, b| newness(b).cmp(&newness(a)));
         invalid.sort();
         Ok((records, invalid))
     }
@@ -242,6 +241,16 @@ impl Sessions {
         }
         Ok(id)
     }
+}
+
+/// What orders sessions, the newest greatest.
+fn newness(record: &SessionRecord) -> (&str, &str, bool, &str) {
+    (
+        &record.last_active_at,
+        &record.started_at,
+        record.forked_from.is_some(),
+        &record.session_id,
+    )
 }
 
 fn read(path: &Path) -> Result<Option<SessionRecord>> {
