@@ -18,6 +18,10 @@ use rustix::io::Errno;
 use crate::error::{Result, ResultExt};
 use crate::work::{Work, count};
 
+/// A stamp this close to the moment it is looked at (or later) is racy: kernel time moves in ticks of up to 10 ms, and a later
+/// change within the same tick would leave it alone.
+pub const RACY_NANOS: i64 = 20_000_000;
+
 /// What `lstat` says of a path, as far as change detection and restoring need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
@@ -140,12 +144,11 @@ impl Root {
     }
 
     fn walk_to(&self, path: &[u8], last: OFlags) -> rustix::io::Result<OwnedFd> {
-        let through = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut at: Option<OwnedFd> = None;
         let mut parts = path.split(|&byte| byte == b'/').peekable();
         while let Some(part) = parts.next() {
             let flags = if parts.peek().is_some() {
-                through
+                THROUGH
             } else {
                 last
             };
@@ -171,6 +174,12 @@ impl Root {
     }
 }
 
+/// How a directory on the way is opened.
+const THROUGH: OFlags = OFlags::PATH
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
 /// The longest path that the kernel takes at once is 4095 bytes.
 const PIECE: usize = 4000;
 
@@ -181,9 +190,8 @@ fn open_in_pieces(root: BorrowedFd<'_>, path: &[u8], last: OFlags) -> rustix::io
     while rest.len() > PIECE {
         let slash = rest.iter().take(PIECE).rposition(|&byte| byte == b'/');
         let slash = slash.ok_or(Errno::NAMETOOLONG)?;
-        let through = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let base = at.as_ref().map_or(root, AsFd::as_fd);
-        at = Some(open_resolved(base, &rest[..slash], through)?);
+        at = Some(open_resolved(base, &rest[..slash], THROUGH)?);
         rest = &rest[slash + 1..];
     }
     open_resolved(at.as_ref().map_or(root, AsFd::as_fd), rest, last)
@@ -217,11 +225,13 @@ pub fn stamp_of(fd: BorrowedFd<'_>) -> rustix::io::Result<Stamp> {
 }
 
 /// Calls `see` with every name in a directory but `.` and `..`, and its type where the directory tells (`Unknown` elsewhere).
+/// `buffer` is room to read in, to be used again.
 pub fn each_name(
     dir: BorrowedFd<'_>,
+    buffer: &mut Vec<u8>,
     mut see: impl FnMut(&[u8], FileType),
 ) -> rustix::io::Result<()> {
-    let mut buffer = Vec::with_capacity(32 << 10);
+    buffer.reserve(32 << 10);
     let mut names = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
     while let Some(entry) = names.next() {
         let entry = entry?;

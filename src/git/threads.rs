@@ -3,13 +3,26 @@
 //! For reads of thousands of small files, which wait for the kernel more than they calculate. Few things are worked off on
 //! the spot: starting threads would cost more.
 
+use std::sync::OnceLock;
+
+/// Worker threads: as many as there are cores, at most eight. Told by the system once: it reads several files for it.
+pub fn count() -> usize {
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| {
+        std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(8)
+    })
+}
+
 /// Below so many it is not worth a thread.
 const FEW: usize = 64;
 
 /// What `work` makes of each item, in their order.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.min(8).min(items.len() / FEW);
+    // The system is not asked about what one thread does.
+    let most = items.len() / FEW;
+    let threads = if most < 2 { 1 } else { most.min(count()) };
     if threads < 2 {
         return items.iter().map(work).collect();
     }

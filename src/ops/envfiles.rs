@@ -12,12 +12,9 @@ use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
 use crate::env::clock_nanos;
-use crate::git::fs::{self, Durable, Root, Stamp};
+use crate::git::fs::{self, Durable, RACY_NANOS, Root, Stamp};
 use crate::git::path;
 use crate::store::paths;
-
-/// A directory whose stamp is this young may still change within the same tick of the clock.
-const RACY_NANOS: i64 = 20_000_000;
 
 /// What is kept of one directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +43,7 @@ pub fn find(root: &Root, kept: &Path) -> Vec<Vec<u8>> {
         old: &old,
         new: Kept::new(),
         files: Vec::new(),
+        buffer: Vec::new(),
     };
     let dirs = look.at(b"");
     for dir in &dirs {
@@ -65,6 +63,7 @@ struct Look<'a> {
     old: &'a Kept,
     new: Kept,
     files: Vec<Vec<u8>>,
+    buffer: Vec<u8>,
 }
 
 impl Look<'_> {
@@ -79,35 +78,32 @@ impl Look<'_> {
         }
         let key = std::str::from_utf8(dir).ok();
         let old = key.and_then(|key| self.old.get(key));
-        let seen = match old.filter(|old| old.stamp == short(&stamp)) {
-            Some(old) => old.clone(),
-            None => match self.read(dir) {
-                Some(seen) => seen,
-                None => return Vec::new(),
-            },
+        let known = old.filter(|old| old.stamp == short(&stamp)).cloned();
+        let Some((seen, is_settled)) = known.map(|seen| (seen, true)).or_else(|| self.read(dir))
+        else {
+            return Vec::new();
         };
         let full = |file: &Vec<u8>| path::join(dir, file);
         self.files.extend(seen.files.iter().map(full));
         let dirs = seen.dirs.clone();
-        // Zero is the stamp of what was read too early.
-        if let Some(key) = key.filter(|_| seen.stamp != (0, 0, 0)) {
+        if let Some(key) = key.filter(|_| is_settled) {
             self.new.insert(key.to_owned(), seen);
         }
         dirs
     }
 
-    fn read(&self, dir: &[u8]) -> Option<Seen> {
+    /// Reads a directory; also whether its stamp will tell of a change.
+    fn read(&mut self, dir: &[u8]) -> Option<(Seen, bool)> {
         let started = clock_nanos();
         let fd = self.root.open_dir_for_reading(dir).ok()?;
         let stamp = fs::stamp_of(fd.as_fd()).ok()?;
-        let racy = stamp.mtime.max(stamp.ctime) >= started - RACY_NANOS;
         let mut seen = Seen {
-            stamp: if racy { (0, 0, 0) } else { short(&stamp) },
+            stamp: short(&stamp),
             files: Vec::new(),
             dirs: Vec::new(),
         };
         let is_root = dir.is_empty();
-        fs::each_name(fd.as_fd(), |name, kind| {
+        fs::each_name(fd.as_fd(), &mut self.buffer, |name, kind| {
             let may_be = |wanted| kind == wanted || kind == FileType::Unknown;
             if may_be(FileType::RegularFile) && name.starts_with(b".env") {
                 seen.files.push(name.to_vec());
@@ -118,7 +114,8 @@ impl Look<'_> {
             }
         })
         .ok()?;
-        Some(seen)
+        let is_settled = stamp.mtime.max(stamp.ctime) < started - RACY_NANOS;
+        Some((seen, is_settled))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::gitview::{head_only_paths, read_index};
 use super::{Taking, index_stamp};
 use crate::error::Result;
+use crate::git::fs::RACY_NANOS;
 use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree};
 use crate::git::objects::{ObjectKind, hash};
 use crate::git::repo::Head;
@@ -133,7 +134,7 @@ impl Taking<'_, '_, '_, '_> {
         let stamp = index_stamp(self.ctx);
         let fresh = stamp
             .get(1)
-            .is_some_and(|ctime| *ctime >= self.started - 20_000_000);
+            .is_some_and(|ctime| *ctime >= self.started - RACY_NANOS);
         let known = &meta.index;
         let same = known.stamp == stamp && known.head == head_text(head) && !fresh;
         if same && anchored && !known.record.is_null() {

@@ -19,6 +19,7 @@ use super::Context;
 use crate::env::clock_nanos;
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::fs::RACY_NANOS;
 use crate::git::gc;
 use crate::git::index::Index;
 use crate::git::objects::ObjectWriter;
@@ -186,20 +187,13 @@ pub fn capture<'s>(
     .run(base)
 }
 
-/// Worker threads: as many as there are cores, at most eight.
-pub fn threads() -> usize {
-    std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(8)
-}
-
 impl Capture<'_> {
     /// What the cache keeps of this, hung on the anchor given.
     pub fn meta(&self, anchor_ref: &str, anchor_commit: Oid, index_commit: Oid) -> Meta {
         let fresh = self
             .index_stamp
             .get(1)
-            .is_some_and(|ctime| *ctime >= self.started - 20_000_000);
+            .is_some_and(|ctime| *ctime >= self.started - RACY_NANOS);
         Meta {
             options: self.options.clone(),
             anchor_ref: anchor_ref.to_owned(),

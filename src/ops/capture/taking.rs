@@ -9,16 +9,17 @@ use super::derived::Derived;
 use super::index::{self, IndexState};
 use super::{
     Capture, HashOnly, LARGE, Lazily, PACK_FROM, Storing, Wanted, Writing, load_ignore_file,
-    rule_parts, threads,
+    rule_parts,
 };
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::fs::Root;
+use crate::git::fs::{RACY_NANOS, Root};
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::operation;
+use crate::git::threads;
 use crate::ops::Context;
-use crate::ops::gitview::{self, GitView, read_index};
+use crate::ops::gitview::{self, GitView};
 use crate::store::Store;
 use crate::store::lock::Owner;
 use crate::worktree::cache::{Known, Meta};
@@ -107,8 +108,8 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let mut glanced = Glanced::Differs(Vec::new());
         if let (true, true, Some(base)) = (same_rules, anchor.is_some(), &base) {
             glanced = match base {
-                Base::Cached(known) => glance(&root, &**known, self.ctime()?, threads()),
-                Base::Seen(manifest) => glance(&root, *manifest, self.ctime()?, threads()),
+                Base::Cached(known) => glance(&root, &**known, self.ctime()?, threads::count()),
+                Base::Seen(manifest) => glance(&root, *manifest, self.ctime()?, threads::count()),
             };
         }
         if glanced == Glanced::Unsound {
@@ -190,12 +191,6 @@ impl<'s> Taking<'_, 's, '_, '_> {
         if let Ok(kept) = serde_json::from_value::<Derived>(meta.derived.clone()) {
             let _ = derived.set(kept);
         }
-        let parsed_index = match parsed {
-            None if self.wanted.whole_index => {
-                Some(read_index(&self.ctx.repo, &self.store.objects)?)
-            }
-            parsed => parsed,
-        };
         Ok(Files {
             tree: base.dirs().first().map_or_else(no_oid, |root| root.tree),
             manifest: match base {
@@ -211,7 +206,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             },
             derived,
             made_trees: HashMap::new(),
-            parsed_index,
+            parsed_index: parsed,
             writer: self.writer((index_trees, 0))?,
             unchanged: true,
             seeded: false,
@@ -261,8 +256,8 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let (count, largest) = amount(&manifest);
         let writer = self.writer((count + state.trees.len(), largest))?;
         let how = Hashing {
-            threads: threads(),
-            racy_since: self.started - 20_000_000,
+            threads: threads::count(),
+            racy_since: self.started - RACY_NANOS,
             modes_from_disk: self.ctx.repo.file_mode()?,
         };
         let sink: &dyn Sink = match &writer {
@@ -275,18 +270,12 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let tree = build_trees(&mut manifest, sink, &mut |oid, bytes| {
             made_trees.insert(oid, bytes.to_vec());
         })?;
-        let parsed_index = match view.into_index() {
-            None if self.wanted.whole_index => {
-                Some(read_index(&self.ctx.repo, &self.store.objects)?)
-            }
-            parsed => parsed,
-        };
         Ok(Files {
             manifest: LazyLock::new(Box::new(move || manifest)),
             derived: OnceLock::new(),
             tree,
             made_trees,
-            parsed_index,
+            parsed_index: view.into_index(),
             writer,
             unchanged,
             seeded: way == Way::Full && !hung_on_nothing,
@@ -322,7 +311,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
                 FileMode::FromIndex
             },
             ctime: self.ctime()?,
-            threads: threads(),
+            threads: threads::count(),
             started: self.started,
             same,
         };

@@ -29,11 +29,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use super::manifest::{FileRec, Kind, Manifest};
 use crate::error::{Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Root, Stamp, stamp_of};
+use crate::git::fs::{RACY_NANOS, Root, Stamp, stamp_of};
 use crate::git::path;
-
-/// A stamp this close to the scan's start (or later) is racy: kernel time moves in ticks of up to 10 ms.
-const RACY_NANOS: i64 = 20_000_000;
 
 /// Directories a worker takes at a time on the fast way.
 const CHUNK: usize = 16;

@@ -1,7 +1,7 @@
 //! The names of one directory, read with one allocation that is used again.
 
 use crate::error::{Result, ResultExt};
-use crate::git::path;
+use crate::git::{fs, path};
 use crate::work::{Work, count};
 use std::os::fd::BorrowedFd;
 
@@ -18,20 +18,11 @@ impl NameBuffer {
         count(Work::DirReads);
         self.bytes.clear();
         self.ends.clear();
-        if self.raw.capacity() == 0 {
-            self.raw.reserve(32 * 1024);
-        }
-        let what = || format!("cannot read '{}'", path::display(dir_path));
-        let mut dir = rustix::fs::RawDir::new(fd, self.raw.spare_capacity_mut());
-        while let Some(entry) = dir.next() {
-            let entry = entry.context(what)?;
-            let name = entry.file_name().to_bytes();
-            if name != b"." && name != b".." {
-                self.bytes.extend_from_slice(name);
-                self.ends.push(self.bytes.len());
-            }
-        }
-        Ok(())
+        fs::each_name(fd, &mut self.raw, |name, _| {
+            self.bytes.extend_from_slice(name);
+            self.ends.push(self.bytes.len());
+        })
+        .context(|| format!("cannot read '{}'", path::display(dir_path)))
     }
 
     pub(super) fn len(&self) -> usize {
