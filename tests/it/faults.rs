@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, raw_command};
 use crate::many::{Held, go_on, wait_until_stopped};
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::Sandbox;
 use crate::stage::{KILLED, Stage, eventful, taken};
 
 fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
@@ -34,14 +34,6 @@ fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> O
     let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
     assert!(trace.contains("INJECTED"), "nothing failed: {trace}");
     Some(output)
-}
-
-fn ran(output: &Output) -> Ran {
-    Ran {
-        code: output.status.code().unwrap(),
-        stdout: output.stdout.clone(),
-        stderr: output.stderr.clone(),
-    }
 }
 
 #[test]
@@ -134,7 +126,7 @@ fn gits_locks_that_could_not_be_removed_go_with_the_next_command() {
         let Some(output) = with_fault(&sandbox, "unlink", &which, &["travel", &id]) else {
             return;
         };
-        let said = document(&ran(&output));
+        let said = document(&output.into());
         assert_eq!(said["ok"], false, "{said}");
         assert!(said.to_string().contains(name), "{said}");
         assert!(sandbox.exists(&lock));
@@ -157,7 +149,7 @@ fn a_journal_that_cannot_be_written_leaves_nothing_behind() {
         let Some(output) = with_fault(&stage.sandbox, "fsync", &which, &["travel", &id]) else {
             return;
         };
-        let said = document(&ran(&output));
+        let said = document(&output.into());
         assert_eq!(said["ok"], false, "{said}");
         if said.to_string().contains("journal.json") {
             failed += 1;
@@ -255,7 +247,7 @@ fn the_backup_is_on_disk_before_the_first_path_is_touched() {
         eprintln!("skipped: strace is not installed");
         return;
     };
-    assert_eq!(document(&ran(&output))["ok"], true);
+    assert_eq!(document(&output.into())["ok"], true);
     let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
     let git_dir = sandbox.path(".git").display().to_string();
     let repo = sandbox.repo().display().to_string();

@@ -8,18 +8,9 @@ use serde_json::{Value, json};
 use crate::sandbox::{Ran, Sandbox};
 
 fn hook(sandbox: &Sandbox, args: &[&str], payload: &str) -> Ran {
-    let output = sandbox
-        .tw_command()
-        .arg("hook")
-        .args(args)
-        .write_stdin(payload)
-        .output()
-        .unwrap();
-    Ran {
-        code: output.status.code().unwrap(),
-        stdout: output.stdout,
-        stderr: output.stderr,
-    }
+    let mut command = sandbox.tw_command();
+    let command = command.arg("hook").args(args).write_stdin(payload);
+    command.output().unwrap().into()
 }
 
 /// Runs a hook, which must be silent, as every hook must.

@@ -100,16 +100,8 @@ impl<'s> Talk<'s> {
 
     fn tw(&self, args: &[&str]) -> Ran {
         let mut command = self.sandbox.tw_command();
-        let output = command
-            .env("PATH", self.path())
-            .args(args)
-            .output()
-            .unwrap();
-        Ran {
-            code: output.status.code().unwrap(),
-            stdout: output.stdout,
-            stderr: output.stderr,
-        }
+        let command = command.env("PATH", self.path()).args(args);
+        command.output().unwrap().into()
     }
 
     fn json(&self, args: &[&str]) -> Value {

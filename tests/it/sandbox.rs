@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -39,6 +40,18 @@ pub struct Ran {
     pub stdout: Vec<u8>,
     /// Standard error.
     pub stderr: Vec<u8>,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        let signal = || 128 + output.status.signal().unwrap_or(0);
+        Self {
+            code: output.status.code().unwrap_or_else(signal),
+            stdout: output.stdout,
+            stderr: output.stderr,
+        }
+    }
 }
 
 impl Ran {
@@ -386,14 +399,7 @@ fn is_id(word: &str) -> bool {
 }
 
 fn run(command: &mut Command) -> Ran {
-    use std::os::unix::process::ExitStatusExt;
-    let output = command.output().unwrap();
-    let signal = || 128 + output.status.signal().unwrap_or(0);
-    Ran {
-        code: output.status.code().unwrap_or_else(signal),
-        stdout: output.stdout,
-        stderr: output.stderr,
-    }
+    command.output().unwrap().into()
 }
 
 fn rfc3339(seconds: i64) -> String {

@@ -116,7 +116,7 @@ impl Stage {
             .args(args)
             .output()
             .unwrap();
-        ran(&output)
+        output.into()
     }
 
     /// Kills the command at every point and each time it is passed, and lets `then` look at what it left.
@@ -210,18 +210,6 @@ impl Stage {
 
 fn is_full() -> bool {
     std::env::var("TW_CRASH").is_ok_and(|value| value == "full")
-}
-
-fn ran(output: &std::process::Output) -> Ran {
-    use std::os::unix::process::ExitStatusExt;
-    let status = output.status;
-    Ran {
-        code: status
-            .code()
-            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
-        stdout: output.stdout.clone(),
-        stderr: output.stderr.clone(),
-    }
 }
 
 /// A snapshot, and a present far from it: another commit, a conflict under way, all changes of type, untracked files, an
