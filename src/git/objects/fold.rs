@@ -3,8 +3,10 @@
 //! Each larger snapshot and each backup leaves a pack; every look-up asks all of them. Only packs that were made here are
 //! touched, known by their names, never one with a `.keep` or anything else beside it that says somebody needs it as it is. Their
 //! entries are copied as they stand, by the checksums in their indexes, into a new pack; when it is in place and on disk, they go,
-//! index first, as git's own repack does it. Whoever had one open looks for the object once more and finds it in the new one.
-//! The new pack is as old as the youngest of them, so that what nothing needs does not live longer.
+//! pack first: what a kill in between leaves is an index, in which no byte of anybody's is, and not a pack of which nobody
+//! could say whether its objects are elsewhere. An index without its pack counts for nothing, here as in git. Whoever had a
+//! pack open looks for the object once more and finds it in the new one. The new pack is as old as the youngest of them, so
+//! that what nothing needs does not live longer.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -30,7 +32,6 @@ struct Small {
     /// The path of the pack file.
     path: PathBuf,
     size: u64,
-    modified: SystemTime,
 }
 
 impl ObjectStore {
@@ -41,7 +42,7 @@ impl ObjectStore {
     /// The disk refuses, or one of them is damaged or vanishes; then all stay.
     pub fn fold_packs(&self, limit: usize, note: &str) -> Result<usize> {
         let dir = self.own().path.join("pack");
-        clear_halves(&dir)?;
+        clear_left_indexes(&dir)?;
         let packs = small_packs(&dir);
         if packs.len() <= limit.max(1) {
             return Ok(0);
@@ -57,12 +58,13 @@ impl ObjectStore {
         let kept = writer
             .install(&target, self.own(), note, true)
             .context(what)?;
-        let youngest = packs.iter().map(|pack| pack.modified).max();
+        // Asked now: an old pack is made young where something in it is used again.
+        let youngest = packs.iter().filter_map(|pack| modified(&pack.path)).max();
         let file = File::open(dir.join(kept.name()).with_extension("pack"));
         // Without it the pack is young, and what nothing needs lives as long as git lets new objects live.
         let _ = file.and_then(|file| file.set_modified(youngest.unwrap_or(SystemTime::UNIX_EPOCH)));
         for pack in &packs {
-            for end in ["idx", "rev", "pack"] {
+            for end in ["pack", "rev", "idx"] {
                 remove_optional(&pack.path.with_extension(end))?;
             }
         }
@@ -72,16 +74,19 @@ impl ObjectStore {
     }
 }
 
-/// Removes packs of ours whose index went and who stayed: a fold was killed.
-fn clear_halves(dir: &Path) -> Result<()> {
+fn modified(pack: &Path) -> Option<SystemTime> {
+    pack.symlink_metadata().ok()?.modified().ok()
+}
+
+/// Removes indexes of ours whose pack went and who stayed: a fold was killed. A pack always stands before its index does.
+fn clear_left_indexes(dir: &Path) -> Result<()> {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         let name = path.file_stem().and_then(std::ffi::OsStr::to_str);
-        let is_pack =
-            path.extension().is_some_and(|end| end == "pack") && name.is_some_and(is_ours);
-        // In this order: a new pack has its `.keep` until it has its index.
-        if is_pack && !path.with_extension("keep").exists() && !path.with_extension("idx").exists()
-        {
+        let is_index =
+            path.extension().is_some_and(|end| end == "idx") && name.is_some_and(is_ours);
+        if is_index && !path.with_extension("pack").exists() {
+            remove_optional(&path.with_extension("rev"))?;
             remove_optional(&path)?;
         }
     }
@@ -103,7 +108,6 @@ fn small_packs(dir: &Path) -> Vec<Small> {
         let meta = path.symlink_metadata().ok().filter(|_| is_free)?;
         Some(Small {
             size: meta.len(),
-            modified: meta.modified().ok()?,
             path,
         })
     };
@@ -229,17 +233,34 @@ mod tests {
         std::fs::write(used.with_extension("keep"), "").expect("written");
         pack_of(&store, &texts(2));
         pack_of(&store, &texts(3));
-        // One that a killed fold left behind.
-        let half = stems(&sandbox, "pack")
+        let others: Vec<PathBuf> = stems(&sandbox, "pack")
             .into_iter()
-            .find(|stem| *stem != used && !theirs.contains(stem));
-        let half = half.expect("ours");
-        std::fs::rename(half.with_extension("idx"), half.with_extension("gone")).expect("moved");
+            .filter(|stem| *stem != used && !theirs.contains(stem))
+            .collect();
+        // Whose index somebody lost: nobody can say what is in it, and git can make another.
+        let lone = &others[0];
+        std::fs::rename(lone.with_extension("idx"), lone.with_extension("gone")).expect("moved");
+        // Whose pack a killed fold had removed.
+        let left = others[1].with_file_name(format!("{}.idx", name_of_ours()));
+        std::fs::copy(others[1].with_extension("idx"), &left).expect("copied");
         pack_of(&store, &texts(4));
         assert_eq!(store.fold_packs(1, "tw test 1 1").expect("folded"), 2);
-        let left = stems(&sandbox, "pack");
-        assert_eq!(left.len(), 3);
-        assert!(left.contains(&used) && left.contains(&theirs[0]) && !left.contains(&half));
+        let packs = stems(&sandbox, "pack");
+        assert_eq!(packs.len(), 4);
+        assert!(packs.contains(&used) && packs.contains(&theirs[0]) && packs.contains(lone));
+        assert!(!left.exists());
+        sandbox.git(&[
+            "index-pack",
+            &lone.with_extension("pack").display().to_string(),
+        ]);
+        sandbox.git(&["fsck", "--full", "--strict"]);
+    }
+
+    /// A name such as ours have, which no pack has.
+    fn name_of_ours() -> String {
+        let digits = "0123456789abcdef".repeat(2);
+        let mark = crc32fast::hash(digits.as_bytes());
+        format!("pack-{digits}{mark:08x}")
     }
 
     #[test]
