@@ -30,7 +30,7 @@ use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
 use crate::worktree::judge::{LoadOther, Rules};
 use crate::worktree::manifest::{DIRTY, DirRec, Kind, Manifest, TO_HASH, no_oid};
-use crate::worktree::scan::{Ctime, FileMode, Glanced, Scan, Scanned, Way, glance, scan};
+use crate::worktree::scan::{Ctime, FileMode, Glanced, Scan, Scanned, Seen, Way, glance, scan};
 
 pub(super) struct Taking<'a, 's, 'r, 'w> {
     pub(super) ctx: &'a Context<'a>,
@@ -73,8 +73,8 @@ struct Found<'a> {
     parsed: Option<Index>,
     /// What was seen before.
     base: Option<Cow<'a, Manifest>>,
-    /// See [`Scan::same`].
-    same: Vec<bool>,
+    /// See [`Scan::seen`].
+    seen: Vec<Seen>,
     way: Way,
     /// Whether its ids hang on something.
     anchored: bool,
@@ -122,9 +122,11 @@ impl<'s> Taking<'_, 's, '_, '_> {
             }
             base => {
                 let base = base.and_then(Base::manifest);
-                let same = match glanced {
-                    Glanced::Differs(same) => same,
-                    Glanced::Same => vec![true; base.as_ref().map_or(0, |base| base.dirs.len())],
+                let seen = match glanced {
+                    Glanced::Differs(seen) => seen,
+                    Glanced::Same => {
+                        vec![Seen::Same; base.as_ref().map_or(0, |base| base.dirs.len())]
+                    }
                     Glanced::Unsound => Vec::new(),
                 };
                 let rules = Rules::new(globals, globs, self.other_side());
@@ -133,7 +135,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
                     root,
                     parsed,
                     base,
-                    same,
+                    seen,
                     way: if same_rules { Way::Fast } else { Way::Full },
                     anchored: anchor.is_some(),
                 };
@@ -220,7 +222,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             root,
             parsed,
             base: mut old,
-            same,
+            seen,
             way,
             anchored,
         } = found;
@@ -239,7 +241,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
                 submodules: state.summary.submodules,
             },
         )?;
-        let (mut manifest, unchanged, way) = self.look(&root, &rules, &view, old, (way, &same))?;
+        let (mut manifest, unchanged, way) = self.look(&root, &rules, &view, old, (way, &seen))?;
         view.check()?;
         // Also what was on disk against the sparse patterns may have gone since.
         if way == Way::Full || (!unchanged && !state.summary.skip_worktree.is_empty()) {
@@ -297,7 +299,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         rules: &Rules<'_>,
         view: &GitView<'_>,
         old: Option<Cow<'_, Manifest>>,
-        (way, same): (Way, &[bool]),
+        (way, seen): (Way, &[Seen]),
     ) -> Result<(Manifest, bool, Way)> {
         let repo = &self.ctx.repo;
         let what = Scan {
@@ -313,7 +315,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             ctime: self.ctime()?,
             threads: threads::count(),
             started: self.started,
-            same,
+            seen,
         };
         let (found, way) = match scan(&what, old.as_deref(), way)? {
             Scanned::NeedsFull => (scan(&what, old.as_deref(), Way::Full)?, Way::Full),
@@ -324,7 +326,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
                 let whole = old.dirs.iter().all(|dir| dir.flags & DIRTY == 0);
                 Ok((old.into_owned(), whole, way))
             }
-            (Scanned::Changed(new), _) => Ok((new, false, way)),
+            (Scanned::Changed(found), old) => Ok((found.onto(old), false, way)),
             _ => Err(Error::new(Code::Io, "the working tree cannot be read")),
         }
     }

@@ -18,11 +18,12 @@ impl<J: Judge> Run<'_, '_, J> {
         dir: &DirRec,
         file: &FileRec,
         fd: BorrowedFd<'_>,
-        name: &[u8],
     ) -> Result<Option<FileRec>> {
-        let full = || path::join(old.dir_path(dir), name);
-        let Some(stamp) = stamp_at(fd, name)
-            .context(|| format!("cannot look at '{}'", path::display(&full())))?
+        let name = old.bytes(file.name);
+        let Some(stamp) = stamp_at(fd, name).context(|| {
+            let full = old.path_of(dir, file);
+            format!("cannot look at '{}'", path::display(&full))
+        })?
         else {
             if name == b".gitignore" {
                 self.needs_full();
@@ -42,26 +43,39 @@ impl<J: Judge> Run<'_, '_, J> {
             }
             _ => {}
         }
-        if self.same(&file.stamp, &stamp) && file.flags & (RACY | TO_HASH) == 0 {
-            return Ok(Some(*file));
+        Ok(self.with_stamp(old, dir, file, &stamp))
+    }
+
+    /// A known file's record, now that it has this stamp; `None` when it is no file any more.
+    pub(super) fn with_stamp(
+        &self,
+        old: &Manifest,
+        dir: &DirRec,
+        file: &FileRec,
+        stamp: &Stamp,
+    ) -> Option<FileRec> {
+        let same = self.same(&file.stamp, stamp);
+        if same && file.flags & (RACY | TO_HASH) == 0 {
+            return Some(*file);
         }
-        if name == b".gitignore" && !(self.same(&file.stamp, &stamp) && file.kind == Kind::File) {
+        if old.bytes(file.name) == b".gitignore" && !(same && file.kind == Kind::File) {
             self.needs_full();
         }
         let tracked = file.flags & TRACKED != 0;
         if stamp.is_dir() {
             // It was no directory and is one now: its parent moved, which is looked at elsewhere or next.
             self.needs_full();
-            return Ok(None);
+            return None;
         }
         if file.kind == Kind::IgnoreFile {
-            return Ok(Some(FileRec {
-                stamp,
-                flags: self.racy_flag(&stamp),
+            return Some(FileRec {
+                stamp: *stamp,
+                flags: self.racy_flag(stamp),
                 ..*file
-            }));
+            });
         }
-        Ok(Some(self.file_record(&full(), file.name, &stamp, tracked)))
+        let full = old.path_of(dir, file);
+        Some(self.file_record(&full, file.name, stamp, tracked))
     }
 
     pub(super) fn racy_flag(&self, stamp: &Stamp) -> u8 {
@@ -131,28 +145,25 @@ impl<J: Judge> Run<'_, '_, J> {
     pub(super) fn entry(&self, look: &Look<'_, J>) -> Result<Entry<J::Inside>> {
         let Look {
             fd,
-            full,
+            dir_path,
             name,
-            old_dir,
+            known,
             rules,
             ..
         } = *look;
-        if full == DESK {
-            return Ok(self.desk(rules, fd, full));
+        let full = || path::join(dir_path, name);
+        if dir_path.is_empty() && name == DESK {
+            return Ok(self.desk(rules, fd, name));
         }
-        if full.starts_with(b".timewarp/") && name != DESK_CONFIG {
+        if path::is_within(dir_path, DESK) && name != DESK_CONFIG {
             return Ok(Entry::Nothing);
         }
-        let Some(stamp) =
-            stamp_at(fd, name).context(|| format!("cannot look at '{}'", path::display(full)))?
+        let Some(stamp) = stamp_at(fd, name)
+            .context(|| format!("cannot look at '{}'", path::display(&full())))?
         else {
             return Ok(Entry::Nothing);
         };
-        let known = self.old.zip(old_dir).and_then(|(old, dir)| {
-            let at = old.find_in(dir, name)?;
-            old.files.get(at).map(|file| (old, file))
-        });
-        if let Some((_, file)) = known
+        if let Some(file) = known
             && self.way == Way::Fast
             && file.kind.is_watched()
             && !matches!(
@@ -165,8 +176,8 @@ impl<J: Judge> Run<'_, '_, J> {
             return Ok(Entry::File(*file));
         }
         if name == b".gitignore" && self.way == Way::Fast {
-            let touched_only = known
-                .is_some_and(|(_, file)| file.kind == Kind::File && self.same(&file.stamp, &stamp));
+            let touched_only =
+                known.is_some_and(|file| file.kind == Kind::File && self.same(&file.stamp, &stamp));
             if !touched_only {
                 self.needs_full();
             }
@@ -174,11 +185,12 @@ impl<J: Judge> Run<'_, '_, J> {
         if !path::is_safe_component(name) {
             return Ok(Entry::File(Self::listed(Kind::UnsafeName, &stamp)));
         }
+        let full = &full();
         if stamp.is_dir() {
-            return self.dir_entry(look, &stamp);
+            return self.dir_entry(look, full, &stamp);
         }
         let mut rec = self.judged_file(full, name, &stamp, rules);
-        if let (Some(rec), Some((_, file))) = (&mut rec, known) {
+        if let (Some(rec), Some(file)) = (&mut rec, known) {
             self.reuse(file, rec);
         }
         if let Some(rec) = &mut rec
@@ -248,9 +260,14 @@ impl<J: Judge> Run<'_, '_, J> {
         }
     }
 
-    pub(super) fn dir_entry(&self, look: &Look<'_, J>, stamp: &Stamp) -> Result<Entry<J::Inside>> {
-        let verdict = self.judge_dir(look.rules, look.full);
-        if let Some(oid) = self.scan.tracked.gitlink(look.full) {
+    fn dir_entry(
+        &self,
+        look: &Look<'_, J>,
+        full: &[u8],
+        stamp: &Stamp,
+    ) -> Result<Entry<J::Inside>> {
+        let verdict = self.judge_dir(look.rules, full);
+        if let Some(oid) = self.scan.tracked.gitlink(full) {
             let mut rec = Self::listed(Kind::Gitlink, stamp);
             rec.git_mode = 0o160_000;
             rec.oid = oid;
@@ -263,7 +280,7 @@ impl<J: Judge> Run<'_, '_, J> {
             Verdict::Ignored | Verdict::Take => return Ok(Entry::Nothing),
         };
         let unreadable = || Ok(Entry::File(Self::listed(Kind::Unreadable, stamp)));
-        match self.scan.root.open_dir_for_reading(look.full) {
+        match self.scan.root.open_dir_for_reading(full) {
             Ok(fd) => match stamp_at(fd.as_fd(), b".git") {
                 Ok(None) => Ok(Entry::Dir(inside)),
                 // Without the x bit names can be read, but nothing behind them.
@@ -275,9 +292,7 @@ impl<J: Judge> Run<'_, '_, J> {
             },
             Err(Errno::ACCESS | Errno::PERM) => unreadable(),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Entry::Nothing),
-            Err(errno) => {
-                Err(errno).context(|| format!("cannot open '{}'", path::display(look.full)))
-            }
+            Err(errno) => Err(errno).context(|| format!("cannot open '{}'", path::display(full))),
         }
     }
 
@@ -304,9 +319,10 @@ impl<J: Judge> Run<'_, '_, J> {
 
 pub(super) struct Look<'a, J: Judge> {
     pub(super) fd: BorrowedFd<'a>,
-    pub(super) full: &'a [u8],
+    pub(super) dir_path: &'a [u8],
     pub(super) name: &'a [u8],
-    pub(super) old_dir: Option<&'a DirRec>,
+    /// Its record in the earlier manifest.
+    pub(super) known: Option<&'a FileRec>,
     pub(super) rules: &'a J::Dir,
     /// On the full way.
     pub(super) seeds: Option<&'a Seeds<'a>>,

@@ -1,8 +1,9 @@
 //! The first glance: which directories are as they were seen before, mostly as the cache has them.
 //!
 //! It decides nothing but that. A directory is the same when its own stamp and that of every name in it are, and none of them
-//! was too fresh to be trusted; all else is left to the scan. Records are compared where they stand in the cache, so that of
-//! an unchanged working tree nothing is made per file.
+//! was too fresh to be trusted. Of a directory that did not move itself, the files whose stamps did are told with what they are
+//! now, so that the scan need not look a second time; all else is left to it. Records are compared where they stand in the
+//! cache, so that of an unchanged working tree nothing is made per file.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 
 use super::entry::is_repository;
 use super::{CHUNK, Ctime, same_stamp};
-use crate::git::fs::{Root, stamp_at, stamp_of};
+use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::worktree::cache::Known;
 use crate::worktree::manifest::{DirRec, FileRec, Kind, Manifest, Name, RACY, TO_HASH, VIRTUAL};
 
@@ -58,10 +59,22 @@ impl Records for Manifest {
 pub enum Glanced {
     /// Every directory is as the cache has it, and every record was read.
     Same,
-    /// For each directory, whether it is.
-    Differs(Vec<bool>),
+    /// For each directory, what it is.
+    Differs(Vec<Seen>),
     /// A record cannot be right: there is no cache.
     Unsound,
+}
+
+/// What a glance found of one directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// It is as it was.
+    Same,
+    /// The same names are in it. These files and symlinks, by their place among its names, have other stamps now, or had stamps
+    /// too fresh to be trusted.
+    Touched(Vec<(usize, Stamp)>),
+    /// Not decided.
+    Moved,
 }
 
 /// Compares the working tree with what was seen before, under the rules that hold now.
@@ -74,7 +87,7 @@ pub fn glance<K: Records>(root: &Root, known: &K, ctime: Ctime, threads: usize) 
         unsound: AtomicBool::new(false),
     };
     let others = threads.clamp(1, known.dirs().len().div_ceil(CHUNK));
-    let differing: Vec<usize> = std::thread::scope(|scope| {
+    let differing: Vec<(usize, Seen)> = std::thread::scope(|scope| {
         let workers: Vec<_> = (1..others).map(|_| scope.spawn(|| look.work())).collect();
         let mut differing = look.work();
         for worker in workers {
@@ -88,11 +101,11 @@ pub fn glance<K: Records>(root: &Root, known: &K, ctime: Ctime, threads: usize) 
     if differing.is_empty() {
         return Glanced::Same;
     }
-    let mut same = vec![true; known.dirs().len()];
-    for at in differing {
-        same[at] = false;
+    let mut seen = vec![Seen::Same; known.dirs().len()];
+    for (at, found) in differing {
+        seen[at] = found;
     }
-    Glanced::Differs(same)
+    Glanced::Differs(seen)
 }
 
 struct Look<'a, K> {
@@ -105,7 +118,7 @@ struct Look<'a, K> {
 
 impl<K: Records> Look<'_, K> {
     /// The directories that differ, of those that this worker took.
-    fn work(&self) -> Vec<usize> {
+    fn work(&self) -> Vec<(usize, Seen)> {
         let mut differing = Vec::new();
         loop {
             let start = self.next.fetch_add(CHUNK, Ordering::Relaxed);
@@ -118,49 +131,76 @@ impl<K: Records> Look<'_, K> {
                 return differing;
             };
             for (at, dir) in rest.iter().take(CHUNK).enumerate() {
-                if !self.is_same(dir) {
-                    differing.push(start + at);
+                match self.directory(dir) {
+                    Seen::Same => {}
+                    other => differing.push((start + at, other)),
                 }
             }
         }
     }
 
-    fn is_same(&self, dir: &DirRec) -> bool {
+    fn directory(&self, dir: &DirRec) -> Seen {
         let fd = match self.root.open_dir(self.known.bytes(dir.path)) {
             Ok(fd) if dir.flags & VIRTUAL == 0 => fd,
             // A sparse directory, with no other names than absent ones.
-            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => return true,
-            _ => return false,
+            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => return Seen::Same,
+            _ => return Seen::Moved,
         };
         let Ok(stamp) = stamp_of(fd.as_fd()) else {
-            return false;
+            return Seen::Moved;
         };
         if dir.flags & RACY != 0 || !same_stamp(self.ctime, &dir.stamp, &stamp) {
-            return false;
+            return Seen::Moved;
         }
-        self.known.files_of(dir).all(|file| {
+        let mut touched = Vec::new();
+        for (nth, file) in self.known.files_of(dir).enumerate() {
             let Some(file) = file else {
                 self.unsound.store(true, Ordering::Relaxed);
-                return false;
+                return Seen::Moved;
             };
-            self.is_same_file(&file, fd.as_fd())
-        })
+            match self.file(&file, fd.as_fd()) {
+                SeenFile::Same => {}
+                SeenFile::Touched(stamp) => touched.push((nth, stamp)),
+                SeenFile::Unclear => return Seen::Moved,
+            }
+        }
+        if touched.is_empty() {
+            Seen::Same
+        } else {
+            Seen::Touched(touched)
+        }
     }
 
-    fn is_same_file(&self, file: &FileRec, dir: BorrowedFd<'_>) -> bool {
+    fn file(&self, file: &FileRec, dir: BorrowedFd<'_>) -> SeenFile {
         if !file.kind.is_watched() {
-            return true;
+            return SeenFile::Same;
         }
         let name = self.known.bytes(file.name);
-        match (file.kind, stamp_at(dir, name)) {
+        let same = match (file.kind, stamp_at(dir, name)) {
             (_, Err(_)) => false,
             (kind, Ok(None)) => kind == Kind::Absent,
             (Kind::Absent, _) => false,
             (Kind::Gitlink, Ok(Some(stamp))) => stamp.is_dir(),
             (Kind::Nested, Ok(Some(stamp))) => stamp.is_dir() && is_repository(dir, name),
             (_, Ok(Some(stamp))) => {
-                file.flags & (RACY | TO_HASH) == 0 && same_stamp(self.ctime, &file.stamp, &stamp)
+                let trusted = file.flags & (RACY | TO_HASH) == 0;
+                if !(trusted && same_stamp(self.ctime, &file.stamp, &stamp)) {
+                    return SeenFile::Touched(stamp);
+                }
+                true
             }
+        };
+        if same {
+            SeenFile::Same
+        } else {
+            SeenFile::Unclear
         }
     }
+}
+
+/// What a glance found of one name.
+enum SeenFile {
+    Same,
+    Touched(Stamp),
+    Unclear,
 }

@@ -1,174 +1,356 @@
 //! What the workers found, and what is as it was, put together in order.
+//!
+//! On the fast way the earlier manifest is changed where it stands as long as every directory has the names that it had;
+//! otherwise directories and records are copied in runs. The bytes of names stay where they are: new ones come behind them,
+//! and once those that nothing names any more outweigh the others, all are written anew.
 
-use super::FoundDir;
+use std::borrow::Cow;
+
+use super::{FoundDir, FoundFile, Names, SAME};
 use crate::git::path;
-use crate::worktree::manifest::{
-    DIRTY, DirRec, FileRec, Manifest, Name, TO_HASH, no_oid, preorder,
-};
+use crate::worktree::manifest::{DIRTY, DirRec, FileRec, Manifest, TO_HASH, no_oid, preorder};
 
 /// All directories found by the full way.
-pub(super) fn assemble(old: Option<&Manifest>, found: Vec<FoundDir>) -> Manifest {
-    let mut manifest = merge(None, &[], found);
-    if let Some(old) = old {
-        take_over_trees(old, &mut manifest);
+pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Manifest {
+    found.sort_by(|a, b| preorder(&a.path, &b.path));
+    let mut new = Manifest::default();
+    new.dirs.reserve(found.len());
+    let count = |dir: &FoundDir| match &dir.names {
+        Names::Read(files) => files.len(),
+        Names::Kept(_) => 0,
+    };
+    new.files.reserve(found.iter().map(count).sum());
+    let mut parents = Vec::new();
+    for dir in found {
+        add_found(&mut new, &mut parents, dir);
     }
-    manifest
+    if let Some(old) = old {
+        take_over_trees(old, &mut new);
+    }
+    spread_dirt(&mut new);
+    new
+}
+
+/// What the fast way found, put onto the earlier manifest. `states`: of the directories of that.
+pub(super) fn put_on(old: Cow<'_, Manifest>, states: &[u8], mut found: Vec<FoundDir>) -> Manifest {
+    let same = states.iter().filter(|&&state| state == SAME).count();
+    let has_all = same + found.len() == old.dirs.len();
+    let mut new = if has_all && found.iter().all(|dir| has_its_names(&old, dir)) {
+        let mut new = old.into_owned();
+        for dir in &found {
+            change(&mut new, dir);
+        }
+        new
+    } else {
+        found.sort_by(|a, b| preorder(path_in(&old, a), path_in(&old, b)));
+        let mut new = rebuild(&old, states, found);
+        if is_mostly_waste(&new) {
+            new = with_fresh_names(&new);
+        }
+        new
+    };
+    spread_dirt(&mut new);
+    new
+}
+
+fn path_in<'f>(old: &'f Manifest, dir: &'f FoundDir) -> &'f [u8] {
+    let known = dir.known.and_then(|at| old.dirs.get(at));
+    known.map_or(&dir.path, |known| old.dir_path(known))
+}
+
+/// Whether a directory has the names that it had, no more and no fewer.
+fn has_its_names(old: &Manifest, dir: &FoundDir) -> bool {
+    let Some(known) = dir.known.and_then(|at| old.dirs.get(at)) else {
+        return false;
+    };
+    match &dir.names {
+        Names::Kept(_) => true,
+        // Each name is there once: as many known ones as there were are all of them.
+        Names::Read(files) => {
+            files.len() == old.files_of(known).len() && files.iter().all(|file| file.name.is_none())
+        }
+    }
+}
+
+/// Changes the records of a directory that has the names that it had.
+fn change(manifest: &mut Manifest, found: &FoundDir) {
+    let Some(dir) = found.known.and_then(|at| manifest.dirs.get_mut(at)) else {
+        return;
+    };
+    let (first, end) = (dir.first as usize, dir.end as usize);
+    let Some(files) = manifest.files.get_mut(first..end) else {
+        return;
+    };
+    let mut differs = false;
+    let mut put = |file: &mut FileRec, new: &FileRec| {
+        differs |= !is_same_in_tree(file, new);
+        *file = *new;
+    };
+    match &found.names {
+        Names::Kept(records) => {
+            for (nth, new) in records {
+                if let Some(file) = files.get_mut(*nth) {
+                    put(file, new);
+                }
+            }
+        }
+        Names::Read(all) => {
+            for (file, new) in files.iter_mut().zip(all) {
+                put(file, &new.rec);
+            }
+        }
+    }
+    dir.stamp = found.stamp;
+    dir.flags = found.flags | dir.flags & DIRTY;
+    if differs {
+        dir.flags |= DIRTY;
+        dir.tree = no_oid();
+    }
+}
+
+/// Whether a name stands for the same in its directory's tree, or for nothing, as before.
+fn is_same_in_tree(old: &FileRec, new: &FileRec) -> bool {
+    if !old.kind.in_tree() && !new.kind.in_tree() {
+        return true;
+    }
+    new.flags & TO_HASH == 0
+        && old.kind.in_tree() == new.kind.in_tree()
+        && old.oid == new.oid
+        && old.git_mode == new.git_mode
+}
+
+/// Whether the captured names of two lists stand for the same.
+fn is_same_list<'f>(
+    old: impl Iterator<Item = (&'f [u8], &'f FileRec)>,
+    new: impl Iterator<Item = (&'f [u8], &'f FileRec)>,
+) -> bool {
+    let mut old = old.filter(|(_, file)| file.kind.in_tree());
+    let mut new = new.filter(|(_, file)| file.kind.in_tree());
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => return true,
+            (Some((a_name, a)), Some((b_name, b))) if a_name == b_name && is_same_in_tree(a, b) => {
+            }
+            _ => return false,
+        }
+    }
+}
+
+fn named<'m>(
+    manifest: &'m Manifest,
+    dir: &DirRec,
+) -> impl Iterator<Item = (&'m [u8], &'m FileRec)> {
+    let files = manifest.files_of(dir).iter();
+    files.map(|file| (manifest.bytes(file.name), file))
+}
+
+fn index(length: usize) -> u32 {
+    u32::try_from(length).expect("fewer than 2^32 names and directories")
+}
+
+/// Directories that are as they were are copied, found ones come between them; `found` is in pre-order.
+fn rebuild(old: &Manifest, states: &[u8], found: Vec<FoundDir>) -> Manifest {
+    let mut new = Manifest {
+        dirs: Vec::with_capacity(old.dirs.len() + found.len()),
+        files: Vec::with_capacity(old.files.len() + 64),
+        names: old.names.clone(),
+    };
+    // Where each directory of the earlier manifest is now.
+    let mut places: Vec<Option<u32>> = vec![None; old.dirs.len()];
+    let mut found = found.into_iter().peekable();
+    let mut at = 0;
+    loop {
+        let next = found.peek().map(|dir| path_in(old, dir));
+        while let Some(dir) = old.dirs.get(at) {
+            let comes_first = next.is_none_or(|next| preorder(old.dir_path(dir), next).is_lt());
+            if !comes_first {
+                break;
+            }
+            if states.get(at) == Some(&SAME) {
+                copy_dir(old, at, &mut new, &mut places);
+            }
+            at += 1;
+        }
+        let Some(dir) = found.next() else { break };
+        if let Some(known) = dir.known {
+            at = known + 1;
+        }
+        put_found(old, dir, &mut new, &mut places);
+    }
+    mark_parents_of_gone(old, &places, &mut new);
+    new
+}
+
+/// Where the directory over one of the earlier manifest is now; None when that went away.
+fn parent_place(old: &Manifest, at: usize, places: &[Option<u32>]) -> Option<u32> {
+    match at {
+        0 => Some(0),
+        _ => *places.get(old.dirs.get(at)?.parent as usize)?,
+    }
+}
+
+fn copy_dir(old: &Manifest, at: usize, new: &mut Manifest, places: &mut [Option<u32>]) {
+    let Some(parent) = parent_place(old, at, places) else {
+        return;
+    };
+    let dir = old.dirs[at];
+    let first = index(new.files.len());
+    new.files.extend_from_slice(old.files_of(&dir));
+    places[at] = Some(index(new.dirs.len()));
+    new.dirs.push(DirRec {
+        parent,
+        first,
+        end: index(new.files.len()),
+        ..dir
+    });
+}
+
+/// Puts a found directory behind what is there, unless its parent is not there (it went away while we looked).
+fn put_found(old: &Manifest, found: FoundDir, new: &mut Manifest, places: &mut [Option<u32>]) {
+    let known = found.known.and_then(|at| Some((at, *old.dirs.get(at)?)));
+    let parent = match known {
+        Some((at, _)) => parent_place(old, at, places),
+        None => new.find_dir(path::split(&found.path).0).map(index),
+    };
+    let Some(parent) = parent else { return };
+    let (path, tree) = match known {
+        Some((_, dir)) => (dir.path, dir.tree),
+        None => (new.intern(&found.path), no_oid()),
+    };
+    let first = new.files.len();
+    let differs = match (found.names, known) {
+        (Names::Kept(records), Some((_, dir))) => {
+            new.files.extend_from_slice(old.files_of(&dir));
+            let mut differs = false;
+            for (nth, rec) in records {
+                if let Some(file) = new.files.get_mut(first + nth) {
+                    differs |= !is_same_in_tree(file, &rec);
+                    *file = rec;
+                }
+            }
+            differs
+        }
+        (Names::Kept(_), None) => true,
+        (Names::Read(files), known) => {
+            let here = files.iter().map(|file| (file.name_in(old), &file.rec));
+            let differs = known.is_none_or(|(_, dir)| !is_same_list(named(old, &dir), here));
+            add_files(new, files);
+            differs
+        }
+    };
+    let was_dirty = known.map_or(0, |(_, dir)| dir.flags & DIRTY);
+    if let Some((at, _)) = known {
+        places[at] = Some(index(new.dirs.len()));
+    }
+    new.dirs.push(DirRec {
+        path,
+        parent,
+        first: index(first),
+        end: index(new.files.len()),
+        flags: found.flags | was_dirty | if differs { DIRTY } else { 0 },
+        stamp: found.stamp,
+        tree: if differs { no_oid() } else { tree },
+    });
+}
+
+fn add_files(new: &mut Manifest, files: Vec<FoundFile>) {
+    for FoundFile { name, rec } in files {
+        let name = name.map_or(rec.name, |name| new.intern(&name));
+        new.files.push(FileRec { name, ..rec });
+    }
+}
+
+/// A directory that went away leaves its parent's own names alone, but not its tree.
+fn mark_parents_of_gone(old: &Manifest, places: &[Option<u32>], new: &mut Manifest) {
+    for (at, place) in places.iter().enumerate() {
+        if place.is_none()
+            && let Some(parent) = parent_place(old, at, places)
+            && let Some(dir) = new.dirs.get_mut(parent as usize)
+        {
+            dir.flags |= DIRTY;
+        }
+    }
+}
+
+/// Whether most of the bytes of names are named by nothing.
+fn is_mostly_waste(manifest: &Manifest) -> bool {
+    let paths = manifest.dirs.iter().map(|dir| dir.path.len as usize);
+    let names = manifest.files.iter().map(|file| file.name.len as usize);
+    manifest.names.len() / 2 > paths.chain(names).sum()
+}
+
+fn with_fresh_names(manifest: &Manifest) -> Manifest {
+    let mut new = Manifest::default();
+    for dir in &manifest.dirs {
+        let path = new.intern(manifest.dir_path(dir));
+        new.dirs.push(DirRec { path, ..*dir });
+    }
+    for file in &manifest.files {
+        let name = new.intern(manifest.bytes(file.name));
+        new.files.push(FileRec { name, ..*file });
+    }
+    new
 }
 
 /// On the full way every directory was found anew: those whose names and objects are as before keep their tree.
-pub(super) fn take_over_trees(old: &Manifest, new: &mut Manifest) {
+fn take_over_trees(old: &Manifest, new: &mut Manifest) {
+    let mut places: Vec<Option<u32>> = vec![None; old.dirs.len()];
     for at in 0..new.dirs.len() {
         let dir = &new.dirs[at];
-        let Some(before) = old.find_dir(new.dir_path(dir)).map(|at| &old.dirs[at]) else {
+        let Some(known) = old.find_dir(new.dir_path(dir)) else {
             continue;
         };
+        places[known] = Some(index(at));
+        let before = &old.dirs[known];
         if before.flags & DIRTY != 0 {
             continue; // Its tree is in doubt.
         }
-        let mut old_files = old
-            .files_of(before)
-            .iter()
-            .filter(|file| file.kind.in_tree());
-        let mut new_files = new.files_of(dir).iter().filter(|file| file.kind.in_tree());
-        let same = loop {
-            match (old_files.next(), new_files.next()) {
-                (None, None) => break true,
-                (Some(a), Some(b))
-                    if b.flags & TO_HASH == 0
-                        && a.oid == b.oid
-                        && a.git_mode == b.git_mode
-                        && old.bytes(a.name) == new.bytes(b.name) => {}
-                _ => break false,
-            }
-        };
-        if same {
+        if is_same_list(named(old, before), named(new, dir)) {
             let tree = before.tree;
             let dir = &mut new.dirs[at];
             dir.tree = tree;
             dir.flags &= !DIRTY;
         }
     }
-    mark_parents_of_gone(old, new);
-    spread_dirt(new);
+    mark_parents_of_gone(old, &places, new);
 }
 
-/// Puts the unchanged directories of the earlier manifest and the found ones together, in order.
-pub(super) fn merge(old: Option<&Manifest>, same: &[usize], mut found: Vec<FoundDir>) -> Manifest {
-    found.sort_by(|a, b| preorder(&a.path, &b.path));
-    let mut new = Manifest::default();
-    let same_files: usize = old.map_or(0, |old| old.files.len());
-    new.files
-        .reserve(same_files + found.iter().map(|dir| dir.files.len()).sum::<usize>());
-    new.dirs.reserve(same.len() + found.len());
-    new.names
-        .reserve(old.map_or(0, |old| old.names.len()) + 64 * found.len());
-    let appeared = old.map_or(0, |old| {
-        let is_new = |dir: &&FoundDir| old.find_dir(&dir.path).is_none();
-        found.iter().filter(is_new).count()
-    });
-    let mut parents: Vec<u32> = Vec::new();
-    let mut same = same.iter().copied().peekable();
-    let mut found = found.into_iter().peekable();
-    loop {
-        let take_same = match (old, same.peek(), found.peek()) {
-            (Some(old), Some(&at), Some(dir)) => {
-                preorder(old.dir_path(&old.dirs[at]), &dir.path).is_lt()
-            }
-            (Some(_), Some(_), None) => true,
-            _ => false,
-        };
-        if take_same {
-            let (Some(old), Some(at)) = (old, same.next()) else {
-                break;
-            };
-            let dir = old.dirs[at];
-            add_dir(&mut new, &mut parents, old.dir_path(&dir), dir, |new| {
-                for file in old.files_of(&dir) {
-                    let name = new.intern(old.bytes(file.name));
-                    new.files.push(FileRec { name, ..*file });
-                }
-            });
-        } else if let Some(dir) = found.next() {
-            let rec = DirRec {
-                path: Name::default(),
-                parent: 0,
-                first: 0,
-                end: 0,
-                flags: dir.flags | DIRTY,
-                stamp: dir.stamp,
-                tree: no_oid(),
-            };
-            add_dir(&mut new, &mut parents, &dir.path, rec, |new| {
-                for file in &dir.files {
-                    let name = new.intern(&file.name);
-                    new.files.push(FileRec { name, ..file.rec });
-                }
-            });
-        } else {
-            break;
-        }
-    }
-    if let Some(old) = old
-        && new.dirs.len() != old.dirs.len() + appeared
-    {
-        mark_parents_of_gone(old, &mut new);
-    }
-    spread_dirt(&mut new);
-    new
-}
-
-/// Adds a directory unless its parent is not there (it went away while we looked).
-pub(super) fn add_dir(
-    new: &mut Manifest,
-    parents: &mut Vec<u32>,
-    dir_path: &[u8],
-    rec: DirRec,
-    add_files: impl FnOnce(&mut Manifest),
-) {
-    let at = u32::try_from(new.dirs.len()).expect("fewer than 2^32 directories");
-    let parent = if dir_path.is_empty() {
+/// Adds a directory that was found by the full way, unless its parent is not there (it went away while we looked).
+fn add_found(new: &mut Manifest, parents: &mut Vec<u32>, found: FoundDir) {
+    let at = index(new.dirs.len());
+    let parent = if found.path.is_empty() {
         0
     } else {
-        let (wanted, _) = path::split(dir_path);
+        let (wanted, _) = path::split(&found.path);
         loop {
             let Some(&candidate) = parents.last() else {
                 return;
             };
-            let path = new.dir_path(&new.dirs[candidate as usize]);
-            if path == wanted {
+            if new.dir_path(&new.dirs[candidate as usize]) == wanted {
                 break candidate;
             }
             parents.pop();
         }
     };
-    let path = new.intern(dir_path);
-    let first = u32::try_from(new.files.len()).expect("fewer than 2^32 names");
-    add_files(new);
-    let end = u32::try_from(new.files.len()).expect("fewer than 2^32 names");
+    let path = new.intern(&found.path);
+    let first = index(new.files.len());
+    if let Names::Read(files) = found.names {
+        add_files(new, files);
+    }
     new.dirs.push(DirRec {
         path,
         parent,
         first,
-        end,
-        ..rec
+        end: index(new.files.len()),
+        flags: found.flags | DIRTY,
+        stamp: found.stamp,
+        tree: no_oid(),
     });
     parents.push(at);
 }
 
-/// A directory that went away leaves its parent's own names alone, but not its tree.
-pub(super) fn mark_parents_of_gone(old: &Manifest, new: &mut Manifest) {
-    for dir in &old.dirs {
-        let dir_path = old.dir_path(dir);
-        if new.find_dir(dir_path).is_none()
-            && let Some(at) = new.find_dir(path::split(dir_path).0)
-        {
-            new.dirs[at].flags |= DIRTY;
-        }
-    }
-}
-
 /// A directory over a dirty one is dirty.
-pub(super) fn spread_dirt(manifest: &mut Manifest) {
+fn spread_dirt(manifest: &mut Manifest) {
     for at in (1..manifest.dirs.len()).rev() {
         if manifest.dirs[at].flags & DIRTY != 0 {
             let parent = manifest.dirs[at].parent as usize;

@@ -18,9 +18,10 @@ mod merge;
 mod names;
 mod walk;
 
-pub use glance::{Glanced, Records, glance};
-use merge::{assemble, merge};
+pub use glance::{Glanced, Records, Seen, glance};
+use merge::{assemble, put_on};
 use names::NameBuffer;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -147,8 +148,8 @@ pub struct Scan<'a, J: Judge> {
     pub threads: usize,
     /// When the scan starts, nanoseconds since the epoch.
     pub started: i64,
-    /// For each directory of the earlier manifest, whether a [`glance`] found it the same; empty when none was taken.
-    pub same: &'a [bool],
+    /// What a [`glance`] found of each directory of the earlier manifest; empty when none was taken.
+    pub seen: &'a [Seen],
 }
 
 /// What a scan found.
@@ -156,23 +157,64 @@ pub struct Scan<'a, J: Judge> {
 pub enum Scanned {
     /// Nothing differs from the earlier manifest.
     Unchanged,
-    /// The new manifest; files flagged `TO_HASH` have no object id yet, directories flagged `DIRTY` no tree.
-    Changed(Manifest),
+    /// Something does.
+    Changed(Findings),
     /// The fast way cannot decide: take the full one.
     NeedsFull,
 }
 
+/// What is to be put onto the earlier manifest, or in its place.
+#[derive(Debug)]
+pub struct Findings {
+    way: Way,
+    found: Vec<FoundDir>,
+    /// States of the known directories, on the fast way.
+    states: Vec<u8>,
+}
+
+impl Findings {
+    /// The new manifest; files flagged `TO_HASH` have no object id yet, directories flagged `DIRTY` no tree. `old`: the
+    /// manifest that was given to the scan.
+    pub fn onto(self, old: Option<Cow<'_, Manifest>>) -> Manifest {
+        match (self.way, old) {
+            (Way::Fast, Some(old)) => put_on(old, &self.states, self.found),
+            (_, old) => assemble(old.as_deref(), self.found),
+        }
+    }
+}
+
 /// One directory as a worker found it.
+#[derive(Debug)]
 struct FoundDir {
+    /// Its place in the earlier manifest, on the fast way.
+    known: Option<usize>,
+    /// Empty where its names were not read again.
     path: Vec<u8>,
     stamp: Stamp,
     flags: u8,
-    files: Vec<FoundFile>,
+    names: Names,
 }
 
+#[derive(Debug)]
+enum Names {
+    /// Those of the earlier manifest; the records at these places differ.
+    Kept(Vec<(usize, FileRec)>),
+    /// All that are there, sorted.
+    Read(Vec<FoundFile>),
+}
+
+#[derive(Debug)]
 struct FoundFile {
-    name: Vec<u8>,
+    /// None: the record's name is that of the earlier manifest.
+    name: Option<Vec<u8>>,
     rec: FileRec,
+}
+
+impl FoundFile {
+    fn name_in<'f>(&'f self, old: &'f Manifest) -> &'f [u8] {
+        let known = || old.bytes(self.rec.name);
+        self.name.as_deref().unwrap_or_else(known)
+    }
 }
 
 struct Task<J: Judge> {
@@ -237,7 +279,7 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
         old,
         way,
         states: (0..known)
-            .map(|at| scan.same.get(at).copied().unwrap_or(false))
+            .map(|at| scan.seen.get(at) == Some(&Seen::Same))
             .map(|same| AtomicU8::new(if same { SAME } else { 0 }))
             .collect(),
         next: AtomicUsize::new(0),
@@ -259,10 +301,11 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
     if run.give_up.load(Ordering::Relaxed) {
         return Ok(Scanned::NeedsFull);
     }
-    match (way, old) {
-        (Way::Fast, Some(old)) => Ok(run.merge_fast(old, found)),
-        _ => Ok(Scanned::Changed(assemble(old, found))),
+    let states: Vec<u8> = run.states.into_iter().map(AtomicU8::into_inner).collect();
+    if way == Way::Fast && found.is_empty() && states.iter().all(|&state| state == SAME) {
+        return Ok(Scanned::Unchanged);
     }
+    Ok(Scanned::Changed(Findings { way, found, states }))
 }
 
 impl<J: Judge> Run<'_, '_, J> {
@@ -381,25 +424,6 @@ impl<J: Judge> Run<'_, '_, J> {
     fn same(&self, old: &Stamp, new: &Stamp) -> bool {
         same_stamp(self.scan.ctime, old, new)
     }
-
-    fn merge_fast(&self, old: &Manifest, found: Vec<FoundDir>) -> Scanned {
-        let all_same = found.is_empty()
-            && self
-                .states
-                .iter()
-                .all(|state| state.load(Ordering::Relaxed) == SAME);
-        if all_same {
-            return Scanned::Unchanged;
-        }
-        let same: Vec<usize> = self
-            .states
-            .iter()
-            .enumerate()
-            .filter(|(_, state)| state.load(Ordering::Relaxed) == SAME)
-            .map(|(at, _)| at)
-            .collect();
-        Scanned::Changed(merge(Some(old), &same, found))
-    }
 }
 
 fn same_stamp(ctime: Ctime, old: &Stamp, new: &Stamp) -> bool {
@@ -408,13 +432,6 @@ fn same_stamp(ctime: Ctime, old: &Stamp, new: &Stamp) -> bool {
         && old.ino == new.ino
         && old.mode == new.mode
         && (ctime == Ctime::Ignored || old.ctime == new.ctime)
-}
-
-fn owned(old: &Manifest, file: &FileRec) -> FoundFile {
-    FoundFile {
-        name: old.bytes(file.name).to_vec(),
-        rec: *file,
-    }
 }
 
 /// The bytes of the `.gitignore` in a directory of the working tree; a symlink does not count, as in git.
@@ -442,3 +459,6 @@ pub fn read_ignore_file_named(
         .context(|| format!("cannot read '{}'", path::display(&full)))?;
     Ok(Some(bytes))
 }
+
+#[cfg(test)]
+mod tests;

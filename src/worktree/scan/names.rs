@@ -1,43 +1,50 @@
-//! The names of one directory, read with one allocation that is used again.
+//! The names of one directory, sorted, read with allocations that are used again.
 
 use crate::error::{Result, ResultExt};
 use crate::git::{fs, path};
 use crate::work::{Work, count};
 use std::os::fd::BorrowedFd;
 
-/// The names of one directory, read with one allocation that is used again.
+/// The names of one directory, sorted by bytes.
 #[derive(Default)]
 pub(super) struct NameBuffer {
-    pub(super) raw: Vec<u8>,
-    pub(super) bytes: Vec<u8>,
-    pub(super) ends: Vec<usize>,
+    raw: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Where each begins and ends in `bytes`.
+    spans: Vec<(usize, usize)>,
 }
 
 impl NameBuffer {
     pub(super) fn read(&mut self, fd: BorrowedFd<'_>, dir_path: &[u8]) -> Result<()> {
         count(Work::DirReads);
         self.bytes.clear();
-        self.ends.clear();
+        self.spans.clear();
         fs::each_name(fd, &mut self.raw, |name, _| {
+            let start = self.bytes.len();
             self.bytes.extend_from_slice(name);
-            self.ends.push(self.bytes.len());
+            self.spans.push((start, self.bytes.len()));
         })
-        .context(|| format!("cannot read '{}'", path::display(dir_path)))
+        .context(|| format!("cannot read '{}'", path::display(dir_path)))?;
+        let bytes = &self.bytes;
+        self.spans
+            .sort_unstable_by(|a, b| bytes[a.0..a.1].cmp(&bytes[b.0..b.1]));
+        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        self.spans.len()
     }
 
     /// Whether a name is among them.
     pub(super) fn has(&self, wanted: &[u8]) -> bool {
-        self.iter().any(|name| name == wanted)
+        self.spans
+            .binary_search_by(|span| self.bytes[span.0..span.1].cmp(wanted))
+            .is_ok()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts
-            .zip(&self.ends)
-            .map(|(start, &end)| &self.bytes[start..end])
+        self.spans
+            .iter()
+            .map(|&(start, end)| &self.bytes[start..end])
     }
 }

@@ -3,22 +3,23 @@
 use super::entry::{Entry, Look, is_repository_dir};
 use super::names::NameBuffer;
 use super::{
-    Chain, FOUND, FoundDir, FoundFile, GONE, Judge, Run, SAME, Task, Verdict, Way, owned,
+    Chain, FOUND, FoundDir, FoundFile, GONE, Judge, Names, Run, SAME, Seen, Task, Verdict, Way,
     read_ignore_file,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
-use crate::worktree::manifest::{DirRec, FileRec, INSIDE_IGNORED, Kind, RACY, VACANT, VIRTUAL};
+use crate::worktree::manifest::{FileRec, INSIDE_IGNORED, Kind, Manifest, RACY, VACANT, VIRTUAL};
 use rustix::io::Errno;
+use std::cmp::Ordering;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::PoisonError;
 
 /// A directory whose names were read.
-struct OpenedDir<'o> {
+struct OpenedDir {
     path: Vec<u8>,
-    /// As the earlier manifest has it.
-    old: Option<&'o DirRec>,
+    /// Its place in the earlier manifest.
+    old: Option<usize>,
     fd: OwnedFd,
     /// From before its names were read.
     stamp: Stamp,
@@ -34,6 +35,10 @@ impl<J: Judge> Run<'_, '_, J> {
     ) -> Result<()> {
         let Some(old) = self.old else { return Ok(()) };
         let dir = &old.dirs[at];
+        if let Some(Seen::Touched(touched)) = self.scan.seen.get(at) {
+            self.touched_names(at, touched, found);
+            return Ok(());
+        }
         let dir_path = old.dir_path(dir);
         let fd = match self.scan.root.open_dir(dir_path) {
             Ok(_) if dir.flags & VIRTUAL != 0 => {
@@ -66,52 +71,62 @@ impl<J: Judge> Run<'_, '_, J> {
         if dir.flags & RACY != 0 || !self.same(&dir.stamp, &stamp) {
             return self.reread_known(at, stamp, found, names);
         }
-        self.known_names(at, fd.as_fd(), found)
+        self.known_names(at, fd.as_fd(), stamp, found, names)
+    }
+
+    /// The glance has looked at the names of this directory already.
+    fn touched_names(&self, at: usize, touched: &[(usize, Stamp)], found: &mut Vec<FoundDir>) {
+        let Some(old) = self.old else { return };
+        let dir = &old.dirs[at];
+        let files = old.files_of(dir);
+        let differing = touched.iter().filter_map(|&(nth, stamp)| {
+            let rec = self.with_stamp(old, dir, files.get(nth)?, &stamp)?;
+            Some((nth, rec))
+        });
+        self.keep_names(at, differing.collect(), found);
+    }
+
+    /// The directory has the names that it had; these records differ.
+    fn keep_names(&self, at: usize, differing: Vec<(usize, FileRec)>, found: &mut Vec<FoundDir>) {
+        let Some(old) = self.old else { return };
+        let dir = &old.dirs[at];
+        self.set_state(at, FOUND);
+        found.push(FoundDir {
+            known: Some(at),
+            path: Vec::new(),
+            stamp: dir.stamp,
+            flags: dir.flags & (INSIDE_IGNORED | VACANT),
+            names: Names::Kept(differing),
+        });
     }
 
     /// The directory did not move: only its known names are looked at.
-    pub(super) fn known_names(
+    fn known_names(
         &self,
         at: usize,
         fd: BorrowedFd<'_>,
+        stamp: Stamp,
         found: &mut Vec<FoundDir>,
+        names: &mut NameBuffer,
     ) -> Result<()> {
         let Some(old) = self.old else { return Ok(()) };
         let dir = &old.dirs[at];
-        let mut changed: Option<Vec<FoundFile>> = None;
+        let mut differing = Vec::new();
         for (nth, file) in old.files_of(dir).iter().enumerate() {
-            let name = old.bytes(file.name);
-            let new = if file.kind.is_watched() {
-                self.look_again(old, dir, file, fd, name)?
-            } else {
-                Some(*file)
-            };
-            let same = new.as_ref().is_some_and(|new| is_same_record(file, new));
-            if same && changed.is_none() {
+            if !file.kind.is_watched() {
                 continue;
             }
-            let list = changed.get_or_insert_with(|| {
-                let before = &old.files_of(dir)[..nth];
-                before.iter().map(|file| owned(old, file)).collect()
-            });
-            if let Some(rec) = new {
-                list.push(FoundFile {
-                    name: name.to_vec(),
-                    rec,
-                });
+            match self.look_again(old, dir, file, fd)? {
+                Some(new) if is_same_record(file, &new) => {}
+                Some(new) => differing.push((nth, new)),
+                // It went away just now.
+                None => return self.reread_known(at, stamp, found, names),
             }
         }
-        match changed {
-            None => self.set_state(at, SAME),
-            Some(files) => {
-                self.set_state(at, FOUND);
-                found.push(FoundDir {
-                    path: old.dir_path(dir).to_vec(),
-                    stamp: dir.stamp,
-                    flags: dir.flags & (INSIDE_IGNORED | VACANT),
-                    files,
-                });
-            }
+        if differing.is_empty() {
+            self.set_state(at, SAME);
+        } else {
+            self.keep_names(at, differing, found);
         }
         Ok(())
     }
@@ -125,14 +140,13 @@ impl<J: Judge> Run<'_, '_, J> {
         names: &mut NameBuffer,
     ) -> Result<()> {
         let Some(old) = self.old else { return Ok(()) };
-        let dir = &old.dirs[at];
-        let dir_path = old.dir_path(dir).to_vec();
+        let dir_path = old.dir_path(&old.dirs[at]).to_vec();
         let Some(chain) = self.chain(&dir_path)? else {
             self.needs_full();
             return Ok(());
         };
         self.set_state(at, FOUND);
-        self.read_names_of(dir_path, dir, &chain, stamp, found, names)
+        self.read_names_of(dir_path, at, &chain, stamp, found, names)
     }
 
     /// The rules in a directory, its ancestors' ignore files read on the way.
@@ -212,9 +226,7 @@ impl<J: Judge> Run<'_, '_, J> {
             ),
         };
         let opened = OpenedDir {
-            old: self
-                .old
-                .and_then(|old| old.find_dir(&dir_path).map(|at| &old.dirs[at])),
+            old: self.old.and_then(|old| old.find_dir(&dir_path)),
             path: dir_path,
             fd,
             stamp,
@@ -226,7 +238,7 @@ impl<J: Judge> Run<'_, '_, J> {
     fn read_names_of(
         &self,
         dir_path: Vec<u8>,
-        old_dir: &DirRec,
+        at: usize,
         (rules, for_some): &Chain<J>,
         stamp: Stamp,
         found: &mut Vec<FoundDir>,
@@ -250,13 +262,13 @@ impl<J: Judge> Run<'_, '_, J> {
             return Ok(());
         }
         names.read(fd.as_fd(), &dir_path)?;
-        if self.lost_ignore_file(Some(old_dir), names) {
+        if self.lost_ignore_file(at, names) {
             self.needs_full();
             return Ok(());
         }
         let opened = OpenedDir {
             path: dir_path,
-            old: Some(old_dir),
+            old: Some(at),
             fd,
             stamp,
         };
@@ -266,7 +278,7 @@ impl<J: Judge> Run<'_, '_, J> {
     /// Judges a directory's names, and queues the directories among them.
     fn judge_names(
         &self,
-        opened: OpenedDir<'_>,
+        opened: OpenedDir,
         rules: &J::Dir,
         for_some: bool,
         found: &mut Vec<FoundDir>,
@@ -274,10 +286,11 @@ impl<J: Judge> Run<'_, '_, J> {
     ) -> Result<()> {
         let OpenedDir {
             path: dir_path,
-            old: old_dir,
+            old: at,
             fd,
             stamp,
         } = opened;
+        let mut earlier = Earlier::new(self.old.zip(at));
         let seeds = (self.way == Way::Full).then(|| {
             let has_attributes = names.has(b".gitattributes");
             self.scan.tracked.seeds(&dir_path, has_attributes)
@@ -295,21 +308,28 @@ impl<J: Judge> Run<'_, '_, J> {
                     return Ok(());
                 }
             }
-            let full = path::join(&dir_path, name);
             let look = Look {
                 fd: fd.as_fd(),
-                full: &full,
+                dir_path: &dir_path,
                 name,
-                old_dir,
+                known: earlier.find(name),
                 rules,
                 seeds: seeds.as_ref(),
             };
             match self.entry(&look)? {
-                Entry::File(rec) => files.push(FoundFile {
-                    name: name.to_vec(),
-                    rec,
-                }),
+                Entry::File(rec) => {
+                    // On the fast way the earlier manifest's bytes are kept.
+                    let known = look.known.filter(|_| self.way == Way::Fast);
+                    files.push(FoundFile {
+                        name: known.is_none().then(|| name.to_vec()),
+                        rec: FileRec {
+                            name: known.map_or(rec.name, |file| file.name),
+                            ..rec
+                        },
+                    });
+                }
                 Entry::Dir(inside) => {
+                    let full = path::join(&dir_path, name);
                     let known = self.way == Way::Fast
                         && self.old.is_some_and(|old| old.find_dir(&full).is_some());
                     if !known {
@@ -322,16 +342,16 @@ impl<J: Judge> Run<'_, '_, J> {
                 Entry::Nothing => {}
             }
         }
-        self.keep_absent(old_dir, &mut files);
-        files.sort_by(|a, b| a.name.cmp(&b.name));
+        self.keep_absent(at, &mut files, names);
         let vacant = names.len() == 0;
         found.push(FoundDir {
+            known: at.filter(|_| self.way == Way::Fast),
             path: dir_path,
             stamp,
             flags: self.racy_flag(&stamp)
                 | if for_some { INSIDE_IGNORED } else { 0 }
                 | if vacant { VACANT } else { 0 },
-            files,
+            names: Names::Read(files),
         });
         self.push(tasks);
         Ok(())
@@ -339,29 +359,55 @@ impl<J: Judge> Run<'_, '_, J> {
 
     /// Whether the fast way's directory had an ignore file that is gone: what it hid beneath may be in directories that did
     /// not move.
-    fn lost_ignore_file(&self, old_dir: Option<&DirRec>, names: &NameBuffer) -> bool {
-        let had = |old: &crate::worktree::manifest::Manifest, dir| {
-            old.find_in(dir, b".gitignore").is_some()
-        };
-        self.way == Way::Fast
-            && self
-                .old
-                .zip(old_dir)
-                .is_some_and(|(old, dir)| had(old, dir))
-            && !names.has(b".gitignore")
+    fn lost_ignore_file(&self, at: usize, names: &NameBuffer) -> bool {
+        let had = |old: &Manifest| old.find_in(&old.dirs[at], b".gitignore").is_some();
+        self.old.is_some_and(had) && !names.has(b".gitignore")
     }
 
     /// Sparse entries of the directory that are still not on disk stay, on the fast way.
-    pub(super) fn keep_absent(&self, old_dir: Option<&DirRec>, files: &mut Vec<FoundFile>) {
-        let (Way::Fast, Some(old), Some(dir)) = (self.way, self.old, old_dir) else {
+    fn keep_absent(&self, at: Option<usize>, files: &mut Vec<FoundFile>, names: &NameBuffer) {
+        let (Way::Fast, Some(old), Some(at)) = (self.way, self.old, at) else {
             return;
         };
-        for file in old.files_of(dir) {
+        for file in old.files_of(&old.dirs[at]) {
             let name = old.bytes(file.name);
-            if file.kind == Kind::Absent && !files.iter().any(|found| found.name == name) {
-                files.push(owned(old, file));
+            if file.kind == Kind::Absent && !names.has(name) {
+                let place = files.partition_point(|found| found.name_in(old) < name);
+                let kept = FoundFile {
+                    name: None,
+                    rec: *file,
+                };
+                files.insert(place, kept);
             }
         }
+    }
+}
+
+/// The names of a directory in the earlier manifest, asked for in order.
+struct Earlier<'m> {
+    old: Option<&'m Manifest>,
+    rest: &'m [FileRec],
+}
+
+impl<'m> Earlier<'m> {
+    fn new(place: Option<(&'m Manifest, usize)>) -> Self {
+        Self {
+            old: place.map(|(old, _)| old),
+            rest: place.map_or(&[], |(old, at)| old.files_of(&old.dirs[at])),
+        }
+    }
+
+    /// The record of a name, which is behind all that were asked for before.
+    fn find(&mut self, name: &[u8]) -> Option<&'m FileRec> {
+        let old = self.old?;
+        while let Some((first, rest)) = self.rest.split_first() {
+            match old.bytes(first.name).cmp(name) {
+                Ordering::Less => self.rest = rest,
+                Ordering::Equal => return Some(first),
+                Ordering::Greater => return None,
+            }
+        }
+        None
     }
 }
 

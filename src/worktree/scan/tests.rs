@@ -1,0 +1,259 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::git::objects::{ObjectKind, PutError, hash};
+use crate::progress::Silent;
+use crate::worktree::capture::{Hashing, Sink, build_trees, drop_gone, hash_files};
+use crate::worktree::manifest::{RACY, TO_HASH};
+
+/// Takes everything but names that end in `.skip`.
+struct Most;
+
+impl Judge for Most {
+    type Dir = ();
+    type Inside = ();
+
+    fn root(&self, _: Option<&[u8]>) {}
+
+    fn enter(&self, (): &(), _: &[u8], (): (), _: Option<&[u8]>) {}
+
+    fn is_for_some(&self, (): &()) -> bool {
+        false
+    }
+
+    fn judge(&self, (): &(), path: &[u8], is_dir: bool, _: bool) -> Verdict<()> {
+        match is_dir {
+            _ if path.ends_with(b".skip") => Verdict::Ignored,
+            true => Verdict::Enter(()),
+            false => Verdict::Take,
+        }
+    }
+}
+
+/// A git that knows of nothing.
+struct Untracked;
+
+impl Tracked for Untracked {
+    fn is_tracked(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn any_beneath(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn gitlink(&self, _: &[u8]) -> Option<Oid> {
+        None
+    }
+
+    fn seeds<'t>(&'t self, _: &[u8], _: bool) -> Seeds<'t> {
+        Box::new(|_, _| None)
+    }
+
+    fn filtered_clean(&self, _: &[u8], _: &Stamp) -> Option<Oid> {
+        None
+    }
+
+    fn index_mode(&self, _: &[u8]) -> Option<u32> {
+        None
+    }
+}
+
+struct Ids;
+
+impl Sink for Ids {
+    fn put(&self, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
+        hash(kind, data)
+    }
+
+    fn put_reader(
+        &self,
+        _: u64,
+        reader: &mut dyn std::io::Read,
+    ) -> std::result::Result<Oid, PutError> {
+        let mut data = Vec::new();
+        reader.read_to_end(&mut data).map_err(PutError::Source)?;
+        hash(ObjectKind::Blob, &data).map_err(PutError::Failed)
+    }
+}
+
+/// Every change below moves a size or an inode, so that no stamp need be held for racy.
+const LATER: i64 = i64::MAX / 2;
+
+/// Looks, hashes and makes trees; the way that it went in the end.
+fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
+    let seen = match old.map(|old| glance(root, old, Ctime::Trusted, 2)) {
+        Some(Glanced::Differs(seen)) => seen,
+        Some(Glanced::Same) => vec![Seen::Same; old.map_or(0, |old| old.dirs.len())],
+        _ => Vec::new(),
+    };
+    let what = Scan {
+        root,
+        judge: &Most,
+        tracked: &Untracked,
+        max_file_size: u64::MAX,
+        file_mode: FileMode::Trusted,
+        ctime: Ctime::Trusted,
+        threads: 2,
+        started: LATER,
+        seen: &seen,
+    };
+    let mut way = Way::Fast;
+    let mut scanned = scan(&what, old, way).expect("scanned");
+    if old.is_none() || matches!(scanned, Scanned::NeedsFull) {
+        way = Way::Full;
+        scanned = scan(&what, old, way).expect("scanned");
+    }
+    let mut manifest = match (scanned, old) {
+        (Scanned::Unchanged, Some(old)) => old.clone(),
+        (Scanned::Changed(found), old) => found.onto(old.map(Cow::Borrowed)),
+        other => panic!("{other:?}"),
+    };
+    let how = Hashing {
+        threads: 1,
+        racy_since: LATER,
+        modes_from_disk: true,
+    };
+    hash_files(root, &mut manifest, &Ids, how, &Silent).expect("hashed");
+    drop_gone(&mut manifest);
+    build_trees(&mut manifest, &Ids, &mut |_, _| {}).expect("built");
+    (manifest, way)
+}
+
+/// Everything that a manifest says, in words.
+fn told(manifest: &Manifest) -> Vec<String> {
+    let dirs = manifest.dirs.iter().map(|dir| {
+        let parent = manifest.dir_path(&manifest.dirs[dir.parent as usize]);
+        format!(
+            "{:?} in {:?} {:?} {:o} {}",
+            manifest.dir_path(dir),
+            parent,
+            dir.stamp,
+            dir.flags,
+            dir.tree
+        )
+    });
+    let files = manifest.entries().map(|(dir, file)| {
+        assert_eq!(file.flags & (RACY | TO_HASH), 0);
+        format!(
+            "{:?} {:?} {:?} {:o} {}",
+            manifest.path_of(dir, file),
+            file.kind,
+            file.stamp,
+            file.git_mode,
+            file.oid
+        )
+    });
+    dirs.chain(files).collect()
+}
+
+/// xorshift: the rounds must be the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).expect("31 bits fit") % limit
+    }
+
+    fn path(&mut self, root: &Path) -> PathBuf {
+        let mut path = root.to_owned();
+        for _ in 0..=self.below(3) {
+            path.push(["a", "b", "b.c", "b-", "z", "no.skip"][self.below(6)]);
+        }
+        path
+    }
+}
+
+fn clear(path: &Path) {
+    match path.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(path).expect("removed"),
+        Ok(_) => std::fs::remove_file(path).expect("removed"),
+        Err(_) => {}
+    }
+}
+
+/// One of the things that happen to a path.
+fn disturb(random: &mut Random, root: &Path, round: usize) {
+    let path = random.path(root);
+    let what = random.below(8);
+    let parent = path.parent().expect("beneath the root");
+    if what < 5 {
+        // What stands in the way of its parents gives way.
+        let mut at = root.to_owned();
+        for part in parent.strip_prefix(root).expect("beneath").components() {
+            at.push(part);
+            if at.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
+                clear(&at);
+            }
+        }
+        std::fs::create_dir_all(parent).expect("made");
+    }
+    let text = "x".repeat(round + 1);
+    match what {
+        0 | 1 if path.is_file() => {
+            // In place: the directory does not move.
+            std::fs::write(&path, &text).expect("written");
+        }
+        0..=2 => {
+            clear(&path);
+            std::fs::write(&path, &text).expect("written");
+        }
+        3 => {
+            clear(&path);
+            symlink(&text, &path).expect("linked");
+        }
+        4 => {
+            clear(&path);
+            std::fs::create_dir(&path).expect("made");
+        }
+        5 if path.is_file() && !path.is_symlink() => {
+            let mode = [0o644, 0o755, 0o600][round % 3];
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("set");
+        }
+        _ => clear(&path),
+    }
+}
+
+#[test]
+fn the_fast_way_finds_what_a_look_at_everything_finds() {
+    let mut fast = 0;
+    for seed in 1..=12 {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+        let dir = tempfile::tempdir().expect("directory");
+        let root = Root::open(dir.path()).expect("opened");
+        let mut known = None;
+        for round in 0..24 {
+            for _ in 0..=random.below(6) {
+                disturb(&mut random, dir.path(), round);
+            }
+            let (manifest, way) = look(&root, known.as_ref());
+            fast += usize::from(way == Way::Fast);
+            let (afresh, _) = look(&root, None);
+            assert_eq!(told(&manifest), told(&afresh), "seed {seed}, round {round}");
+            known = Some(manifest);
+        }
+    }
+    assert!(fast > 200, "only {fast} of 288 rounds went the fast way");
+}
+
+#[test]
+fn names_that_nothing_names_any_more_do_not_pile_up() {
+    let dir = tempfile::tempdir().expect("directory");
+    let root = Root::open(dir.path()).expect("opened");
+    let mut known = None;
+    for round in 0..200 {
+        for at in 0..3 {
+            let before = dir.path().join(format!("name-{at}-{}", round.max(1) - 1));
+            clear(&before);
+            std::fs::write(dir.path().join(format!("name-{at}-{round}")), "x").expect("written");
+        }
+        let (manifest, _) = look(&root, known.as_ref());
+        assert_eq!(manifest.files.len(), 3);
+        assert!(manifest.names.len() < 200, "{} bytes", manifest.names.len());
+        known = Some(manifest);
+    }
+}
