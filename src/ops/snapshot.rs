@@ -10,6 +10,7 @@ use super::redaction;
 use super::request::Take;
 use crate::error::Result;
 use crate::git::fs;
+use crate::git::objects::{ObjectKind, hash};
 use crate::store::Store;
 use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
@@ -158,10 +159,19 @@ fn secret_notice(
     if candidates.is_empty() {
         return Ok(None);
     }
+    // Where git tracks all of them they are no news, and it is not asked again until one more comes or the tracked paths change.
+    let mut asked = candidates.join(&b"\0"[..]);
+    asked.extend_from_slice(capture.tracked.as_bytes());
+    let asked = hash(ObjectKind::Blob, &asked)?.to_string();
+    let tracked = store.dir.file("tracked-secrets");
+    if fs::read_optional(&tracked)?.as_deref() == Some(asked.as_bytes()) {
+        return Ok(None);
+    }
     let index = read_index(&ctx.repo, &store.objects)?;
     let untracked = candidates.iter().filter(|path| !index.has_path(path));
     let found: Vec<String> = untracked.map(|path| stored_path(path)).take(3).collect();
     let Some(first) = found.first() else {
+        fs::write_atomic(&tracked, asked.as_bytes(), fs::Durable::No)?;
         return Ok(None);
     };
     fs::write_atomic(&told, b"", fs::Durable::No)?;

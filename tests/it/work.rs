@@ -165,3 +165,25 @@ fn changed_files_cost_their_own_reads_and_their_directories_trees() {
     let stats = counts["stats"];
     assert!((601..640).contains(&stats), "{stats} for 601 files");
 }
+
+#[test]
+fn tracked_files_with_secret_names_are_asked_about_once() {
+    let sandbox = settled();
+    sandbox.write("d1/server.pem", "a key for tests\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-qm", "a key"]);
+    settle();
+    counted(&sandbox, &["snapshot"]);
+    let mut reads = Vec::new();
+    for round in 0..3 {
+        sandbox.write("d2/f2", format!("changed {round}\n"));
+        settle();
+        reads.push(counted(&sandbox, &["snapshot"])["index_reads"]);
+    }
+    assert_eq!(reads, [0, 0, 0]);
+    // Another one is asked about, tracked or not.
+    sandbox.write("d2/client.pem", "another\n");
+    settle();
+    let said = sandbox.tw(["snapshot"]).err();
+    assert!(said.contains("'d2/client.pem'"), "{said}");
+}

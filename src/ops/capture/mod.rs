@@ -139,7 +139,8 @@ pub struct Capture<'s> {
     /// The index file's stamp that the cache had.
     known_index_stamp: Vec<i64>,
     options: String,
-    tracked: String,
+    /// Hash over the tracked paths: see [`crate::worktree::cache::IndexMeta`].
+    pub tracked: String,
     record: serde_json::Value,
     /// What the cache keeps of it, once it is recorded.
     pub recorded: Option<Meta>,
