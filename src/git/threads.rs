@@ -20,8 +20,17 @@ const FEW: usize = 64;
 
 /// What `work` makes of each item, in their order.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    map_from(FEW, items, work)
+}
+
+/// As [`map`], of work so much heavier that a thread is worth its start from `few` items on.
+pub fn map_from<T: Sync, R: Send>(
+    few: usize,
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
     // The system is not asked about what one thread does.
-    let most = items.len() / FEW;
+    let most = items.len() / few.max(1);
     let threads = if most < 2 { 1 } else { most.min(count()) };
     if threads < 2 {
         return items.iter().map(work).collect();

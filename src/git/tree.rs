@@ -133,12 +133,21 @@ pub fn encode(entries: &mut [Entry<'_>]) -> Vec<u8> {
     entries.sort_by(|a, b| tree_order((a.name, a.node.is_dir()), (b.name, b.node.is_dir())));
     let mut out = Vec::with_capacity(entries.len() * 40);
     for entry in entries.iter() {
-        out.extend_from_slice(format!("{:o} ", entry.node.mode).as_bytes());
+        put_mode(&mut out, entry.node.mode);
+        out.push(b' ');
         out.extend_from_slice(entry.name);
         out.push(0);
         out.extend_from_slice(entry.node.oid.as_bytes());
     }
     out
+}
+
+/// A mode as trees have it: octal digits, no leading zero.
+fn put_mode(out: &mut Vec<u8>, mode: u32) {
+    let digits = (32 - mode.leading_zeros()).div_ceil(3).max(1);
+    for digit in (0..digits).rev() {
+        out.push(b"01234567"[(mode >> (3 * digit) & 7) as usize]);
+    }
 }
 
 /// How a path differs between two trees. Directories never stand for themselves, only what is in them.
@@ -357,6 +366,15 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
     use std::collections::HashMap;
+
+    #[test]
+    fn modes_are_octal_without_leading_zeros() {
+        for mode in [0o100_644, 0o100_755, 0o120_000, 0o160_000, DIR_MODE, 0o7, 0] {
+            let mut out = Vec::new();
+            put_mode(&mut out, mode);
+            assert_eq!(out, format!("{mode:o}").into_bytes());
+        }
+    }
 
     fn oid(byte: u8) -> Oid {
         Oid::from_bytes(&[byte; 20]).expect("20 bytes")

@@ -17,6 +17,7 @@ use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
 use crate::git::objects::{ObjectKind, PutError, is_collision};
 use crate::git::path;
+use crate::git::threads;
 use crate::git::tree;
 use crate::work::{Work, count};
 
@@ -39,7 +40,7 @@ pub trait Sink: Sync {
 }
 
 /// Called with the bytes of each tree made.
-pub type SeeTree<'a> = &'a mut dyn FnMut(Oid, &[u8]);
+pub type SeeTree<'a> = &'a mut dyn FnMut(Oid, Vec<u8>);
 
 /// How the hashing is done.
 #[derive(Debug, Clone, Copy)]
@@ -327,46 +328,63 @@ pub fn take_known_trees(
     }
 }
 
-/// Makes the trees of dirty directories, children first, and answers the root's. Directories without captured files have none.
+/// From so many directories of one depth on their trees are made by several threads.
+const FEW_TREES: usize = 16;
+
+/// Makes the trees of dirty directories, the deepest first, and answers the root's. Directories without captured files have
+/// none.
 pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink, see: SeeTree<'_>) -> Result<Oid> {
-    let mut below: HashMap<u32, Vec<(Vec<u8>, Oid)>> = HashMap::new();
-    let mut root = no_oid();
-    for at in (0..manifest.dirs.len()).rev() {
-        let dir = manifest.dirs[at];
-        let mut made = dir.tree;
+    let mut depths: Vec<usize> = Vec::with_capacity(manifest.dirs.len());
+    let mut levels: Vec<Vec<usize>> = Vec::new();
+    let mut below: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (at, dir) in manifest.dirs.iter().enumerate() {
+        let parent = dir.parent as usize;
+        let depth = depths.get(parent).map_or(0, |above| above + 1);
+        depths.push(depth);
         if dir.flags & DIRTY != 0 {
-            let children = below
-                .remove(&u32::try_from(at).unwrap_or(u32::MAX))
-                .unwrap_or_default();
-            made = tree_of(manifest, at, &children, sink, see)?;
+            levels.resize(levels.len().max(depth + 1), Vec::new());
+            levels[depth].push(at);
+        }
+        if at > 0 && manifest.dirs[parent].flags & DIRTY != 0 {
+            below.entry(parent).or_default().push(at);
+        }
+    }
+    for level in levels.iter().rev() {
+        let made = threads::map_from(FEW_TREES, level, |&at| {
+            let children = below.get(&at).map_or(&[][..], Vec::as_slice);
+            tree_of(manifest, at, children, sink)
+        });
+        for (&at, made) in level.iter().zip(made) {
             let dir = &mut manifest.dirs[at];
-            dir.tree = made;
             dir.flags &= !DIRTY;
-        }
-        if at == 0 {
-            root = made;
-        } else if made != no_oid() && manifest.dirs[dir.parent as usize].flags & DIRTY != 0 {
-            let name = path::split(manifest.dir_path(&dir)).1.to_vec();
-            below.entry(dir.parent).or_default().push((name, made));
-        }
-    }
-    if root == no_oid() {
-        root = sink.put(ObjectKind::Tree, b"")?;
-        see(root, b"");
-        if let Some(dir) = manifest.dirs.first_mut() {
-            dir.tree = root;
+            dir.tree = match made? {
+                Some((oid, bytes)) => {
+                    see(oid, bytes);
+                    oid
+                }
+                None => no_oid(),
+            };
         }
     }
-    Ok(root)
+    let root = manifest.dirs.first().map_or_else(no_oid, |root| root.tree);
+    if root != no_oid() {
+        return Ok(root);
+    }
+    let empty = sink.put(ObjectKind::Tree, b"")?;
+    see(empty, Vec::new());
+    if let Some(dir) = manifest.dirs.first_mut() {
+        dir.tree = empty;
+    }
+    Ok(empty)
 }
 
+/// A directory's tree and its bytes; None when it would be empty. `children`: the directories in it, whose trees are made.
 fn tree_of(
     manifest: &Manifest,
     at: usize,
-    children: &[(Vec<u8>, Oid)],
+    children: &[usize],
     sink: &dyn Sink,
-    see: SeeTree<'_>,
-) -> Result<Oid> {
+) -> Result<Option<(Oid, Vec<u8>)>> {
     let dir = &manifest.dirs[at];
     let files = manifest
         .files_of(dir)
@@ -379,21 +397,23 @@ fn tree_of(
                 oid: file.oid,
             },
         });
-    let dirs = children.iter().map(|(name, oid)| tree::Entry {
-        name,
-        node: tree::Node {
-            mode: tree::DIR_MODE,
-            oid: *oid,
-        },
-    });
+    let children = children.iter().map(|&child| &manifest.dirs[child]);
+    let dirs = children
+        .filter(|child| child.tree != no_oid())
+        .map(|child| tree::Entry {
+            name: path::split(manifest.dir_path(child)).1,
+            node: tree::Node {
+                mode: tree::DIR_MODE,
+                oid: child.tree,
+            },
+        });
     let mut entries: Vec<_> = files.chain(dirs).collect();
     if entries.is_empty() {
-        return Ok(no_oid());
+        return Ok(None);
     }
     let bytes = tree::encode(&mut entries);
     let oid = sink.put(ObjectKind::Tree, &bytes)?;
-    see(oid, &bytes);
-    Ok(oid)
+    Ok(Some((oid, bytes)))
 }
 
 /// How many files and directories would be written: what decides between loose objects and a pack.

@@ -270,7 +270,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         drop_gone(&mut manifest);
         let mut made_trees = HashMap::new();
         let tree = build_trees(&mut manifest, sink, &mut |oid, bytes| {
-            made_trees.insert(oid, bytes.to_vec());
+            made_trees.insert(oid, bytes);
         })?;
         Ok(Files {
             manifest: LazyLock::new(Box::new(move || manifest)),
