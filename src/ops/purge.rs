@@ -19,7 +19,6 @@ use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::fs::remove_optional;
 use crate::git::objects::{ObjectWriter, WriteMode};
 use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
@@ -28,6 +27,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{Hold, Owner, WorktreeLock};
 use crate::store::names;
 use crate::store::state::Mode;
+use crate::worktree::cache;
 use crate::worktree::capture::Sink;
 use rewrite::Rewriter;
 
@@ -169,7 +169,7 @@ impl Purging<'_, '_> {
         }
         for worktree in self.worktrees {
             // Ids of the cache hang on commits that go.
-            remove_optional(&worktree.dir.file("cache"))?;
+            cache::remove(&worktree.dir.file("cache"))?;
         }
         if !found.rewritten.is_empty() {
             let mut edit = self.store.refs.transaction();

@@ -190,7 +190,7 @@ pub fn make<'s>(
             return Ok(made);
         }
         // Objects went away underneath: trust nothing that is cached.
-        crate::git::fs::remove_optional(&store.dir.file("cache"))?;
+        cache::remove(&store.dir.file("cache"))?;
     }
     Err(Error::new(
         Code::Io,

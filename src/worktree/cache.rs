@@ -5,22 +5,30 @@
 //! tree is read afresh. Layout (little endian): a 64-byte header, the meta document (JSON), directory records of 96 bytes,
 //! file records of 80 bytes, the names. It is read through a memory map and replaced whole by rename, so a reader never sees
 //! half of one.
+//!
+//! Writing it whole costs more than looking at a few changed files. So what differs from it may stand in a patch beside it: of
+//! the same layout, with the directories that differ from the base, all their files, and the names that are new. A patch
+//! names the base that it belongs to and is nothing beside another one; without it the base stands for itself, for an older
+//! cache is as good a start.
 
-use std::path::Path;
+mod patch;
+mod records;
+
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{DirRec, FileRec, Kind, Manifest, Name};
+use super::manifest::{DirRec, FileRec, Manifest, Name};
 use crate::error::Result;
-use crate::git::Oid;
-use crate::git::fs::{self, Durable, Stamp};
+use crate::git::fs::{self, Durable};
 use crate::work::{Work, count};
+use patch::Patch;
+use records::{
+    Bytes, DIR, FILE, Frame, header, is_whole, put_dir, put_file, read_dir, read_file, seal,
+};
 
-const MAGIC: &[u8; 8] = b"twcache\n";
-const VERSION: u32 = 2;
-const HEADER: usize = 64;
-const DIR: usize = 96;
-const FILE: usize = 80;
+const MAGIC: [u8; 8] = *b"twcache\n";
+const VERSION: u32 = 3;
 
 /// What the manifest was made under: all of it must hold again for its classification to be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,21 +64,56 @@ pub struct IndexMeta {
 
 /// A cache file that was opened: its frame is checked and its directories are read, its files are read where they stand.
 pub struct Known {
-    bytes: Bytes,
+    base: Base,
+    patch: Option<Patch>,
     /// What it was made under.
     pub meta: Meta,
-    /// Every directory, in pre-order.
+    /// Every directory, in pre-order. Their files are places in the base, or behind its last in the patch.
     pub dirs: Vec<DirRec>,
-    files_at: usize,
-    names_at: usize,
 }
 
-enum Bytes {
+/// The bytes of a cache file.
+struct Base {
+    bytes: Source,
+    frame: Frame,
+}
+
+enum Source {
     Map(memmap2::Mmap),
     Read(Vec<u8>),
 }
 
-impl Bytes {
+impl Base {
+    fn open(bytes: Source) -> Option<Self> {
+        let frame = Frame::read(bytes.all(), MAGIC, VERSION)?;
+        Some(Self { bytes, frame })
+    }
+
+    fn part(&self, start: usize, end: usize) -> &[u8] {
+        self.bytes.all().get(start..end).unwrap_or_default()
+    }
+
+    fn meta(&self) -> &[u8] {
+        self.part(records::HEADER, self.frame.dirs_at)
+    }
+
+    fn dirs(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.part(self.frame.dirs_at, self.frame.files_at)
+            .chunks_exact(DIR)
+    }
+
+    /// The records of files, from one place to another.
+    fn files(&self, first: u32, end: u32) -> &[u8] {
+        let at = |index: u32| self.frame.files_at + index as usize * FILE;
+        self.part(at(first), at(end))
+    }
+
+    fn names(&self) -> &[u8] {
+        self.part(self.frame.names_at, self.bytes.all().len())
+    }
+}
+
+impl Source {
     fn all(&self) -> &[u8] {
         match self {
             Self::Map(map) => map,
@@ -80,189 +123,134 @@ impl Bytes {
 }
 
 impl Known {
-    /// The names of the manifest.
-    fn names(&self) -> &[u8] {
-        self.bytes.all().get(self.names_at..).unwrap_or_default()
+    fn names(&self) -> Bytes<'_> {
+        Bytes {
+            base: self.base.names(),
+            more: self.patch.as_ref().map_or(&[], Patch::names),
+        }
     }
 
     /// A name or path.
     pub fn bytes(&self, name: Name) -> &[u8] {
-        let start = name.start as usize;
-        let end = start.saturating_add(name.len as usize);
-        self.names().get(start..end).unwrap_or_default()
+        self.names().get(name).unwrap_or_default()
     }
 
     /// The files of a directory, as they stand; None in place of one that cannot be right.
     pub fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>> {
         let names = self.names();
-        let at = |index: u32| self.files_at + index as usize * FILE;
-        let records = self.bytes.all().get(at(dir.first)..at(dir.end));
+        let behind = self.base.frame.files();
+        let records = match (&self.patch, dir.first.checked_sub(behind)) {
+            (Some(patch), Some(first)) => patch.files(first, dir.end.saturating_sub(behind)),
+            _ => self.base.files(dir.first, dir.end),
+        };
         records
-            .unwrap_or_default()
             .chunks_exact(FILE)
-            .map(|record| read_file(record, names))
+            .map(move |record| read_file(record, &names))
     }
 
     /// The whole manifest; `None` when a file's record cannot be right.
     pub fn manifest(&self) -> Option<Manifest> {
         let names = self.names();
-        let files = self
-            .bytes
-            .all()
-            .get(self.files_at..self.names_at)?
-            .chunks_exact(FILE)
-            .map(|record| read_file(record, names));
-        let mut read = Vec::with_capacity((self.names_at - self.files_at) / FILE);
-        for file in files {
-            read.push(file?);
-        }
-        Some(Manifest {
+        let mut manifest = Manifest {
             dirs: self.dirs.clone(),
-            files: read,
-            names: names.to_vec(),
-        })
+            files: Vec::with_capacity(self.base.frame.files() as usize + 64),
+            names: [names.base, names.more].concat(),
+        };
+        for dir in &mut manifest.dirs {
+            let first = u32::try_from(manifest.files.len()).ok()?;
+            for file in self.files_of(dir) {
+                manifest.files.push(file?);
+            }
+            dir.first = first;
+            dir.end = u32::try_from(manifest.files.len()).ok()?;
+        }
+        Some(manifest)
     }
 }
 
-/// Opens the cache; `None` when there is none, or on any doubt.
-pub fn load(file: &Path) -> Option<Known> {
+/// Where the patch of a cache file is.
+fn patch_of(file: &Path) -> PathBuf {
+    let mut patch = file.as_os_str().to_owned();
+    patch.push(".patch");
+    patch.into()
+}
+
+fn map(file: &Path) -> Option<Source> {
     let file = std::fs::File::open(file).ok()?;
-    if file.metadata().ok()?.len() < HEADER as u64 {
+    if file.metadata().ok()?.len() < records::HEADER as u64 {
         return None;
     }
     // SAFETY: the file is ours, private, and only ever replaced by rename, so its length cannot shrink under the map
     // unless somebody tampers with the git directory.
     #[expect(unsafe_code, reason = "memory maps are unsafe by nature; see above")]
     let map = unsafe { memmap2::Mmap::map(&file) }.ok()?;
-    open(Bytes::Map(map))
+    Some(Source::Map(map))
 }
 
-/// Writes the cache.
+/// Opens the cache; `None` when there is none, or on any doubt.
+pub fn load(file: &Path) -> Option<Known> {
+    let mut known = open(map(file)?)?;
+    if let Ok(Some(bytes)) = fs::read_optional(&patch_of(file)) {
+        patch::add(&mut known, bytes);
+    }
+    Some(known)
+}
+
+/// Writes the cache: as a patch where not much differs from the one that is there.
 pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
     count(Work::CacheWrites);
-    fs::write_atomic(file, &encode(manifest, meta), Durable::No)
+    let base = map(file).and_then(Base::open);
+    if let Some(patch) = base.and_then(|base| patch::encode(&base, manifest, meta)) {
+        return fs::write_atomic(&patch_of(file), &patch, Durable::No);
+    }
+    let id = getrandom::u64().map_err(|error| std::io::Error::other(error.to_string()))?;
+    fs::write_atomic(file, &encode(manifest, meta, id), Durable::No)?;
+    fs::remove_optional(&patch_of(file))
 }
 
-/// The bytes of a cache file.
-pub fn encode(manifest: &Manifest, meta: &Meta) -> Vec<u8> {
+/// Removes the cache.
+pub fn remove(file: &Path) -> Result<()> {
+    fs::remove_optional(file)?;
+    fs::remove_optional(&patch_of(file))
+}
+
+/// The bytes of a cache file. `id`: of this state of it.
+pub fn encode(manifest: &Manifest, meta: &Meta, id: u64) -> Vec<u8> {
     let meta = serde_json::to_vec(meta).expect("plain data serialises");
-    let body =
-        meta.len() + manifest.dirs.len() * DIR + manifest.files.len() * FILE + manifest.names.len();
-    let mut out = Vec::with_capacity(HEADER + body);
-    out.extend_from_slice(MAGIC);
-    out.extend_from_slice(&VERSION.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    for length in [
+    let lengths = [
         meta.len(),
         manifest.dirs.len(),
         manifest.files.len(),
         manifest.names.len(),
-    ] {
-        out.extend_from_slice(&(length as u64).to_le_bytes());
-    }
-    out.resize(HEADER, 0);
+    ];
+    let mut out = header(MAGIC, VERSION, id, lengths);
     out.extend_from_slice(&meta);
     for dir in &manifest.dirs {
-        put_name(&mut out, dir.path);
-        for number in [dir.parent, dir.first, dir.end, u32::from(dir.flags)] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
-        put_stamp(&mut out, &dir.stamp);
-        out.extend_from_slice(dir.tree.as_bytes());
-        out.extend_from_slice(&[0; 12]);
+        put_dir(&mut out, dir, 0);
     }
     for file in &manifest.files {
-        put_name(&mut out, file.name);
-        out.extend_from_slice(&[file.kind as u8, file.flags, 0, 0]);
-        out.extend_from_slice(&file.git_mode.to_le_bytes());
-        put_stamp(&mut out, &file.stamp);
-        out.extend_from_slice(file.oid.as_bytes());
-        out.extend_from_slice(&[0; 4]);
+        put_file(&mut out, file);
     }
     out.extend_from_slice(&manifest.names);
-    let sum = crc32fast::hash(&out[16..]);
-    out[12..16].copy_from_slice(&sum.to_le_bytes());
+    seal(&mut out);
     out
-}
-
-fn put_name(out: &mut Vec<u8>, name: Name) {
-    out.extend_from_slice(&name.start.to_le_bytes());
-    out.extend_from_slice(&name.len.to_le_bytes());
-}
-
-/// 40 bytes: the inode's low 60 bits are enough nowhere, so all fields stand whole.
-fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
-    out.extend_from_slice(&stamp.mtime.to_le_bytes());
-    out.extend_from_slice(&stamp.ctime.to_le_bytes());
-    out.extend_from_slice(&stamp.ino.to_le_bytes());
-    out.extend_from_slice(&stamp.size.to_le_bytes());
-    out.extend_from_slice(&stamp.mode.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
 }
 
 /// Reads the bytes of a cache file; `None` on any doubt.
 pub fn decode(bytes: &[u8]) -> Option<(Manifest, Meta)> {
-    let known = open(Bytes::Read(bytes.to_vec()))?;
+    let known = open(Source::Read(bytes.to_vec()))?;
     Some((known.manifest()?, known.meta))
 }
 
-fn open(file: Bytes) -> Option<Known> {
-    let bytes = file.all();
-    if bytes.get(..8)? != MAGIC || u32_at(bytes, 8)? != VERSION {
-        return None;
-    }
-    if u32_at(bytes, 12)? != crc32fast::hash(bytes.get(16..)?) {
-        return None;
-    }
-    let mut lengths = [0usize; 4];
-    for (at, length) in lengths.iter_mut().enumerate() {
-        *length = usize::try_from(u64_at(bytes, 16 + at * 8)?).ok()?;
-    }
-    let [meta_len, dir_count, file_count, names_len] = lengths;
-    let dirs_at = HEADER.checked_add(meta_len)?;
-    let files_at = dirs_at.checked_add(dir_count.checked_mul(DIR)?)?;
-    let names_at = files_at.checked_add(file_count.checked_mul(FILE)?)?;
-    if names_at.checked_add(names_len)? != bytes.len() {
-        return None;
-    }
-    let meta: Meta = serde_json::from_slice(bytes.get(HEADER..dirs_at)?).ok()?;
-    let records = bytes.get(dirs_at..files_at)?.chunks_exact(DIR);
-    let dirs = records.map(read_dir).collect::<Option<Vec<_>>>()?;
-    let names = bytes.get(names_at..)?;
-    is_sound(&dirs, file_count, names).then_some(Known {
+fn open(bytes: Source) -> Option<Known> {
+    let base = Base::open(bytes).filter(|base| is_whole(base.bytes.all()))?;
+    let meta: Meta = serde_json::from_slice(base.meta()).ok()?;
+    let dirs = base.dirs().map(read_dir).collect::<Option<Vec<_>>>()?;
+    is_sound(&dirs, base.frame.files() as usize, base.names()).then_some(Known {
+        base,
+        patch: None,
         meta,
         dirs,
-        files_at,
-        names_at,
-        bytes: file,
-    })
-}
-
-fn read_dir(record: &[u8]) -> Option<DirRec> {
-    Some(DirRec {
-        path: name_at(record, 0)?,
-        parent: u32_at(record, 8)?,
-        first: u32_at(record, 12)?,
-        end: u32_at(record, 16)?,
-        flags: *record.get(20)?,
-        stamp: stamp_at(record, 24)?,
-        tree: Oid::from_bytes(record.get(64..84)?).ok()?,
-    })
-}
-
-fn read_file(record: &[u8], names: &[u8]) -> Option<FileRec> {
-    let name = name_at(record, 0)?;
-    let end = (name.start as usize).checked_add(name.len as usize)?;
-    if name.len == 0 || end > names.len() {
-        return None;
-    }
-    Some(FileRec {
-        name,
-        kind: Kind::from_u8(*record.get(8)?)?,
-        flags: *record.get(9)?,
-        git_mode: u32_at(record, 12)?,
-        stamp: stamp_at(record, 16)?,
-        oid: Oid::from_bytes(record.get(56..76)?).ok()?,
     })
 }
 
@@ -291,114 +279,5 @@ fn is_sound(dirs: &[DirRec], files: usize, names: &[u8]) -> bool {
     !dirs.is_empty() && next as usize == files
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
-fn i64_at(bytes: &[u8], at: usize) -> Option<i64> {
-    Some(i64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
-fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
-    Some(Name {
-        start: u32_at(bytes, at)?,
-        len: u32_at(bytes, at + 4)?,
-    })
-}
-
-fn stamp_at(bytes: &[u8], at: usize) -> Option<Stamp> {
-    Some(Stamp {
-        mtime: i64_at(bytes, at)?,
-        ctime: i64_at(bytes, at + 8)?,
-        ino: u64_at(bytes, at + 16)?,
-        size: u64_at(bytes, at + 24)?,
-        mode: u32_at(bytes, at + 32)?,
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::worktree::manifest::no_oid;
-
-    fn sample() -> (Manifest, Meta) {
-        let mut manifest = Manifest::default();
-        let root = manifest.intern(b"");
-        let sub = manifest.intern(b"sub");
-        let name = manifest.intern(b"f\xff");
-        let stamp = Stamp {
-            mtime: 1,
-            ctime: -2,
-            ino: 3,
-            size: 4,
-            mode: 0o100_644,
-        };
-        let dir = |path, first, end| DirRec {
-            path,
-            parent: 0,
-            first,
-            end,
-            flags: 0,
-            stamp,
-            tree: no_oid(),
-        };
-        manifest.dirs = vec![dir(root, 0, 0), dir(sub, 0, 1)];
-        manifest.files = vec![FileRec {
-            name,
-            kind: Kind::File,
-            flags: 3,
-            stamp,
-            git_mode: 0o100_644,
-            oid: Oid::from_str("1234567890123456789012345678901234567890").expect("oid"),
-        }];
-        let meta = Meta {
-            options: "o".into(),
-            ..Meta::default()
-        };
-        (manifest, meta)
-    }
-
-    #[test]
-    fn what_was_written_is_read() {
-        let (manifest, meta) = sample();
-        let (read, read_meta) = decode(&encode(&manifest, &meta)).expect("sound");
-        assert_eq!(read_meta, meta);
-        assert_eq!(
-            read.file(b"sub/f\xff").map(|file| (file.oid, file.stamp)),
-            Some((manifest.files[0].oid, manifest.files[0].stamp))
-        );
-    }
-
-    #[test]
-    fn a_damaged_cache_is_no_cache() {
-        let (manifest, meta) = sample();
-        let good = encode(&manifest, &meta);
-        for at in 0..good.len() {
-            let mut bad = good.clone();
-            bad[at] ^= 0x41;
-            assert!(decode(&bad).is_none(), "byte {at}");
-            assert!(decode(&good[..at]).is_none(), "length {at}");
-        }
-    }
-
-    #[test]
-    fn offsets_are_validated_behind_a_right_checksum() {
-        let (manifest, meta) = sample();
-        for at in HEADER..encode(&manifest, &meta).len() {
-            let mut bad = encode(&manifest, &meta);
-            bad[at] = 0xff;
-            let sum = crc32fast::hash(&bad[16..]);
-            bad[12..16].copy_from_slice(&sum.to_le_bytes());
-            // Must not panic, whatever it answers; and what it answers must be walkable.
-            if let Some((read, _)) = decode(&bad) {
-                for (dir, file) in read.entries() {
-                    let _ = read.path_of(dir, file);
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -168,7 +168,12 @@ fn what_dies_in_the_middle_of_a_file_leaves_no_temporary_one() {
     let (sandbox, _) = eventful();
     let bytes = blobs(&sandbox);
     killed_at(&sandbox, "record-objects", &["snapshot"]);
-    for name in ["cache", "state.json", "undo/00000001-travel-abcdef.json"] {
+    for name in [
+        "cache",
+        "cache.patch",
+        "state.json",
+        "undo/00000001-travel-abcdef.json",
+    ] {
         sandbox.write(format!(".git/timewarp/{name}.tmp-1-1-0"), "half");
     }
     sandbox.write(".git/HEAD.tmp-1-1-3", "half");

@@ -480,6 +480,7 @@ fn damaged_files_of_ours_are_errors_that_lose_nothing() {
         "state.json",
         "journal.json",
         "cache",
+        "cache.patch",
         "seq",
         "repository-id",
         "undo",
@@ -494,7 +495,7 @@ fn damaged_files_of_ours_are_errors_that_lose_nothing() {
     targets.dedup();
     for target in targets {
         let good = std::fs::read(&target).unwrap_or_default();
-        let main = ["state.json", "journal.json", "cache"];
+        let main = ["state.json", "journal.json", "cache", "cache.patch"];
         let most = main.iter().any(|name| target.ends_with(name));
         let tried = harms(&good).into_iter().take(if most { 8 } else { 3 });
         for (what, bad) in tried {
@@ -505,7 +506,9 @@ fn damaged_files_of_ours_are_errors_that_lose_nothing() {
                 calm(&sandbox.tw([&["--json"], args].concat()), &context);
             }
             let taken = calm(&sandbox.tw(["--json", "snapshot"]), &context);
-            let is_cache = target.ends_with("cache") || target.ends_with("seq");
+            let is_cache = ["cache", "cache.patch", "seq"]
+                .iter()
+                .any(|name| target.ends_with(name));
             assert!(taken["ok"] == true || !is_cache, "{context}: {taken}");
             let far = before.differences(&sandbox.state());
             assert!(far.is_empty(), "{context}: {far:?}");

@@ -154,7 +154,10 @@ fn changed_files_cost_their_own_reads_and_their_directories_trees() {
     }
     sandbox.write("d2/new", "new\n");
     settle();
+    let cache = sandbox.read(".git/timewarp/cache");
     let counts = counted(&sandbox, &["snapshot"]);
+    // What changed stands in a patch of the cache.
+    assert!(sandbox.read(".git/timewarp/cache") == cache);
     // Two directories and the root; only the directory with a new name is read again.
     assert_eq!(of(&counts, WRITTEN), [4, 3, 1, 1]);
     assert_eq!(

@@ -1,0 +1,218 @@
+//! The records of a cache file: their sizes, and how they stand in it.
+
+use crate::git::Oid;
+use crate::git::fs::Stamp;
+use crate::worktree::manifest::{DirRec, FileRec, Kind, Name};
+
+/// Size of a header.
+pub(super) const HEADER: usize = 64;
+/// Size of a directory's record.
+pub(super) const DIR: usize = 96;
+/// Where a directory's record says which directory it is about, in a patch.
+const NUMBER: usize = 84;
+/// Size of a file's record.
+pub(super) const FILE: usize = 80;
+
+/// Where the parts of a cache file, or of a patch of one, are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    /// Of the base; a patch has that of the base that it belongs to.
+    pub(super) id: u64,
+    /// Where the records of directories begin.
+    pub(super) dirs_at: usize,
+    /// Where the records of files begin.
+    pub(super) files_at: usize,
+    /// Where the names begin.
+    pub(super) names_at: usize,
+    /// How many bytes of names there are.
+    pub(super) names: u32,
+}
+
+impl Frame {
+    /// Reads a header; `None` when the parts that it tells of do not make up the file. The checksum is left to
+    /// [`is_whole`].
+    pub(super) fn read(bytes: &[u8], magic: [u8; 8], version: u32) -> Option<Self> {
+        if bytes.get(..8)? != magic || u32_at(bytes, 8)? != version {
+            return None;
+        }
+        let mut lengths = [0usize; 4];
+        for (at, length) in lengths.iter_mut().enumerate() {
+            *length = usize::try_from(u64_at(bytes, 16 + at * 8)?).ok()?;
+        }
+        let [meta, dirs, files, names] = lengths;
+        let dirs_at = HEADER.checked_add(meta)?;
+        let files_at = dirs_at.checked_add(dirs.checked_mul(DIR)?)?;
+        let names_at = files_at.checked_add(files.checked_mul(FILE)?)?;
+        let whole = names_at.checked_add(names)? == bytes.len();
+        let names = u32::try_from(names).ok()?;
+        u32::try_from(files).ok().filter(|_| whole)?;
+        Some(Self {
+            id: u64_at(bytes, 48)?,
+            dirs_at,
+            files_at,
+            names_at,
+            names,
+        })
+    }
+
+    /// How many directories it tells of.
+    pub(super) fn dirs(&self) -> usize {
+        (self.files_at - self.dirs_at) / DIR
+    }
+
+    /// How many files it tells of.
+    pub(super) fn files(&self) -> u32 {
+        u32::try_from((self.names_at - self.files_at) / FILE).unwrap_or(u32::MAX)
+    }
+}
+
+/// Starts a file; the lengths are those of the meta document, directories, files and names.
+pub(super) fn header(magic: [u8; 8], version: u32, id: u64, lengths: [usize; 4]) -> Vec<u8> {
+    let [meta, dirs, files, names] = lengths;
+    let mut out = Vec::with_capacity(HEADER + meta + dirs * DIR + files * FILE + names);
+    out.extend_from_slice(&magic);
+    out.extend_from_slice(&version.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    for length in lengths {
+        out.extend_from_slice(&(length as u64).to_le_bytes());
+    }
+    out.extend_from_slice(&id.to_le_bytes());
+    out.resize(HEADER, 0);
+    out
+}
+
+/// Puts the checksum over all that follows it in.
+pub(super) fn seal(out: &mut [u8]) {
+    let sum = crc32fast::hash(out.get(16..).unwrap_or_default());
+    if let Some(place) = out.get_mut(12..16) {
+        place.copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+/// Whether the checksum holds.
+pub(super) fn is_whole(bytes: &[u8]) -> bool {
+    let sum = bytes.get(16..).map(crc32fast::hash);
+    sum.is_some() && u32_at(bytes, 12) == sum
+}
+
+/// Puts a directory's record at the end; `number` says which it is, in a patch.
+pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, number: u32) {
+    put_name(out, dir.path);
+    for field in [dir.parent, dir.first, dir.end, u32::from(dir.flags)] {
+        out.extend_from_slice(&field.to_le_bytes());
+    }
+    put_stamp(out, &dir.stamp);
+    out.extend_from_slice(dir.tree.as_bytes());
+    out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(&[0; 8]);
+}
+
+/// Puts a file's record at the end.
+pub(super) fn put_file(out: &mut Vec<u8>, file: &FileRec) {
+    put_name(out, file.name);
+    out.extend_from_slice(&[file.kind as u8, file.flags, 0, 0]);
+    out.extend_from_slice(&file.git_mode.to_le_bytes());
+    put_stamp(out, &file.stamp);
+    out.extend_from_slice(file.oid.as_bytes());
+    out.extend_from_slice(&[0; 4]);
+}
+
+fn put_name(out: &mut Vec<u8>, name: Name) {
+    out.extend_from_slice(&name.start.to_le_bytes());
+    out.extend_from_slice(&name.len.to_le_bytes());
+}
+
+/// 40 bytes: the inode's low 60 bits are enough nowhere, so all fields stand whole.
+fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
+    out.extend_from_slice(&stamp.mtime.to_le_bytes());
+    out.extend_from_slice(&stamp.ctime.to_le_bytes());
+    out.extend_from_slice(&stamp.ino.to_le_bytes());
+    out.extend_from_slice(&stamp.size.to_le_bytes());
+    out.extend_from_slice(&stamp.mode.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+}
+
+/// Reads a directory's record.
+pub(super) fn read_dir(record: &[u8]) -> Option<DirRec> {
+    Some(DirRec {
+        path: name_at(record, 0)?,
+        parent: u32_at(record, 8)?,
+        first: u32_at(record, 12)?,
+        end: u32_at(record, 16)?,
+        flags: *record.get(20)?,
+        stamp: stamp_at(record, 24)?,
+        tree: Oid::from_bytes(record.get(64..84)?).ok()?,
+    })
+}
+
+/// Which directory the record of a patch is about.
+pub(super) fn number_of(record: &[u8]) -> Option<usize> {
+    usize::try_from(u32_at(record, NUMBER)?).ok()
+}
+
+/// Reads a file's record; `None` where it cannot be right.
+pub(super) fn read_file(record: &[u8], names: &Bytes<'_>) -> Option<FileRec> {
+    let name = name_at(record, 0)?;
+    if name.len == 0 {
+        return None;
+    }
+    names.get(name)?;
+    Some(FileRec {
+        name,
+        kind: Kind::from_u8(*record.get(8)?)?,
+        flags: *record.get(9)?,
+        git_mode: u32_at(record, 12)?,
+        stamp: stamp_at(record, 16)?,
+        oid: Oid::from_bytes(record.get(56..76)?).ok()?,
+    })
+}
+
+/// The bytes of names: those of the base, and behind them those of a patch. No name lies across.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bytes<'b> {
+    /// Of the base.
+    pub(super) base: &'b [u8],
+    /// Of the patch.
+    pub(super) more: &'b [u8],
+}
+
+impl<'b> Bytes<'b> {
+    /// A name or path.
+    pub(super) fn get(&self, name: Name) -> Option<&'b [u8]> {
+        let (start, len) = (name.start as usize, name.len as usize);
+        let (part, start) = match start.checked_sub(self.base.len()) {
+            Some(start) if len > 0 => (self.more, start),
+            _ => (self.base, start),
+        };
+        part.get(start..start.checked_add(len)?)
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn i64_at(bytes: &[u8], at: usize) -> Option<i64> {
+    Some(i64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
+    Some(Name {
+        start: u32_at(bytes, at)?,
+        len: u32_at(bytes, at + 4)?,
+    })
+}
+
+fn stamp_at(bytes: &[u8], at: usize) -> Option<Stamp> {
+    Some(Stamp {
+        mtime: i64_at(bytes, at)?,
+        ctime: i64_at(bytes, at + 8)?,
+        ino: u64_at(bytes, at + 16)?,
+        size: u64_at(bytes, at + 24)?,
+        mode: u32_at(bytes, at + 32)?,
+    })
+}
