@@ -3,14 +3,21 @@
 /// Whether a file of this name likely holds a secret: `.env*`, `*.pem`, `*.key`, `id_*`, `.npmrc`, `.netrc`, `.pypirc`,
 /// `credentials*`, in any case. Samples of an environment and public keys do not.
 pub fn is_secret_name(name: &[u8]) -> bool {
-    let name = name.to_ascii_lowercase();
-    let starts = |head: &[u8]| name.starts_with(head);
-    let ends = |tails: &[&str]| tails.iter().any(|tail| name.ends_with(tail.as_bytes()));
-    matches!(name.as_slice(), b".npmrc" | b".netrc" | b".pypirc")
-        || (starts(b".env") && !ends(&[".example", ".sample", ".template"]))
-        || (starts(b"id_") && !ends(&[".pub"]))
-        || starts(b"credentials")
-        || ends(&[".pem", ".key"])
+    let is = |whole: &str| name.eq_ignore_ascii_case(whole.as_bytes());
+    let starts = |head: &str| {
+        let start = name.get(..head.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(head.as_bytes()))
+    };
+    let ends = |tail: &str| {
+        let end = name.len().checked_sub(tail.len());
+        let end = end.and_then(|at| name.get(at..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(tail.as_bytes()))
+    };
+    [".npmrc", ".netrc", ".pypirc"].into_iter().any(is)
+        || (starts(".env") && ![".example", ".sample", ".template"].into_iter().any(ends))
+        || (starts("id_") && !ends(".pub"))
+        || starts("credentials")
+        || [".pem", ".key"].into_iter().any(ends)
 }
 
 #[cfg(test)]
