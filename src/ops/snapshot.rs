@@ -1,5 +1,7 @@
 //! Take, list, show: snapshots as users meet them.
 
+use std::borrow::Cow;
+
 use super::Context;
 use super::address;
 use super::capture::{Capture, Wanted};
@@ -167,7 +169,10 @@ fn secret_notice(
     if fs::read_optional(&tracked)?.as_deref() == Some(asked.as_bytes()) {
         return Ok(None);
     }
-    let index = read_index(&ctx.repo, &store.objects)?;
+    let index = match &capture.parsed_index {
+        Some(index) => Cow::Borrowed(index),
+        None => Cow::Owned(read_index(&ctx.repo, &store.objects)?),
+    };
     let untracked = candidates.iter().filter(|path| !index.has_path(path));
     let found: Vec<String> = untracked.map(|path| stored_path(path)).take(3).collect();
     let Some(first) = found.first() else {
