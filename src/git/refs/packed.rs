@@ -40,6 +40,10 @@ pub(super) enum Line<'a> {
 
 /// Below this many bytes the search reads on line by line.
 const SCAN: u64 = 2048;
+/// Read at once where one record is looked for.
+const LITTLE: usize = 512;
+/// Read at once where there may be many.
+const MUCH: usize = 64 << 10;
 
 impl Packed {
     /// Opens the file in `common_dir`.
@@ -50,7 +54,7 @@ impl Packed {
             Err(error) => return Err(Error::from(error).while_doing("opening 'packed-refs'")),
         };
         let end = file.metadata()?.len();
-        let mut file = BufReader::with_capacity(512, file);
+        let mut file = BufReader::with_capacity(LITTLE, file);
         let mut line = Vec::new();
         file.read_until(b'\n', &mut line)?;
         let (start, sorted) = match line.strip_prefix(b"# pack-refs with:") {
@@ -68,11 +72,13 @@ impl Packed {
     /// The value of one ref.
     pub(super) fn find(&mut self, name: &str) -> Result<Option<Oid>> {
         let mut found = None;
-        self.visit(name, |record, oid| {
+        // A name stands before all that it begins.
+        let first_decides = self.0.as_ref().is_some_and(|table| table.sorted);
+        self.visit(name, LITTLE, |record, oid| {
             if record == name.as_bytes() {
                 found = Some(oid);
             }
-            found.is_none()
+            found.is_none() && !first_decides
         })?;
         Ok(found)
     }
@@ -80,7 +86,7 @@ impl Packed {
     /// Every ref whose name begins with `prefix`, in the file's order. Names that are not UTF-8 are left out.
     pub(super) fn list(&mut self, prefix: &str) -> Result<Vec<(String, Oid)>> {
         let mut refs = Vec::new();
-        self.visit(prefix, |record, oid| {
+        self.visit(prefix, MUCH, |record, oid| {
             if let Ok(name) = std::str::from_utf8(record) {
                 refs.push((name.to_owned(), oid));
             }
@@ -92,18 +98,23 @@ impl Packed {
     /// The first ref whose name begins with `prefix`.
     pub(super) fn first(&mut self, prefix: &str) -> Result<Option<String>> {
         let mut first = None;
-        self.visit(prefix, |record, _| {
+        self.visit(prefix, LITTLE, |record, _| {
             first = Some(String::from_utf8_lossy(record).into_owned());
             false
         })?;
         Ok(first)
     }
 
-    /// Calls `visit` with each record that begins with `prefix` until it says false.
-    fn visit(&mut self, prefix: &str, mut visit: impl FnMut(&[u8], Oid) -> bool) -> Result<()> {
+    /// Calls `visit` with each record that begins with `prefix` until it says false. `at_once`: how many bytes are read.
+    fn visit(
+        &mut self,
+        prefix: &str,
+        at_once: usize,
+        mut visit: impl FnMut(&[u8], Oid) -> bool,
+    ) -> Result<()> {
         match &mut self.0 {
             Some(table) => table
-                .visit(prefix.as_bytes(), &mut visit)
+                .visit(prefix.as_bytes(), at_once, &mut visit)
                 .context(|| "reading 'packed-refs'"),
             None => Ok(()),
         }
@@ -111,15 +122,22 @@ impl Packed {
 }
 
 impl Table {
-    fn visit(&mut self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], Oid) -> bool) -> Result<()> {
+    fn visit(
+        &mut self,
+        prefix: &[u8],
+        at_once: usize,
+        visit: &mut dyn FnMut(&[u8], Oid) -> bool,
+    ) -> Result<()> {
         let from = if self.sorted {
             self.narrow(prefix)?
         } else {
             self.start
         };
-        self.file.seek(SeekFrom::Start(from))?;
+        let mut file = self.file.get_ref();
+        file.seek(SeekFrom::Start(from))?;
+        let mut file = BufReader::with_capacity(at_once, file);
         let mut line = Vec::new();
-        while self.next_line(&mut line)? {
+        while next_line(&mut file, &mut line)? {
             let Line::Record(oid, name) = parse_line(&line)? else {
                 continue;
             };
@@ -155,7 +173,7 @@ impl Table {
         self.file.seek(SeekFrom::Start(offset - 1))?;
         line.clear();
         let mut at = offset - 1 + self.file.read_until(b'\n', line)? as u64;
-        while self.next_line(line)? {
+        while next_line(&mut self.file, line)? {
             if !line.starts_with(b"^") {
                 return Ok(at);
             }
@@ -164,16 +182,16 @@ impl Table {
         line.push(b'#');
         Ok(self.end)
     }
+}
 
-    /// Reads a line without its newline. A last line that has none is a torn file.
-    fn next_line(&mut self, line: &mut Vec<u8>) -> Result<bool> {
-        line.clear();
-        self.file.read_until(b'\n', line)?;
-        match line.pop() {
-            None => Ok(false),
-            Some(b'\n') => Ok(true),
-            Some(_) => Err(torn()),
-        }
+/// Reads a line without its newline. A last line that has none is a torn file.
+fn next_line(file: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
+    line.clear();
+    file.read_until(b'\n', line)?;
+    match line.pop() {
+        None => Ok(false),
+        Some(b'\n') => Ok(true),
+        Some(_) => Err(torn()),
     }
 }
 
@@ -286,6 +304,16 @@ mod tests {
             let error = packed.find("refs/b").expect_err("strange");
             assert_eq!(error.code(), Code::CorruptRecord);
         }
+    }
+
+    #[test]
+    fn of_a_sorted_file_only_the_first_record_is_asked_whether_it_is_the_name() {
+        // Thousands of refs lie below such a name; a line that cannot be read shows how far was read.
+        let text = format!("# pack-refs with: sorted \n{} refs/a/1\nnonsense\n", oid(1));
+        let (_dir, mut packed) = open(&text);
+        assert_eq!(packed.find("refs/a").expect("find"), None);
+        assert_eq!(packed.find("refs/a/1").expect("find"), Some(oid(1)));
+        packed.list("refs/a/").expect_err("read on");
     }
 
     #[test]
