@@ -36,35 +36,35 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         ListKind::All => &IdKind::ALL,
     };
     let Found {
-        names,
+        ids,
         summaries,
         invalid,
     } = match request.limit {
         Some(limit) if limit <= SHORT => short(ctx, &store, kinds, request)?,
         _ => long(ctx, &store, kinds, request)?,
     };
-    let short = ShortNames::new(names.iter().map(String::as_str));
+    let short = ShortNames::new(&ids);
     let labels = store.labels()?;
     let repository = store.repository_id()?;
+    let unique_tail = summaries
+        .iter()
+        .map(|summary| short.length(&summary.id))
+        .collect();
     let listed = summaries
         .into_iter()
         .map(|summary| listed(summary, &labels, repository.as_deref()));
-    let snapshots: Vec<Listed> = listed.collect();
     Ok(Listing {
-        unique_tail: snapshots
-            .iter()
-            .map(|listed| short.of(&listed.id).len())
-            .collect(),
-        snapshots,
+        unique_tail,
+        snapshots: listed.collect(),
         invalid,
-        total: names.len(),
+        total: ids.len(),
     })
 }
 
 /// What there is to list.
 struct Found {
     /// Every id, whether it is shown or not.
-    names: Vec<String>,
+    ids: Vec<SnapshotId>,
     /// What is shown, in order.
     summaries: Vec<Summary>,
     /// What cannot be read: id and reason.
@@ -80,7 +80,7 @@ fn short(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List)
     let (stored, invalid) =
         address::in_order(ctx, store, &ids, request.limit, request.all_worktrees)?;
     Ok(Found {
-        names: ids.iter().map(ToString::to_string).collect(),
+        ids,
         summaries: stored.into_iter().map(Summary::from).collect(),
         invalid,
     })
@@ -90,7 +90,7 @@ fn long(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List) 
     let mut all = store.summaries(kinds)?;
     let found = all.found.iter().map(|summary| summary.id);
     let ids = found.chain(all.invalid.iter().map(|(id, _)| *id));
-    let names = ids.map(|id| id.to_string()).collect();
+    let ids = ids.collect();
     // The order of taking: within one second by number. Those of one second are given newest name first.
     all.found
         .sort_by_cached_key(|summary| Reverse((summary.id.time(), summary.seq)));
@@ -108,7 +108,7 @@ fn long(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List) 
     all.found.truncate(limit);
     let invalid = all.invalid.iter();
     Ok(Found {
-        names,
+        ids,
         invalid: invalid
             .map(|(id, error)| (id.to_string(), error.message().to_owned()))
             .collect(),

@@ -3,6 +3,7 @@
 //! Owns their form and how a part of one names it. An id orders by time, then by its tail; what one second cannot order,
 //! the record's `seq` does. Parsing is strict: what parses prints the same again.
 
+use std::cell::OnceCell;
 use std::fmt;
 
 use crate::env::Moment;
@@ -338,42 +339,55 @@ fn tail_of(id: &str) -> &str {
 /// The ids among which short names are given: sorted once, so that each of thousands gets its own quickly.
 #[derive(Debug)]
 pub struct ShortNames<'a> {
-    tails: Vec<&'a str>,
-    stamps: Vec<&'a str>,
+    ids: &'a [SnapshotId],
+    tails: Vec<[u8; TAIL]>,
+    /// The ids without their letters, sorted; made for the first tail that may be the beginning of one.
+    stamps: OnceCell<Vec<[u8; LENGTH]>>,
 }
 
 impl<'a> ShortNames<'a> {
     /// Names among `ids`.
-    pub fn new(ids: impl Iterator<Item = &'a str>) -> Self {
-        let (mut tails, mut stamps): (Vec<_>, Vec<_>) =
-            ids.map(|id| (tail_of(id), stamp_of(id))).unzip();
+    pub fn new(ids: &'a [SnapshotId]) -> Self {
+        let mut tails: Vec<_> = ids.iter().map(|id| id.stamp.tail.0).collect();
         tails.sort_unstable();
-        stamps.sort_unstable();
-        Self { tails, stamps }
+        Self {
+            ids,
+            tails,
+            stamps: OnceCell::new(),
+        }
     }
 
-    /// The shortest beginning of the tail, four characters or more, that [`resolve_part`] takes for `id`, one of these, and no other; the whole id when even the whole tail is not enough.
-    pub fn of<'i>(&self, id: &'i str) -> &'i str {
-        let tail = tail_of(id);
-        (MIN_PART..=tail.len())
-            .filter_map(|length| tail.get(..length))
-            .find(|part| {
-                beginning_with(&self.tails, part) <= 1 && beginning_with(&self.stamps, part) == 0
+    /// The length of the shortest beginning of the tail, four characters or more, that [`resolve_part`] takes for `id`, one of
+    /// these, and no other; the length of the whole id when even the whole tail is not enough.
+    pub fn length(&self, id: &SnapshotId) -> usize {
+        let tail = &id.stamp.tail.0;
+        (MIN_PART..=TAIL)
+            .find(|&length| {
+                let part = &tail[..length];
+                beginning_with(&self.tails, part) <= 1 && !self.is_time(part)
             })
-            .unwrap_or(id)
+            .unwrap_or(LENGTH)
+    }
+
+    /// Whether an id's date and time begin with this.
+    fn is_time(&self, part: &[u8]) -> bool {
+        if !part.iter().all(u8::is_ascii_digit) {
+            return false;
+        }
+        let stamps = self.stamps.get_or_init(|| {
+            let mut stamps: Vec<_> = self.ids.iter().map(|id| id.stamp.named('-')).collect();
+            stamps.sort_unstable();
+            stamps
+        });
+        beginning_with(stamps, &[b"-_", part].concat()) > 0
     }
 }
 
 /// How many of `sorted` begin with `part`.
-fn beginning_with(sorted: &[&str], part: &str) -> usize {
-    let from = sorted.partition_point(|text| *text < part);
+fn beginning_with<const N: usize>(sorted: &[[u8; N]], part: &[u8]) -> usize {
+    let from = sorted.partition_point(|text| &text[..] < part);
     let rest = sorted.get(from..).unwrap_or_default();
     rest.partition_point(|text| text.starts_with(part))
-}
-
-/// [`ShortNames::of`] for a single id.
-pub fn unique_part<'i, 'a>(id: &'i str, all: impl Iterator<Item = &'a str>) -> &'i str {
-    ShortNames::new(all).of(id)
 }
 
 #[cfg(test)]
@@ -507,14 +521,17 @@ mod tests {
 
     #[test]
     fn a_short_name_resolves_to_its_id_alone() {
-        let names = ShortNames::new(IDS.into_iter());
-        let short: Vec<&str> = IDS.iter().map(|id| names.of(id)).collect();
+        let ids = IDS.map(|id| SnapshotId::parse(id).expect("an id"));
+        let names = ShortNames::new(&ids);
+        let short = |id: &SnapshotId| id.tail()[..names.length(id)].to_owned();
+        let short: Vec<String> = ids.iter().map(short).collect();
         assert_eq!(short, ["ab12cd", "ab12ce", "qqqq", "2026a", "zzzz"]);
         for (id, short) in IDS.iter().zip(short) {
-            assert_eq!(resolve(short), one(id));
+            assert_eq!(resolve(&short), one(id));
         }
         let twins = ["s_20260228_153012_aaaaaa", "b_20260228_153012_aaaaaa"];
-        assert_eq!(unique_part(twins[0], twins.into_iter()), twins[0]);
+        let twins = twins.map(|id| SnapshotId::parse(id).expect("an id"));
+        assert_eq!(ShortNames::new(&twins).length(&twins[0]), LENGTH);
     }
 
     #[test]

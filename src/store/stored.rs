@@ -171,12 +171,14 @@ impl Store<'_> {
 
     /// The ids of a kind, newest first by name (the order within one second is told by `seq`).
     pub fn ids(&self, kind: IdKind) -> Result<Vec<SnapshotId>> {
-        let refs = self.refs.names(names::prefix(kind))?;
-        // The refs of one kind differ in the id's date, time and tail alone, and come sorted.
-        let newest_first = refs.iter().rev();
-        Ok(newest_first
-            .filter_map(|name| names::parse_snapshot_ref(name))
-            .collect())
+        let mut ids = Vec::new();
+        self.refs.each_name(names::prefix(kind), |name| {
+            ids.extend(names::parse_snapshot_ref(name));
+        })?;
+        // Those of one kind are ordered by second and tail, as their names are.
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        ids.dedup();
+        Ok(ids)
     }
 
     /// The index tree and the state commit of a snapshot.

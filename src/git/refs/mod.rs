@@ -78,13 +78,31 @@ impl Refs {
     /// or gone. Lock files and names that git would not take are left out.
     pub fn names(&self, prefix: &str) -> Result<Vec<String>> {
         let mut names = self.loose_names(prefix)?;
-        // After the loose ones: `git pack-refs` removes a loose file only when the packed one stands.
-        let packed = Packed::open(&self.common_dir)?.list(prefix)?;
-        let packed = packed.into_iter().map(|(name, _)| name);
-        names.extend(packed.filter(|name| is_valid_name(name)));
+        self.each_packed(prefix, |name| names.push(name.to_owned()))?;
         names.sort_unstable();
         names.dedup();
         Ok(names)
+    }
+
+    /// Calls `see` with the names that begin with `prefix`, in no order; one may come twice.
+    ///
+    /// # Errors
+    /// As [`Refs::names`].
+    pub fn each_name(&self, prefix: &str, mut see: impl FnMut(&str)) -> Result<()> {
+        for name in self.loose_names(prefix)? {
+            see(&name);
+        }
+        self.each_packed(prefix, see)
+    }
+
+    /// To be asked after the loose ones: `git pack-refs` removes a loose file only when the packed one stands.
+    fn each_packed(&self, prefix: &str, mut see: impl FnMut(&str)) -> Result<()> {
+        let mut packed = Packed::open(&self.common_dir)?;
+        packed.each_name(prefix, |name| {
+            if is_valid_name(name) {
+                see(name);
+            }
+        })
     }
 
     /// The refs whose names begin with `prefix`, sorted, with the objects they name. Broken and dangling refs are left

@@ -69,37 +69,47 @@ impl Packed {
         })))
     }
 
+    /// Calls `see` with every name that begins with `prefix`, in the file's order. Those that are not UTF-8 are left out.
+    pub(super) fn each_name(&mut self, prefix: &str, mut see: impl FnMut(&str)) -> Result<()> {
+        self.visit(prefix, MUCH, |record| {
+            if let Ok(name) = std::str::from_utf8(record.name) {
+                see(name);
+            }
+            true
+        })
+    }
+
     /// The value of one ref.
     pub(super) fn find(&mut self, name: &str) -> Result<Option<Oid>> {
         let mut found = None;
         // A name stands before all that it begins.
         let first_decides = self.0.as_ref().is_some_and(|table| table.sorted);
-        self.visit(name, LITTLE, |record, oid| {
-            if record == name.as_bytes() {
-                found = Some(oid);
+        self.visit(name, LITTLE, |record| {
+            if record.name == name.as_bytes() {
+                found = Some(record.oid());
             }
             found.is_none() && !first_decides
         })?;
-        Ok(found)
+        found.transpose()
     }
 
     /// Every ref whose name begins with `prefix`, in the file's order. Names that are not UTF-8 are left out.
     pub(super) fn list(&mut self, prefix: &str) -> Result<Vec<(String, Oid)>> {
         let mut refs = Vec::new();
-        self.visit(prefix, MUCH, |record, oid| {
-            if let Ok(name) = std::str::from_utf8(record) {
-                refs.push((name.to_owned(), oid));
+        self.visit(prefix, MUCH, |record| {
+            if let Ok(name) = std::str::from_utf8(record.name) {
+                refs.push(record.oid().map(|oid| (name.to_owned(), oid)));
             }
             true
         })?;
-        Ok(refs)
+        refs.into_iter().collect()
     }
 
     /// The first ref whose name begins with `prefix`.
     pub(super) fn first(&mut self, prefix: &str) -> Result<Option<String>> {
         let mut first = None;
-        self.visit(prefix, LITTLE, |record, _| {
-            first = Some(String::from_utf8_lossy(record).into_owned());
+        self.visit(prefix, LITTLE, |record| {
+            first = Some(String::from_utf8_lossy(record.name).into_owned());
             false
         })?;
         Ok(first)
@@ -110,7 +120,7 @@ impl Packed {
         &mut self,
         prefix: &str,
         at_once: usize,
-        mut visit: impl FnMut(&[u8], Oid) -> bool,
+        mut visit: impl FnMut(Record<'_>) -> bool,
     ) -> Result<()> {
         match &mut self.0 {
             Some(table) => table
@@ -126,7 +136,7 @@ impl Table {
         &mut self,
         prefix: &[u8],
         at_once: usize,
-        visit: &mut dyn FnMut(&[u8], Oid) -> bool,
+        visit: &mut dyn FnMut(Record<'_>) -> bool,
     ) -> Result<()> {
         let from = if self.sorted {
             self.narrow(prefix)?
@@ -138,14 +148,14 @@ impl Table {
         let mut file = BufReader::with_capacity(at_once, file);
         let mut line = Vec::new();
         while next_line(&mut file, &mut line)? {
-            let Line::Record(oid, name) = parse_line(&line)? else {
+            let Some(record) = Record::of(&line)? else {
                 continue;
             };
-            if name.starts_with(prefix) {
-                if !visit(name, oid) {
+            if record.name.starts_with(prefix) {
+                if !visit(record) {
                     return Ok(());
                 }
-            } else if self.sorted && name > prefix {
+            } else if self.sorted && record.name > prefix {
                 return Ok(());
             }
         }
@@ -193,6 +203,36 @@ fn next_line(file: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
         Some(b'\n') => Ok(true),
         Some(_) => Err(torn()),
     }
+}
+
+/// A record whose id is not yet read: lists of thousands of names have no use for it.
+struct Record<'l> {
+    line: &'l [u8],
+    name: &'l [u8],
+}
+
+impl<'l> Record<'l> {
+    /// The record in a line; nothing in another kind of line.
+    fn of(line: &'l [u8]) -> Result<Option<Self>> {
+        match line.split_at_checked(41) {
+            Some((hex, name)) if hex.ends_with(b" ") && hex[..40].iter().all(is_hex) => {
+                Ok(Some(Self { line, name }))
+            }
+            // A comment, a peeled line, or an error.
+            _ => parse_line(line).map(|_| None),
+        }
+    }
+
+    fn oid(&self) -> Result<Oid> {
+        match parse_line(self.line)? {
+            Line::Record(oid, _) => Ok(oid),
+            _ => Err(torn()),
+        }
+    }
+}
+
+fn is_hex(byte: &u8) -> bool {
+    byte.is_ascii_hexdigit()
 }
 
 fn says_sorted(traits: &[u8]) -> bool {
