@@ -215,7 +215,9 @@ impl<'l> Record<'l> {
     /// The record in a line; nothing in another kind of line.
     fn of(line: &'l [u8]) -> Result<Option<Self>> {
         match line.split_at_checked(41) {
-            Some((hex, name)) if hex.ends_with(b" ") && hex[..40].iter().all(is_hex) => {
+            Some((hex, name))
+                if hex.ends_with(b" ") && hex[..40].iter().all(u8::is_ascii_hexdigit) =>
+            {
                 Ok(Some(Self { line, name }))
             }
             // A comment, a peeled line, or an error.
@@ -229,10 +231,6 @@ impl<'l> Record<'l> {
             _ => Err(torn()),
         }
     }
-}
-
-fn is_hex(byte: &u8) -> bool {
-    byte.is_ascii_hexdigit()
 }
 
 fn says_sorted(traits: &[u8]) -> bool {

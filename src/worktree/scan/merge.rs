@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::{FoundDir, FoundFile, Names, SAME};
+use super::{FoundDir, FoundFile, Names};
 use crate::git::path;
 use crate::worktree::manifest::{DIRTY, DirRec, FileRec, Manifest, TO_HASH, no_oid, preorder};
 
@@ -31,10 +31,10 @@ pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Mani
     new
 }
 
-/// What the fast way found, put onto the earlier manifest. `states`: of the directories of that.
-pub(super) fn put_on(old: Cow<'_, Manifest>, states: &[u8], mut found: Vec<FoundDir>) -> Manifest {
-    let same = states.iter().filter(|&&state| state == SAME).count();
-    let has_all = same + found.len() == old.dirs.len();
+/// What the fast way found, put onto the earlier manifest. `same`: which directories of that are as they were.
+pub(super) fn put_on(old: Cow<'_, Manifest>, same: &[bool], mut found: Vec<FoundDir>) -> Manifest {
+    let kept = same.iter().filter(|&&same| same).count();
+    let has_all = kept + found.len() == old.dirs.len();
     let mut new = if has_all && found.iter().all(|dir| has_its_names(&old, dir)) {
         let mut new = old.into_owned();
         for dir in &found {
@@ -43,7 +43,7 @@ pub(super) fn put_on(old: Cow<'_, Manifest>, states: &[u8], mut found: Vec<Found
         new
     } else {
         found.sort_by(|a, b| preorder(path_in(&old, a), path_in(&old, b)));
-        let mut new = rebuild(&old, states, found);
+        let mut new = rebuild(&old, same, found);
         if is_mostly_waste(&new) {
             new = with_fresh_names(&new);
         }
@@ -149,7 +149,7 @@ fn index(length: usize) -> u32 {
 }
 
 /// Directories that are as they were are copied, found ones come between them; `found` is in pre-order.
-fn rebuild(old: &Manifest, states: &[u8], found: Vec<FoundDir>) -> Manifest {
+fn rebuild(old: &Manifest, same: &[bool], found: Vec<FoundDir>) -> Manifest {
     let mut new = Manifest {
         dirs: Vec::with_capacity(old.dirs.len() + found.len()),
         files: Vec::with_capacity(old.files.len() + 64),
@@ -166,7 +166,7 @@ fn rebuild(old: &Manifest, states: &[u8], found: Vec<FoundDir>) -> Manifest {
             if !comes_first {
                 break;
             }
-            if states.get(at) == Some(&SAME) {
+            if same.get(at) == Some(&true) {
                 copy_dir(old, at, &mut new, &mut places);
             }
             at += 1;

@@ -168,8 +168,8 @@ pub enum Scanned {
 pub struct Findings {
     way: Way,
     found: Vec<FoundDir>,
-    /// States of the known directories, on the fast way.
-    states: Vec<u8>,
+    /// Which of the known directories are the same, on the fast way.
+    same: Vec<bool>,
 }
 
 impl Findings {
@@ -177,7 +177,7 @@ impl Findings {
     /// manifest that was given to the scan.
     pub fn onto(self, old: Option<Cow<'_, Manifest>>) -> Manifest {
         match (self.way, old) {
-            (Way::Fast, Some(old)) => put_on(old, &self.states, self.found),
+            (Way::Fast, Some(old)) => put_on(old, &self.same, self.found),
             (_, old) => assemble(old.as_deref(), self.found),
         }
     }
@@ -301,11 +301,12 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
     if run.give_up.load(Ordering::Relaxed) {
         return Ok(Scanned::NeedsFull);
     }
-    let states: Vec<u8> = run.states.into_iter().map(AtomicU8::into_inner).collect();
-    if way == Way::Fast && found.is_empty() && states.iter().all(|&state| state == SAME) {
+    let states = run.states.into_iter().map(AtomicU8::into_inner);
+    let same: Vec<bool> = states.map(|state| state == SAME).collect();
+    if way == Way::Fast && found.is_empty() && same.iter().all(|&same| same) {
         return Ok(Scanned::Unchanged);
     }
-    Ok(Scanned::Changed(Findings { way, found, states }))
+    Ok(Scanned::Changed(Findings { way, found, same }))
 }
 
 impl<J: Judge> Run<'_, '_, J> {
