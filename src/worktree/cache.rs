@@ -226,7 +226,7 @@ pub fn encode(manifest: &Manifest, meta: &Meta, id: u64) -> Vec<u8> {
     let mut out = header(MAGIC, VERSION, id, lengths);
     out.extend_from_slice(&meta);
     for dir in &manifest.dirs {
-        put_dir(&mut out, dir, 0);
+        put_dir(&mut out, dir, (0, 0));
     }
     for file in &manifest.files {
         put_file(&mut out, file);
@@ -254,29 +254,39 @@ fn open(bytes: Source) -> Option<Known> {
     })
 }
 
-/// Offsets in range, parents before children, directories in order, ranges in a row.
+/// Offsets in range and in a row, directories in order.
 fn is_sound(dirs: &[DirRec], files: usize, names: &[u8]) -> bool {
     let mut next = 0;
+    let in_a_row = dirs.iter().all(|dir| {
+        let sound = dir.first == next && dir.end >= dir.first;
+        next = dir.end;
+        sound
+    });
+    let names = Bytes {
+        base: names,
+        more: &[],
+    };
+    in_a_row && next as usize == files && are_in_order(dirs, &names)
+}
+
+/// The root first, parents before children, paths in order.
+fn are_in_order(dirs: &[DirRec], names: &Bytes<'_>) -> bool {
     let mut last: Option<&[u8]> = None;
     for (at, dir) in dirs.iter().enumerate() {
-        let start = dir.path.start as usize;
-        let path = names.get(start..start.saturating_add(dir.path.len as usize));
         let parent_ok = if at == 0 {
             dir.parent == 0 && dir.path.len == 0
         } else {
             (dir.parent as usize) < at
         };
-        let Some(path) = path else { return false };
-        if !parent_ok || dir.first != next || dir.end < dir.first {
+        let Some(path) = names.get(dir.path).filter(|_| parent_ok) else {
             return false;
-        }
-        next = dir.end;
+        };
         if last.is_some_and(|last| super::manifest::preorder(last, path).is_ge()) {
             return false;
         }
         last = Some(path);
     }
-    !dirs.is_empty() && next as usize == files
+    !dirs.is_empty()
 }
 
 #[cfg(test)]

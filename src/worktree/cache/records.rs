@@ -1,5 +1,6 @@
 //! The records of a cache file: their sizes, and how they stand in it.
 
+use super::patch::Change;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
 use crate::worktree::manifest::{DirRec, FileRec, Kind, Name};
@@ -8,7 +9,7 @@ use crate::worktree::manifest::{DirRec, FileRec, Kind, Name};
 pub(super) const HEADER: usize = 64;
 /// Size of a directory's record.
 pub(super) const DIR: usize = 96;
-/// Where a directory's record says which directory it is about, in a patch.
+/// Where a directory's record says what it is about, in a patch.
 const NUMBER: usize = 84;
 /// Size of a file's record.
 pub(super) const FILE: usize = 80;
@@ -95,8 +96,8 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
     sum.is_some() && u32_at(bytes, 12) == sum
 }
 
-/// Puts a directory's record at the end; `number` says which it is, in a patch.
-pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, number: u32) {
+/// Puts a directory's record at the end. `change`: in a patch, which directory of the base it is about, and what it says.
+pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, (number, change): (u32, u8)) {
     put_name(out, dir.path);
     for field in [dir.parent, dir.first, dir.end, u32::from(dir.flags)] {
         out.extend_from_slice(&field.to_le_bytes());
@@ -104,7 +105,7 @@ pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, number: u32) {
     put_stamp(out, &dir.stamp);
     out.extend_from_slice(dir.tree.as_bytes());
     out.extend_from_slice(&number.to_le_bytes());
-    out.extend_from_slice(&[0; 8]);
+    out.extend_from_slice(&[change, 0, 0, 0, 0, 0, 0, 0]);
 }
 
 /// Puts a file's record at the end.
@@ -145,9 +146,10 @@ pub(super) fn read_dir(record: &[u8]) -> Option<DirRec> {
     })
 }
 
-/// Which directory the record of a patch is about.
-pub(super) fn number_of(record: &[u8]) -> Option<usize> {
-    usize::try_from(u32_at(record, NUMBER)?).ok()
+/// Which directory of the base the record of a patch is about, and what it says of it.
+pub(super) fn change_of(record: &[u8]) -> Option<(usize, Change)> {
+    let number = usize::try_from(u32_at(record, NUMBER)?).ok()?;
+    Some((number, Change::from_u8(*record.get(NUMBER + 4)?)?))
 }
 
 /// Reads a file's record; `None` where it cannot be right.

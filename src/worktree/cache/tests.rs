@@ -180,21 +180,119 @@ fn a_patch_makes_the_base_what_was_saved() {
     assert_eq!(loaded(&file), (told(&twenty(0)), "fourth".to_owned()));
 }
 
+/// Adds a directory with one file, in its place.
+fn with_dir(mut manifest: Manifest, path: &str) -> Manifest {
+    let path_name = manifest.intern(path.as_bytes());
+    let name = manifest.intern(b"inside");
+    let at = manifest.dirs.partition_point(|dir| {
+        crate::worktree::manifest::preorder(manifest.dir_path(dir), path.as_bytes()).is_lt()
+    });
+    let above = crate::git::path::split(path.as_bytes()).0;
+    let parent = manifest.find_dir(above).expect("its parent");
+    let first = manifest.dirs[at - 1].end;
+    let file = FileRec {
+        name,
+        ..manifest.files[0]
+    };
+    manifest.files.insert(first as usize, file);
+    for dir in &mut manifest.dirs[at..] {
+        dir.first += 1;
+        dir.end += 1;
+    }
+    let dir = DirRec {
+        path: path_name,
+        parent: u32::try_from(parent).expect("few"),
+        first,
+        end: first + 1,
+        ..manifest.dirs[0]
+    };
+    manifest.dirs.insert(at, dir);
+    for dir in &mut manifest.dirs[at + 1..] {
+        dir.parent += u32::from(dir.parent as usize >= at);
+    }
+    manifest
+}
+
+/// Takes out directories, with what lies beneath.
+fn without_dir(manifest: &Manifest, gone: &str) -> Manifest {
+    let mut left = Manifest {
+        names: manifest.names.clone(),
+        ..Manifest::default()
+    };
+    for dir in &manifest.dirs {
+        let path = manifest.dir_path(dir).to_vec();
+        if crate::git::path::is_within(&path, gone.as_bytes()) {
+            continue;
+        }
+        let above = crate::git::path::split(&path).0;
+        let parent = left.find_dir(above).unwrap_or(0);
+        let first = u32::try_from(left.files.len()).expect("few");
+        left.files.extend_from_slice(manifest.files_of(dir));
+        left.dirs.push(DirRec {
+            parent: u32::try_from(parent).expect("few"),
+            first,
+            end: u32::try_from(left.files.len()).expect("few"),
+            ..*dir
+        });
+    }
+    left
+}
+
+/// The parent of each directory, by path.
+fn parents(manifest: &Manifest) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let path = |dir: &DirRec| manifest.dir_path(dir).to_vec();
+    let above = |dir: &DirRec| path(&manifest.dirs[dir.parent as usize]);
+    manifest
+        .dirs
+        .iter()
+        .map(|dir| (path(dir), above(dir)))
+        .collect()
+}
+
 #[test]
-fn other_directories_and_other_names_are_saved_whole() {
-    let mut gone = twenty(0);
-    gone.dirs.pop();
-    gone.files.truncate(10);
+fn directories_come_and_go_in_a_patch() {
+    let dir = tempfile::tempdir().expect("directory");
+    let file = dir.path().join("cache");
+    let mut now = with_dir(with_dir(twenty(0), "sub/deep"), "sub/deep/er");
+    save(&file, &now, &meta("first")).expect("saved");
+    let base = std::fs::read(&file).expect("read");
+    let steps: [(&str, &str); 9] = [
+        ("+", "a"),
+        ("+", "sub/a"),
+        ("+", "sub/deep/er/est"),
+        ("-", "sub/deep/er"),
+        ("+", "zoo"),
+        ("+", "sub/deep/er"),
+        ("-", "a"),
+        ("-", "sub"),
+        ("+", "sub"),
+    ];
+    for (what, path) in steps {
+        now = match what {
+            "+" => with_dir(now, path),
+            _ => without_dir(&now, path),
+        };
+        save(&file, &now, &meta(path)).expect("saved");
+        assert!(std::fs::read(&file).expect("read") == base, "{what}{path}");
+        assert_eq!(loaded(&file), (told(&now), path.to_owned()));
+        let read = load(&file)
+            .and_then(|known| known.manifest())
+            .expect("sound");
+        assert_eq!(parents(&read), parents(&now), "{what}{path}");
+        now = read;
+    }
+}
+
+#[test]
+fn other_names_are_saved_whole() {
     let mut renamed = twenty(0);
     renamed.names = renamed.names.to_ascii_uppercase();
-    for manifest in [gone, renamed] {
-        let dir = tempfile::tempdir().expect("directory");
-        let (file, base, _) = patched(&dir);
-        save(&file, &manifest, &meta("whole")).expect("saved");
-        assert_ne!(std::fs::read(&file).expect("read"), base);
-        assert!(!patch_of(&file).exists());
-        assert_eq!(loaded(&file), (told(&manifest), "whole".to_owned()));
-    }
+    let dir = tempfile::tempdir().expect("directory");
+    let (file, base, _) = patched(&dir);
+    save(&file, &renamed, &meta("whole")).expect("saved");
+    assert_ne!(std::fs::read(&file).expect("read"), base);
+    assert!(!patch_of(&file).exists());
+    assert_eq!(loaded(&file), (told(&renamed), "whole".to_owned()));
 }
 
 #[test]
