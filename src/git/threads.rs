@@ -4,6 +4,8 @@
 //! the spot: starting threads would cost more.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 
 /// Worker threads: as many as there are cores, at most eight. Told by the system once: it reads several files for it.
 pub fn count() -> usize {
@@ -41,12 +43,53 @@ pub fn map_from<T: Sync, R: Send>(
             .chunks(items.len().div_ceil(threads))
             .map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<_>>()))
             .collect();
-        let join = |part: std::thread::ScopedJoinHandle<'_, Vec<R>>| match part.join() {
+        let join = |part: ScopedJoinHandle<'_, Vec<R>>| match part.join() {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
         };
         parts.into_iter().flat_map(join).collect()
     })
+}
+
+/// Works the items off, and gives what each thread gathered from them, in no order, and the first error; after one, no further
+/// item is begun. For items of uneven weight: a thread takes the next when it is done with the last. `amount` says how many
+/// things of [`map`]'s weight they are in all.
+pub fn gather<T: Sync, R: Default + Send, E: Send>(
+    items: &[T],
+    amount: usize,
+    work: impl Fn(&T, &mut R) -> Result<(), E> + Sync,
+) -> (Vec<R>, Option<E>) {
+    let most = (amount / FEW).min(items.len());
+    let threads = if most < 2 { 1 } else { most.min(count()) };
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut gathered = R::default();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = work(item, &mut gathered) {
+                next.store(items.len(), Ordering::Relaxed);
+                return (gathered, Some(error));
+            }
+        }
+        (gathered, None)
+    };
+    if threads < 2 {
+        let (gathered, failed) = take();
+        return (vec![gathered], failed);
+    }
+    let parts: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
+        let join = |worker: ScopedJoinHandle<'_, _>| match worker.join() {
+            Ok(part) => part,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        workers.into_iter().map(join).collect()
+    });
+    let mut failed = None;
+    let gathered = |(gathered, error)| {
+        failed = failed.take().or(error);
+        gathered
+    };
+    (parts.into_iter().map(gathered).collect(), failed)
 }
 
 #[cfg(test)]
@@ -59,6 +102,38 @@ mod tests {
             let items: Vec<usize> = (0..count).collect();
             let doubled: Vec<usize> = items.iter().map(|item| item * 2).collect();
             assert_eq!(map(&items, |item| item * 2), doubled);
+        }
+    }
+    #[test]
+    fn each_is_gathered_once() {
+        for count in [0, 1, 7, 500] {
+            let items: Vec<usize> = (0..count).collect();
+            let take = |item: &usize, found: &mut Vec<usize>| {
+                found.push(*item);
+                Ok::<(), ()>(())
+            };
+            let (found, failed) = gather(&items, 10 * FEW, take);
+            let mut found = found.concat();
+            found.sort_unstable();
+            assert_eq!((found, failed), (items, None));
+        }
+    }
+
+    #[test]
+    fn nothing_is_begun_after_an_error() {
+        let items: Vec<usize> = (0..2000).collect();
+        for amount in [1, 10 * FEW] {
+            let work = |item: &usize, found: &mut Vec<usize>| {
+                found.push(*item);
+                if *item == 3 {
+                    return Err("three");
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                Ok(())
+            };
+            let (found, failed) = gather(&items, amount, work);
+            assert_eq!(failed, Some("three"));
+            assert!(found.concat().len() < items.len());
         }
     }
 }

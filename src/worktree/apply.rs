@@ -1,31 +1,38 @@
 //! A plan carried out, path by path, no-follow, so that a kill at any instant leaves the old or the new bytes of every path.
 //!
-//! A file is written beside its place and exchanged by rename; a removal renames to a temporary name. What was moved out is
-//! then compared with what the backup saw, and when it differs its bytes are secured (see [`Securing`]) before it goes. The
+//! All new contents are written beside their places first: a disk that is full or fails stops the swap while nothing but
+//! temporary files has been touched, and the switch from the old state to the new one is short. Then come removals, which
+//! rename to a temporary name, directories, and the exchange of every new file with the old one by rename. What was moved out
+//! is compared with what the backup saw, and when it differs its bytes are secured (see [`Securing`]) before it goes; for what
+//! was exchanged that comes last of all, so that a program that goes on writing through its descriptor is noticed for longer. The
 //! temporary names are `.tw-<tag>-<n>`, `n` being the entry's place in the journal, so that recovery finds them.
 
 mod hollow;
+mod opened;
+mod switch;
+mod temps;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
+use opened::OpenedDirs;
+use switch::Switch;
+use temps::{Temps, Written};
+
 use super::plan::{DirChange, Plan, PlanEntry, Side};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{
-    Exchanged, Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of,
-};
+use crate::git::fs::{Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of};
 use crate::git::objects::{ObjectKind, hash};
 use crate::git::path;
-use crate::git::tree::LINK_MODE;
 use crate::progress::Progress;
 
 /// What the backup saw at a path.
@@ -57,8 +64,11 @@ pub trait Securing {
     ) -> Result<()>;
 }
 
-/// Writes a blob's bytes.
-pub type CopyBlob<'a> = &'a dyn Fn(Oid, &mut dyn Write) -> Result<u64>;
+/// Writes a blob's bytes. Called from several threads.
+pub type CopyBlob<'a> = &'a (dyn Fn(Oid, &mut dyn Write) -> Result<u64> + Sync);
+
+/// What the backup saw at a path. Called from several threads.
+pub type ExpectedAt<'a> = &'a (dyn Fn(&[u8]) -> Expected + Sync);
 
 /// What is needed to carry out a plan.
 pub struct Apply<'a> {
@@ -69,7 +79,7 @@ pub struct Apply<'a> {
     /// Where content comes from.
     pub copy_blob: CopyBlob<'a>,
     /// What the backup saw.
-    pub expected: &'a dyn Fn(&[u8]) -> Expected,
+    pub expected: ExpectedAt<'a>,
     /// Where late changes go.
     pub securing: &'a mut dyn Securing,
     /// Directories that are never removed: the one `tw` was started in and its parents.
@@ -107,6 +117,9 @@ impl Apply<'_> {
         let needed = needed_dirs(plan);
         self.progress
             .begin("writing", Some(plan.entries.len() as u64));
+        let temps = Temps::new(self.root, self.tag, self.copy_blob, self.progress);
+        let mut written = temps.write_all(plan)?;
+        fail_point("apply-prepared");
         let mut opened = OpenedDirs::default();
         for (nth, entry) in plan.entries.iter().enumerate().rev() {
             if entry.after.is_none() {
@@ -123,19 +136,58 @@ impl Apply<'_> {
             }
         }
         fail_point("apply-dirs");
+        let mut stamps: BTreeMap<usize, Stamp> = BTreeMap::new();
         for (nth, entry) in plan.entries.iter().enumerate() {
-            if let Some(side) = entry.after {
+            if let Some(side) = entry.after
+                && !written.contains(&nth)
+            {
                 let stamp = self
-                    .put(nth, entry, side, &mut opened, &mut applied)
-                    .context(|| format!("cannot write '{}'", path::display(&entry.path)))?;
-                applied.stamps.push((entry.path.clone(), stamp));
-                self.progress.advance(1);
+                    .put((nth, entry, side), &temps, &mut opened)
+                    .context(|| cannot_write(entry))?;
+                match stamp {
+                    Some(stamp) => drop(stamps.insert(nth, stamp)),
+                    None => drop(written.insert(nth)),
+                }
             }
         }
+        self.switch(plan, &written, (&mut stamps, &mut applied))?;
+        let paths = stamps
+            .iter()
+            .filter_map(|(&nth, stamp)| Some((plan.entries.get(nth)?, stamp)));
+        applied.stamps = paths
+            .map(|(entry, stamp)| (entry.path.clone(), *stamp))
+            .collect();
         opened.close(self.root)?;
         self.set_dir_modes(plan)?;
         self.progress.end();
         Ok(applied)
+    }
+
+    /// Exchanges everything that was written with what is in its place, then lets that go.
+    fn switch(
+        &mut self,
+        plan: &Plan,
+        written: &BTreeSet<usize>,
+        (stamps, applied): (&mut BTreeMap<usize, Stamp>, &mut Applied),
+    ) -> Result<()> {
+        let switch = Switch {
+            root: self.root,
+            tag: self.tag,
+            expected: self.expected,
+        };
+        let moved_out = switch.exchange_all(plan, written, stamps)?;
+        fail_point("apply-switched");
+        for (nth, seen) in switch.let_go_all(plan, &moved_out)? {
+            let Some(entry) = plan.entries.get(nth) else {
+                continue;
+            };
+            let (dir, name) = path::split(&entry.path);
+            let dir = self.root.open_dir(dir)?;
+            let temp = temp_name(self.tag, nth);
+            self.let_go(entry, dir.as_fd(), &temp, name, &seen, applied)
+                .context(|| cannot_write(entry))?;
+        }
+        Ok(())
     }
 
     fn remove(
@@ -189,39 +241,13 @@ impl Apply<'_> {
                 ),
             ));
         }
-        if !self.is_as_backed_up(&entry.path, dir, temp, seen, &moved)? {
+        if !is_as_backed_up(self.expected, &entry.path, (dir, temp), seen, &moved)? {
             self.securing.secure(&entry.path, dir, temp, &moved)?;
             applied.late.push(entry.path.clone());
         }
+        fail_point("apply-letting-go");
         rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty())?;
         Ok(())
-    }
-
-    /// Whether what was moved out is what the backup has: by stamp, and by content when the stamp is racy. A rename changes
-    /// the status change time, so that of just before the rename is compared.
-    fn is_as_backed_up(
-        &self,
-        full: &[u8],
-        dir: BorrowedFd<'_>,
-        temp: &[u8],
-        seen: &Stamp,
-        moved: &Stamp,
-    ) -> Result<bool> {
-        let Expected::Known { stamp, racy, oid } = (self.expected)(full) else {
-            return Ok(false);
-        };
-        let untouched = *seen == stamp
-            && Stamp {
-                ctime: seen.ctime,
-                ..*moved
-            } == *seen;
-        if untouched && !racy {
-            return Ok(true);
-        }
-        if stamp.mode != moved.mode || stamp.size != moved.size {
-            return Ok(false);
-        }
-        Ok(content_oid(dir, temp, moved)? == Some(oid))
     }
 
     fn remove_emptied(
@@ -324,48 +350,28 @@ impl Apply<'_> {
         Ok(())
     }
 
+    /// What could not be done for an entry before its directory was there and open: its bits are set, which gives its stamp, or
+    /// its new content is written.
     fn put(
-        &mut self,
-        nth: usize,
-        entry: &PlanEntry,
-        side: Side,
+        &self,
+        (nth, entry, side): (usize, &PlanEntry, Side),
+        temps: &Temps<'_>,
         opened: &mut OpenedDirs,
-        applied: &mut Applied,
-    ) -> Result<Stamp> {
+    ) -> Result<Option<Stamp>> {
         let (dir_path, name) = path::split(&entry.path);
         let dir = opened.dir(self.root, dir_path)?;
         if entry.is_chmod() && self.chmod_in_place(entry, side, dir.as_fd(), name)? {
-            return stamp_at(dir.as_fd(), name)?.ok_or_else(|| Errno::NOENT.into());
+            self.progress.advance(1);
+            let stamp = stamp_at(dir.as_fd(), name)?;
+            return stamp.map_or_else(|| Err(Errno::NOENT.into()), |stamp| Ok(Some(stamp)));
         }
-        let mut seen = stamp_at(dir.as_fd(), name)?;
-        if seen.is_some_and(|seen| seen.is_dir()) {
-            hollow::remove(self.root, &entry.path)?;
-            seen = stamp_at(dir.as_fd(), name)?;
+        if temps.write(nth, entry, side, dir.as_fd())? == Written::Closed {
+            opened.open_up(self.root, dir_path)?;
+            if temps.write(nth, entry, side, dir.as_fd())? == Written::Closed {
+                return Err(Errno::ACCESS.into());
+            }
         }
-        let temp = temp_name(self.tag, nth);
-        opened.with_write_access(self.root, dir_path, || clear_temp(dir.as_fd(), &temp))?;
-        if side.node.mode == LINK_MODE {
-            let mut target = Vec::new();
-            (self.copy_blob)(side.node.oid, &mut target)?;
-            let (target, name) = (OsStr::from_bytes(&target), OsStr::from_bytes(&temp));
-            opened.with_write_access(self.root, dir_path, || {
-                rustix::fs::symlinkat(target, &dir, name)
-            })?;
-            own_link(dir.as_fd(), name)?;
-        } else {
-            let file = opened.with_write_access(self.root, dir_path, || {
-                create_temp(dir.as_fd(), &temp).map(File::from)
-            })?;
-            self.fill_file(&file, dir.as_fd(), side, seen.is_some().then_some(name))?;
-        }
-        fail_point("apply-written");
-        let exchanged = exchange(dir.as_fd(), &temp, name)?;
-        fail_point("apply-exchanged");
-        if exchanged == Exchanged::Swapped {
-            let seen = seen.unwrap_or_default();
-            self.let_go(entry, dir.as_fd(), &temp, name, &seen, applied)?;
-        }
-        stamp_at(dir.as_fd(), name)?.ok_or_else(|| Errno::NOENT.into())
+        Ok(None)
     }
 
     /// Sets permission bits where nothing else differs; false when the file is not the one the backup saw.
@@ -388,32 +394,53 @@ impl Apply<'_> {
         }
         Ok(known && seen.is_file())
     }
+}
 
-    fn fill_file(
-        &self,
-        file: &File,
-        dir: BorrowedFd<'_>,
-        side: Side,
-        replaces: Option<&[u8]>,
-    ) -> Result<()> {
-        let mut writer = BufWriter::with_capacity(64 * 1024, file);
-        (self.copy_blob)(side.node.oid, &mut writer)?;
-        writer.flush()?;
-        drop(writer);
-        if rustix::process::geteuid().is_root() {
-            let owner = match replaces {
-                Some(name) => {
-                    rustix::fs::statat(dir, OsStr::from_bytes(name), AtFlags::SYMLINK_NOFOLLOW)
-                        .or_else(|_| rustix::fs::fstat(dir))?
-                }
-                None => rustix::fs::fstat(dir)?,
-            };
-            let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-            rustix::fs::fchown(file, Some(uid), Some(gid))?;
-        }
-        rustix::fs::fchmod(file, Mode::from_raw_mode(side.perm))?;
-        Ok(())
+/// Whether what was moved out is what the backup has: by stamp, and by content when the stamp is racy. A rename changes
+/// the status change time, so that of just before the rename is compared.
+fn is_as_backed_up(
+    expected: ExpectedAt<'_>,
+    full: &[u8],
+    (dir, temp): (BorrowedFd<'_>, &[u8]),
+    seen: &Stamp,
+    moved: &Stamp,
+) -> Result<bool> {
+    let Expected::Known { stamp, racy, oid } = expected(full) else {
+        return Ok(false);
+    };
+    let untouched = *seen == stamp
+        && Stamp {
+            ctime: seen.ctime,
+            ..*moved
+        } == *seen;
+    if untouched && !racy {
+        return Ok(true);
     }
+    if stamp.mode != moved.mode || stamp.size != moved.size {
+        return Ok(false);
+    }
+    Ok(content_oid(dir, temp, moved)? == Some(oid))
+}
+
+/// A directory, and the entries in it with their places in the plan.
+type InDir<'a> = (&'a [u8], Vec<(usize, &'a PlanEntry)>);
+
+/// Entries by their directories, and how many they are.
+fn by_dir(plan: &Plan, entries: impl Iterator<Item = usize>) -> (Vec<InDir<'_>>, usize) {
+    let mut dirs: BTreeMap<&[u8], Vec<(usize, &PlanEntry)>> = BTreeMap::new();
+    let mut amount = 0;
+    for nth in entries {
+        if let Some(entry) = plan.entries.get(nth) {
+            let dir = path::split(&entry.path).0;
+            dirs.entry(dir).or_default().push((nth, entry));
+            amount += 1;
+        }
+    }
+    (dirs.into_iter().collect(), amount)
+}
+
+fn cannot_write(entry: &PlanEntry) -> String {
+    format!("cannot write '{}'", path::display(&entry.path))
 }
 
 /// Directories that the plan puts something in or keeps: they stay although they are empty for a moment.
@@ -432,30 +459,6 @@ fn needed_dirs(plan: &Plan) -> BTreeSet<&[u8]> {
         }
     }
     needed
-}
-
-fn create_temp(dir: BorrowedFd<'_>, temp: &[u8]) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = Mode::from_raw_mode(0o600);
-    rustix::fs::openat(dir, OsStr::from_bytes(temp), flags, mode)
-}
-
-/// As root, a new symlink gets the owner of its directory.
-fn own_link(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    let owner = rustix::fs::fstat(dir)?;
-    let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-    rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
-}
-
-/// A temporary file of this very entry can only be there when an earlier try of the same swap was undone.
-fn clear_temp(dir: BorrowedFd<'_>, temp: &[u8]) -> rustix::io::Result<()> {
-    match rustix::fs::unlinkat(dir, OsStr::from_bytes(temp), AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err(errno),
-    }
 }
 
 /// The blob id of a file's or symlink's present content; `None` when it is neither.
@@ -511,66 +514,4 @@ pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<()> {
     }
     let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
     rustix::fs::chmod(link, mode).context(what)
-}
-
-/// Directories opened during one swap: the last one is kept open, and those that were made writable are remembered.
-#[derive(Default)]
-struct OpenedDirs {
-    last: Option<(Vec<u8>, std::rc::Rc<OwnedFd>)>,
-    opened_up: Vec<(Vec<u8>, u32)>,
-}
-
-impl OpenedDirs {
-    fn dir(&mut self, root: &Root, full: &[u8]) -> rustix::io::Result<std::rc::Rc<OwnedFd>> {
-        if let Some((path, fd)) = &self.last
-            && path == full
-        {
-            return Ok(fd.clone());
-        }
-        let fd = std::rc::Rc::new(root.open_dir(full)?);
-        self.last = Some((full.to_vec(), fd.clone()));
-        Ok(fd)
-    }
-
-    fn forget(&mut self, full: &[u8]) {
-        if self
-            .last
-            .as_ref()
-            .is_some_and(|(path, _)| path::is_within(path, full))
-        {
-            self.last = None;
-        }
-        self.opened_up.retain(|(path, _)| path != full);
-    }
-
-    /// Tries, and when the directory is read-only to its owner, makes it writable until [`OpenedDirs::close`].
-    fn with_write_access<T>(
-        &mut self,
-        root: &Root,
-        full: &[u8],
-        mut attempt: impl FnMut() -> rustix::io::Result<T>,
-    ) -> rustix::io::Result<T> {
-        match attempt() {
-            Err(Errno::ACCESS) => {}
-            other => return other,
-        }
-        let stamp = stamp_of(root.open_dir(full)?.as_fd())?;
-        if stamp.mode & 0o300 == 0o300 {
-            return Err(Errno::ACCESS);
-        }
-        if set_permissions(root, full, stamp.permissions() | 0o700).is_err() {
-            return Err(Errno::ACCESS);
-        }
-        self.opened_up.push((full.to_vec(), stamp.permissions()));
-        attempt()
-    }
-
-    fn close(self, root: &Root) -> Result<()> {
-        for (full, perm) in self.opened_up.iter().rev() {
-            if root.open_dir(full).is_ok() {
-                set_permissions(root, full, *perm)?;
-            }
-        }
-        Ok(())
-    }
 }

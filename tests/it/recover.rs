@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, state_json};
 use crate::sandbox::Sandbox;
-use crate::stage::{KILLED, Stage, eventful, in_the_past, taken};
+use crate::stage::{KILLED, Stage, WAYS, eventful, in_the_past, taken};
 
 /// A travel that died half-way, at a point given.
 fn died(point: &str) -> Stage {
@@ -40,6 +40,38 @@ fn a_killed_recovery_is_recovered_from() {
 #[test]
 fn a_killed_recovery_by_the_next_command_is_recovered_from() {
     assert!(dies_again(died("apply-exchanged:2"), &["snapshot"]) >= 6);
+}
+
+#[test]
+fn a_swap_of_many_files_that_dies_is_undone_or_done() {
+    let sandbox = Sandbox::new();
+    let fill = |what: &str| {
+        for file in 0..300 {
+            let path = format!("dir{}/sub/f{file}.txt", file % 20);
+            sandbox.write(path, format!("{what} {file}\n"));
+        }
+    };
+    fill("then");
+    let snapshot = taken(&sandbox);
+    fill("now");
+    sandbox.remove("dir7");
+    sandbox.write("dir7", "a file where a directory was\n");
+    let home = sandbox.state();
+    let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
+    let points = [
+        "apply-written:1",
+        "apply-written:150",
+        "apply-prepared",
+        "apply-dirs",
+        "apply-exchanged:150",
+        "apply-switched",
+        "apply-letting-go:150",
+    ];
+    for (point, way) in points.into_iter().zip(WAYS.iter().cycle()) {
+        stage.rewind();
+        assert_eq!(stage.run_until(&stage.args, point).code, KILLED, "{point}");
+        stage.recover_and_check(way, point);
+    }
 }
 
 #[test]
@@ -235,6 +267,8 @@ fn a_write_that_fails_half_way_is_undone_at_once() {
     sandbox.write("y/new.txt", "only now\n");
     sandbox.chmod("y", 0o700);
     let before = sandbox.state();
+    let inodes = || ["b.txt", "y/new.txt", "z.txt"].map(|path| inode(&sandbox, path));
+    let untouched = inodes();
     for command in ["travel", "restore"] {
         // Files over a mebibyte cannot be written: an error, not a signal, in the middle of the swap.
         let script = format!(
@@ -250,11 +284,18 @@ fn a_write_that_fails_half_way_is_undone_at_once() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains("everything is as it was"), "{said}");
         before.assert_same(&sandbox.state());
+        // All new contents are written before the first path is touched.
+        assert_eq!(inodes(), untouched);
         assert_eq!(litter(&sandbox), [""; 0]);
         assert!(!sandbox.exists(".git/timewarp/journal.json"));
         assert_fsck_clean(&sandbox, command);
     }
     sandbox.assert_round_trip(&snapshot, |_| ());
+}
+
+fn inode(sandbox: &Sandbox, path: &str) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    sandbox.path(path).symlink_metadata().unwrap().ino()
 }
 
 /// The blob of `path` in a snapshot, as a loose object that can be harmed.

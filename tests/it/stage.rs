@@ -13,7 +13,7 @@ use crate::sandbox::{Ran, Sandbox};
 use crate::state::State;
 
 /// Every fail point, in the order in which a swap passes them.
-pub const POINTS: [&str; 23] = [
+pub const POINTS: [&str; 26] = [
     "record-objects",
     "record-written",
     "refs-locked",
@@ -23,11 +23,14 @@ pub const POINTS: [&str; 23] = [
     "swap-backup",
     "swap-linked",
     "swap-journal",
+    "apply-written",
+    "apply-prepared",
     "apply-removing",
     "apply-removed",
     "apply-dirs",
-    "apply-written",
     "apply-exchanged",
+    "apply-switched",
+    "apply-letting-go",
     "swap-applied",
     "swap-index",
     "swap-head",

@@ -60,7 +60,8 @@ pub fn lay_out(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Resul
     let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&read, stored.tree)?.into_iter().collect();
     let plan = plan(store, stored, &lists, &nodes)?;
     let root = Root::open(there.repo.worktree_root())?;
-    let copy = |oid, out: &mut dyn std::io::Write| store.objects.copy_blob(oid, out);
+    let objects = &store.objects;
+    let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
     let tag = format!("open-{}", stored.id.tail());
     Apply {
         root: &root,

@@ -38,6 +38,7 @@ use crate::store::snapshot::parse_octal;
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
 use crate::worktree::apply::Apply;
+use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Side;
 
 /// What a recovery did.
@@ -395,9 +396,10 @@ fn put_right(
         looked.capture = made.capture;
     }
     remove_temps(&root, survey)?;
-    let manifest = &looked.capture.manifest;
+    let manifest: &Manifest = &looked.capture.manifest;
     let expected = |path: &[u8]| expected_in(manifest, path);
-    let copy = |oid, out: &mut dyn std::io::Write| store.objects.copy_blob(oid, out);
+    let objects = &store.objects;
+    let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
     let mut scratch = journal.clone();
     let mut late = Late::new(store, &mut scratch, commit);
     Apply {

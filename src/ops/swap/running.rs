@@ -23,6 +23,7 @@ use crate::store::state::{
     Journal, JournalDir, JournalEntry, Side as StoredSide, State, stored_path,
 };
 use crate::worktree::apply::{Applied, Apply};
+use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::{Plan, Side};
 
 pub(super) fn stored_side(side: Side) -> StoredSide {
@@ -256,9 +257,10 @@ impl<'s> Running<'_, '_, 's, '_> {
         prove: Option<Prove<'_>>,
     ) -> Result<(Applied, Option<super::super::prove::Proof>)> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
-        let manifest = &saved.capture.manifest;
+        let manifest: &Manifest = &saved.capture.manifest;
         let expected = |path: &[u8]| expected_in(manifest, path);
-        let copy = |oid, out: &mut dyn std::io::Write| self.store.objects.copy_blob(oid, out);
+        let objects = &self.store.objects;
+        let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
         let mut late = Late::new(self.store, journal, saved.commit);
         let applied = Apply {
             root: &root,

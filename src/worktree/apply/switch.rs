@@ -1,0 +1,137 @@
+//! The switch: every new file changes places with the old one, and what was moved out goes when the backup has it.
+//!
+//! Directories are shared out among the machine's cores. Nothing is written here but names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::{ExpectedAt, InDir, by_dir, cannot_write, hollow, is_as_backed_up, temp_name};
+use crate::env::fail_point;
+use crate::error::{Result, ResultExt};
+use crate::git::fs::{Exchanged, Root, Stamp, exchange, stamp_at};
+use crate::git::{path, threads};
+use crate::worktree::plan::{Plan, PlanEntry};
+
+/// Exchanges.
+pub(super) struct Switch<'a> {
+    pub(super) root: &'a Root,
+    pub(super) tag: &'a str,
+    pub(super) expected: ExpectedAt<'a>,
+}
+
+/// What one thread exchanged.
+#[derive(Default)]
+struct Done {
+    /// How each path is right afterwards.
+    stamps: Vec<(usize, Stamp)>,
+    /// Where something was moved out, and how it looked just before.
+    moved_out: Vec<(usize, Stamp)>,
+}
+
+impl Switch<'_> {
+    /// Exchanges every entry's temporary file with what is in its place. Answers where something was there, and how it looked
+    /// just before; adds how each path looks right afterwards to `stamps`.
+    pub(super) fn exchange_all(
+        &self,
+        plan: &Plan,
+        written: &BTreeSet<usize>,
+        stamps: &mut BTreeMap<usize, Stamp>,
+    ) -> Result<BTreeMap<usize, Stamp>> {
+        let (dirs, amount) = by_dir(plan, written.iter().copied());
+        let (parts, failed) = threads::gather(&dirs, amount, |(dir, entries), done| {
+            let first = entries.first().map(|(_, entry)| cannot_write(entry));
+            let fd = self
+                .root
+                .open_dir(dir)
+                .context(|| first.unwrap_or_default())?;
+            entries.iter().try_for_each(|(nth, entry)| {
+                self.exchange((*nth, entry), fd.as_fd(), done)
+                    .context(|| cannot_write(entry))
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut moved_out = BTreeMap::new();
+        for done in parts {
+            stamps.extend(done.stamps);
+            moved_out.extend(done.moved_out);
+        }
+        Ok(moved_out)
+    }
+
+    fn exchange(
+        &self,
+        (nth, entry): (usize, &PlanEntry),
+        dir: BorrowedFd<'_>,
+        done: &mut Done,
+    ) -> Result<()> {
+        let name = path::split(&entry.path).1;
+        let mut seen = stamp_at(dir, name)?;
+        if seen.is_some_and(|seen| seen.is_dir()) {
+            hollow::remove(self.root, &entry.path)?;
+            seen = stamp_at(dir, name)?;
+        }
+        let exchanged = exchange(dir, &temp_name(self.tag, nth), name)?;
+        fail_point("apply-exchanged");
+        if exchanged == Exchanged::Swapped {
+            done.moved_out.push((nth, seen.unwrap_or_default()));
+        }
+        let stamp = stamp_at(dir, name)?.ok_or(Errno::NOENT)?;
+        done.stamps.push((nth, stamp));
+        Ok(())
+    }
+
+    /// Removes what was moved out, where the backup has it. Answers the others.
+    pub(super) fn let_go_all(
+        &self,
+        plan: &Plan,
+        moved_out: &BTreeMap<usize, Stamp>,
+    ) -> Result<BTreeMap<usize, Stamp>> {
+        let (dirs, amount) = by_dir(plan, moved_out.keys().copied());
+        let (late, failed) = threads::gather(&dirs, amount, |dir, late: &mut Vec<_>| {
+            self.let_go_in(dir, moved_out, late)
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(late.into_iter().flatten().collect()),
+        }
+    }
+
+    fn let_go_in(
+        &self,
+        (dir, entries): &InDir<'_>,
+        moved_out: &BTreeMap<usize, Stamp>,
+        late: &mut Vec<(usize, Stamp)>,
+    ) -> Result<()> {
+        let fd = self
+            .root
+            .open_dir(dir)
+            .context(|| format!("cannot open '{}'", path::display(dir)))?;
+        for (nth, entry) in entries {
+            let (Some(seen), temp) = (moved_out.get(nth), temp_name(self.tag, *nth)) else {
+                continue;
+            };
+            let Some(moved) = stamp_at(fd.as_fd(), &temp)? else {
+                continue;
+            };
+            let place = (fd.as_fd(), temp.as_slice());
+            let known = !moved.is_dir()
+                && is_as_backed_up(self.expected, &entry.path, place, seen, &moved)
+                    .context(|| cannot_write(entry))?;
+            if known {
+                fail_point("apply-letting-go");
+                rustix::fs::unlinkat(&fd, OsStr::from_bytes(&temp), AtFlags::empty())
+                    .context(|| cannot_write(entry))?;
+            } else {
+                late.push((*nth, *seen));
+            }
+        }
+        Ok(())
+    }
+}
