@@ -398,8 +398,8 @@ fn put_right(
     remove_temps(&root, survey)?;
     let manifest: &Manifest = &looked.capture.manifest;
     let expected = |path: &[u8]| expected_in(manifest, path);
-    let objects = &store.objects;
-    let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
+    let (objects, blobs) = (&store.objects, &looked.blobs);
+    let copy = |oid, out: &mut dyn std::io::Write| blobs.copy(objects, oid, out);
     let mut scratch = journal.clone();
     let mut late = Late::new(store, &mut scratch, commit);
     Apply {

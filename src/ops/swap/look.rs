@@ -4,6 +4,7 @@ use super::super::Context;
 use super::super::capture::{Capture, Storing, Wanted, capture, rule_parts};
 use super::super::obstacles::{Obstacles, find_obstacles};
 use super::super::treerules::TreeRules;
+use super::blobs::Blobs;
 use super::{Aim, Goal, Looked, TRIES, captured_extras, protected_dirs, read_tree};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::Root;
@@ -70,11 +71,12 @@ pub fn look<'s>(
             return Err(would_overwrite(goal, &refused));
         }
         if to_force.is_empty() {
-            prove_objects(ctx, store, goal, &capture, &plan)?;
-            check_room(ctx, store, &plan)?;
+            let blobs = prove_objects(ctx, store, goal, &capture, &plan)?;
+            check_room(ctx, &plan, &blobs)?;
             return Ok(Looked {
                 capture,
                 plan,
+                blobs,
                 raw_head,
             });
         }
@@ -328,14 +330,14 @@ fn add_what_gives_way(plan: &mut Plan, manifest: &Manifest, gives_way: &dyn Fn(&
     }
 }
 
-/// Every object that will be written is readable and hashes to its name.
+/// Every object that will be written is readable and hashes to its name, but for what this very capture is about to store.
 pub(super) fn prove_objects(
     ctx: &Context<'_>,
     store: &Store<'_>,
     goal: &Goal<'_>,
     capture: &Capture<'_>,
     plan: &Plan,
-) -> Result<()> {
+) -> Result<Blobs> {
     let wanted: BTreeSet<Oid> = plan
         .entries
         .iter()
@@ -351,23 +353,22 @@ pub(super) fn prove_objects(
         let files = capture.manifest.files.iter().map(|file| file.oid);
         captured.extend(files.filter(|oid| wanted.contains(oid)));
     }
-    ctx.progress.begin("checking", Some(wanted.len() as u64));
-    for oid in wanted {
-        if !captured.contains(&oid) || store.objects.contains(oid) {
-            store.objects.verify(oid)?;
-        }
-        ctx.progress.advance(1);
-    }
+    let stored: Vec<Oid> = wanted
+        .into_iter()
+        .filter(|oid| !captured.contains(oid) || store.objects.contains(*oid))
+        .collect();
+    ctx.progress.begin("checking", Some(stored.len() as u64));
+    let blobs = Blobs::prove(&store.objects, &stored, ctx.progress)?;
     ctx.progress.end();
-    Ok(())
+    Ok(blobs)
 }
 
-pub(super) fn check_room(ctx: &Context<'_>, store: &Store<'_>, plan: &Plan) -> Result<()> {
+pub(super) fn check_room(ctx: &Context<'_>, plan: &Plan, blobs: &Blobs) -> Result<()> {
     let mut needed: u64 = 0;
     for entry in &plan.entries {
         if let Some(side) = entry.after
             && !entry.is_chmod()
-            && let Some((_, size)) = store.objects.header(side.node.oid)?
+            && let Some(size) = blobs.size(side.node.oid)
         {
             needed += size + 4096;
         }

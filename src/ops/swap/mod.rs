@@ -5,9 +5,11 @@
 //! the undo log → locks and `.keep` gone. An error before the commit point rolls back along the journal; a death there leaves
 //! it for `recover`.
 
+mod blobs;
 mod look;
 mod running;
 
+pub use blobs::Blobs;
 pub use look::look;
 use running::Running;
 pub use running::journal_entries;
@@ -170,6 +172,8 @@ pub struct Looked<'s> {
     pub capture: Capture<'s>,
     /// What would be done.
     pub plan: Plan,
+    /// What would be written.
+    pub blobs: Blobs,
     /// HEAD's bytes at that moment.
     raw_head: String,
 }

@@ -7,7 +7,7 @@ use super::super::pathindex;
 use super::super::record::{About, Made, record};
 use super::super::secure::Late;
 use super::{
-    Goal, HeadGoal, Logging, Looked, NO_INDEX, OperationGoal, Prove, StateAfter, Swapped,
+    Blobs, Goal, HeadGoal, Logging, Looked, NO_INDEX, OperationGoal, Prove, StateAfter, Swapped,
     expected_in, finish, install_index, protected_dirs,
 };
 use crate::env::fail_point;
@@ -75,6 +75,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         let Looked {
             capture,
             plan,
+            blobs,
             raw_head,
         } = looked;
         let Some(mut saved) = self.save(capture, prove.is_some())? else {
@@ -96,7 +97,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             return Err(error);
         }
         fail_point("swap-journal");
-        let result = self.apply_all(&mut journal, &mut saved, &plan, prove);
+        let result = self.apply_all(&mut journal, &mut saved, (&plan, blobs), prove);
         let (applied, proof) = match result {
             Ok(done) => done,
             Err(error) if error.code() == Code::VerifyFailed => {
@@ -253,14 +254,14 @@ impl<'s> Running<'_, '_, 's, '_> {
         &self,
         journal: &mut Journal,
         saved: &mut Made<'s>,
-        plan: &Plan,
+        (plan, blobs): (&Plan, Blobs),
         prove: Option<Prove<'_>>,
     ) -> Result<(Applied, Option<super::super::prove::Proof>)> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
         let manifest: &Manifest = &saved.capture.manifest;
         let expected = |path: &[u8]| expected_in(manifest, path);
         let objects = &self.store.objects;
-        let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
+        let copy = |oid, out: &mut dyn std::io::Write| blobs.copy(objects, oid, out);
         let mut late = Late::new(self.store, journal, saved.commit);
         let applied = Apply {
             root: &root,
@@ -272,6 +273,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             progress: self.ctx.progress,
         }
         .run(plan)?;
+        drop(blobs);
         let commit = late.commit();
         saved.commit = commit;
         fail_point("swap-applied");
