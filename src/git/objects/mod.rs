@@ -18,6 +18,7 @@ mod loose;
 mod odb_dir;
 mod pack_writer;
 mod read;
+mod remembered;
 mod store;
 mod stream;
 mod temp;

@@ -105,12 +105,18 @@ impl ObjectStore {
         self.first_good(oid, load)?.ok_or_else(|| missing(oid))
     }
 
-    /// A tree's bytes.
+    /// A tree's bytes. One that was read before may come from memory: a command compares the same few trees with one another
+    /// several times.
     ///
     /// # Errors
     /// As [`Self::read`]; also when it is no tree.
     pub fn read_tree(&self, oid: Oid) -> Result<Vec<u8>> {
-        self.read_kind(oid, ObjectKind::Tree)
+        if let Some(bytes) = self.trees.get(oid) {
+            return Ok(bytes);
+        }
+        let bytes = self.read_kind(oid, ObjectKind::Tree)?;
+        self.trees.put(oid, &bytes);
+        Ok(bytes)
     }
 
     /// A commit's bytes.

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use git2::Oid;
 
 use super::odb_dir::OdbDir;
+use super::remembered::Remembered;
 use crate::error::{Result, ResultExt};
 use crate::work::{Work, count};
 
@@ -21,6 +22,8 @@ pub struct ObjectStore {
     pub(super) dirs: Vec<OdbDir>,
     /// For deltas; opened when the first one is met.
     pub(super) odb: OnceLock<git2::Odb<'static>>,
+    /// Trees that were read.
+    pub(super) trees: Remembered,
 }
 
 impl ObjectStore {
@@ -37,6 +40,7 @@ impl ObjectStore {
         Ok(Self {
             dirs,
             odb: OnceLock::new(),
+            trees: Remembered::default(),
         })
     }
 
