@@ -90,7 +90,7 @@ impl Packed {
             }
             found.is_none() && !first_decides
         })?;
-        found.transpose()
+        Ok(found)
     }
 
     /// Every ref whose name begins with `prefix`, in the file's order. Names that are not UTF-8 are left out.
@@ -98,11 +98,11 @@ impl Packed {
         let mut refs = Vec::new();
         self.visit(prefix, MUCH, |record| {
             if let Ok(name) = std::str::from_utf8(record.name) {
-                refs.push(record.oid().map(|oid| (name.to_owned(), oid)));
+                refs.push((name.to_owned(), record.oid()));
             }
             true
         })?;
-        refs.into_iter().collect()
+        Ok(refs)
     }
 
     /// The first ref whose name begins with `prefix`.
@@ -207,29 +207,27 @@ fn next_line(file: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
 
 /// A record whose id is not yet read: lists of thousands of names have no use for it.
 struct Record<'l> {
-    line: &'l [u8],
+    /// Forty hex digits.
+    hex: &'l [u8],
     name: &'l [u8],
 }
 
 impl<'l> Record<'l> {
     /// The record in a line; nothing in another kind of line.
     fn of(line: &'l [u8]) -> Result<Option<Self>> {
-        match line.split_at_checked(41) {
-            Some((hex, name))
-                if hex.ends_with(b" ") && hex[..40].iter().all(u8::is_ascii_hexdigit) =>
-            {
-                Ok(Some(Self { line, name }))
+        let parts = line.split_at_checked(40);
+        let parts = parts.and_then(|(hex, rest)| Some((hex, rest.strip_prefix(b" ")?)));
+        match parts {
+            Some((hex, name)) if hex.iter().all(u8::is_ascii_hexdigit) => {
+                Ok(Some(Self { hex, name }))
             }
             // A comment, a peeled line, or an error.
             _ => parse_line(line).map(|_| None),
         }
     }
 
-    fn oid(&self) -> Result<Oid> {
-        match parse_line(self.line)? {
-            Line::Record(oid, _) => Ok(oid),
-            _ => Err(torn()),
-        }
+    fn oid(&self) -> Oid {
+        parse_oid(self.hex).expect("forty hex digits are an id")
     }
 }
 
