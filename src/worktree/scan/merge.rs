@@ -13,17 +13,7 @@ use crate::worktree::manifest::{DIRTY, DirRec, FileRec, Manifest, TO_HASH, no_oi
 /// All directories found by the full way.
 pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Manifest {
     found.sort_by(|a, b| preorder(&a.path, &b.path));
-    let mut new = Manifest::default();
-    new.dirs.reserve(found.len());
-    let count = |dir: &FoundDir| match &dir.names {
-        Names::Read(files) => files.len(),
-        Names::Kept(_) => 0,
-    };
-    new.files.reserve(found.iter().map(count).sum());
-    let mut parents = Vec::new();
-    for dir in found {
-        add_found(&mut new, &mut parents, dir);
-    }
+    let mut new = rebuild(&Manifest::default(), &[], found);
     if let Some(old) = old {
         take_over_trees(old, &mut new);
     }
@@ -150,9 +140,13 @@ fn index(length: usize) -> u32 {
 
 /// Directories that are as they were are copied, found ones come between them; `found` is in pre-order.
 fn rebuild(old: &Manifest, same: &[bool], found: Vec<FoundDir>) -> Manifest {
+    let read = found.iter().map(|dir| match &dir.names {
+        Names::Read(files) => files.len(),
+        Names::Kept(_) => 0,
+    });
     let mut new = Manifest {
         dirs: Vec::with_capacity(old.dirs.len() + found.len()),
-        files: Vec::with_capacity(old.files.len() + 64),
+        files: Vec::with_capacity(old.files.len() + read.sum::<usize>()),
         names: old.names.clone(),
     };
     // Where each directory of the earlier manifest is now.
@@ -189,6 +183,25 @@ fn parent_place(old: &Manifest, at: usize, places: &[Option<u32>]) -> Option<u32
     }
 }
 
+/// Where the parent of a directory is that comes behind all that are there, in pre-order: the last or one above it.
+fn parent_in(new: &Manifest, path: &[u8]) -> Option<u32> {
+    if path.is_empty() {
+        return Some(0);
+    }
+    let (wanted, _) = path::split(path);
+    let mut at = new.dirs.len().checked_sub(1)?;
+    loop {
+        let dir = new.dirs.get(at)?;
+        if new.dir_path(dir) == wanted {
+            return Some(index(at));
+        }
+        if at == 0 {
+            return None;
+        }
+        at = dir.parent as usize;
+    }
+}
+
 fn copy_dir(old: &Manifest, at: usize, new: &mut Manifest, places: &mut [Option<u32>]) {
     let Some(parent) = parent_place(old, at, places) else {
         return;
@@ -210,7 +223,7 @@ fn put_found(old: &Manifest, found: FoundDir, new: &mut Manifest, places: &mut [
     let known = found.known.and_then(|at| Some((at, *old.dirs.get(at)?)));
     let parent = match known {
         Some((at, _)) => parent_place(old, at, places),
-        None => new.find_dir(path::split(&found.path).0).map(index),
+        None => parent_in(new, &found.path),
     };
     let Some(parent) = parent else { return };
     let (path, tree) = match known {
@@ -313,40 +326,6 @@ fn take_over_trees(old: &Manifest, new: &mut Manifest) {
         }
     }
     mark_parents_of_gone(old, &places, new);
-}
-
-/// Adds a directory that was found by the full way, unless its parent is not there (it went away while we looked).
-fn add_found(new: &mut Manifest, parents: &mut Vec<u32>, found: FoundDir) {
-    let at = index(new.dirs.len());
-    let parent = if found.path.is_empty() {
-        0
-    } else {
-        let (wanted, _) = path::split(&found.path);
-        loop {
-            let Some(&candidate) = parents.last() else {
-                return;
-            };
-            if new.dir_path(&new.dirs[candidate as usize]) == wanted {
-                break candidate;
-            }
-            parents.pop();
-        }
-    };
-    let path = new.intern(&found.path);
-    let first = index(new.files.len());
-    if let Names::Read(files) = found.names {
-        add_files(new, files);
-    }
-    new.dirs.push(DirRec {
-        path,
-        parent,
-        first,
-        end: index(new.files.len()),
-        flags: found.flags | DIRTY,
-        stamp: found.stamp,
-        tree: no_oid(),
-    });
-    parents.push(at);
 }
 
 /// A directory over a dirty one is dirty.

@@ -24,7 +24,7 @@ use names::NameBuffer;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::manifest::{FileRec, Kind, Manifest};
@@ -237,18 +237,12 @@ struct QueueState<J: Judge> {
 /// The rules in a directory, and whether it is entered only for some of what is in it.
 type Chain<J> = (<J as Judge>::Dir, bool);
 
-/// States of the known directories on the fast way.
-const SAME: u8 = 1;
-
-const FOUND: u8 = 2;
-
-const GONE: u8 = 3;
-
 struct Run<'a, 'b, J: Judge> {
     scan: &'a Scan<'b, J>,
     old: Option<&'a Manifest>,
     way: Way,
-    states: Vec<AtomicU8>,
+    /// Which known directories are as they were, on the fast way. The others were found anew, or are gone.
+    same: Vec<AtomicBool>,
     next: AtomicUsize,
     queue: Queue<J>,
     give_up: AtomicBool,
@@ -278,9 +272,8 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
         scan,
         old,
         way,
-        states: (0..known)
-            .map(|at| scan.seen.get(at) == Some(&Seen::Same))
-            .map(|same| AtomicU8::new(if same { SAME } else { 0 }))
+        same: (0..known)
+            .map(|at| AtomicBool::new(scan.seen.get(at) == Some(&Seen::Same)))
             .collect(),
         next: AtomicUsize::new(0),
         queue: Queue {
@@ -301,8 +294,8 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
     if run.give_up.load(Ordering::Relaxed) {
         return Ok(Scanned::NeedsFull);
     }
-    let states = run.states.into_iter().map(AtomicU8::into_inner);
-    let same: Vec<bool> = states.map(|state| state == SAME).collect();
+    let same = run.same.into_iter().map(AtomicBool::into_inner);
+    let same: Vec<bool> = same.collect();
     if way == Way::Fast && found.is_empty() && same.iter().all(|&same| same) {
         return Ok(Scanned::Unchanged);
     }
@@ -319,7 +312,7 @@ impl<J: Judge> Run<'_, '_, J> {
 
     fn in_parallel(&self) -> Vec<FoundDir> {
         let threads = self.scan.threads.max(1);
-        if threads == 1 || (self.way == Way::Fast && self.states.len() <= CHUNK) {
+        if threads == 1 || (self.way == Way::Fast && self.same.len() <= CHUNK) {
             return self.work();
         }
         std::thread::scope(|scope| {
@@ -337,14 +330,14 @@ impl<J: Judge> Run<'_, '_, J> {
         let mut names = NameBuffer::default();
         loop {
             let at = self.next.fetch_add(CHUNK, Ordering::Relaxed);
-            if at >= self.states.len() {
+            if at >= self.same.len() {
                 break;
             }
-            for known in at..(at + CHUNK).min(self.states.len()) {
+            for known in at..(at + CHUNK).min(self.same.len()) {
                 if self.give_up.load(Ordering::Relaxed) {
                     return found;
                 }
-                if self.states[known].load(Ordering::Relaxed) == SAME {
+                if self.same[known].load(Ordering::Relaxed) {
                     continue;
                 }
                 if let Err(error) = self.known_dir(known, &mut found, &mut names) {
@@ -410,8 +403,8 @@ impl<J: Judge> Run<'_, '_, J> {
         self.give_up.store(true, Ordering::Relaxed);
     }
 
-    fn set_state(&self, at: usize, state: u8) {
-        self.states[at].store(state, Ordering::Relaxed);
+    fn set_same(&self, at: usize) {
+        self.same[at].store(true, Ordering::Relaxed);
     }
 
     fn is_racy(&self, stamp: &Stamp) -> bool {

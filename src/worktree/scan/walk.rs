@@ -3,8 +3,7 @@
 use super::entry::{Entry, Look, is_repository_dir};
 use super::names::NameBuffer;
 use super::{
-    Chain, FOUND, FoundDir, FoundFile, GONE, Judge, Names, Run, SAME, Seen, Task, Verdict, Way,
-    read_ignore_file,
+    Chain, FoundDir, FoundFile, Judge, Names, Run, Seen, Task, Verdict, Way, read_ignore_file,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
@@ -47,7 +46,7 @@ impl<J: Judge> Run<'_, '_, J> {
             }
             Ok(fd) => fd,
             Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => {
-                self.set_state(at, SAME);
+                self.set_same(at);
                 return Ok(());
             }
             // A file in its place: the sparse entries beneath give way to it in the tree.
@@ -55,10 +54,8 @@ impl<J: Judge> Run<'_, '_, J> {
                 self.needs_full();
                 return Ok(());
             }
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
-                self.set_state(at, GONE);
-                return Ok(());
-            }
+            // Gone.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(Errno::ACCESS) => {
                 self.needs_full();
                 return Ok(());
@@ -90,7 +87,6 @@ impl<J: Judge> Run<'_, '_, J> {
     fn keep_names(&self, at: usize, differing: Vec<(usize, FileRec)>, found: &mut Vec<FoundDir>) {
         let Some(old) = self.old else { return };
         let dir = &old.dirs[at];
-        self.set_state(at, FOUND);
         found.push(FoundDir {
             known: Some(at),
             path: Vec::new(),
@@ -124,7 +120,7 @@ impl<J: Judge> Run<'_, '_, J> {
             }
         }
         if differing.is_empty() {
-            self.set_state(at, SAME);
+            self.set_same(at);
         } else {
             self.keep_names(at, differing, found);
         }
@@ -145,7 +141,6 @@ impl<J: Judge> Run<'_, '_, J> {
             self.needs_full();
             return Ok(());
         };
-        self.set_state(at, FOUND);
         self.read_names_of(dir_path, at, &chain, stamp, found, names)
     }
 
