@@ -22,7 +22,6 @@ use super::manifest::{DirRec, FileRec, Manifest, Name};
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
 use crate::work::{Work, count};
-use patch::Patch;
 use records::{
     Bytes, DIR, FILE, Frame, header, is_whole, put_dir, put_file, read_dir, read_file, seal,
 };
@@ -64,16 +63,16 @@ pub struct IndexMeta {
 
 /// A cache file that was opened: its frame is checked and its directories are read, its files are read where they stand.
 pub struct Known {
-    base: Base,
-    patch: Option<Patch>,
+    base: Framed,
+    patch: Option<Framed>,
     /// What it was made under.
     pub meta: Meta,
     /// Every directory, in pre-order. Their files are places in the base, or behind its last in the patch.
     pub dirs: Vec<DirRec>,
 }
 
-/// The bytes of a cache file.
-struct Base {
+/// A file of ours and where its parts are: the base, or a patch of it.
+struct Framed {
     bytes: Source,
     frame: Frame,
 }
@@ -83,20 +82,26 @@ enum Source {
     Read(Vec<u8>),
 }
 
-impl Base {
-    fn open(bytes: Source) -> Option<Self> {
-        let frame = Frame::read(bytes.all(), MAGIC, VERSION)?;
+impl Framed {
+    /// By the lengths that its header tells; whether the bytes are whole is asked apart.
+    fn open(bytes: Source, magic: [u8; 8], version: u32) -> Option<Self> {
+        let frame = Frame::read(bytes.all(), magic, version)?;
         Some(Self { bytes, frame })
+    }
+
+    fn is_whole(&self) -> bool {
+        is_whole(self.bytes.all())
     }
 
     fn part(&self, start: usize, end: usize) -> &[u8] {
         self.bytes.all().get(start..end).unwrap_or_default()
     }
 
-    fn meta(&self) -> &[u8] {
-        self.part(records::HEADER, self.frame.dirs_at)
+    fn meta(&self) -> Option<Meta> {
+        serde_json::from_slice(self.part(records::HEADER, self.frame.dirs_at)).ok()
     }
 
+    /// The records of directories.
     fn dirs(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.part(self.frame.dirs_at, self.frame.files_at)
             .chunks_exact(DIR)
@@ -126,7 +131,7 @@ impl Known {
     fn names(&self) -> Bytes<'_> {
         Bytes {
             base: self.base.names(),
-            more: self.patch.as_ref().map_or(&[], Patch::names),
+            more: self.patch.as_ref().map_or(&[], Framed::names),
         }
     }
 
@@ -199,7 +204,7 @@ pub fn load(file: &Path) -> Option<Known> {
 /// Writes the cache: as a patch where not much differs from the one that is there.
 pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
     count(Work::CacheWrites);
-    let base = map(file).and_then(Base::open);
+    let base = map(file).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
     if let Some(patch) = base.and_then(|base| patch::encode(&base, manifest, meta)) {
         return fs::write_atomic(&patch_of(file), &patch, Durable::No);
     }
@@ -243,8 +248,8 @@ pub fn decode(bytes: &[u8]) -> Option<(Manifest, Meta)> {
 }
 
 fn open(bytes: Source) -> Option<Known> {
-    let base = Base::open(bytes).filter(|base| is_whole(base.bytes.all()))?;
-    let meta: Meta = serde_json::from_slice(base.meta()).ok()?;
+    let base = Framed::open(bytes, MAGIC, VERSION).filter(Framed::is_whole)?;
+    let meta = base.meta()?;
     let dirs = base.dirs().map(read_dir).collect::<Option<Vec<_>>>()?;
     is_sound(&dirs, base.frame.files() as usize, base.names()).then_some(Known {
         base,

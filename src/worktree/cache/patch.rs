@@ -3,10 +3,8 @@
 //! A directory is in it whole, with all its files, as soon as one record differs. There is none where names moved, or where a
 //! good part of the files would be in it.
 
-use super::records::{
-    Bytes, DIR, FILE, Frame, HEADER, change_of, header, is_whole, put_dir, put_file, read_dir, seal,
-};
-use super::{Base, Known, Meta, are_in_order};
+use super::records::{Bytes, DIR, FILE, change_of, header, put_dir, put_file, read_dir, seal};
+use super::{Framed, Known, Meta, Source, are_in_order};
 use crate::worktree::manifest::{DirRec, Manifest, preorder};
 
 const MAGIC: [u8; 8] = *b"twpatch\n";
@@ -14,27 +12,6 @@ const VERSION: u32 = 1;
 
 /// One of so many files may be in a patch.
 const PART: usize = 4;
-
-/// A patch that belongs to its base.
-pub(super) struct Patch {
-    bytes: Vec<u8>,
-    frame: Frame,
-}
-
-impl Patch {
-    fn part(&self, start: usize, end: usize) -> &[u8] {
-        self.bytes.get(start..end).unwrap_or_default()
-    }
-
-    pub(super) fn files(&self, first: u32, end: u32) -> &[u8] {
-        let at = |index: u32| self.frame.files_at + index as usize * FILE;
-        self.part(at(first), at(end))
-    }
-
-    pub(super) fn names(&self) -> &[u8] {
-        self.part(self.frame.names_at, self.bytes.len())
-    }
-}
 
 /// What a directory of a patch is to the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,26 +35,22 @@ impl Change {
 
 /// Puts a patch onto its base; on any doubt, and when it belongs to another, the base is left as it is.
 pub(super) fn add(known: &mut Known, bytes: Vec<u8>) {
-    let Some(frame) = Frame::read(&bytes, MAGIC, VERSION) else {
+    let Some(patch) = Framed::open(Source::Read(bytes), MAGIC, VERSION) else {
         return;
     };
-    let base = known.base.frame;
-    let belongs = frame.id == base.id
-        && base.names.checked_add(frame.names).is_some()
-        && base.files().checked_add(frame.files()).is_some();
-    if !belongs || !is_whole(&bytes) {
+    let (base, more) = (known.base.frame, patch.frame);
+    let belongs = more.id == base.id
+        && base.names.checked_add(more.names).is_some()
+        && base.files().checked_add(more.files()).is_some();
+    if !belongs || !patch.is_whole() {
         return;
     }
-    let patch = Patch { bytes, frame };
-    let Ok(meta) = serde_json::from_slice(patch.part(HEADER, frame.dirs_at)) else {
-        return;
-    };
     let names = Bytes {
         base: known.base.names(),
         more: patch.names(),
     };
     let dirs = changed(known, &patch).filter(|dirs| are_in_order(dirs, &names));
-    if let Some(dirs) = dirs {
+    if let (Some(dirs), Some(meta)) = (dirs, patch.meta()) {
         known.dirs = dirs;
         known.meta = meta;
         known.patch = Some(patch);
@@ -85,13 +58,12 @@ pub(super) fn add(known: &mut Known, bytes: Vec<u8>) {
 }
 
 /// The directories of the base as the patch has them; `None` when a record cannot be right.
-fn changed(known: &Known, patch: &Patch) -> Option<Vec<DirRec>> {
+fn changed(known: &Known, patch: &Framed) -> Option<Vec<DirRec>> {
     let behind = known.base.frame.files();
     let mut next = behind;
     let mut dirs = Vec::with_capacity(known.dirs.len() + patch.frame.dirs());
     let mut places: Vec<Option<u32>> = Vec::with_capacity(known.dirs.len());
-    let records = patch.part(patch.frame.dirs_at, patch.frame.files_at);
-    for record in records.chunks_exact(DIR) {
+    for record in patch.dirs() {
         let ((number, change), dir) = (change_of(record)?, read_dir(record)?);
         let unchanged = known.dirs.get(places.len()..number)?;
         keep(unchanged, &mut dirs, &mut places)?;
@@ -135,7 +107,7 @@ fn parent_of(dir: &DirRec, places: &[Option<u32>]) -> Option<u32> {
 }
 
 /// The patch that makes a manifest of the base; `None` where there is none that is worth it.
-pub(super) fn encode(base: &Base, manifest: &Manifest, meta: &Meta) -> Option<Vec<u8>> {
+pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<Vec<u8>> {
     let names = base.names();
     if !manifest.names.starts_with(names) {
         return None;
@@ -162,7 +134,7 @@ pub(super) fn encode(base: &Base, manifest: &Manifest, meta: &Meta) -> Option<Ve
 
 /// A patch that is being made.
 struct Making<'a> {
-    base: &'a Base,
+    base: &'a Framed,
     manifest: &'a Manifest,
     /// So many files are too many.
     most: usize,
