@@ -28,7 +28,7 @@ use crate::store::lock::{Hold, Owner, WorktreeLock};
 use crate::store::names;
 use crate::store::state::Mode;
 use crate::worktree::cache;
-use crate::worktree::capture::Sink;
+use crate::worktree::capture::{HashOnly, Sink};
 use rewrite::Rewriter;
 
 /// What makes git delete the old bytes.
@@ -65,7 +65,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     };
     if request.dry_run == DryRun::Yes {
         purging.refuse()?;
-        let found = purging.rewrite(&super::capture::HashOnly)?;
+        let found = purging.rewrite(&HashOnly)?;
         return purging.answer(DryRun::Yes, found);
     }
     let mut locks = Vec::new();

@@ -26,12 +26,13 @@ use opened::OpenedDirs;
 use switch::Switch;
 use temps::{Temps, Written};
 
+use super::capture::{HashOnly, Sink};
 use super::plan::{DirChange, Plan, PlanEntry, Side};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of};
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::{ObjectKind, PutError, hash};
 use crate::git::path;
 use crate::progress::Progress;
 
@@ -461,9 +462,8 @@ fn needed_dirs(plan: &Plan) -> BTreeSet<&[u8]> {
     needed
 }
 
-/// The blob id of a file's or symlink's present content; `None` when it is neither.
+/// The blob id of a file's or symlink's present content; `None` when it is neither, or of another size than that.
 pub fn content_oid(dir: BorrowedFd<'_>, name: &[u8], stamp: &Stamp) -> Result<Option<Oid>> {
-    use std::io::Read;
     if stamp.is_symlink() {
         return hash(ObjectKind::Blob, &read_link_at(dir, name)?).map(Some);
     }
@@ -472,25 +472,11 @@ pub fn content_oid(dir: BorrowedFd<'_>, name: &[u8], stamp: &Stamp) -> Result<Op
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = rustix::fs::openat(dir, OsStr::from_bytes(name), flags, Mode::empty())?;
-    let mut file = File::from(fd);
-    let mut hasher = crate::git::objects::Hasher::new(ObjectKind::Blob, stamp.size);
-    let mut buffer = vec![0; 128 * 1024];
-    let mut total = 0;
-    loop {
-        let count = file.read(&mut buffer)?;
-        if count == 0 {
-            break;
-        }
-        total += count as u64;
-        if total > stamp.size {
-            return Ok(None);
-        }
-        hasher.update(&buffer[..count]);
+    match HashOnly.put_reader(stamp.size, &mut File::from(fd)) {
+        Ok(oid) => Ok(Some(oid)),
+        Err(PutError::SizeChanged) => Ok(None),
+        Err(error) => Err(error.into()),
     }
-    if total != stamp.size {
-        return Ok(None);
-    }
-    hasher.finish().map(Some)
 }
 
 /// Sets permission bits without following a symlink, also where the bits forbid opening.

@@ -15,7 +15,7 @@ use super::manifest::{DIRTY, FileRec, Kind, Manifest, RACY, SEEDED, TO_HASH, UNS
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
-use crate::git::objects::{ObjectKind, PutError, is_collision};
+use crate::git::objects::{Hasher, ObjectKind, PutError, hash, is_collision};
 use crate::git::path;
 use crate::git::threads;
 use crate::git::tree;
@@ -23,6 +23,8 @@ use crate::work::{Work, count};
 
 /// Files up to this size are read whole; larger ones are streamed.
 const WHOLE: u64 = 4 << 20;
+/// What is only hashed is read in pieces of this size.
+const BUFFER: usize = 1 << 20;
 /// How often a file that changes under our hands is read.
 const TRIES: usize = 3;
 /// Files a worker takes at a time.
@@ -37,6 +39,37 @@ pub trait Sink: Sync {
     /// # Errors
     /// `SizeChanged` when the reader gives fewer or more; nothing is stored then.
     fn put_reader(&self, size: u64, reader: &mut dyn Read) -> std::result::Result<Oid, PutError>;
+}
+
+/// The sink that only hashes.
+pub struct HashOnly;
+
+impl Sink for HashOnly {
+    fn put(&self, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
+        hash(kind, data)
+    }
+
+    fn put_reader(&self, size: u64, reader: &mut dyn Read) -> std::result::Result<Oid, PutError> {
+        let mut hasher = Hasher::new(ObjectKind::Blob, size);
+        let most = usize::try_from(size).unwrap_or(BUFFER).min(BUFFER);
+        let mut buffer = vec![0; most + 1];
+        let mut total = 0;
+        loop {
+            let count = reader.read(&mut buffer).map_err(PutError::Source)?;
+            if count == 0 {
+                break;
+            }
+            total += count as u64;
+            if total > size {
+                return Err(PutError::SizeChanged);
+            }
+            hasher.update(&buffer[..count]);
+        }
+        if total != size {
+            return Err(PutError::SizeChanged);
+        }
+        hasher.finish().map_err(PutError::Failed)
+    }
 }
 
 /// Called with the bytes of each tree made.

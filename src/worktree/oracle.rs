@@ -3,7 +3,7 @@
 //! `TW_ORACLE_ROUNDS` asks for more rounds, `TW_ORACLE_SEED` for others.
 
 mod lab;
-mod random;
+pub(super) mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -33,7 +33,7 @@ pub use derived::Derived;
 pub use index::IndexSummary;
 use index::head_text;
 pub use rules::{load_ignore_file, rule_parts};
-pub use sinks::{HashOnly, Writing};
+pub use sinks::Writing;
 use taking::{Base, Taking};
 
 /// From so many new objects on they go into a pack.

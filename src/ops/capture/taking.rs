@@ -8,8 +8,7 @@ use super::absent::add_absent;
 use super::derived::Derived;
 use super::index::{self, IndexState};
 use super::{
-    Capture, HashOnly, LARGE, Lazily, PACK_FROM, Storing, Wanted, Writing, load_ignore_file,
-    rule_parts,
+    Capture, LARGE, Lazily, PACK_FROM, Storing, Wanted, Writing, load_ignore_file, rule_parts,
 };
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -24,7 +23,7 @@ use crate::store::Store;
 use crate::store::lock::Owner;
 use crate::worktree::cache::{Known, Meta};
 use crate::worktree::capture::{
-    Hashing, Sink, amount, build_trees, drop_gone, hash_files, take_known_trees,
+    HashOnly, Hashing, Sink, amount, build_trees, drop_gone, hash_files, take_known_trees,
 };
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 /// xorshift: the rounds must be the same everywhere.
-pub(super) struct Random(pub(super) u64);
+pub(in crate::worktree) struct Random(pub(in crate::worktree) u64);
 
 impl Random {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(in crate::worktree) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -17,7 +17,7 @@ impl Random {
         self.below(odds) == 0
     }
 
-    pub(super) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    pub(in crate::worktree) fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.below(from.len())]
     }
 }

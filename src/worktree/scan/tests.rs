@@ -2,10 +2,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::git::objects::{ObjectKind, PutError, hash};
 use crate::progress::Silent;
-use crate::worktree::capture::{Hashing, Sink, build_trees, drop_gone, hash_files};
+use crate::worktree::capture::{HashOnly, Hashing, build_trees, drop_gone, hash_files};
 use crate::worktree::manifest::{RACY, TO_HASH};
+use crate::worktree::oracle::random::Random;
 
 /// Takes everything but names that end in `.skip`.
 struct Most;
@@ -60,24 +60,6 @@ impl Tracked for Untracked {
     }
 }
 
-struct Ids;
-
-impl Sink for Ids {
-    fn put(&self, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
-        hash(kind, data)
-    }
-
-    fn put_reader(
-        &self,
-        _: u64,
-        reader: &mut dyn std::io::Read,
-    ) -> std::result::Result<Oid, PutError> {
-        let mut data = Vec::new();
-        reader.read_to_end(&mut data).map_err(PutError::Source)?;
-        hash(ObjectKind::Blob, &data).map_err(PutError::Failed)
-    }
-}
-
 /// Every change below moves a size or an inode, so that no stamp need be held for racy.
 const LATER: i64 = i64::MAX / 2;
 
@@ -115,9 +97,9 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
         racy_since: LATER,
         modes_from_disk: true,
     };
-    hash_files(root, &mut manifest, &Ids, how, &Silent).expect("hashed");
+    hash_files(root, &mut manifest, &HashOnly, how, &Silent).expect("hashed");
     drop_gone(&mut manifest);
-    build_trees(&mut manifest, &Ids, &mut |_, _| {}).expect("built");
+    build_trees(&mut manifest, &HashOnly, &mut |_, _| {}).expect("built");
     (manifest, way)
 }
 
@@ -148,24 +130,12 @@ fn told(manifest: &Manifest) -> Vec<String> {
     dirs.chain(files).collect()
 }
 
-/// xorshift: the rounds must be the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).expect("31 bits fit") % limit
+fn any_path(random: &mut Random, root: &Path) -> PathBuf {
+    let mut path = root.to_owned();
+    for _ in 0..=random.below(3) {
+        path.push(random.pick(&["a", "b", "b.c", "b-", "z", "no.skip"]));
     }
-
-    fn path(&mut self, root: &Path) -> PathBuf {
-        let mut path = root.to_owned();
-        for _ in 0..=self.below(3) {
-            path.push(["a", "b", "b.c", "b-", "z", "no.skip"][self.below(6)]);
-        }
-        path
-    }
+    path
 }
 
 fn clear(path: &Path) {
@@ -178,7 +148,7 @@ fn clear(path: &Path) {
 
 /// One of the things that happen to a path.
 fn disturb(random: &mut Random, root: &Path, round: usize) {
-    let path = random.path(root);
+    let path = any_path(random, root);
     let what = random.below(8);
     let parent = path.parent().expect("beneath the root");
     if what < 5 {
