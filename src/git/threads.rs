@@ -31,9 +31,7 @@ pub fn map_from<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
-    // The system is not asked about what one thread does.
-    let most = items.len() / few.max(1);
-    let threads = if most < 2 { 1 } else { most.min(count()) };
+    let threads = worth(items.len() / few.max(1));
     if threads < 2 {
         return items.iter().map(work).collect();
     }
@@ -43,12 +41,20 @@ pub fn map_from<T: Sync, R: Send>(
             .chunks(items.len().div_ceil(threads))
             .map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<_>>()))
             .collect();
-        let join = |part: ScopedJoinHandle<'_, Vec<R>>| match part.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        parts.into_iter().flat_map(join).collect()
+        parts.into_iter().flat_map(joined).collect()
     })
+}
+
+/// How many threads to take where so many would be worth their start. The system is not asked about what one does.
+fn worth(most: usize) -> usize {
+    if most < 2 { 1 } else { most.min(count()) }
+}
+
+fn joined<T>(worker: ScopedJoinHandle<'_, T>) -> T {
+    match worker.join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }
 
 /// Works the items off, and gives what each thread gathered from them, in no order, and the first error; after one, no further
@@ -59,8 +65,7 @@ pub fn gather<T: Sync, R: Default + Send, E: Send>(
     amount: usize,
     work: impl Fn(&T, &mut R) -> Result<(), E> + Sync,
 ) -> (Vec<R>, Option<E>) {
-    let most = (amount / FEW).min(items.len());
-    let threads = if most < 2 { 1 } else { most.min(count()) };
+    let threads = worth((amount / FEW).min(items.len()));
     let next = AtomicUsize::new(0);
     let take = || {
         let mut gathered = R::default();
@@ -72,17 +77,12 @@ pub fn gather<T: Sync, R: Default + Send, E: Send>(
         }
         (gathered, None)
     };
-    if threads < 2 {
-        let (gathered, failed) = take();
-        return (vec![gathered], failed);
-    }
     let parts: Vec<_> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
-        let join = |worker: ScopedJoinHandle<'_, _>| match worker.join() {
-            Ok(part) => part,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        workers.into_iter().map(join).collect()
+        // This thread is one of them.
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(take)).collect();
+        let mut parts = vec![take()];
+        parts.extend(workers.into_iter().map(joined));
+        parts
     });
     let mut failed = None;
     let gathered = |(gathered, error)| {
@@ -104,6 +104,7 @@ mod tests {
             assert_eq!(map(&items, |item| item * 2), doubled);
         }
     }
+
     #[test]
     fn each_is_gathered_once() {
         for count in [0, 1, 7, 500] {

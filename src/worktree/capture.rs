@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 
@@ -29,6 +28,8 @@ const BUFFER: usize = 1 << 20;
 const TRIES: usize = 3;
 /// Files a worker takes at a time.
 const CHUNK: usize = 16;
+/// Reading and hashing a file takes as long as looking at so many.
+const WEIGHT: usize = 4;
 
 /// Where objects go: the repository, or nowhere when only their ids are wanted.
 pub trait Sink: Sync {
@@ -78,8 +79,6 @@ pub type SeeTree<'a> = &'a mut dyn FnMut(Oid, Vec<u8>);
 /// How the hashing is done.
 #[derive(Debug, Clone, Copy)]
 pub struct Hashing {
-    /// Worker threads, at least 1.
-    pub threads: usize,
     /// When the scan started, nanoseconds since the epoch: what changed since is racy.
     pub racy_since: i64,
     /// Whether the owner's x bit decides the mode of regular files.
@@ -107,43 +106,35 @@ pub fn hash_files(
         return Ok(());
     }
     progress.begin("capturing", Some(wanted.len() as u64));
-    let next = AtomicUsize::new(0);
     let files = &manifest.files;
-    let work = || -> Result<Vec<(usize, FileRec)>> {
-        let mut done = Vec::new();
-        let mut buffer = Vec::new();
-        loop {
-            let start = next.fetch_add(CHUNK, Ordering::Relaxed);
-            if start >= wanted.len() {
-                return Ok(done);
-            }
-            for (at, full) in &wanted[start..(start + CHUNK).min(wanted.len())] {
-                let reader = Reader { root, sink, how };
-                done.push((*at, reader.capture(full, &files[*at], &mut buffer)?));
-                progress.advance(1);
-            }
+    let chunks: Vec<_> = wanted.chunks(CHUNK).collect();
+    let amount = wanted.len() * WEIGHT;
+    let capture = |chunk: &&[(usize, Vec<u8>)], taken: &mut Taken| {
+        let reader = Reader { root, sink, how };
+        for (at, full) in *chunk {
+            let rec = reader.capture(full, &files[*at], &mut taken.buffer)?;
+            taken.files.push((*at, rec));
+            progress.advance(1);
         }
+        Ok(())
     };
-    let threads = how.threads.clamp(1, wanted.len().div_ceil(CHUNK));
-    let results: Vec<Result<Vec<(usize, FileRec)>>> = if threads == 1 {
-        vec![work()]
-    } else {
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            let mut results = vec![work()];
-            for worker in workers {
-                results.push(worker.join().expect("capture workers do not panic"));
-            }
-            results
-        })
-    };
+    let (parts, failed) = threads::gather(&chunks, amount, capture);
     progress.end();
-    for result in results {
-        for (at, rec) in result? {
-            manifest.files[at] = rec;
-        }
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    for (at, rec) in parts.into_iter().flat_map(|part| part.files) {
+        manifest.files[at] = rec;
     }
     Ok(())
+}
+
+/// What one thread captured.
+#[derive(Default)]
+struct Taken {
+    files: Vec<(usize, FileRec)>,
+    /// What small files are read into.
+    buffer: Vec<u8>,
 }
 
 struct Reader<'a> {

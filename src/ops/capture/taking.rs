@@ -257,7 +257,6 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let (count, largest) = amount(&manifest);
         let writer = self.writer((count + state.trees.len(), largest))?;
         let how = Hashing {
-            threads: threads::count(),
             racy_since: self.started - RACY_NANOS,
             modes_from_disk: self.ctx.repo.file_mode()?,
         };

@@ -93,7 +93,6 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
         other => panic!("{other:?}"),
     };
     let how = Hashing {
-        threads: 1,
         racy_since: LATER,
         modes_from_disk: true,
     };
