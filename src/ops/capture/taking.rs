@@ -107,8 +107,8 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let mut glanced = Glanced::Differs(Vec::new());
         if let (true, true, Some(base)) = (same_rules, anchor.is_some(), &base) {
             glanced = match base {
-                Base::Cached(known) => glance(&root, &**known, self.ctime()?, threads::count()),
-                Base::Seen(manifest) => glance(&root, *manifest, self.ctime()?, threads::count()),
+                Base::Cached(known) => glance(&root, &**known, self.ctime()?),
+                Base::Seen(manifest) => glance(&root, *manifest, self.ctime()?),
             };
         }
         if glanced == Glanced::Unsound {

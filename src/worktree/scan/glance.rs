@@ -6,13 +6,13 @@
 //! cache, so that of an unchanged working tree nothing is made per file.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 
 use super::entry::is_repository;
 use super::{CHUNK, Ctime, same_stamp};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
+use crate::git::threads;
 use crate::worktree::cache::Known;
 use crate::worktree::manifest::{DirRec, FileRec, Kind, Manifest, Name, RACY, TO_HASH, VIRTUAL};
 
@@ -77,98 +77,77 @@ pub enum Seen {
     Moved,
 }
 
+/// A directory looked at costs as much as so many of its files.
+const WEIGHT: usize = 4;
+
 /// Compares the working tree with what was seen before, under the rules that hold now.
-pub fn glance<K: Records>(root: &Root, known: &K, ctime: Ctime, threads: usize) -> Glanced {
-    let look = Look {
-        root,
-        known,
-        ctime,
-        next: AtomicUsize::new(0),
-        unsound: AtomicBool::new(false),
-    };
-    let others = threads.clamp(1, known.dirs().len().div_ceil(CHUNK));
-    let differing: Vec<(usize, Seen)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (1..others).map(|_| scope.spawn(|| look.work())).collect();
-        let mut differing = look.work();
-        for worker in workers {
-            differing.extend(worker.join().expect("a glance does not panic"));
-        }
-        differing
-    });
-    if look.unsound.load(Ordering::Relaxed) {
+pub fn glance<K: Records>(root: &Root, known: &K, ctime: Ctime) -> Glanced {
+    let look = Look { root, known, ctime };
+    let dirs = known.dirs();
+    let chunks: Vec<_> = (0..dirs.len()).step_by(CHUNK).collect();
+    let (differing, unsound) = threads::gather(
+        &chunks,
+        dirs.len() * WEIGHT,
+        |&start, differing: &mut Vec<_>| {
+            for (at, dir) in dirs.iter().enumerate().skip(start).take(CHUNK) {
+                match look.directory(dir)? {
+                    Seen::Same => {}
+                    other => differing.push((at, other)),
+                }
+            }
+            Ok(())
+        },
+    );
+    if let Some(Unsound) = unsound {
         return Glanced::Unsound;
     }
-    if differing.is_empty() {
+    if differing.iter().all(Vec::is_empty) {
         return Glanced::Same;
     }
-    let mut seen = vec![Seen::Same; known.dirs().len()];
-    for (at, found) in differing {
+    let mut seen = vec![Seen::Same; dirs.len()];
+    for (at, found) in differing.into_iter().flatten() {
         seen[at] = found;
     }
     Glanced::Differs(seen)
 }
 
+/// A record cannot be right.
+struct Unsound;
+
 struct Look<'a, K> {
     root: &'a Root,
     known: &'a K,
     ctime: Ctime,
-    next: AtomicUsize,
-    unsound: AtomicBool,
 }
 
 impl<K: Records> Look<'_, K> {
-    /// The directories that differ, of those that this worker took.
-    fn work(&self) -> Vec<(usize, Seen)> {
-        let mut differing = Vec::new();
-        loop {
-            let start = self.next.fetch_add(CHUNK, Ordering::Relaxed);
-            let Some(rest) = self
-                .known
-                .dirs()
-                .get(start..)
-                .filter(|rest| !rest.is_empty())
-            else {
-                return differing;
-            };
-            for (at, dir) in rest.iter().take(CHUNK).enumerate() {
-                match self.directory(dir) {
-                    Seen::Same => {}
-                    other => differing.push((start + at, other)),
-                }
-            }
-        }
-    }
-
-    fn directory(&self, dir: &DirRec) -> Seen {
+    fn directory(&self, dir: &DirRec) -> Result<Seen, Unsound> {
         let fd = match self.root.open_dir(self.known.bytes(dir.path)) {
             Ok(fd) if dir.flags & VIRTUAL == 0 => fd,
             // A sparse directory, with no other names than absent ones.
-            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => return Seen::Same,
-            _ => return Seen::Moved,
+            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => return Ok(Seen::Same),
+            _ => return Ok(Seen::Moved),
         };
         let Ok(stamp) = stamp_of(fd.as_fd()) else {
-            return Seen::Moved;
+            return Ok(Seen::Moved);
         };
         if dir.flags & RACY != 0 || !same_stamp(self.ctime, &dir.stamp, &stamp) {
-            return Seen::Moved;
+            return Ok(Seen::Moved);
         }
         let mut touched = Vec::new();
         for (nth, file) in self.known.files_of(dir).enumerate() {
-            let Some(file) = file else {
-                self.unsound.store(true, Ordering::Relaxed);
-                return Seen::Moved;
-            };
+            let file = file.ok_or(Unsound)?;
             match self.file(&file, fd.as_fd()) {
                 SeenFile::Same => {}
                 SeenFile::Touched(stamp) => touched.push((nth, stamp)),
-                SeenFile::Unclear => return Seen::Moved,
+                SeenFile::Unclear => return Ok(Seen::Moved),
             }
         }
-        if touched.is_empty() {
+        Ok(if touched.is_empty() {
             Seen::Same
         } else {
             Seen::Touched(touched)
-        }
+        })
     }
 
     fn file(&self, file: &FileRec, dir: BorrowedFd<'_>) -> SeenFile {

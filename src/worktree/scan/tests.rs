@@ -65,7 +65,7 @@ const LATER: i64 = i64::MAX / 2;
 
 /// Looks, hashes and makes trees; the way that it went in the end.
 fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
-    let seen = match old.map(|old| glance(root, old, Ctime::Trusted, 2)) {
+    let seen = match old.map(|old| glance(root, old, Ctime::Trusted)) {
         Some(Glanced::Differs(seen)) => seen,
         Some(Glanced::Same) => vec![Seen::Same; old.map_or(0, |old| old.dirs.len())],
         _ => Vec::new(),
