@@ -1,5 +1,6 @@
 //! What git knows of the working tree, as capture needs it: tracked paths, submodules, and which stamps the index vouches for.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -9,7 +10,7 @@ use crate::git::Oid;
 use crate::git::fs::Root;
 use crate::git::fs::Stamp;
 use crate::git::index::{Checksum, Entry, Flags, Index, TreeSource};
-use crate::git::objects::{ObjectKind, ObjectStore};
+use crate::git::objects::{ObjectKind, ObjectStore, hash};
 use crate::git::path;
 use crate::git::repo::Repo;
 use crate::git::tree::{self, GITLINK_MODE};
@@ -168,8 +169,8 @@ impl<'a> GitView<'a> {
         if marked || !is_stat_clean(entry, index, stamp) || entry.mode & 0o170_000 != 0o100_000 {
             return None;
         }
-        if stamp.size == 0 && entry.stat.size == 0 {
-            // Zero is also how git marks a racy entry: such a file is cheap to read.
+        // Zero is also how git marks a racy entry.
+        if stamp.size == 0 && entry.stat.size == 0 && !is_empty_blob(entry.oid) {
             return None;
         }
         if conversion.filter.is_some() || conversion.encoding {
@@ -183,6 +184,12 @@ impl<'a> GitView<'a> {
         }
         Some((entry.oid, entry.mode))
     }
+}
+
+/// The id of no bytes at all.
+fn is_empty_blob(oid: Oid) -> bool {
+    static EMPTY: OnceLock<Option<Oid>> = OnceLock::new();
+    *EMPTY.get_or_init(|| hash(ObjectKind::Blob, b"").ok()) == Some(oid)
 }
 
 fn is_false(value: &str) -> bool {
@@ -269,8 +276,12 @@ impl Tracked for GitView<'_> {
             let mut attributes = self.lock_attributes();
             attributes.enter(dir, has_attributes).ok()
         };
+        // Names are asked for in order: mostly the next entry is it.
+        let next = Cell::new(within.start);
         Box::new(move |full, stamp| {
-            let entry = index.get_among(within.clone(), full)?;
+            let at = index.find_from(next.get(), within.clone(), full)?;
+            next.set(at + 1);
+            let entry = index.entries().get(at)?;
             let conversion = attributes.as_ref()?.conversion(full);
             self.seed(index, entry, &conversion, stamp)
         })

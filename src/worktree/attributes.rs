@@ -332,11 +332,12 @@ impl<F: FnMut(&[u8]) -> Result<Option<Vec<u8>>>> Attributes<F> {
     /// # Errors
     /// What the callback returns.
     pub fn enter(&mut self, dir: &[u8], has_file: bool) -> Result<DirAttributes> {
-        if !has_file && !dir.is_empty() && !self.seen.contains_key(dir) {
-            let above = self.directory(crate::git::path::split(dir).0)?;
-            self.seen.insert(dir.into(), above);
+        if has_file || dir.is_empty() || self.seen.contains_key(dir) {
+            return self.directory(dir);
         }
-        self.directory(dir)
+        let above = self.directory(crate::git::path::split(dir).0)?;
+        self.seen.insert(dir.into(), above.clone());
+        Ok(above)
     }
 
     /// What may happen to the bytes of the file at `path`.

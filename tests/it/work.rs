@@ -11,7 +11,7 @@ const FILES: u64 = 30;
 
 type Counts = BTreeMap<String, u64>;
 
-/// A clean tree of 600 files whose stamps are no longer fresh.
+/// A clean tree of 600 files, one of them empty, whose stamps are no longer fresh.
 fn settled() -> Sandbox {
     let sandbox = Sandbox::unborn();
     for dir in 0..DIRS {
@@ -19,6 +19,7 @@ fn settled() -> Sandbox {
             sandbox.write(format!("d{dir}/f{file}"), format!("{dir} {file}\n"));
         }
     }
+    sandbox.write("d19/f29", "");
     sandbox.git(["add", "."]);
     sandbox.git(["commit", "-q", "-m", "all"]);
     settle();

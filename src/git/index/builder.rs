@@ -1,6 +1,6 @@
 //! Making an index from entries in any order, or changing one that was read.
 
-use super::{CacheTree, Entry, Index, Span, split};
+use super::{CacheTree, Entry, Index, split};
 use crate::error::Result;
 
 /// An index under construction, whose entries need no order yet.
@@ -30,9 +30,7 @@ impl Builder {
     /// # Errors
     /// When all paths together pass 4 GiB.
     pub fn push(&mut self, path: &[u8], mut entry: Entry) -> Result<()> {
-        let start = self.index.paths.len();
-        self.index.paths.extend_from_slice(path);
-        entry.span = Span::new(start..self.index.paths.len())?;
+        entry.span = self.index.paths.add(path)?;
         self.index.entries.push(entry);
         if let Some(tree) = &mut self.index.cache_tree {
             tree.invalidate(path);
@@ -49,7 +47,7 @@ impl Builder {
             ..
         } = &mut self.index;
         entries.retain(|entry| {
-            let path = entry.span.of(paths);
+            let path = paths.get(entry.span);
             let kept = keep(path, entry);
             if !kept && let Some(tree) = cache_tree {
                 tree.invalidate(path);

@@ -11,6 +11,7 @@
 //! Leaves out on purpose: SHA-256 repositories; the untracked cache, fsmonitor data and offset tables, which git rebuilds;
 //! whether a path is safe to write to a working tree (that is [`super::path::is_safe`]); locking, which callers do.
 
+mod arena;
 mod builder;
 mod cache_tree;
 mod cursor;
@@ -27,6 +28,7 @@ mod fuzz;
 #[cfg(test)]
 mod tests;
 
+use arena::{Arena, Bytes};
 use std::cmp::Ordering;
 use std::fmt::Display;
 use std::ops::{BitOr, Range};
@@ -155,13 +157,6 @@ impl Span {
             _ => Err(unsupported("the index is larger than 4 GiB")),
         }
     }
-
-    fn of(self, arena: &[u8]) -> &[u8] {
-        let start = self.start as usize;
-        arena
-            .get(start..start + self.len as usize)
-            .unwrap_or_default()
-    }
 }
 
 /// One entry of fixed size; [`Index::path`] gives its path.
@@ -210,7 +205,7 @@ pub struct Index {
     /// Sorted by path and stage.
     entries: Vec<Entry>,
     /// What the spans of the entries point into.
-    paths: Vec<u8>,
+    paths: Arena,
     /// The trees git knows of parts of this index.
     pub cache_tree: Option<CacheTree>,
     /// The `REUC` payload as it stood in the file: conflicts that were resolved.
@@ -237,7 +232,7 @@ impl Index {
         Self {
             version: 2,
             entries: Vec::new(),
-            paths: Vec::new(),
+            paths: Arena::default(),
             cache_tree: None,
             resolve_undo: None,
             checksum: Oid::ZERO_SHA1,
@@ -272,7 +267,7 @@ impl Index {
         trees: &dyn TreeSource,
         checksum: Checksum,
     ) -> Result<Self> {
-        read::whole(bytes, git_dir, trees, checksum)
+        read::whole(Bytes::Read(bytes), git_dir, trees, checksum)
     }
 
     /// The bytes of an index file that any git reads: version 4 when this one has it, else 2 or 3; with the cache tree and
@@ -303,7 +298,7 @@ impl Index {
 
     /// The path of one of this index's own entries.
     pub fn path(&self, entry: &Entry) -> &[u8] {
-        entry.span.of(&self.paths)
+        self.paths.get(entry.span)
     }
 
     /// Where the entry stands, or where it would.
@@ -320,13 +315,15 @@ impl Index {
         self.entries.get(self.position(path, stage).ok()?)
     }
 
-    /// The merged entry of `path`, looked for among these positions alone: [`Index::within`]'s, say.
-    pub fn get_among(&self, positions: Range<usize>, path: &[u8]) -> Option<&Entry> {
-        let among = self.entries.get(positions)?;
-        let at = among
-            .binary_search_by(|entry| compare(&self.paths, entry, (path, 0)))
-            .ok()?;
-        among.get(at)
+    /// Where the merged entry of `path` stands, looked for among these positions alone ([`Index::within`]'s, say), first at
+    /// `likely`.
+    pub fn find_from(&self, likely: usize, among: Range<usize>, path: &[u8]) -> Option<usize> {
+        let is_it = |entry: &Entry| compare(&self.paths, entry, (path, 0));
+        if among.contains(&likely) && self.entries.get(likely).map(is_it) == Some(Ordering::Equal) {
+            return Some(likely);
+        }
+        let at = self.entries.get(among.clone())?.binary_search_by(is_it);
+        Some(among.start + at.ok()?)
     }
 
     /// All entries of `path`: one merged entry, or up to three stages.
@@ -356,8 +353,14 @@ impl Index {
         let prefix = [dir, b"/"].concat();
         let start = self.position(&prefix, 0).unwrap_or_else(|at| at);
         let rest = self.entries.get(start..).unwrap_or_default();
-        let count = rest.partition_point(|entry| self.path(entry).starts_with(&prefix));
-        start..start + count
+        let is_in = |entry: &Entry| self.path(entry).starts_with(&prefix);
+        // Most directories hold few: the end is looked for near the start, in steps that double.
+        let mut step = 1;
+        while rest.get(step).is_some_and(is_in) {
+            step *= 2;
+        }
+        let near = rest.get(..step).unwrap_or(rest);
+        start..start + near.partition_point(is_in)
     }
 
     /// Gives the entry at `position` other marks. Out of range: nothing.
@@ -376,8 +379,11 @@ impl Index {
 }
 
 /// The order of the index: by path bytes, then by stage.
-fn compare(paths: &[u8], entry: &Entry, (path, stage): (&[u8], u8)) -> Ordering {
-    entry.span.of(paths).cmp(path).then(entry.stage.cmp(&stage))
+fn compare(paths: &Arena, entry: &Entry, (path, stage): (&[u8], u8)) -> Ordering {
+    paths
+        .get(entry.span)
+        .cmp(path)
+        .then(entry.stage.cmp(&stage))
 }
 
 fn corrupt(what: impl Display) -> Error {

@@ -1,10 +1,12 @@
 //! From the bytes of an index file to an [`Index`]: header, entries, extensions, trailer, then split and sparse undone.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use sha1::{Digest, Sha1};
 
+use super::arena::{Arena, Bytes};
 use super::cursor::Cursor;
 use super::entries::{self, HEADER};
 use super::split::{self, Link};
@@ -16,6 +18,9 @@ use crate::error::{Result, ResultExt};
 use crate::git::{Oid, path};
 use crate::work::{Work, count};
 
+/// A file of this size is mapped, not read.
+const LARGE: u64 = 1 << 16;
+
 /// Length of the trailer.
 const TRAILER: usize = 20;
 
@@ -23,7 +28,7 @@ const TRAILER: usize = 20;
 pub(super) struct Raw {
     pub(super) version: u32,
     pub(super) entries: Vec<Entry>,
-    pub(super) paths: Vec<u8>,
+    pub(super) paths: Arena,
     pub(super) cache_tree: Option<CacheTree>,
     pub(super) resolve_undo: Option<Vec<u8>>,
     pub(super) checksum: Oid,
@@ -49,16 +54,31 @@ pub(super) fn file(
         open => open.context(naming)?,
     };
     let meta = open.metadata().context(naming)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0).min(1 << 30) + 1);
-    open.read_to_end(&mut bytes).context(naming)?;
+    let bytes = bytes_of(&mut open, meta.len()).context(naming)?;
     let mut index = whole(bytes, git_dir, trees, checksum).context(naming)?;
     index.file = Some(Stat::from(&meta));
     Ok(index)
 }
 
+/// All of an open file. A large one is mapped: most of it are paths that stay where they are.
+fn bytes_of(file: &mut File, length: u64) -> io::Result<Bytes> {
+    if length >= LARGE {
+        // SAFETY: see `Bytes`; whoever cuts an index off under our hands stops us as it would stop git.
+        #[expect(unsafe_code, reason = "memory maps are unsafe by nature; see above")]
+        let map = unsafe { memmap2::MmapOptions::new().populate().map(&*file) };
+        // Some file systems cannot map.
+        if let Ok(map) = map {
+            return Ok(Bytes::Mapped(map));
+        }
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0).min(1 << 30) + 1);
+    file.read_to_end(&mut bytes)?;
+    Ok(Bytes::Read(bytes))
+}
+
 /// Reads an index from its bytes. See [`Index::parse`].
 pub(super) fn whole(
-    bytes: Vec<u8>,
+    bytes: Bytes,
     git_dir: &Path,
     trees: &dyn TreeSource,
     checksum: Checksum,
@@ -86,7 +106,7 @@ pub(super) fn whole(
 }
 
 /// Reads one file, whatever its kind.
-pub(super) fn raw(bytes: Vec<u8>, checksum: Checksum) -> Result<Raw> {
+pub(super) fn raw(bytes: Bytes, checksum: Checksum) -> Result<Raw> {
     let (version, count) = header(&bytes)?;
     let Some((body, trailer)) = bytes.split_last_chunk::<TRAILER>() else {
         return Err(corrupt("the file is cut short"));
@@ -102,7 +122,7 @@ pub(super) fn raw(bytes: Vec<u8>, checksum: Checksum) -> Result<Raw> {
     let mut raw = Raw {
         version,
         entries: entries.list,
-        paths: Vec::new(),
+        paths: Arena::default(),
         cache_tree: None,
         resolve_undo: None,
         checksum,
@@ -111,7 +131,7 @@ pub(super) fn raw(bytes: Vec<u8>, checksum: Checksum) -> Result<Raw> {
         was_sparse: false,
     };
     extensions(&mut raw, body.get(entries.end..).unwrap_or_default())?;
-    raw.paths = entries.arena.unwrap_or(bytes);
+    raw.paths = entries.arena.map_or_else(|| bytes.into(), Arena::from);
     Ok(raw)
 }
 

@@ -3,10 +3,11 @@
 //! Expanding gives every file in them an entry, skip-worktree and without stat data, as git's `ensure_full_index` does. The
 //! cache tree is carried over: a folded directory's tree is known by its very entry.
 
+use super::arena::Arena;
 use super::cache_tree::{CacheTree, MAX_DEPTH, Valid};
 use super::cursor::Cursor;
 use super::{
-    Entry, Flags, Index, MODE_DIRECTORY, Span, TYPE_MASK, TreeSource, corrupt, oid, unsupported,
+    Entry, Flags, Index, MODE_DIRECTORY, TYPE_MASK, TreeSource, corrupt, oid, unsupported,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::{Oid, path};
@@ -49,14 +50,14 @@ pub(super) fn expand(index: &mut Index, trees: &dyn TreeSource) -> Result<()> {
 /// Entries being unfolded.
 struct Unfold<'a> {
     entries: Vec<Entry>,
-    paths: Vec<u8>,
+    paths: Arena,
     trees: &'a dyn TreeSource,
 }
 
 impl Unfold<'_> {
     /// Unfolds one directory entry; gives its path without the slash, and what the cache tree says of it.
     fn directory(&mut self, entry: &Entry) -> Result<(Vec<u8>, CacheTree)> {
-        let name = entry.span.of(&self.paths);
+        let name = self.paths.get(entry.span);
         let Some(dir) = name.strip_suffix(b"/").filter(|dir| !dir.is_empty()) else {
             let name = path::display(name);
             return Err(corrupt(format!("'{name}' is folded but no directory")));
@@ -102,10 +103,8 @@ impl Unfold<'_> {
         if self.entries.len() >= MAX_ENTRIES {
             return Err(unsupported("the sparse index unfolds to too many entries"));
         }
-        let start = self.paths.len();
-        self.paths.extend_from_slice(path);
         let mut entry = Entry::new(canonical(mode), id);
-        entry.span = Span::new(start..self.paths.len())?;
+        entry.span = self.paths.add(path)?;
         entry.flags = Flags::SKIP_WORKTREE;
         self.entries.push(entry);
         Ok(())

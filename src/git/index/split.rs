@@ -3,11 +3,12 @@
 //! The `link` extension names `sharedindex.<id>` and two bitmaps over its entries: which are gone, and which have new
 //! content in the first entries of the small file (whose names are empty). The other entries there are new.
 
+use super::arena::{Arena, Bytes};
 use std::path::Path;
 
 use super::cursor::Cursor;
 use super::read::{Raw, raw};
-use super::{Checksum, Entry, Span, compare, corrupt, ewah, oid};
+use super::{Checksum, Entry, compare, corrupt, ewah, oid};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::path;
@@ -65,7 +66,7 @@ fn shared(file: &Path, wanted: Oid, checksum: Checksum) -> Result<Raw> {
         }
         read => read?,
     };
-    let base = raw(bytes, checksum)?;
+    let base = raw(Bytes::Read(bytes), checksum)?;
     if base.checksum != wanted {
         return Err(corrupt(format!(
             "the shared index file is {} inside",
@@ -122,15 +123,13 @@ fn remove(entries: &mut Vec<Entry>, deleted: &[usize]) {
 }
 
 /// Adds the new entries; one whose path and stage exist already wins, as in git.
-fn add(merged: &mut Raw, new: &[Entry], names: &[u8]) -> Result<()> {
+fn add(merged: &mut Raw, new: &[Entry], names: &Arena) -> Result<()> {
     for entry in new {
-        let name = entry.span.of(names);
+        let name = names.get(entry.span);
         if name.is_empty() {
             return Err(corrupt("a new entry has no name"));
         }
-        let start = merged.paths.len();
-        merged.paths.extend_from_slice(name);
-        let span = Span::new(start..merged.paths.len())?;
+        let span = merged.paths.add(name)?;
         merged.entries.push(Entry {
             span,
             ..entry.clone()
@@ -141,10 +140,10 @@ fn add(merged: &mut Raw, new: &[Entry], names: &[u8]) -> Result<()> {
 }
 
 /// Sorts by path and stage; of equal keys the last one stays. Quick on runs that are sorted already.
-pub(super) fn sort(entries: &mut Vec<Entry>, paths: &[u8]) {
-    entries.sort_by(|left, right| compare(paths, left, (right.span.of(paths), right.stage)));
+pub(super) fn sort(entries: &mut Vec<Entry>, paths: &Arena) {
+    entries.sort_by(|left, right| compare(paths, left, (paths.get(right.span), right.stage)));
     entries.dedup_by(|later, kept| {
-        let same = compare(paths, later, (kept.span.of(paths), kept.stage)).is_eq();
+        let same = compare(paths, later, (paths.get(kept.span), kept.stage)).is_eq();
         if same {
             std::mem::swap(later, kept);
         }

@@ -120,9 +120,7 @@ fn disorder_is_refused() {
     let written = |list: &[(&[u8], u8)]| {
         let mut index = Index::new();
         for &(path, stage) in list {
-            let start = index.paths.len();
-            index.paths.extend_from_slice(path);
-            let span = Span::new(start..index.paths.len()).expect("small");
+            let span = index.paths.add(path).expect("small");
             index.entries.push(Entry {
                 span,
                 ..entry(stage)
