@@ -337,13 +337,23 @@ pub fn write_atomic_with_mode(
     durable: Durable,
     mode: u32,
 ) -> Result<()> {
+    write_atomic_by(path, durable, mode, &mut |file| file.write_all(bytes))
+}
+
+/// As [`write_atomic_with_mode`], of what `write` writes into the new file: for what need not be in memory as a whole.
+pub fn write_atomic_by(
+    path: &Path,
+    durable: Durable,
+    mode: u32,
+    write: &mut dyn FnMut(&mut File) -> io::Result<()>,
+) -> Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let what = || format!("cannot write '{}'", path.display());
     let mut temp = path.as_os_str().to_owned();
     let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
     temp.push(format!("{TEMP}{}-{unique}", maker()));
     let temp = PathBuf::from(temp);
-    let result = write_then_rename(&temp, path, bytes, durable, mode);
+    let result = write_then_rename(&temp, path, durable, mode, write);
     if result.is_err() {
         // The error of the write is the one to report; the temporary file may not even exist.
         let _ = std::fs::remove_file(&temp);
@@ -354,9 +364,9 @@ pub fn write_atomic_with_mode(
 fn write_then_rename(
     temp: &Path,
     path: &Path,
-    bytes: &[u8],
     durable: Durable,
     mode: u32,
+    write: &mut dyn FnMut(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let create = || rustix::fs::open(temp, flags, Mode::from_raw_mode(mode));
@@ -369,7 +379,7 @@ fn write_then_rename(
         other => other?,
     };
     let mut file = File::from(fd);
-    file.write_all(bytes)?;
+    write(&mut file)?;
     // The umask may have taken bits away (0777 takes all).
     rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
     if durable == Durable::Yes {

@@ -208,7 +208,7 @@ impl<'a, 's> Contents<'a, 's> {
         if let Some(seen) = seen {
             let manifest = &seen.manifest;
             for (dir, file) in manifest.entries().filter(|(_, file)| file.kind.in_tree()) {
-                on_disk.insert(manifest.path_of(dir, file), file.oid);
+                on_disk.insert(manifest.path_of(dir, &file), file.oid.get());
             }
         }
         Ok(Self {

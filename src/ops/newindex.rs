@@ -55,7 +55,7 @@ pub fn converted_paths(ctx: &Context<'_>, capture: &Capture<'_>) -> Vec<Vec<u8>>
     for (path, entry) in index.iter().filter(|(_, entry)| entry.stage == 0) {
         if let Some(file) = finder.file(path)
             && file.kind == Kind::File
-            && file.oid != entry.oid
+            && file.oid != entry.oid.into()
             && is_stat_clean(entry, index, &file.stamp)
         {
             converted.push(path.to_vec());
@@ -72,9 +72,8 @@ fn may_convert(ctx: &Context<'_>, manifest: &Manifest) -> bool {
     config
         || global
         || manifest
-            .files
-            .iter()
-            .any(|file| manifest.bytes(file.name) == b".gitattributes")
+            .entries()
+            .any(|(_, file)| manifest.bytes(file.name) == b".gitattributes")
 }
 
 /// Makes the index.
@@ -388,7 +387,7 @@ impl Making<'_> {
             None if self.removed.contains(path) => None,
             None => self.finder.file(path).map(|file| Node {
                 mode: file.git_mode,
-                oid: file.oid,
+                oid: file.oid.get(),
             }),
         };
         let clean = match on_disk {
@@ -414,9 +413,9 @@ impl Making<'_> {
     /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean.
     fn is_as_seen(&self, path: &[u8], meta: &Metadata) -> bool {
         let seen = match self.stamps.get(path) {
-            Some(stamp) => Some(*stamp),
+            Some(stamp) => Some(**stamp),
             None if self.written.contains_key(path) => None,
-            None => self.finder.file(path).map(|file| &file.stamp),
+            None => self.finder.file(path).map(|file| file.stamp),
         };
         let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
         seen.is_none_or(|seen| {

@@ -127,7 +127,7 @@ fn other_permissions(manifest: &Manifest, claimed: &Extras) -> Vec<Vec<u8>> {
         .entries()
         .filter(|(_, file)| file.git_mode & 0o170_000 == 0o100_000 && file.kind != Kind::Absent);
     plain
-        .map(|(dir, file)| (manifest.path_of(dir, file), file))
+        .map(|(dir, file)| (manifest.path_of(dir, &file), file))
         .filter(|(path, file)| file.stamp.permissions() != claimed.permissions(path, file.git_mode))
         .map(|(path, _)| path)
         .collect()
@@ -154,7 +154,7 @@ fn was_changed_since(root: &Root, path: &[u8], before: &Manifest, applied: &Appl
         (Some(now), Some(ours)) => now != ours,
         // Gone, or new, since.
         (None, Some(_)) => true,
-        (Some(now), None) => !now.is_dir() && before.find_file(path).is_none(),
+        (Some(now), None) => !now.is_dir() && before.file(path).is_none(),
         (None, None) => false,
     }
 }

@@ -404,15 +404,17 @@ impl<'a, 's> Homeward<'a, 's> {
         discarded: &std::cell::RefCell<Vec<Vec<u8>>>,
     ) -> Result<()> {
         let read = |oid| self.store.objects.read_tree(oid);
-        let mut large: Vec<(usize, Vec<u8>, u64)> = Vec::new();
-        for dir in &manifest.dirs {
-            for at in dir.first as usize..dir.end as usize {
-                let file = &manifest.files[at];
+        // Each with the places of its directory and its own.
+        let mut large: Vec<((usize, usize), Vec<u8>, u64)> = Vec::new();
+        for at in manifest.made_dirs() {
+            let dir = &manifest.dirs[at];
+            for (nth, file) in manifest.files_of(dir).iter().enumerate() {
                 let new = file.flags & TO_HASH != 0
                     && file.flags & TRACKED == 0
                     && file.kind == Kind::File;
                 if new && file.stamp.size > 0 {
-                    large.push((at, manifest.path_of(dir, file), file.stamp.size));
+                    let path = manifest.path_of(dir, &file);
+                    large.push(((at, nth), path, file.stamp.size));
                 }
             }
         }
@@ -454,15 +456,16 @@ impl<'a, 's> Homeward<'a, 's> {
         let mut over = total;
         let mut left = discarded.borrow_mut();
         left.clear();
-        for (at, path, size) in made {
+        for ((at, nth), path, size) in made {
             if over <= self.ctx.settings.experiment_limit {
                 break;
             }
             over -= size;
-            let file = &mut manifest.files[at];
-            file.kind = Kind::TooLarge;
-            file.flags = 0;
-            file.git_mode = 0;
+            if let Some(file) = manifest.files_mut(at).get_mut(nth) {
+                file.kind = Kind::TooLarge;
+                file.flags = 0;
+                file.git_mode = 0;
+            }
             left.push(path);
         }
         left.sort();

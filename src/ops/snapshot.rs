@@ -156,7 +156,7 @@ fn secret_notice(
     let candidates: Vec<Vec<u8>> = manifest
         .entries()
         .filter(|(_, file)| file.kind.in_tree() && is_secret_name(manifest.bytes(file.name)))
-        .map(|(dir, file)| manifest.path_of(dir, file))
+        .map(|(dir, file)| manifest.path_of(dir, &file))
         .collect();
     if candidates.is_empty() {
         return Ok(None);

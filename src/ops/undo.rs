@@ -409,7 +409,7 @@ impl Stepping<'_, '_> {
                 .filter(|file| matches!(file.kind, Kind::File | Kind::Symlink));
             let found = found.map(|file| Node {
                 mode: file.git_mode,
-                oid: file.oid,
+                oid: file.oid.get(),
             });
             if found != after.map(|side| side.node) {
                 changed_since.push(RepoPath::new(path));

@@ -1,10 +1,10 @@
 //! The stat cache: the last scan's manifest on disk, private to one worktree.
 //!
 //! It exists to make the next scan cheap and may be deleted at any time. It is never trusted: length, magic, version and a
-//! checksum over everything are checked, every offset is validated, and on any doubt there is no cache and the working
+//! checksum over everything are checked, every record is validated, and on any doubt there is no cache and the working
 //! tree is read afresh. Layout (little endian): a 64-byte header, the meta document (JSON), directory records of 96 bytes,
-//! file records of 80 bytes, the names. It is read through a memory map and replaced whole by rename, so a reader never sees
-//! half of one.
+//! file records of 80 bytes, the names. It is replaced whole by rename, so a reader never sees half of one, and read through
+//! a memory map, in which the records of files stay: see [`Manifest`].
 //!
 //! Writing it whole costs more than looking at a few changed files. So what differs from it may stand in a patch beside it: of
 //! the same layout, with the directories that differ from the base, all their files, and the names that are new. A patch
@@ -14,17 +14,18 @@
 mod patch;
 mod records;
 
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::manifest::{DirRec, FileRec, Manifest, Name};
+use super::manifest::kept::{self, Source};
+use super::manifest::{DirRec, FileRec, Files, Kept, Manifest, Name};
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
 use crate::work::{Work, count};
-use records::{
-    Bytes, DIR, FILE, Frame, header, is_whole, put_dir, put_file, read_dir, read_file, seal,
-};
+use records::{DIR, Frame, SUM_AT, Sum, header, is_whole, put_dir, read_dir, seal};
 
 const MAGIC: [u8; 8] = *b"twcache\n";
 const VERSION: u32 = 3;
@@ -61,25 +62,10 @@ pub struct IndexMeta {
     pub record: serde_json::Value,
 }
 
-/// A cache file that was opened: its frame is checked and its directories are read, its files are read where they stand.
-pub struct Known {
-    base: Framed,
-    patch: Option<Framed>,
-    /// What it was made under.
-    pub meta: Meta,
-    /// Every directory, in pre-order. Their files are places in the base, or behind its last in the patch.
-    pub dirs: Vec<DirRec>,
-}
-
 /// A file of ours and where its parts are: the base, or a patch of it.
 struct Framed {
     bytes: Source,
     frame: Frame,
-}
-
-enum Source {
-    Map(memmap2::Mmap),
-    Read(Vec<u8>),
 }
 
 impl Framed {
@@ -97,8 +83,9 @@ impl Framed {
         self.bytes.all().get(start..end).unwrap_or_default()
     }
 
-    fn meta(&self) -> Option<Meta> {
-        serde_json::from_slice(self.part(records::HEADER, self.frame.dirs_at)).ok()
+    /// The meta document.
+    fn meta(&self) -> &[u8] {
+        self.part(records::HEADER, self.frame.dirs_at)
     }
 
     /// The records of directories.
@@ -107,69 +94,13 @@ impl Framed {
             .chunks_exact(DIR)
     }
 
-    /// The records of files, from one place to another.
-    fn files(&self, first: u32, end: u32) -> &[u8] {
-        let at = |index: u32| self.frame.files_at + index as usize * FILE;
-        self.part(at(first), at(end))
+    /// The records of files, one after the other.
+    fn files(&self) -> &[u8] {
+        self.part(self.frame.files_at, self.frame.names_at)
     }
 
     fn names(&self) -> &[u8] {
         self.part(self.frame.names_at, self.bytes.all().len())
-    }
-}
-
-impl Source {
-    fn all(&self) -> &[u8] {
-        match self {
-            Self::Map(map) => map,
-            Self::Read(bytes) => bytes,
-        }
-    }
-}
-
-impl Known {
-    fn names(&self) -> Bytes<'_> {
-        Bytes {
-            base: self.base.names(),
-            more: self.patch.as_ref().map_or(&[], Framed::names),
-        }
-    }
-
-    /// A name or path.
-    pub fn bytes(&self, name: Name) -> &[u8] {
-        self.names().get(name).unwrap_or_default()
-    }
-
-    /// The files of a directory, as they stand; None in place of one that cannot be right.
-    pub fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>> {
-        let names = self.names();
-        let behind = self.base.frame.files();
-        let records = match (&self.patch, dir.first.checked_sub(behind)) {
-            (Some(patch), Some(first)) => patch.files(first, dir.end.saturating_sub(behind)),
-            _ => self.base.files(dir.first, dir.end),
-        };
-        records
-            .chunks_exact(FILE)
-            .map(move |record| read_file(record, &names))
-    }
-
-    /// The whole manifest; `None` when a file's record cannot be right.
-    pub fn manifest(&self) -> Option<Manifest> {
-        let names = self.names();
-        let mut manifest = Manifest {
-            dirs: self.dirs.clone(),
-            files: Vec::with_capacity(self.base.frame.files() as usize + 64),
-            names: [names.base, names.more].concat(),
-        };
-        for dir in &mut manifest.dirs {
-            let first = u32::try_from(manifest.files.len()).ok()?;
-            for file in self.files_of(dir) {
-                manifest.files.push(file?);
-            }
-            dir.first = first;
-            dir.end = u32::try_from(manifest.files.len()).ok()?;
-        }
-        Some(manifest)
     }
 }
 
@@ -192,13 +123,12 @@ fn map(file: &Path) -> Option<Source> {
     Some(Source::Map(map))
 }
 
-/// Opens the cache; `None` when there is none, or on any doubt.
-pub fn load(file: &Path) -> Option<Known> {
-    let mut known = open(map(file)?)?;
-    if let Ok(Some(bytes)) = fs::read_optional(&patch_of(file)) {
-        patch::add(&mut known, bytes);
-    }
-    Some(known)
+/// Reads the cache, and what it was made under; `None` when there is none, or on any doubt.
+pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
+    let base = open(map(file)?)?;
+    let patch = fs::read_optional(&patch_of(file)).ok().flatten();
+    let patched = patch.and_then(|patch| patch::put_on(&base.manifest, patch));
+    patched.or_else(|| base.alone())
 }
 
 /// Writes the cache: as a patch where not much differs from the one that is there.
@@ -209,7 +139,14 @@ pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
         return fs::write_atomic(&patch_of(file), &patch, Durable::No);
     }
     let id = getrandom::u64().map_err(|error| std::io::Error::other(error.to_string()))?;
-    fs::write_atomic(file, &encode(manifest, meta, id), Durable::No)?;
+    fs::write_atomic_by(file, Durable::No, 0o600, &mut |file| {
+        let mut sum = Sum::default();
+        put_whole(manifest, meta, id, |piece| {
+            sum.add(piece);
+            file.write_all(piece)
+        })?;
+        file.write_all_at(&sum.bytes(), SUM_AT as u64)
+    })?;
     fs::remove_optional(&patch_of(file))
 }
 
@@ -221,77 +158,154 @@ pub fn remove(file: &Path) -> Result<()> {
 
 /// The bytes of a cache file. `id`: of this state of it.
 pub fn encode(manifest: &Manifest, meta: &Meta, id: u64) -> Vec<u8> {
-    let meta = serde_json::to_vec(meta).expect("plain data serialises");
-    let lengths = [
-        meta.len(),
-        manifest.dirs.len(),
-        manifest.files.len(),
-        manifest.names.len(),
-    ];
-    let mut out = header(MAGIC, VERSION, id, lengths);
-    out.extend_from_slice(&meta);
-    for dir in &manifest.dirs {
-        put_dir(&mut out, dir, (0, 0));
-    }
-    for file in &manifest.files {
-        put_file(&mut out, file);
-    }
-    out.extend_from_slice(&manifest.names);
+    let mut out = Vec::new();
+    let put = |piece: &[u8]| {
+        out.extend_from_slice(piece);
+        Ok(())
+    };
+    put_whole(manifest, meta, id, put).expect("memory takes it");
     seal(&mut out);
     out
 }
 
+/// A cache file is handed over in pieces of this size.
+const PIECE: usize = 1 << 16;
+
+/// Hands over a cache file, whose checksum is still to be put in, piece by piece: directories and files in a row, and no other
+/// names than theirs.
+fn put_whole(
+    manifest: &Manifest,
+    meta: &Meta,
+    id: u64,
+    mut put: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let meta = serde_json::to_vec(meta).expect("plain data serialises");
+    let files = || manifest.dirs.iter().map(|dir| manifest.files_of(dir));
+    let count = files().map(Files::len).sum();
+    let paths: usize = manifest.dirs.iter().map(|dir| dir.path.len as usize).sum();
+    let all = || files().flat_map(|files| (0..files.len()).filter_map(move |nth| files.name(nth)));
+    let names: usize = all().map(|name| name.len as usize).sum();
+    let lengths = [meta.len(), manifest.dirs.len(), count, paths + names];
+    let mut out = header(MAGIC, VERSION, id, lengths);
+    out.reserve(PIECE * 2);
+    out.extend_from_slice(&meta);
+    let mut flush = |out: &mut Vec<u8>, most: usize| {
+        if out.len() > most {
+            put(out)?;
+            out.clear();
+        }
+        Ok::<(), io::Error>(())
+    };
+    let mut place = Places::default();
+    for dir in &manifest.dirs {
+        let path = place.name(dir.path.len);
+        let (first, end) = place.files(manifest.files_of(dir).len());
+        let dir = DirRec {
+            path,
+            first,
+            end,
+            ..*dir
+        };
+        put_dir(&mut out, &dir, (0, 0));
+        flush(&mut out, PIECE)?;
+    }
+    for file in files().flat_map(Files::iter) {
+        let name = place.name(file.name.len);
+        kept::put(&mut out, &FileRec { name, ..file });
+        flush(&mut out, PIECE)?;
+    }
+    for dir in &manifest.dirs {
+        out.extend_from_slice(manifest.dir_path(dir));
+        flush(&mut out, PIECE)?;
+    }
+    for name in all() {
+        out.extend_from_slice(manifest.bytes(name));
+        flush(&mut out, PIECE)?;
+    }
+    flush(&mut out, 0)
+}
+
+/// Where the next file and the next name come.
+#[derive(Default)]
+struct Places {
+    files: u32,
+    names: u32,
+}
+
+impl Places {
+    fn name(&mut self, len: u32) -> Name {
+        let start = self.names;
+        self.names = start.checked_add(len).expect("names stay under 4 GiB");
+        Name { start, len }
+    }
+
+    fn files(&mut self, count: usize) -> (u32, u32) {
+        let first = self.files;
+        let end = u32::try_from(count)
+            .ok()
+            .and_then(|count| first.checked_add(count));
+        self.files = end.expect("fewer than 2^32 names");
+        (first, self.files)
+    }
+}
+
 /// Reads the bytes of a cache file; `None` on any doubt.
 pub fn decode(bytes: &[u8]) -> Option<(Manifest, Meta)> {
-    let known = open(Source::Read(bytes.to_vec()))?;
-    Some((known.manifest()?, known.meta))
+    open(Source::Read(bytes.to_vec()))?.alone()
 }
 
-fn open(bytes: Source) -> Option<Known> {
+/// A base whose directories may still be in no order, and its meta document.
+struct Opened {
+    manifest: Manifest,
+    meta: Vec<u8>,
+}
+
+impl Opened {
+    fn alone(self) -> Option<(Manifest, Meta)> {
+        let meta = serde_json::from_slice(&self.meta).ok()?;
+        are_in_order(&self.manifest).then_some((self.manifest, meta))
+    }
+}
+
+fn open(bytes: Source) -> Option<Opened> {
     let base = Framed::open(bytes, MAGIC, VERSION).filter(Framed::is_whole)?;
-    let meta = base.meta()?;
+    let meta = base.meta().to_vec();
     let dirs = base.dirs().map(read_dir).collect::<Option<Vec<_>>>()?;
-    is_sound(&dirs, base.frame.files() as usize, base.names()).then_some(Known {
-        base,
-        patch: None,
-        meta,
-        dirs,
-    })
+    let Framed { bytes, frame } = base;
+    let kept = Kept::new(bytes, frame.id, frame.files_at, frame.names_at)?;
+    are_in_a_row(&dirs, kept.count()).then_some(())?;
+    let mut manifest = Manifest::over(kept);
+    manifest.dirs = dirs;
+    Some(Opened { manifest, meta })
 }
 
-/// Offsets in range and in a row, directories in order.
-fn is_sound(dirs: &[DirRec], files: usize, names: &[u8]) -> bool {
+/// Whether each directory's files come right behind those of the one before.
+fn are_in_a_row(dirs: &[DirRec], files: u32) -> bool {
     let mut next = 0;
     let in_a_row = dirs.iter().all(|dir| {
         let sound = dir.first == next && dir.end >= dir.first;
         next = dir.end;
         sound
     });
-    let names = Bytes {
-        base: names,
-        more: &[],
-    };
-    in_a_row && next as usize == files && are_in_order(dirs, &names)
+    in_a_row && next == files
 }
 
-/// The root first, parents before children, paths in order.
-fn are_in_order(dirs: &[DirRec], names: &Bytes<'_>) -> bool {
+/// The root first, parents before children, paths there and in order.
+fn are_in_order(manifest: &Manifest) -> bool {
     let mut last: Option<&[u8]> = None;
-    for (at, dir) in dirs.iter().enumerate() {
-        let parent_ok = if at == 0 {
+    for (at, dir) in manifest.dirs.iter().enumerate() {
+        let path = manifest.dir_path(dir);
+        let sound = if at == 0 {
             dir.parent == 0 && dir.path.len == 0
         } else {
-            (dir.parent as usize) < at
+            (dir.parent as usize) < at && path.len() == dir.path.len as usize
         };
-        let Some(path) = names.get(dir.path).filter(|_| parent_ok) else {
-            return false;
-        };
-        if last.is_some_and(|last| super::manifest::preorder(last, path).is_ge()) {
+        if !sound || last.is_some_and(|last| super::manifest::preorder(last, path).is_ge()) {
             return false;
         }
         last = Some(path);
     }
-    !dirs.is_empty()
+    !manifest.dirs.is_empty()
 }
 
 #[cfg(test)]

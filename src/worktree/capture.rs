@@ -10,7 +10,9 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-use super::manifest::{DIRTY, FileRec, Kind, Manifest, RACY, SEEDED, TO_HASH, UNSTABLE, no_oid};
+use super::manifest::{
+    DIRTY, FileRec, Kind, Manifest, RACY, RawOid, SEEDED, TO_HASH, UNSTABLE, no_oid,
+};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
@@ -93,12 +95,13 @@ pub fn hash_files(
     how: Hashing,
     progress: &dyn crate::progress::Progress,
 ) -> Result<()> {
-    let mut wanted: Vec<(usize, Vec<u8>)> = Vec::new();
-    for dir in &manifest.dirs {
-        for at in dir.first as usize..dir.end as usize {
-            let file = &manifest.files[at];
-            if file.flags & TO_HASH != 0 {
-                wanted.push((at, manifest.path_of(dir, file)));
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for at in manifest.made_dirs() {
+        let dir = &manifest.dirs[at];
+        for (nth, rec) in manifest.files_of(dir).iter().enumerate() {
+            if rec.flags & TO_HASH != 0 {
+                let full = manifest.path_of(dir, &rec);
+                wanted.push(Wanted { at, nth, full, rec });
             }
         }
     }
@@ -106,14 +109,13 @@ pub fn hash_files(
         return Ok(());
     }
     progress.begin("capturing", Some(wanted.len() as u64));
-    let files = &manifest.files;
     let chunks: Vec<_> = wanted.chunks(CHUNK).collect();
     let amount = wanted.len() * WEIGHT;
-    let capture = |chunk: &&[(usize, Vec<u8>)], taken: &mut Taken| {
+    let capture = |chunk: &&[Wanted], taken: &mut Taken| {
         let reader = Reader { root, sink, how };
-        for (at, full) in *chunk {
-            let rec = reader.capture(full, &files[*at], &mut taken.buffer)?;
-            taken.files.push((*at, rec));
+        for file in *chunk {
+            let rec = reader.capture(&file.full, &file.rec, &mut taken.buffer)?;
+            taken.files.push((file.at, file.nth, rec));
             progress.advance(1);
         }
         Ok(())
@@ -123,16 +125,26 @@ pub fn hash_files(
     if let Some(error) = failed {
         return Err(error);
     }
-    for (at, rec) in parts.into_iter().flat_map(|part| part.files) {
-        manifest.files[at] = rec;
+    for (at, nth, rec) in parts.into_iter().flat_map(|part| part.files) {
+        if let Some(file) = manifest.files_mut(at).get_mut(nth) {
+            *file = rec;
+        }
     }
     Ok(())
+}
+
+/// A file that is to be hashed: its directory's place, its own among the directory's files, its path and what is known of it.
+struct Wanted {
+    at: usize,
+    nth: usize,
+    full: Vec<u8>,
+    rec: FileRec,
 }
 
 /// What one thread captured.
 #[derive(Default)]
 struct Taken {
-    files: Vec<(usize, FileRec)>,
+    files: Vec<(usize, usize, FileRec)>,
     /// What small files are read into.
     buffer: Vec<u8>,
 }
@@ -164,7 +176,7 @@ impl Reader<'_> {
             Ok(target) => {
                 let oid = self.sink.put(ObjectKind::Blob, &target)?;
                 Ok(FileRec {
-                    oid,
+                    oid: oid.into(),
                     flags: rec.flags & !TO_HASH,
                     ..*rec
                 })
@@ -227,7 +239,7 @@ impl Reader<'_> {
             (true, _) => 0o100_755,
         };
         FileRec {
-            oid,
+            oid: oid.into(),
             flags,
             git_mode,
             stamp: *stamp,
@@ -269,29 +281,19 @@ fn without(rec: &FileRec, kind: Kind) -> FileRec {
         kind,
         flags: 0,
         git_mode: 0,
-        oid: no_oid(),
+        oid: RawOid::default(),
         ..*rec
     }
 }
 
 /// Drops the names that vanished while being captured.
 pub fn drop_gone(manifest: &mut Manifest) {
-    if !manifest.files.iter().any(|file| file.kind == Kind::Gone) {
-        return;
+    for at in manifest.made_dirs() {
+        let files = manifest.files_of(&manifest.dirs[at]);
+        if files.iter().any(|file| file.kind == Kind::Gone) {
+            manifest.retain_files(at, |file| file.kind != Kind::Gone);
+        }
     }
-    let mut kept = Vec::with_capacity(manifest.files.len());
-    for dir in &mut manifest.dirs {
-        let first = u32::try_from(kept.len()).expect("fewer than 2^32 names");
-        let range = dir.first as usize..dir.end as usize;
-        kept.extend(
-            manifest.files[range]
-                .iter()
-                .filter(|file| file.kind != Kind::Gone),
-        );
-        dir.first = first;
-        dir.end = u32::try_from(kept.len()).expect("fewer than 2^32 names");
-    }
-    manifest.files = kept;
 }
 
 /// What git's cache tree knows of a directory: the number of entries beneath it and its tree, if that is valid.
@@ -347,8 +349,10 @@ pub fn take_known_trees(
             dir.flags &= !DIRTY;
         }
     }
-    for file in &mut manifest.files {
-        file.flags &= !SEEDED;
+    for at in manifest.made_dirs() {
+        for file in manifest.files_mut(at) {
+            file.flags &= !SEEDED;
+        }
     }
 }
 
@@ -418,7 +422,7 @@ fn tree_of(
             name: manifest.bytes(file.name),
             node: tree::Node {
                 mode: file.git_mode,
-                oid: file.oid,
+                oid: file.oid.get(),
             },
         });
     let children = children.iter().map(|&child| &manifest.dirs[child]);
@@ -442,17 +446,13 @@ fn tree_of(
 
 /// How many files and directories would be written: what decides between loose objects and a pack.
 pub fn amount(manifest: &Manifest) -> (usize, u64) {
-    let files = manifest
-        .files
-        .iter()
-        .filter(|file| file.flags & TO_HASH != 0);
+    let made = manifest.made_dirs().into_iter();
+    let files = made.flat_map(|at| manifest.files_of(&manifest.dirs[at]).iter());
+    let files = files.filter(|file| file.flags & TO_HASH != 0);
     let (count, largest) = files.fold((0, 0), |(count, largest), file| {
         (count + 1, file.stamp.size.max(largest))
     });
-    let dirs = manifest
-        .dirs
-        .iter()
-        .filter(|dir| dir.flags & DIRTY != 0)
-        .count();
+    let dirs = manifest.dirs.iter();
+    let dirs = dirs.filter(|dir| dir.flags & DIRTY != 0).count();
     (count + dirs, largest)
 }

@@ -310,7 +310,7 @@ impl Planning<'_> {
         let file = self.manifest.file(full)?;
         file.kind.in_tree().then_some(Node {
             mode: file.git_mode,
-            oid: file.oid,
+            oid: file.oid.get(),
         })
     }
 
@@ -330,7 +330,7 @@ impl Planning<'_> {
                 .manifest
                 .entries()
                 .filter(|(_, file)| file.kind.in_tree());
-            paths.extend(captured.map(|(dir, file)| self.manifest.path_of(dir, file)));
+            paths.extend(captured.map(|(dir, file)| self.manifest.path_of(dir, &file)));
         }
         paths
     }

@@ -151,9 +151,9 @@ fn stat_caches() {
             return;
         };
         sound += 1;
-        assert!(manifest.names.capacity() <= bytes.len());
+        assert!(manifest.kept_names() + manifest.kept_files() as usize <= bytes.len());
         for (dir, file) in manifest.entries() {
-            let path = manifest.path_of(dir, file);
+            let path = manifest.path_of(dir, &file);
             let _ = manifest.file(&path);
         }
         for dir in &manifest.dirs {

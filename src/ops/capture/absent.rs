@@ -22,7 +22,7 @@ pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>) {
     for (path, entry) in index.iter() {
         let absent = entry.flags.contains(Flags::SKIP_WORKTREE) && entry.stage == 0;
         if absent
-            && manifest.find_file(path).is_none()
+            && manifest.file(path).is_none()
             && manifest.find_dir(path).is_none()
             && !covered(path)
         {
@@ -59,7 +59,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
     for dir in &old.dirs {
         let files = old.files_of(dir).iter();
         let files = files
-            .map(|file| (old.bytes(file.name).to_vec(), *file))
+            .map(|file| (old.bytes(file.name).to_vec(), file))
             .collect();
         dirs.insert(ByPreorder(old.dir_path(dir).to_vec()), (Some(*dir), files));
     }
@@ -76,7 +76,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
             flags: crate::worktree::manifest::TRACKED,
             stamp: Default::default(),
             git_mode: *mode,
-            oid: *oid,
+            oid: (*oid).into(),
         };
         let slot = dirs.entry(ByPreorder(dir.to_vec())).or_default();
         slot.1.push((name.to_vec(), rec));
@@ -94,12 +94,12 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
             .copied()
             .unwrap_or(0);
         let path = new.intern(&dir_path);
-        let first = u32::try_from(new.files.len()).expect("fewer than 2^32 names");
+        let first = new.next_place();
         for (name, file) in files {
             let name = new.intern(&name);
-            new.files.push(FileRec { name, ..file });
+            new.push_file(FileRec { name, ..file });
         }
-        let end = u32::try_from(new.files.len()).expect("fewer than 2^32 names");
+        let end = new.next_place();
         let rec = rec.unwrap_or(DirRec {
             path,
             parent,

@@ -48,11 +48,11 @@ impl Derived {
             if on_disk && perm != usual_modes[2] && !path.is_empty() && is_recorded_dir(dir) {
                 derived.modes.push((path.to_vec(), perm));
             }
-            for file in manifest.files_of(dir) {
+            for file in manifest.files_of(dir).iter() {
                 if on_disk {
-                    derived.take(manifest, dir, file);
+                    derived.take(manifest, dir, &file);
                 } else {
-                    derived.absent.push(manifest.path_of(dir, file));
+                    derived.absent.push(manifest.path_of(dir, &file));
                 }
             }
         }
@@ -192,7 +192,7 @@ fn usual_modes(manifest: &Manifest) -> [u32; 3] {
     let mut census: [Census; 3] = Default::default();
     for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0) {
         census[2].add(dir.stamp.permissions());
-        for file in manifest.files_of(dir) {
+        for file in manifest.files_of(dir).iter() {
             if matches!(file.kind, Kind::File | Kind::FilteredClean) {
                 census[usize::from(file.git_mode == 0o100_755)].add(file.stamp.permissions());
             }
@@ -210,6 +210,7 @@ fn usual_modes(manifest: &Manifest) -> [u32; 3] {
 mod tests {
     use super::*;
     use crate::git::fs::Stamp;
+    use crate::worktree::manifest::RawOid;
     use std::collections::BTreeMap;
 
     #[test]
@@ -228,13 +229,13 @@ mod tests {
             (b"p", Kind::Pipe, 0o010_644),
         ] {
             let name = manifest.intern(name);
-            manifest.files.push(FileRec {
+            manifest.push_file(FileRec {
                 name,
                 kind,
                 flags: UNSTABLE,
                 stamp: stamp(mode),
                 git_mode: 0o100_644,
-                oid: no_oid(),
+                oid: RawOid::default(),
             });
         }
         manifest.dirs.push(DirRec {

@@ -11,9 +11,10 @@ mod rules;
 mod sinks;
 mod taking;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::collections::HashMap;
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use super::Context;
 use crate::env::clock_nanos;
@@ -34,7 +35,7 @@ pub use index::IndexSummary;
 use index::head_text;
 pub use rules::{load_ignore_file, rule_parts};
 pub use sinks::Writing;
-use taking::{Base, Taking};
+use taking::Taking;
 
 /// From so many new objects on they go into a pack.
 const PACK_FROM: usize = 64;
@@ -94,13 +95,10 @@ impl Default for Wanted<'_> {
     }
 }
 
-/// Made when it is first asked for.
-pub type Lazily<T> = LazyLock<T, Box<dyn FnOnce() -> T + Send>>;
-
 /// What was seen.
 pub struct Capture<'s> {
-    /// Every name, with objects; read from the cache when first asked for, where nothing differs from it.
-    pub manifest: Lazily<Manifest>,
+    /// Every name, with objects.
+    pub manifest: Manifest,
     derived: OnceLock<Derived>,
     /// The captured files' tree.
     pub tree: Oid,
@@ -172,11 +170,9 @@ pub fn capture<'s>(
     wanted: &Wanted<'_>,
 ) -> Result<Capture<'s>> {
     let base = match &wanted.base {
-        Some((manifest, meta)) => Some((Base::Seen(manifest), meta.clone())),
-        None => cache::load(&store.dir.file("cache")).map(|mut known| {
-            let meta = std::mem::take(&mut known.meta);
-            (Base::Cached(Box::new(known)), meta)
-        }),
+        Some((manifest, meta)) => Some((Cow::Borrowed(*manifest), meta.clone())),
+        None => cache::load(&store.dir.file("cache"))
+            .map(|(manifest, meta)| (Cow::Owned(manifest), meta)),
     };
     Taking {
         ctx,
@@ -229,10 +225,10 @@ impl Capture<'_> {
     /// Every id of the manifest and the index that was reused and has to be there still: those missing from the object store.
     pub fn missing(&self, store: &Store<'_>) -> Vec<Oid> {
         store.objects.refresh();
-        let files = self.manifest.files.iter();
+        let files = self.manifest.entries().map(|(_, file)| file);
         let files = files
             .filter(|file| matches!(file.kind, Kind::File | Kind::Symlink))
-            .map(|file| file.oid);
+            .map(|file| file.oid.get());
         let dirs = self
             .manifest
             .dirs

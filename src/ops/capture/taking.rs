@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use super::absent::add_absent;
 use super::derived::Derived;
 use super::index::{self, IndexState};
-use super::{
-    Capture, LARGE, Lazily, PACK_FROM, Storing, Wanted, Writing, load_ignore_file, rule_parts,
-};
+use super::{Capture, LARGE, PACK_FROM, Storing, Wanted, Writing, load_ignore_file, rule_parts};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{RACY_NANOS, Root};
@@ -21,7 +19,7 @@ use crate::ops::Context;
 use crate::ops::gitview::{self, GitView};
 use crate::store::Store;
 use crate::store::lock::Owner;
-use crate::worktree::cache::{Known, Meta};
+use crate::worktree::cache::Meta;
 use crate::worktree::capture::{
     HashOnly, Hashing, Sink, amount, build_trees, drop_gone, hash_files, take_known_trees,
 };
@@ -40,31 +38,6 @@ pub(super) struct Taking<'a, 's, 'r, 'w> {
     pub(super) afresh: bool,
 }
 
-/// What was seen before.
-pub(super) enum Base<'m> {
-    /// As the cache has it.
-    Cached(Box<Known>),
-    /// By this very command.
-    Seen(&'m Manifest),
-}
-
-impl<'m> Base<'m> {
-    fn dirs(&self) -> &[DirRec] {
-        match self {
-            Self::Cached(known) => &known.dirs,
-            Self::Seen(manifest) => &manifest.dirs,
-        }
-    }
-
-    /// All of it; None when a record of the cache cannot be right.
-    fn manifest(self) -> Option<Cow<'m, Manifest>> {
-        match self {
-            Self::Cached(known) => known.manifest().map(Cow::Owned),
-            Self::Seen(manifest) => Some(Cow::Borrowed(manifest)),
-        }
-    }
-}
-
 /// What a look at the files starts from.
 struct Found<'a> {
     rules: Rules<'a>,
@@ -81,7 +54,7 @@ struct Found<'a> {
 
 /// What was found of the files.
 struct Files<'s> {
-    manifest: Lazily<Manifest>,
+    manifest: Manifest,
     derived: OnceLock<Derived>,
     tree: Oid,
     made_trees: HashMap<Oid, Vec<u8>>,
@@ -92,9 +65,9 @@ struct Files<'s> {
 }
 
 impl<'s> Taking<'_, 's, '_, '_> {
-    pub(super) fn run(&self, base: Option<(Base<'_>, Meta)>) -> Result<Capture<'s>> {
+    pub(super) fn run(&self, base: Option<(Cow<'_, Manifest>, Meta)>) -> Result<Capture<'s>> {
         let head = self.ctx.repo.head()?;
-        let (mut base, meta) = match base {
+        let (base, meta) = match base {
             Some((base, meta)) => (Some(base), meta),
             None => (None, Meta::default()),
         };
@@ -106,27 +79,19 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let same_rules = meta.options == options && meta.index.tracked == state.tracked;
         let mut glanced = Glanced::Differs(Vec::new());
         if let (true, true, Some(base)) = (same_rules, anchor.is_some(), &base) {
-            glanced = match base {
-                Base::Cached(known) => glance(&root, &**known, self.ctime()?),
-                Base::Seen(manifest) => glance(&root, *manifest, self.ctime()?),
-            };
-        }
-        if glanced == Glanced::Unsound {
-            base = None;
+            glanced = glance(&root, base, self.ctime()?);
         }
         let parsed = state.parsed.take();
         let files = match base {
-            Some(base) if glanced == Glanced::Same && self.may_stay(base.dirs()) => {
+            Some(base) if glanced == Glanced::Same && self.may_stay(&base.dirs) => {
                 self.unchanged(base, &meta, parsed, state.trees.len())?
             }
             base => {
-                let base = base.and_then(Base::manifest);
                 let seen = match glanced {
                     Glanced::Differs(seen) => seen,
                     Glanced::Same => {
                         vec![Seen::Same; base.as_ref().map_or(0, |base| base.dirs.len())]
                     }
-                    Glanced::Unsound => Vec::new(),
                 };
                 let rules = Rules::new(globals, globs, self.other_side());
                 let found = Found {
@@ -183,7 +148,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
     /// Nothing differs from what was seen before.
     fn unchanged(
         &self,
-        base: Base<'_>,
+        base: Cow<'_, Manifest>,
         meta: &Meta,
         parsed: Option<Index>,
         index_trees: usize,
@@ -193,18 +158,8 @@ impl<'s> Taking<'_, 's, '_, '_> {
             let _ = derived.set(kept);
         }
         Ok(Files {
-            tree: base.dirs().first().map_or_else(no_oid, |root| root.tree),
-            manifest: match base {
-                Base::Seen(manifest) => {
-                    let manifest = manifest.clone();
-                    LazyLock::new(Box::new(move || manifest))
-                }
-                Base::Cached(known) => LazyLock::new(Box::new(move || {
-                    known
-                        .manifest()
-                        .expect("the glance has read every record of it")
-                })),
-            },
+            tree: base.dirs.first().map_or_else(no_oid, |root| root.tree),
+            manifest: base.into_owned(),
             derived,
             made_trees: HashMap::new(),
             parsed_index: parsed,
@@ -271,7 +226,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             made_trees.insert(oid, bytes);
         })?;
         Ok(Files {
-            manifest: LazyLock::new(Box::new(move || manifest)),
+            manifest,
             derived: OnceLock::new(),
             tree,
             made_trees,
@@ -341,10 +296,12 @@ impl<'s> Taking<'_, 's, '_, '_> {
     /// The anchor is gone: ids whose objects are gone, too, have to be made again; all of them when a gc is at work.
     fn doubt(&self, manifest: &mut Manifest) {
         self.store.objects.refresh();
-        for file in &mut manifest.files {
-            let stored = matches!(file.kind, Kind::File | Kind::Symlink);
-            if stored && (self.afresh || !self.store.objects.contains(file.oid)) {
-                file.flags |= TO_HASH;
+        for at in 0..manifest.dirs.len() {
+            for file in manifest.files_mut(at) {
+                let stored = matches!(file.kind, Kind::File | Kind::Symlink);
+                if stored && (self.afresh || !self.store.objects.contains(file.oid.get())) {
+                    file.flags |= TO_HASH;
+                }
             }
         }
         for dir in &mut manifest.dirs {

@@ -139,7 +139,7 @@ fn uncapturable(dir: &Path, manifest: &Manifest) -> Result<()> {
     let refused: Vec<(Vec<u8>, &'static str)> = manifest
         .entries()
         .filter(|(_, file)| !matches!(file.kind, Kind::DefaultExclude | Kind::Gitlink))
-        .filter_map(|(at, file)| Some((manifest.path_of(at, file), file.kind.reason()?)))
+        .filter_map(|(at, file)| Some((manifest.path_of(at, &file), file.kind.reason()?)))
         .collect();
     if refused.is_empty() {
         return Ok(());

@@ -24,8 +24,8 @@ use crate::worktree::manifest::{FileRec, Kind, Manifest, RACY};
 pub fn contents(root: &Root, manifest: &Manifest, output: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     for (dir, file) in manifest.entries() {
         if matches!(file.kind, Kind::File | Kind::Symlink) {
-            let full = manifest.path_of(dir, file);
-            captured(root, &full, file)
+            let full = manifest.path_of(dir, &file);
+            captured(root, &full, &file)
                 .context(|| format!("cannot remove '{}'", path::display(&full)))?;
         }
     }
@@ -53,7 +53,7 @@ fn captured(root: &Root, full: &[u8], file: &FileRec) -> Result<()> {
     let untouched = stamp == file.stamp && file.flags & RACY == 0;
     let same = untouched
         || (stamp.mode == file.stamp.mode
-            && content_oid(fd.as_fd(), name, &stamp)? == Some(file.oid));
+            && content_oid(fd.as_fd(), name, &stamp)? == Some(file.oid.get()));
     if same {
         unlink(root, dir, fd.as_fd(), name, AtFlags::empty())?;
     }

@@ -197,7 +197,7 @@ pub(super) fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
     captured.then(|| Side {
         node: Node {
             mode: file.git_mode,
-            oid: file.oid,
+            oid: file.oid.get(),
         },
         perm: if file.kind == Kind::Symlink {
             0
@@ -316,7 +316,7 @@ fn add_what_gives_way(plan: &mut Plan, manifest: &Manifest, gives_way: &dyn Fn(&
         .map(|entry| entry.path.clone())
         .collect();
     for (dir, file) in manifest.entries() {
-        let path = manifest.path_of(dir, file);
+        let path = manifest.path_of(dir, &file);
         if !gives_way(&path) || known.contains(&path) {
             continue;
         }
@@ -349,9 +349,12 @@ pub(super) fn prove_objects(
         _ => BTreeSet::new(),
     };
     if capture.writer.is_some() || matches!(goal.aim, Aim::Found { .. }) {
-        // What this very capture stores is about to be in its pack.
-        let files = capture.manifest.files.iter().map(|file| file.oid);
-        captured.extend(files.filter(|oid| wanted.contains(oid)));
+        // What this very capture stores is about to be in its pack: none of it is as the cache had it.
+        let manifest = &capture.manifest;
+        let made = manifest.made_dirs().into_iter();
+        let files = made.flat_map(|at| manifest.files_of(&manifest.dirs[at]).iter());
+        let oids = files.map(|file| file.oid.get());
+        captured.extend(oids.filter(|oid| wanted.contains(oid)));
     }
     let stored: Vec<Oid> = wanted
         .into_iter()

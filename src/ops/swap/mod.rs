@@ -274,7 +274,7 @@ pub fn expected_in(manifest: &Manifest, path: &[u8]) -> Expected {
         Some(file) if matches!(file.kind, Kind::File | Kind::Symlink) => Expected::Known {
             stamp: file.stamp,
             racy: file.flags & RACY != 0,
-            oid: file.oid,
+            oid: file.oid.get(),
         },
         _ => Expected::Absent,
     }

@@ -1,14 +1,16 @@
 //! A patch of a cache file: what differs from the base, and all of the meta document.
 //!
-//! A directory is in it whole, with all its files, as soon as one record differs. There is none where names moved, or where a
-//! good part of the files would be in it.
+//! As soon as one of its files differs all files of a directory are in it; of one that differs itself alone, its own record. No
+//! names are in it but those that the base does not have and something in it needs. There is no patch where a good part of
+//! the files would be in it, or for a manifest that does not stand on the base.
 
-use super::records::{Bytes, DIR, FILE, change_of, header, put_dir, put_file, read_dir, seal};
-use super::{Framed, Known, Meta, Source, are_in_order};
-use crate::worktree::manifest::{DirRec, Manifest, preorder};
+use super::records::{DIR, change_of, header, put_dir, read_dir, seal};
+use super::{Framed, Meta, are_in_order};
+use crate::worktree::manifest::kept::{self, FILE, Source, are_right};
+use crate::worktree::manifest::{DirRec, FileRec, Manifest, Name, preorder};
 
 const MAGIC: [u8; 8] = *b"twpatch\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// One of so many files may be in a patch.
 const PART: usize = 4;
@@ -33,59 +35,67 @@ impl Change {
     }
 }
 
-/// Puts a patch onto its base; on any doubt, and when it belongs to another, the base is left as it is.
-pub(super) fn add(known: &mut Known, bytes: Vec<u8>) {
-    let Some(patch) = Framed::open(Source::Read(bytes), MAGIC, VERSION) else {
-        return;
-    };
-    let (base, more) = (known.base.frame, patch.frame);
-    let belongs = more.id == base.id
-        && base.names.checked_add(more.names).is_some()
-        && base.files().checked_add(more.files()).is_some();
-    if !belongs || !patch.is_whole() {
-        return;
+/// The base, which may be in no order, with a patch put onto it, and what that was made under; `None` on any doubt, and when it
+/// belongs to another base.
+pub(super) fn put_on(base: &Manifest, bytes: Vec<u8>) -> Option<(Manifest, Meta)> {
+    let patch = Framed::open(Source::Read(bytes), MAGIC, VERSION)?;
+    let kept = base.kept()?;
+    if patch.frame.id != kept.id() || !patch.is_whole() {
+        return None;
     }
-    let names = Bytes {
-        base: known.base.names(),
-        more: patch.names(),
-    };
-    let dirs = changed(known, &patch).filter(|dirs| are_in_order(dirs, &names));
-    if let (Some(dirs), Some(meta)) = (dirs, patch.meta()) {
-        known.dirs = dirs;
-        known.meta = meta;
-        known.patch = Some(patch);
+    u32::try_from(base.kept_names().checked_add(patch.names().len())?).ok()?;
+    let files = patch.files().as_chunks().0;
+    u32::try_from(files.len()).ok()?.checked_add(kept.count())?;
+    let mut manifest = base.without_dirs();
+    manifest.intern(patch.names());
+    let is_there = |name: Name| manifest.bytes(name).len() == name.len as usize;
+    are_right(patch.files(), is_there).then_some(())?;
+    for record in files {
+        manifest.push_file(kept::read(record));
     }
+    manifest.dirs = changed(base, &patch)?;
+    let meta = serde_json::from_slice(patch.meta()).ok()?;
+    are_in_order(&manifest).then_some((manifest, meta))
 }
 
 /// The directories of the base as the patch has them; `None` when a record cannot be right.
-fn changed(known: &Known, patch: &Framed) -> Option<Vec<DirRec>> {
-    let behind = known.base.frame.files();
+fn changed(base: &Manifest, patch: &Framed) -> Option<Vec<DirRec>> {
+    let behind = base.kept_files();
     let mut next = behind;
-    let mut dirs = Vec::with_capacity(known.dirs.len() + patch.frame.dirs());
-    let mut places: Vec<Option<u32>> = Vec::with_capacity(known.dirs.len());
+    let mut dirs = Vec::with_capacity(base.dirs.len() + patch.dirs().len());
+    let mut places: Vec<Option<u32>> = Vec::with_capacity(base.dirs.len());
     for record in patch.dirs() {
         let ((number, change), dir) = (change_of(record)?, read_dir(record)?);
-        let unchanged = known.dirs.get(places.len()..number)?;
+        let unchanged = base.dirs.get(places.len()..number)?;
         keep(unchanged, &mut dirs, &mut places)?;
         if change == Change::Goes {
-            known.dirs.get(number)?;
+            base.dirs.get(number)?;
             places.push(None);
             continue;
         }
-        let sound = dir.first == next && dir.end >= dir.first;
-        next = dir.end;
+        // Its files are those of the base, or the next of the patch.
+        let of_base = change == Change::Differs
+            && base
+                .dirs
+                .get(number)
+                .is_some_and(|known| (known.first, known.end) == (dir.first, dir.end));
+        if !of_base {
+            (dir.first == next && dir.end >= dir.first).then_some(())?;
+            next = dir.end;
+        }
         let parent = match change {
             // Its place among these.
             Change::Comes => dir.parent,
-            _ => parent_of(known.dirs.get(number)?, &places)?,
+            _ => parent_of(base.dirs.get(number)?, &places)?,
         };
         if change == Change::Differs {
             places.push(Some(u32::try_from(dirs.len()).ok()?));
         }
-        sound.then(|| dirs.push(DirRec { parent, ..dir }))?;
+        dirs.push(DirRec { parent, ..dir });
     }
-    keep(known.dirs.get(places.len()..)?, &mut dirs, &mut places)?;
-    (next - behind == patch.frame.files()).then_some(dirs)
+    keep(base.dirs.get(places.len()..)?, &mut dirs, &mut places)?;
+    let files = patch.files().len() / FILE;
+    ((next - behind) as usize == files).then_some(dirs)
 }
 
 /// Takes over directories that the patch says nothing of.
@@ -106,26 +116,33 @@ fn parent_of(dir: &DirRec, places: &[Option<u32>]) -> Option<u32> {
     }
 }
 
-/// The patch that makes a manifest of the base; `None` where there is none that is worth it.
+/// The patch that makes a manifest of the base; `None` where there is none that is worth it, and where the manifest does not
+/// stand on this base.
 pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<Vec<u8>> {
-    let names = base.names();
-    if !manifest.names.starts_with(names) {
+    if manifest.kept()?.id() != base.frame.id {
         return None;
     }
     let mut making = Making {
-        base,
         manifest,
-        most: base.frame.files() as usize / PART + 64,
+        most: manifest.kept_files() as usize / PART + 64,
         dirs: Vec::new(),
         files: Vec::new(),
+        names: Vec::new(),
     };
-    making.compare()?;
-    let Making { dirs, files, .. } = making;
+    making.compare(base)?;
+    let Making {
+        dirs, files, names, ..
+    } = making;
     let meta = serde_json::to_vec(meta).expect("plain data serialises");
-    let more = manifest.names.get(names.len()..)?;
-    let lengths = [meta.len(), dirs.len() / DIR, files.len() / FILE, more.len()];
+    let lengths = [
+        meta.len(),
+        dirs.len() / DIR,
+        files.len() / FILE,
+        names.len(),
+    ];
     let mut out = header(MAGIC, VERSION, base.frame.id, lengths);
-    for part in [&meta[..], &dirs, &files, more] {
+    out.reserve_exact(meta.len() + dirs.len() + files.len() + names.len());
+    for part in [&meta, &dirs, &files, &names] {
         out.extend_from_slice(part);
     }
     seal(&mut out);
@@ -134,73 +151,95 @@ pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<
 
 /// A patch that is being made.
 struct Making<'a> {
-    base: &'a Framed,
     manifest: &'a Manifest,
     /// So many files are too many.
     most: usize,
     /// Records.
     dirs: Vec<u8>,
     files: Vec<u8>,
+    /// Names that the base does not have, and are needed.
+    names: Vec<u8>,
 }
 
 impl Making<'_> {
-    fn compare(&mut self) -> Option<()> {
+    fn compare(&mut self, base: &Framed) -> Option<()> {
         let manifest = self.manifest;
         let mut here = manifest.dirs.iter().peekable();
-        for (number, record) in self.base.dirs().enumerate() {
+        for (number, record) in base.dirs().enumerate() {
             let old = read_dir(record)?;
-            let path = manifest.bytes(old.path);
+            let path = manifest.dir_path(&old);
             while let Some(dir) = here.next_if(|dir| {
                 old.path != dir.path && preorder(manifest.dir_path(dir), path).is_lt()
             }) {
-                self.put(dir, number, Change::Comes)?;
+                self.put(dir, number, None)?;
             }
             match here.next_if(|dir| dir.path == old.path) {
                 Some(dir) if self.is_same(&old, dir) => {}
-                Some(dir) => self.put(dir, number, Change::Differs)?,
+                Some(dir) => self.put(dir, number, Some(&old))?,
                 None => put_change(&mut self.dirs, &old, number, Change::Goes)?,
             }
         }
-        let end = self.base.dirs().len();
-        here.try_for_each(|dir| self.put(dir, end, Change::Comes))
+        let end = base.dirs().len();
+        here.try_for_each(|dir| self.put(dir, end, None))
     }
 
-    /// Whether a directory, with its files, stands in the base as it is here. Where its parent is follows from the others.
+    /// Whether a directory stands in the base as it is here. Where its parent is follows from the others.
     fn is_same(&self, old: &DirRec, dir: &DirRec) -> bool {
-        let files = self.manifest.files_of(dir);
-        let known = self.base.files(old.first, old.end);
-        let mut record = Vec::with_capacity(FILE);
         old.flags == dir.flags
             && old.stamp == dir.stamp
             && old.tree == dir.tree
-            && known.len() == files.len() * FILE
-            && files
-                .iter()
-                .zip(known.chunks_exact(FILE))
-                .all(|(file, known)| {
-                    record.clear();
-                    put_file(&mut record, file);
-                    record == known
-                })
+            && (self.has_files_of(old, dir) || self.has_equal_files(old, dir))
     }
 
-    fn put(&mut self, dir: &DirRec, number: usize, change: Change) -> Option<()> {
-        let behind = |files: &Vec<u8>| {
+    /// Whether a directory's files are those of the base, where they stand.
+    fn has_files_of(&self, old: &DirRec, dir: &DirRec) -> bool {
+        self.manifest.is_kept(dir) && (old.first, old.end) == (dir.first, dir.end)
+    }
+
+    fn has_equal_files(&self, old: &DirRec, dir: &DirRec) -> bool {
+        let (old, new) = (self.manifest.files_of(old), self.manifest.files_of(dir));
+        let mut pairs = old.iter().zip(new.iter());
+        old.len() == new.len() && pairs.all(|(old, new)| kept::record(&old) == kept::record(&new))
+    }
+
+    /// Puts a directory that stands for one of the base, or comes before the one of that number.
+    fn put(&mut self, dir: &DirRec, number: usize, old: Option<&DirRec>) -> Option<()> {
+        let manifest = self.manifest;
+        let path = self.name(dir.path)?;
+        // Behind the base's.
+        let place = |files: &Vec<u8>| {
             let nth = u32::try_from(files.len() / FILE).ok()?;
-            self.base.frame.files().checked_add(nth)
+            manifest.kept_files().checked_add(nth)
         };
-        let first = behind(&self.files)?;
-        for file in self.manifest.files_of(dir) {
-            put_file(&mut self.files, file);
+        let (mut first, mut end) = (dir.first, dir.end);
+        if !old.is_some_and(|old| self.has_files_of(old, dir)) {
+            first = place(&self.files)?;
+            for file in manifest.files_of(dir).iter() {
+                let name = self.name(file.name)?;
+                kept::put(&mut self.files, &FileRec { name, ..file });
+            }
+            end = place(&self.files)?;
         }
-        let end = behind(&self.files)?;
-        put_change(
-            &mut self.dirs,
-            &DirRec { first, end, ..*dir },
-            number,
-            change,
-        )?;
+        let dir = DirRec {
+            path,
+            first,
+            end,
+            ..*dir
+        };
+        let change = old.map_or(Change::Comes, |_| Change::Differs);
+        put_change(&mut self.dirs, &dir, number, change)?;
         (self.files.len() / FILE <= self.most).then_some(())
+    }
+
+    /// The name as the patch has it: the base's, or one of its own.
+    fn name(&mut self, name: Name) -> Option<Name> {
+        let behind = self.manifest.kept_names();
+        if (name.start as usize) < behind || name.len == 0 {
+            return Some(name);
+        }
+        let start = u32::try_from(behind + self.names.len()).ok()?;
+        self.names.extend_from_slice(self.manifest.bytes(name));
+        Some(Name { start, ..name })
     }
 }
 

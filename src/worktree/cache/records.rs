@@ -1,9 +1,10 @@
-//! The records of a cache file: their sizes, and how they stand in it.
+//! The frame of a cache file and its records of directories. Those of files: [`crate::worktree::manifest::kept`].
 
 use super::patch::Change;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
-use crate::worktree::manifest::{DirRec, FileRec, Kind, Name};
+use crate::worktree::manifest::kept::FILE;
+use crate::worktree::manifest::{DirRec, Name};
 
 /// Size of a header.
 pub(super) const HEADER: usize = 64;
@@ -11,8 +12,6 @@ pub(super) const HEADER: usize = 64;
 pub(super) const DIR: usize = 96;
 /// Where a directory's record says what it is about, in a patch.
 const NUMBER: usize = 84;
-/// Size of a file's record.
-pub(super) const FILE: usize = 80;
 
 /// Where the parts of a cache file, or of a patch of one, are.
 #[derive(Debug, Clone, Copy)]
@@ -25,8 +24,6 @@ pub(super) struct Frame {
     pub(super) files_at: usize,
     /// Where the names begin.
     pub(super) names_at: usize,
-    /// How many bytes of names there are.
-    pub(super) names: u32,
 }
 
 impl Frame {
@@ -45,32 +42,20 @@ impl Frame {
         let files_at = dirs_at.checked_add(dirs.checked_mul(DIR)?)?;
         let names_at = files_at.checked_add(files.checked_mul(FILE)?)?;
         let whole = names_at.checked_add(names)? == bytes.len();
-        let names = u32::try_from(names).ok()?;
+        u32::try_from(names).ok()?;
         u32::try_from(files).ok().filter(|_| whole)?;
         Some(Self {
             id: u64_at(bytes, 48)?,
             dirs_at,
             files_at,
             names_at,
-            names,
         })
-    }
-
-    /// How many directories it tells of.
-    pub(super) fn dirs(&self) -> usize {
-        (self.files_at - self.dirs_at) / DIR
-    }
-
-    /// How many files it tells of.
-    pub(super) fn files(&self) -> u32 {
-        u32::try_from((self.names_at - self.files_at) / FILE).unwrap_or(u32::MAX)
     }
 }
 
 /// Starts a file; the lengths are those of the meta document, directories, files and names.
 pub(super) fn header(magic: [u8; 8], version: u32, id: u64, lengths: [usize; 4]) -> Vec<u8> {
-    let [meta, dirs, files, names] = lengths;
-    let mut out = Vec::with_capacity(HEADER + meta + dirs * DIR + files * FILE + names);
+    let mut out = Vec::with_capacity(HEADER);
     out.extend_from_slice(&magic);
     out.extend_from_slice(&version.to_le_bytes());
     out.extend_from_slice(&[0; 4]);
@@ -82,18 +67,43 @@ pub(super) fn header(magic: [u8; 8], version: u32, id: u64, lengths: [usize; 4])
     out
 }
 
-/// Puts the checksum over all that follows it in.
+/// Where the checksum is. It is over all that follows it.
+pub(super) const SUM_AT: usize = 12;
+const SUMMED_FROM: usize = 16;
+
+/// The checksum of a file that is seen in pieces. The first holds the header.
+#[derive(Default)]
+pub(super) struct Sum {
+    hasher: crc32fast::Hasher,
+    begun: bool,
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, piece: &[u8]) {
+        let from = if self.begun { 0 } else { SUMMED_FROM };
+        self.begun = true;
+        self.hasher.update(piece.get(from..).unwrap_or_default());
+    }
+
+    /// As it stands in the file.
+    pub(super) fn bytes(self) -> [u8; 4] {
+        self.hasher.finalize().to_le_bytes()
+    }
+}
+
+/// Puts the checksum in.
 pub(super) fn seal(out: &mut [u8]) {
-    let sum = crc32fast::hash(out.get(16..).unwrap_or_default());
-    if let Some(place) = out.get_mut(12..16) {
-        place.copy_from_slice(&sum.to_le_bytes());
+    let mut sum = Sum::default();
+    sum.add(out);
+    if let Some(place) = out.get_mut(SUM_AT..SUMMED_FROM) {
+        place.copy_from_slice(&sum.bytes());
     }
 }
 
 /// Whether the checksum holds.
 pub(super) fn is_whole(bytes: &[u8]) -> bool {
-    let sum = bytes.get(16..).map(crc32fast::hash);
-    sum.is_some() && u32_at(bytes, 12) == sum
+    let sum = bytes.get(SUMMED_FROM..).map(crc32fast::hash);
+    sum.is_some() && u32_at(bytes, SUM_AT) == sum
 }
 
 /// Puts a directory's record at the end. `change`: in a patch, which directory of the base it is about, and what it says.
@@ -106,16 +116,6 @@ pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, (number, change): (u32, u
     out.extend_from_slice(dir.tree.as_bytes());
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(&[change, 0, 0, 0, 0, 0, 0, 0]);
-}
-
-/// Puts a file's record at the end.
-pub(super) fn put_file(out: &mut Vec<u8>, file: &FileRec) {
-    put_name(out, file.name);
-    out.extend_from_slice(&[file.kind as u8, file.flags, 0, 0]);
-    out.extend_from_slice(&file.git_mode.to_le_bytes());
-    put_stamp(out, &file.stamp);
-    out.extend_from_slice(file.oid.as_bytes());
-    out.extend_from_slice(&[0; 4]);
 }
 
 fn put_name(out: &mut Vec<u8>, name: Name) {
@@ -150,44 +150,6 @@ pub(super) fn read_dir(record: &[u8]) -> Option<DirRec> {
 pub(super) fn change_of(record: &[u8]) -> Option<(usize, Change)> {
     let number = usize::try_from(u32_at(record, NUMBER)?).ok()?;
     Some((number, Change::from_u8(*record.get(NUMBER + 4)?)?))
-}
-
-/// Reads a file's record; `None` where it cannot be right.
-pub(super) fn read_file(record: &[u8], names: &Bytes<'_>) -> Option<FileRec> {
-    let name = name_at(record, 0)?;
-    if name.len == 0 {
-        return None;
-    }
-    names.get(name)?;
-    Some(FileRec {
-        name,
-        kind: Kind::from_u8(*record.get(8)?)?,
-        flags: *record.get(9)?,
-        git_mode: u32_at(record, 12)?,
-        stamp: stamp_at(record, 16)?,
-        oid: Oid::from_bytes(record.get(56..76)?).ok()?,
-    })
-}
-
-/// The bytes of names: those of the base, and behind them those of a patch. No name lies across.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bytes<'b> {
-    /// Of the base.
-    pub(super) base: &'b [u8],
-    /// Of the patch.
-    pub(super) more: &'b [u8],
-}
-
-impl<'b> Bytes<'b> {
-    /// A name or path.
-    pub(super) fn get(&self, name: Name) -> Option<&'b [u8]> {
-        let (start, len) = (name.start as usize, name.len as usize);
-        let (part, start) = match start.checked_sub(self.base.len()) {
-            Some(start) if len > 0 => (self.more, start),
-            _ => (self.base, start),
-        };
-        part.get(start..start.checked_add(len)?)
-    }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

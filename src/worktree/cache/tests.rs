@@ -2,7 +2,7 @@ use super::records::{HEADER, seal};
 use super::*;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
-use crate::worktree::manifest::{Kind, no_oid};
+use crate::worktree::manifest::{Kind, RawOid, no_oid};
 
 fn sample() -> (Manifest, Meta) {
     let mut manifest = Manifest::default();
@@ -26,14 +26,16 @@ fn sample() -> (Manifest, Meta) {
         tree: no_oid(),
     };
     manifest.dirs = vec![dir(root, 0, 0), dir(sub, 0, 1)];
-    manifest.files = vec![FileRec {
+    manifest.push_file(FileRec {
         name,
         kind: Kind::File,
         flags: 3,
         stamp,
         git_mode: 0o100_644,
-        oid: Oid::from_str("1234567890123456789012345678901234567890").expect("oid"),
-    }];
+        oid: Oid::from_str("1234567890123456789012345678901234567890")
+            .expect("oid")
+            .into(),
+    });
     let meta = Meta {
         options: "o".into(),
         ..Meta::default()
@@ -46,10 +48,31 @@ fn what_was_written_is_read() {
     let (manifest, meta) = sample();
     let (read, read_meta) = decode(&encode(&manifest, &meta, 7)).expect("sound");
     assert_eq!(read_meta, meta);
-    assert_eq!(
-        read.file(b"sub/f\xff").map(|file| (file.oid, file.stamp)),
-        Some((manifest.files[0].oid, manifest.files[0].stamp))
-    );
+    let record = |manifest: &Manifest| {
+        let file = manifest.file(b"sub/f\xff").expect("there");
+        (file.kind, file.flags, file.git_mode, file.stamp, file.oid)
+    };
+    assert_eq!(record(&read), record(&manifest));
+    assert!(read.file(b"sub/f").is_none());
+}
+
+#[test]
+fn a_cache_of_many_pieces_is_whole() {
+    let mut manifest = twenty();
+    let first = manifest.next_place();
+    for nth in 0..5000 {
+        let name = manifest.intern(format!("{nth:04}{}", "x".repeat(nth % 90)).as_bytes());
+        let some = manifest.file(b"name3").expect("there");
+        manifest.push_file(FileRec { name, ..some });
+    }
+    (manifest.dirs[1].first, manifest.dirs[1].end) = (first, manifest.next_place());
+    let dir = tempfile::tempdir().expect("directory");
+    let file = dir.path().join("cache");
+    save(&file, &manifest, &meta("many")).expect("saved");
+    assert_eq!(says(&file), (told(&manifest), "many".to_owned()));
+    let bytes = std::fs::read(&file).expect("read");
+    let frame = Frame::read(&bytes, MAGIC, VERSION).expect("a frame");
+    assert!(bytes == encode(&manifest, &meta("many"), frame.id));
 }
 
 #[test]
@@ -75,42 +98,49 @@ fn offsets_are_validated_behind_a_right_checksum() {
         // Must not panic, whatever it answers; and what it answers must be walkable.
         if let Some((read, _)) = decode(&bad) {
             for (dir, file) in read.entries() {
-                let _ = read.path_of(dir, file);
+                let _ = read.path_of(dir, &file);
             }
         }
     }
 }
 
-/// Two directories of ten files each; `touched`: how many of the second's are not as at first.
-fn twenty(touched: u64) -> Manifest {
+/// Two directories of ten files each.
+fn twenty() -> Manifest {
     let mut manifest = Manifest::default();
-    for (at, path) in [&b""[..], b"sub"].iter().enumerate() {
+    for path in [&b""[..], b"sub"] {
         let path = manifest.intern(path);
-        let first = u32::try_from(manifest.files.len()).expect("few");
+        let first = manifest.next_place();
         for nth in 0..10 {
             let name = manifest.intern(format!("name{nth}").as_bytes());
-            let moved = at == 1 && nth < touched;
-            manifest.files.push(FileRec {
+            manifest.push_file(FileRec {
                 name,
                 kind: Kind::File,
                 flags: 0,
                 stamp: Stamp {
-                    size: nth + u64::from(moved) * 1000,
+                    size: nth,
                     ..Stamp::default()
                 },
                 git_mode: 0o100_644,
-                oid: no_oid(),
+                oid: RawOid::default(),
             });
         }
         manifest.dirs.push(DirRec {
             path,
             parent: 0,
             first,
-            end: first + 10,
+            end: manifest.next_place(),
             flags: 0,
             stamp: Stamp::default(),
             tree: no_oid(),
         });
+    }
+    manifest
+}
+
+/// The sizes of the first three files of the second directory are so much more.
+fn grown(mut manifest: Manifest, more: u64) -> Manifest {
+    for file in manifest.files_mut(1).iter_mut().take(3) {
+        file.stamp.size += more;
     }
     manifest
 }
@@ -122,41 +152,35 @@ fn meta(options: &str) -> Meta {
     }
 }
 
-/// All that a manifest says, but for where its names are.
+/// All that a manifest says, but for where it says it.
 fn told(manifest: &Manifest) -> Vec<(Vec<u8>, Stamp)> {
     let entries = manifest.entries();
-    entries
-        .map(|(dir, file)| (manifest.path_of(dir, file), file.stamp))
-        .collect()
+    let files = entries.map(|(dir, file)| (manifest.path_of(dir, &file), file.stamp));
+    let dirs = manifest.dirs.iter();
+    let dirs = dirs.map(|dir| (manifest.dir_path(dir).to_vec(), dir.stamp));
+    dirs.chain(files).collect()
 }
 
-/// A cache of `twenty(0)` and a patch of it that makes it `twenty(3)`: both files' bytes, and the path.
+/// A cache of `twenty()` and a patch of it that makes it `grown`: both files' bytes, and the path.
 fn patched(dir: &tempfile::TempDir) -> (std::path::PathBuf, Vec<u8>, Vec<u8>) {
     let file = dir.path().join("cache");
-    save(&file, &twenty(0), &meta("first")).expect("saved");
+    save(&file, &twenty(), &meta("first")).expect("saved");
     let base = std::fs::read(&file).expect("read");
-    save(&file, &twenty(3), &meta("second")).expect("saved");
+    save(&file, &grown(loaded(&file).0, 1000), &meta("second")).expect("saved");
     assert_eq!(std::fs::read(&file).expect("read"), base, "left alone");
     let patch = std::fs::read(patch_of(&file)).expect("a patch");
     (file, base, patch)
 }
 
-fn loaded(file: &Path) -> (Vec<(Vec<u8>, Stamp)>, String) {
-    let known = load(file).expect("a cache");
-    let manifest = known.manifest().expect("sound");
-    for (dir, read) in known.dirs.iter().zip(&manifest.dirs) {
-        let there: Vec<_> = known
-            .files_of(dir)
-            .map(|file| file.expect("sound").stamp)
-            .collect();
-        let read: Vec<_> = manifest
-            .files_of(read)
-            .iter()
-            .map(|file| file.stamp)
-            .collect();
-        assert_eq!(there, read);
-    }
-    (told(&manifest), known.meta.options)
+fn loaded(file: &Path) -> (Manifest, String) {
+    let (manifest, meta) = load(file).expect("a cache");
+    (manifest, meta.options)
+}
+
+/// What the cache says now, and what it was made under.
+fn says(file: &Path) -> (Vec<(Vec<u8>, Stamp)>, String) {
+    let (manifest, options) = loaded(file);
+    (told(&manifest), options)
 }
 
 #[test]
@@ -164,20 +188,49 @@ fn a_patch_makes_the_base_what_was_saved() {
     let dir = tempfile::tempdir().expect("directory");
     let (file, base, patch) = patched(&dir);
     assert!(patch.len() < base.len(), "{} {}", patch.len(), base.len());
-    assert_eq!(loaded(&file), (told(&twenty(3)), "second".to_owned()));
+    let second = grown(twenty(), 1000);
+    assert_eq!(says(&file), (told(&second), "second".to_owned()));
     // The next one is against the same base again.
-    let mut more = load(&file)
-        .and_then(|known| known.manifest())
-        .expect("sound");
+    let (mut more, _) = loaded(&file);
+    let at = more.next_place();
+    for file in more.files_of(&more.dirs[1]).iter().collect::<Vec<_>>() {
+        more.push_file(file);
+    }
     let name = more.intern(b"name99");
-    let last = *more.files.last().expect("a file");
-    more.files.push(FileRec { name, ..last });
-    more.dirs[1].end += 1;
+    let last = more.file(b"sub/name9").expect("there");
+    more.push_file(FileRec { name, ..last });
+    (more.dirs[1].first, more.dirs[1].end) = (at, more.next_place());
     save(&file, &more, &meta("third")).expect("saved");
     assert_eq!(std::fs::read(&file).expect("read"), base, "left alone");
-    assert_eq!(loaded(&file), (told(&more), "third".to_owned()));
-    save(&file, &twenty(0), &meta("fourth")).expect("saved");
-    assert_eq!(loaded(&file), (told(&twenty(0)), "fourth".to_owned()));
+    assert_eq!(says(&file), (told(&more), "third".to_owned()));
+    assert!(loaded(&file).0.file(b"sub/name99").is_some());
+    let (mut as_before, _) = loaded(&file);
+    as_before.retain_files(1, |file| file.name != name);
+    for file in as_before.files_mut(1) {
+        file.stamp.size %= 1000;
+    }
+    save(&file, &as_before, &meta("fourth")).expect("saved");
+    assert_eq!(says(&file), (told(&twenty()), "fourth".to_owned()));
+    let patch = std::fs::read(patch_of(&file)).expect("a patch");
+    assert!(patch.len() < 500, "{} bytes for nothing", patch.len());
+}
+
+#[test]
+fn of_a_directory_that_differs_itself_alone_no_file_is_in_a_patch() {
+    let dir = tempfile::tempdir().expect("directory");
+    let (file, base, with_files) = patched(&dir);
+    let (mut moved, _) = decode(&base).expect("sound");
+    moved.dirs[1].stamp.mtime = 77;
+    save(&file, &moved, &meta("moved")).expect("saved");
+    assert_eq!(says(&file), (told(&moved), "moved".to_owned()));
+    let patch = std::fs::read(patch_of(&file)).expect("a patch");
+    assert!(patch.len() + 800 <= with_files.len(), "{}", patch.len());
+    // One that is emptied, beside one whose files differ.
+    let (mut emptied, _) = loaded(&file);
+    emptied.retain_files(0, |_| false);
+    save(&file, &grown(emptied, 5), &meta("emptied")).expect("saved");
+    assert_eq!(loaded(&file).1, "emptied");
+    assert_eq!(loaded(&file).0.entries().count(), 10);
 }
 
 /// Adds a directory with one file, in its place.
@@ -189,16 +242,9 @@ fn with_dir(mut manifest: Manifest, path: &str) -> Manifest {
     });
     let above = crate::git::path::split(path.as_bytes()).0;
     let parent = manifest.find_dir(above).expect("its parent");
-    let first = manifest.dirs[at - 1].end;
-    let file = FileRec {
-        name,
-        ..manifest.files[0]
-    };
-    manifest.files.insert(first as usize, file);
-    for dir in &mut manifest.dirs[at..] {
-        dir.first += 1;
-        dir.end += 1;
-    }
+    let some = manifest.file(b"name0").expect("there");
+    let first = manifest.next_place();
+    manifest.push_file(FileRec { name, ..some });
     let dir = DirRec {
         path: path_name,
         parent: u32::try_from(parent).expect("few"),
@@ -214,28 +260,19 @@ fn with_dir(mut manifest: Manifest, path: &str) -> Manifest {
 }
 
 /// Takes out directories, with what lies beneath.
-fn without_dir(manifest: &Manifest, gone: &str) -> Manifest {
-    let mut left = Manifest {
-        names: manifest.names.clone(),
-        ..Manifest::default()
-    };
-    for dir in &manifest.dirs {
-        let path = manifest.dir_path(dir).to_vec();
+fn without_dir(mut manifest: Manifest, gone: &str) -> Manifest {
+    let before = std::mem::take(&mut manifest.dirs);
+    for dir in before {
+        let path = manifest.dir_path(&dir).to_vec();
         if crate::git::path::is_within(&path, gone.as_bytes()) {
             continue;
         }
         let above = crate::git::path::split(&path).0;
-        let parent = left.find_dir(above).unwrap_or(0);
-        let first = u32::try_from(left.files.len()).expect("few");
-        left.files.extend_from_slice(manifest.files_of(dir));
-        left.dirs.push(DirRec {
-            parent: u32::try_from(parent).expect("few"),
-            first,
-            end: u32::try_from(left.files.len()).expect("few"),
-            ..*dir
-        });
+        let parent = manifest.find_dir(above).unwrap_or(0);
+        let parent = u32::try_from(parent).expect("few");
+        manifest.dirs.push(DirRec { parent, ..dir });
     }
-    left
+    manifest
 }
 
 /// The parent of each directory, by path.
@@ -253,9 +290,10 @@ fn parents(manifest: &Manifest) -> Vec<(Vec<u8>, Vec<u8>)> {
 fn directories_come_and_go_in_a_patch() {
     let dir = tempfile::tempdir().expect("directory");
     let file = dir.path().join("cache");
-    let mut now = with_dir(with_dir(twenty(0), "sub/deep"), "sub/deep/er");
-    save(&file, &now, &meta("first")).expect("saved");
+    let first = with_dir(with_dir(twenty(), "sub/deep"), "sub/deep/er");
+    save(&file, &first, &meta("first")).expect("saved");
     let base = std::fs::read(&file).expect("read");
+    let (mut now, _) = loaded(&file);
     let steps: [(&str, &str); 9] = [
         ("+", "a"),
         ("+", "sub/a"),
@@ -270,37 +308,66 @@ fn directories_come_and_go_in_a_patch() {
     for (what, path) in steps {
         now = match what {
             "+" => with_dir(now, path),
-            _ => without_dir(&now, path),
+            _ => without_dir(now, path),
         };
         save(&file, &now, &meta(path)).expect("saved");
         assert!(std::fs::read(&file).expect("read") == base, "{what}{path}");
-        assert_eq!(loaded(&file), (told(&now), path.to_owned()));
-        let read = load(&file)
-            .and_then(|known| known.manifest())
-            .expect("sound");
+        assert_eq!(says(&file), (told(&now), path.to_owned()));
+        let (read, _) = loaded(&file);
         assert_eq!(parents(&read), parents(&now), "{what}{path}");
         now = read;
     }
 }
 
 #[test]
-fn other_names_are_saved_whole() {
-    let mut renamed = twenty(0);
-    renamed.names = renamed.names.to_ascii_uppercase();
+fn what_does_not_stand_on_the_base_is_saved_whole() {
     let dir = tempfile::tempdir().expect("directory");
     let (file, base, _) = patched(&dir);
-    save(&file, &renamed, &meta("whole")).expect("saved");
-    assert_ne!(std::fs::read(&file).expect("read"), base);
+    let (standing, _) = loaded(&file);
+    save(&file, &grown(twenty(), 3), &meta("whole")).expect("saved");
+    let whole = std::fs::read(&file).expect("read");
+    assert_ne!(whole, base);
     assert!(!patch_of(&file).exists());
-    assert_eq!(loaded(&file), (told(&renamed), "whole".to_owned()));
+    let other = (told(&grown(twenty(), 3)), "whole".to_owned());
+    assert_eq!(says(&file), other);
+    // Nor does one of the base before: it is read from there still.
+    save(&file, &standing, &meta("before")).expect("saved");
+    assert!(!patch_of(&file).exists());
+    assert_ne!(std::fs::read(&file).expect("read"), whole);
+    let before = (told(&grown(twenty(), 1000)), "before".to_owned());
+    assert_eq!(says(&file), before);
+}
+
+#[test]
+fn what_nothing_names_is_not_saved() {
+    let mut renamed = twenty();
+    for round in 0..50 {
+        let name = renamed.intern(format!("another{round:03}").as_bytes());
+        renamed.files_mut(1)[0].name = name;
+    }
+    let length = encode(&renamed, &meta(""), 7).len();
+    let once = encode(&grown(twenty(), 1), &meta(""), 7).len();
+    assert_eq!(length, once + "another049".len() - "name0".len());
+    let dir = tempfile::tempdir().expect("directory");
+    let file = dir.path().join("cache");
+    save(&file, &twenty(), &meta("")).expect("saved");
+    let mut lengths = Vec::new();
+    for round in 0..50 {
+        let (mut now, _) = loaded(&file);
+        let name = now.intern(format!("another{round:03}").as_bytes());
+        now.files_mut(1)[0].name = name;
+        save(&file, &now, &meta("")).expect("saved");
+        lengths.push(std::fs::metadata(patch_of(&file)).expect("there").len());
+    }
+    assert!(lengths.iter().all(|length| *length == lengths[0]));
 }
 
 #[test]
 fn a_patch_of_another_base_is_nothing() {
     let dir = tempfile::tempdir().expect("directory");
     let (file, _, _) = patched(&dir);
-    std::fs::write(&file, encode(&twenty(0), &meta("another"), 7)).expect("written");
-    assert_eq!(loaded(&file), (told(&twenty(0)), "another".to_owned()));
+    std::fs::write(&file, encode(&twenty(), &meta("another"), 7)).expect("written");
+    assert_eq!(says(&file), (told(&twenty()), "another".to_owned()));
     remove(&file).expect("removed");
     assert!(load(&file).is_none());
     assert!(!patch_of(&file).exists());
@@ -315,17 +382,14 @@ fn a_damaged_patch_is_nothing() {
         bad[at] ^= 0x41;
         for bad in [&bad[..], &good[..at]] {
             std::fs::write(patch_of(&file), bad).expect("written");
-            assert_eq!(loaded(&file).1, "first", "byte {at}");
+            assert_eq!(says(&file).1, "first", "byte {at}");
         }
         // Behind a right checksum: whatever it answers, and no panic.
         if at >= 16 {
             bad[at] = 0xff;
             seal(&mut bad);
             std::fs::write(patch_of(&file), bad).expect("written");
-            let known = load(&file).expect("at least the base");
-            if let Some(manifest) = known.manifest() {
-                told(&manifest);
-            }
+            says(&file);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at};
 use crate::git::path;
 use crate::worktree::manifest::{
-    DirRec, FileRec, Kind, Manifest, Name, RACY, SEEDED, TO_HASH, TRACKED, no_oid,
+    DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED,
 };
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -96,7 +96,7 @@ impl<J: Judge> Run<'_, '_, J> {
             flags: if tracked { TRACKED } else { 0 } | self.racy_flag(stamp),
             stamp: *stamp,
             git_mode: 0,
-            oid: no_oid(),
+            oid: RawOid::default(),
         };
         match stamp.mode & 0o170_000 {
             0o100_000 => {
@@ -107,7 +107,7 @@ impl<J: Judge> Run<'_, '_, J> {
                     }
                     if let Some(oid) = self.scan.tracked.filtered_clean(full, stamp) {
                         rec.kind = Kind::FilteredClean;
-                        rec.oid = oid;
+                        rec.oid = oid.into();
                     }
                 }
                 rec.git_mode = self.regular_mode(full, stamp);
@@ -173,7 +173,7 @@ impl<J: Judge> Run<'_, '_, J> {
             && self.same(&file.stamp, &stamp)
             && file.flags & (RACY | TO_HASH) == 0
         {
-            return Ok(Entry::File(*file));
+            return Ok(Entry::File(file));
         }
         if name == b".gitignore" && self.way == Way::Fast {
             let touched_only =
@@ -191,7 +191,7 @@ impl<J: Judge> Run<'_, '_, J> {
         }
         let mut rec = self.judged_file(full, name, &stamp, rules);
         if let (Some(rec), Some(file)) = (&mut rec, known) {
-            self.reuse(file, rec);
+            self.reuse(&file, rec);
         }
         if let Some(rec) = &mut rec
             && self.way == Way::Full
@@ -199,7 +199,7 @@ impl<J: Judge> Run<'_, '_, J> {
             && rec.kind == Kind::File
             && let Some((oid, mode)) = look.seeds.and_then(|seeds| seeds(full, &stamp))
         {
-            rec.oid = oid;
+            rec.oid = oid.into();
             rec.flags &= !TO_HASH;
             if mode == rec.git_mode {
                 rec.flags |= SEEDED;
@@ -256,7 +256,7 @@ impl<J: Judge> Run<'_, '_, J> {
             flags: 0,
             stamp: *stamp,
             git_mode: 0,
-            oid: no_oid(),
+            oid: RawOid::default(),
         }
     }
 
@@ -270,7 +270,7 @@ impl<J: Judge> Run<'_, '_, J> {
         if let Some(oid) = self.scan.tracked.gitlink(full) {
             let mut rec = Self::listed(Kind::Gitlink, stamp);
             rec.git_mode = 0o160_000;
-            rec.oid = oid;
+            rec.oid = oid.into();
             rec.flags = TRACKED | if self.way == Way::Full { SEEDED } else { 0 };
             return Ok(Entry::File(rec));
         }
@@ -322,7 +322,7 @@ pub(super) struct Look<'a, J: Judge> {
     pub(super) dir_path: &'a [u8],
     pub(super) name: &'a [u8],
     /// Its record in the earlier manifest.
-    pub(super) known: Option<&'a FileRec>,
+    pub(super) known: Option<FileRec>,
     pub(super) rules: &'a J::Dir,
     /// On the full way.
     pub(super) seeds: Option<&'a Seeds<'a>>,

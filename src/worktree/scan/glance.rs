@@ -5,6 +5,7 @@
 //! now, so that the scan need not look a second time; all else is left to it. Records are compared where they stand in the
 //! cache, so that of an unchanged working tree nothing is made per file.
 
+use std::convert::Infallible;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
@@ -13,56 +14,15 @@ use super::entry::is_repository;
 use super::{CHUNK, Ctime, same_stamp};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::threads;
-use crate::worktree::cache::Known;
-use crate::worktree::manifest::{DirRec, FileRec, Kind, Manifest, Name, RACY, TO_HASH, VIRTUAL};
-
-/// What a glance compares with: the cache, or a manifest at hand.
-pub trait Records: Sync {
-    /// Every directory, in pre-order.
-    fn dirs(&self) -> &[DirRec];
-    /// A name or path.
-    fn bytes(&self, name: Name) -> &[u8];
-    /// The files of a directory; None in place of one that cannot be right.
-    fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>>;
-}
-
-impl Records for Known {
-    fn dirs(&self) -> &[DirRec] {
-        &self.dirs
-    }
-
-    fn bytes(&self, name: Name) -> &[u8] {
-        Self::bytes(self, name)
-    }
-
-    fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>> {
-        Self::files_of(self, dir)
-    }
-}
-
-impl Records for Manifest {
-    fn dirs(&self) -> &[DirRec] {
-        &self.dirs
-    }
-
-    fn bytes(&self, name: Name) -> &[u8] {
-        Self::bytes(self, name)
-    }
-
-    fn files_of(&self, dir: &DirRec) -> impl Iterator<Item = Option<FileRec>> {
-        Self::files_of(self, dir).iter().map(|file| Some(*file))
-    }
-}
+use crate::worktree::manifest::{DirRec, FileRec, Kind, Manifest, RACY, TO_HASH, VIRTUAL};
 
 /// What a glance found.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Glanced {
-    /// Every directory is as the cache has it, and every record was read.
+    /// Every directory is as it was.
     Same,
     /// For each directory, what it is.
     Differs(Vec<Seen>),
-    /// A record cannot be right: there is no cache.
-    Unsound,
 }
 
 /// What a glance found of one directory.
@@ -81,26 +41,20 @@ pub enum Seen {
 const WEIGHT: usize = 4;
 
 /// Compares the working tree with what was seen before, under the rules that hold now.
-pub fn glance<K: Records>(root: &Root, known: &K, ctime: Ctime) -> Glanced {
+pub fn glance(root: &Root, known: &Manifest, ctime: Ctime) -> Glanced {
     let look = Look { root, known, ctime };
-    let dirs = known.dirs();
+    let dirs = &known.dirs;
     let chunks: Vec<_> = (0..dirs.len()).step_by(CHUNK).collect();
-    let (differing, unsound) = threads::gather(
-        &chunks,
-        dirs.len() * WEIGHT,
-        |&start, differing: &mut Vec<_>| {
-            for (at, dir) in dirs.iter().enumerate().skip(start).take(CHUNK) {
-                match look.directory(dir)? {
-                    Seen::Same => {}
-                    other => differing.push((at, other)),
-                }
+    let work = |&start: &usize, differing: &mut Vec<_>| {
+        for (at, dir) in dirs.iter().enumerate().skip(start).take(CHUNK) {
+            match look.directory(dir) {
+                Seen::Same => {}
+                other => differing.push((at, other)),
             }
-            Ok(())
-        },
-    );
-    if let Some(Unsound) = unsound {
-        return Glanced::Unsound;
-    }
+        }
+        Ok::<(), Infallible>(())
+    };
+    let (differing, _) = threads::gather(&chunks, dirs.len() * WEIGHT, work);
     if differing.iter().all(Vec::is_empty) {
         return Glanced::Same;
     }
@@ -111,43 +65,39 @@ pub fn glance<K: Records>(root: &Root, known: &K, ctime: Ctime) -> Glanced {
     Glanced::Differs(seen)
 }
 
-/// A record cannot be right.
-struct Unsound;
-
-struct Look<'a, K> {
+struct Look<'a> {
     root: &'a Root,
-    known: &'a K,
+    known: &'a Manifest,
     ctime: Ctime,
 }
 
-impl<K: Records> Look<'_, K> {
-    fn directory(&self, dir: &DirRec) -> Result<Seen, Unsound> {
-        let fd = match self.root.open_dir(self.known.bytes(dir.path)) {
+impl Look<'_> {
+    fn directory(&self, dir: &DirRec) -> Seen {
+        let fd = match self.root.open_dir(self.known.dir_path(dir)) {
             Ok(fd) if dir.flags & VIRTUAL == 0 => fd,
             // A sparse directory, with no other names than absent ones.
-            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => return Ok(Seen::Same),
-            _ => return Ok(Seen::Moved),
+            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => return Seen::Same,
+            _ => return Seen::Moved,
         };
         let Ok(stamp) = stamp_of(fd.as_fd()) else {
-            return Ok(Seen::Moved);
+            return Seen::Moved;
         };
         if dir.flags & RACY != 0 || !same_stamp(self.ctime, &dir.stamp, &stamp) {
-            return Ok(Seen::Moved);
+            return Seen::Moved;
         }
         let mut touched = Vec::new();
-        for (nth, file) in self.known.files_of(dir).enumerate() {
-            let file = file.ok_or(Unsound)?;
+        for (nth, file) in self.known.files_of(dir).iter().enumerate() {
             match self.file(&file, fd.as_fd()) {
                 SeenFile::Same => {}
                 SeenFile::Touched(stamp) => touched.push((nth, stamp)),
-                SeenFile::Unclear => return Ok(Seen::Moved),
+                SeenFile::Unclear => return Seen::Moved,
             }
         }
-        Ok(if touched.is_empty() {
+        if touched.is_empty() {
             Seen::Same
         } else {
             Seen::Touched(touched)
-        })
+        }
     }
 
     fn file(&self, file: &FileRec, dir: BorrowedFd<'_>) -> SeenFile {

@@ -1,19 +1,21 @@
 //! What the workers found, and what is as it was, put together in order.
 //!
-//! On the fast way the earlier manifest is changed where it stands as long as every directory has the names that it had;
-//! otherwise directories and records are copied in runs. The bytes of names stay where they are: new ones come behind them,
-//! and once those that nothing names any more outweigh the others, all are written anew.
+//! On the fast way the files of directories that are as they were stay where they are: of a directory that differs, all files
+//! are put behind the others. Where directories came or went their records are put in order anew, and nothing else.
 
 use std::borrow::Cow;
 
-use super::{FoundDir, FoundFile, Names};
+use super::{FoundDir, Names, ReadNames};
 use crate::git::path;
-use crate::worktree::manifest::{DIRTY, DirRec, FileRec, Manifest, TO_HASH, no_oid, preorder};
+use crate::worktree::manifest::{
+    DIRTY, DirRec, FileRec, Manifest, TO_HASH, kept, no_oid, preorder,
+};
 
 /// All directories found by the full way.
 pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Manifest {
     found.sort_by(|a, b| preorder(&a.path, &b.path));
-    let mut new = rebuild(&Manifest::default(), &[], found);
+    let mut new = Manifest::default();
+    put_in_order(&mut new, &[], found);
     if let Some(old) = old {
         take_over_trees(old, &mut new);
     }
@@ -23,22 +25,17 @@ pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Mani
 
 /// What the fast way found, put onto the earlier manifest. `same`: which directories of that are as they were.
 pub(super) fn put_on(old: Cow<'_, Manifest>, same: &[bool], mut found: Vec<FoundDir>) -> Manifest {
+    let mut new = old.into_owned();
     let kept = same.iter().filter(|&&same| same).count();
-    let has_all = kept + found.len() == old.dirs.len();
-    let mut new = if has_all && found.iter().all(|dir| has_its_names(&old, dir)) {
-        let mut new = old.into_owned();
-        for dir in &found {
+    let has_all = kept + found.len() == new.dirs.len();
+    if has_all && found.iter().all(|dir| dir.known.is_some()) {
+        for dir in found {
             change(&mut new, dir);
         }
-        new
     } else {
-        found.sort_by(|a, b| preorder(path_in(&old, a), path_in(&old, b)));
-        let mut new = rebuild(&old, same, found);
-        if is_mostly_waste(&new) {
-            new = with_fresh_names(&new);
-        }
-        new
-    };
+        found.sort_by(|a, b| preorder(path_in(&new, a), path_in(&new, b)));
+        put_in_order(&mut new, same, found);
+    }
     spread_dirt(&mut new);
     new
 }
@@ -48,54 +45,68 @@ fn path_in<'f>(old: &'f Manifest, dir: &'f FoundDir) -> &'f [u8] {
     known.map_or(&dir.path, |known| old.dir_path(known))
 }
 
-/// Whether a directory has the names that it had, no more and no fewer.
-fn has_its_names(old: &Manifest, dir: &FoundDir) -> bool {
-    let Some(known) = dir.known.and_then(|at| old.dirs.get(at)) else {
-        return false;
-    };
-    match &dir.names {
-        Names::Kept(_) => true,
-        // Each name is there once: as many known ones as there were are all of them.
-        Names::Read(files) => {
-            files.len() == old.files_of(known).len() && files.iter().all(|file| file.name.is_none())
-        }
-    }
-}
-
-/// Changes the records of a directory that has the names that it had.
-fn change(manifest: &mut Manifest, found: &FoundDir) {
-    let Some(dir) = found.known.and_then(|at| manifest.dirs.get_mut(at)) else {
+/// Puts what was found of a known directory in its place.
+fn change(manifest: &mut Manifest, found: FoundDir) {
+    let Some(at) = found.known.filter(|at| *at < manifest.dirs.len()) else {
         return;
     };
-    let (first, end) = (dir.first as usize, dir.end as usize);
-    let Some(files) = manifest.files.get_mut(first..end) else {
-        return;
-    };
-    let mut differs = false;
-    let mut put = |file: &mut FileRec, new: &FileRec| {
-        differs |= !is_same_in_tree(file, new);
-        *file = *new;
-    };
-    match &found.names {
-        Names::Kept(records) => {
-            for (nth, new) in records {
-                if let Some(file) = files.get_mut(*nth) {
-                    put(file, new);
-                }
-            }
-        }
-        Names::Read(all) => {
-            for (file, new) in files.iter_mut().zip(all) {
-                put(file, &new.rec);
-            }
-        }
-    }
+    let differs = put_names(manifest, at, found.names);
+    let dir = &mut manifest.dirs[at];
     dir.stamp = found.stamp;
     dir.flags = found.flags | dir.flags & DIRTY;
     if differs {
         dir.flags |= DIRTY;
         dir.tree = no_oid();
     }
+}
+
+/// Gives a directory that has a place the names that were found. Answers whether its tree is another.
+fn put_names(manifest: &mut Manifest, at: usize, names: Names) -> bool {
+    match names {
+        Names::Kept(records) => {
+            if records.is_empty() {
+                return false;
+            }
+            let files = manifest.files_mut(at);
+            let mut differs = false;
+            for (nth, rec) in records {
+                if let Some(file) = files.get_mut(nth) {
+                    differs |= !is_same_in_tree(file, &rec);
+                    *file = rec;
+                }
+            }
+            differs
+        }
+        Names::Read(read) => {
+            let here = read.files.iter();
+            let here = here.map(|file| (read.name_of(file, manifest), file.rec));
+            let differs = !is_same_list(named(manifest, &manifest.dirs[at]), here);
+            if !has_its_records(manifest, at, &read) {
+                let first = manifest.next_place();
+                let bytes = manifest.intern(&read.bytes);
+                for mut file in read.files {
+                    if file.is_new {
+                        file.rec.name.start += bytes.start;
+                    }
+                    manifest.push_file(file.rec);
+                }
+                let end = manifest.next_place();
+                let dir = &mut manifest.dirs[at];
+                (dir.first, dir.end) = (first, end);
+            }
+            differs
+        }
+    }
+}
+
+/// Whether the names of a directory that were read, and their records, are those that it has.
+fn has_its_records(manifest: &Manifest, at: usize, read: &ReadNames) -> bool {
+    let known = manifest.files_of(&manifest.dirs[at]);
+    known.len() == read.files.len()
+        && known
+            .iter()
+            .zip(&read.files)
+            .all(|(known, read)| !read.is_new && kept::record(&known) == kept::record(&read.rec))
 }
 
 /// Whether a name stands for the same in its directory's tree, or for nothing, as before.
@@ -111,16 +122,16 @@ fn is_same_in_tree(old: &FileRec, new: &FileRec) -> bool {
 
 /// Whether the captured names of two lists stand for the same.
 fn is_same_list<'f>(
-    old: impl Iterator<Item = (&'f [u8], &'f FileRec)>,
-    new: impl Iterator<Item = (&'f [u8], &'f FileRec)>,
+    old: impl Iterator<Item = (&'f [u8], FileRec)>,
+    new: impl Iterator<Item = (&'f [u8], FileRec)>,
 ) -> bool {
     let mut old = old.filter(|(_, file)| file.kind.in_tree());
     let mut new = new.filter(|(_, file)| file.kind.in_tree());
     loop {
         match (old.next(), new.next()) {
             (None, None) => return true,
-            (Some((a_name, a)), Some((b_name, b))) if a_name == b_name && is_same_in_tree(a, b) => {
-            }
+            (Some((a_name, a)), Some((b_name, b)))
+                if a_name == b_name && is_same_in_tree(&a, &b) => {}
             _ => return false,
         }
     }
@@ -129,57 +140,65 @@ fn is_same_list<'f>(
 fn named<'m>(
     manifest: &'m Manifest,
     dir: &DirRec,
-) -> impl Iterator<Item = (&'m [u8], &'m FileRec)> {
+) -> impl Iterator<Item = (&'m [u8], FileRec)> + use<'m> {
     let files = manifest.files_of(dir).iter();
     files.map(|file| (manifest.bytes(file.name), file))
 }
 
 fn index(length: usize) -> u32 {
-    u32::try_from(length).expect("fewer than 2^32 names and directories")
+    u32::try_from(length).expect("fewer than 2^32 directories")
 }
 
-/// Directories that are as they were are copied, found ones come between them; `found` is in pre-order.
-fn rebuild(old: &Manifest, same: &[bool], found: Vec<FoundDir>) -> Manifest {
-    let read = found.iter().map(|dir| match &dir.names {
-        Names::Read(files) => files.len(),
-        Names::Kept(_) => 0,
-    });
-    let mut new = Manifest {
-        dirs: Vec::with_capacity(old.dirs.len() + found.len()),
-        files: Vec::with_capacity(old.files.len() + read.sum::<usize>()),
-        names: old.names.clone(),
-    };
-    // Where each directory of the earlier manifest is now.
-    let mut places: Vec<Option<u32>> = vec![None; old.dirs.len()];
-    let mut found = found.into_iter().peekable();
+/// Makes the directories anew: those that are as they were, and found ones, which are in pre-order, between them.
+fn put_in_order(manifest: &mut Manifest, same: &[bool], found: Vec<FoundDir>) {
+    let old = std::mem::take(&mut manifest.dirs);
+    manifest.dirs.reserve_exact(old.len() + found.len());
+    let (files, names) = found
+        .iter()
+        .fold((0, 0), |(files, names), dir| match &dir.names {
+            Names::Read(read) => (
+                files + read.files.len(),
+                names + dir.path.len() + read.bytes.len(),
+            ),
+            Names::Kept(_) => (files, names),
+        });
+    manifest.reserve(files, names);
+    // Where each earlier directory is now.
+    let mut places: Vec<Option<u32>> = vec![None; old.len()];
     let mut at = 0;
+    let mut found = found.into_iter();
     loop {
-        let next = found.peek().map(|dir| path_in(old, dir));
-        while let Some(dir) = old.dirs.get(at) {
-            let comes_first = next.is_none_or(|next| preorder(old.dir_path(dir), next).is_lt());
+        let next = found.next();
+        while let Some(dir) = old.get(at) {
+            let comes_first = next.as_ref().is_none_or(|next| match next.known {
+                Some(known) => at < known,
+                None => preorder(manifest.dir_path(dir), &next.path).is_lt(),
+            });
             if !comes_first {
                 break;
             }
-            if same.get(at) == Some(&true) {
-                copy_dir(old, at, &mut new, &mut places);
+            if same.get(at) == Some(&true)
+                && let Some(parent) = parent_place(&old, at, &places)
+            {
+                places[at] = Some(index(manifest.dirs.len()));
+                manifest.dirs.push(DirRec { parent, ..*dir });
             }
             at += 1;
         }
-        let Some(dir) = found.next() else { break };
+        let Some(dir) = next else { break };
         if let Some(known) = dir.known {
             at = known + 1;
         }
-        put_found(old, dir, &mut new, &mut places);
+        put_found(&old, dir, manifest, &mut places);
     }
-    mark_parents_of_gone(old, &places, &mut new);
-    new
+    mark_parents_of_gone(&old, &places, manifest);
 }
 
-/// Where the directory over one of the earlier manifest is now; None when that went away.
-fn parent_place(old: &Manifest, at: usize, places: &[Option<u32>]) -> Option<u32> {
+/// Where the directory over an earlier one is now; None when that went away.
+fn parent_place(old: &[DirRec], at: usize, places: &[Option<u32>]) -> Option<u32> {
     match at {
         0 => Some(0),
-        _ => *places.get(old.dirs.get(at)?.parent as usize)?,
+        _ => *places.get(old.get(at)?.parent as usize)?,
     }
 }
 
@@ -202,79 +221,42 @@ fn parent_in(new: &Manifest, path: &[u8]) -> Option<u32> {
     }
 }
 
-fn copy_dir(old: &Manifest, at: usize, new: &mut Manifest, places: &mut [Option<u32>]) {
-    let Some(parent) = parent_place(old, at, places) else {
-        return;
-    };
-    let dir = old.dirs[at];
-    let first = index(new.files.len());
-    new.files.extend_from_slice(old.files_of(&dir));
-    places[at] = Some(index(new.dirs.len()));
-    new.dirs.push(DirRec {
-        parent,
-        first,
-        end: index(new.files.len()),
-        ..dir
-    });
-}
-
 /// Puts a found directory behind what is there, unless its parent is not there (it went away while we looked).
-fn put_found(old: &Manifest, found: FoundDir, new: &mut Manifest, places: &mut [Option<u32>]) {
-    let known = found.known.and_then(|at| Some((at, *old.dirs.get(at)?)));
+fn put_found(old: &[DirRec], found: FoundDir, manifest: &mut Manifest, places: &mut [Option<u32>]) {
+    let known = found.known.and_then(|at| Some((at, *old.get(at)?)));
     let parent = match known {
         Some((at, _)) => parent_place(old, at, places),
-        None => parent_in(new, &found.path),
+        None => parent_in(manifest, &found.path),
     };
     let Some(parent) = parent else { return };
-    let (path, tree) = match known {
-        Some((_, dir)) => (dir.path, dir.tree),
-        None => (new.intern(&found.path), no_oid()),
-    };
-    let first = new.files.len();
-    let differs = match (found.names, known) {
-        (Names::Kept(records), Some((_, dir))) => {
-            new.files.extend_from_slice(old.files_of(&dir));
-            let mut differs = false;
-            for (nth, rec) in records {
-                if let Some(file) = new.files.get_mut(first + nth) {
-                    differs |= !is_same_in_tree(file, &rec);
-                    *file = rec;
-                }
-            }
-            differs
-        }
-        (Names::Kept(_), None) => true,
-        (Names::Read(files), known) => {
-            let here = files.iter().map(|file| (file.name_in(old), &file.rec));
-            let differs = known.is_none_or(|(_, dir)| !is_same_list(named(old, &dir), here));
-            add_files(new, files);
-            differs
-        }
-    };
-    let was_dirty = known.map_or(0, |(_, dir)| dir.flags & DIRTY);
-    if let Some((at, _)) = known {
-        places[at] = Some(index(new.dirs.len()));
+    let at = manifest.dirs.len();
+    if let Some((number, dir)) = known {
+        places[number] = Some(index(at));
+        manifest.dirs.push(DirRec { parent, ..dir });
+    } else {
+        let place = manifest.next_place();
+        let path = manifest.intern(&found.path);
+        manifest.dirs.push(DirRec {
+            path,
+            parent,
+            first: place,
+            end: place,
+            flags: DIRTY,
+            stamp: found.stamp,
+            tree: no_oid(),
+        });
     }
-    new.dirs.push(DirRec {
-        path,
-        parent,
-        first: index(first),
-        end: index(new.files.len()),
-        flags: found.flags | was_dirty | if differs { DIRTY } else { 0 },
-        stamp: found.stamp,
-        tree: if differs { no_oid() } else { tree },
-    });
-}
-
-fn add_files(new: &mut Manifest, files: Vec<FoundFile>) {
-    for FoundFile { name, rec } in files {
-        let name = name.map_or(rec.name, |name| new.intern(&name));
-        new.files.push(FileRec { name, ..rec });
-    }
+    change(
+        manifest,
+        FoundDir {
+            known: Some(at),
+            ..found
+        },
+    );
 }
 
 /// A directory that went away leaves its parent's own names alone, but not its tree.
-fn mark_parents_of_gone(old: &Manifest, places: &[Option<u32>], new: &mut Manifest) {
+fn mark_parents_of_gone(old: &[DirRec], places: &[Option<u32>], new: &mut Manifest) {
     for (at, place) in places.iter().enumerate() {
         if place.is_none()
             && let Some(parent) = parent_place(old, at, places)
@@ -283,26 +265,6 @@ fn mark_parents_of_gone(old: &Manifest, places: &[Option<u32>], new: &mut Manife
             dir.flags |= DIRTY;
         }
     }
-}
-
-/// Whether most of the bytes of names are named by nothing.
-fn is_mostly_waste(manifest: &Manifest) -> bool {
-    let paths = manifest.dirs.iter().map(|dir| dir.path.len as usize);
-    let names = manifest.files.iter().map(|file| file.name.len as usize);
-    manifest.names.len() / 2 > paths.chain(names).sum()
-}
-
-fn with_fresh_names(manifest: &Manifest) -> Manifest {
-    let mut new = Manifest::default();
-    for dir in &manifest.dirs {
-        let path = new.intern(manifest.dir_path(dir));
-        new.dirs.push(DirRec { path, ..*dir });
-    }
-    for file in &manifest.files {
-        let name = new.intern(manifest.bytes(file.name));
-        new.files.push(FileRec { name, ..*file });
-    }
-    new
 }
 
 /// On the full way every directory was found anew: those whose names and objects are as before keep their tree.
@@ -325,7 +287,7 @@ fn take_over_trees(old: &Manifest, new: &mut Manifest) {
             dir.flags &= !DIRTY;
         }
     }
-    mark_parents_of_gone(old, &places, new);
+    mark_parents_of_gone(&old.dirs, &places, new);
 }
 
 /// A directory over a dirty one is dirty.

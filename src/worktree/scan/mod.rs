@@ -18,7 +18,7 @@ mod merge;
 mod names;
 mod walk;
 
-pub use glance::{Glanced, Records, Seen, glance};
+pub use glance::{Glanced, Seen, glance};
 use merge::{assemble, put_on};
 use names::NameBuffer;
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use super::manifest::{FileRec, Kind, Manifest};
+use super::manifest::{FileRec, Kind, Manifest, Name};
 use crate::error::{Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{RACY_NANOS, Root, Stamp, stamp_of};
@@ -199,21 +199,55 @@ struct FoundDir {
 enum Names {
     /// Those of the earlier manifest; the records at these places differ.
     Kept(Vec<(usize, FileRec)>),
-    /// All that are there, sorted.
-    Read(Vec<FoundFile>),
+    /// All that are there.
+    Read(ReadNames),
+}
+
+/// The names of a directory that was read, sorted.
+#[derive(Debug, Default)]
+struct ReadNames {
+    files: Vec<FoundFile>,
+    /// The bytes of those that are new, one after the other.
+    bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct FoundFile {
-    /// None: the record's name is that of the earlier manifest.
-    name: Option<Vec<u8>>,
+    /// Whether its name is among the bytes of [`ReadNames`], and not one of the earlier manifest.
+    is_new: bool,
     rec: FileRec,
 }
 
-impl FoundFile {
-    fn name_in<'f>(&'f self, old: &'f Manifest) -> &'f [u8] {
-        let known = || old.bytes(self.rec.name);
-        self.name.as_deref().unwrap_or_else(known)
+impl ReadNames {
+    fn with_capacity(files: usize) -> Self {
+        Self {
+            files: Vec::with_capacity(files),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Adds what has a new name.
+    fn push_new(&mut self, name: &[u8], rec: FileRec) {
+        let start = u32::try_from(self.bytes.len()).expect("names stay under 4 GiB");
+        let len = u32::try_from(name.len()).expect("a name stays under 4 GiB");
+        self.bytes.extend_from_slice(name);
+        self.files.push(FoundFile {
+            is_new: true,
+            rec: FileRec {
+                name: Name { start, len },
+                ..rec
+            },
+        });
+    }
+
+    /// The bytes of a file's name.
+    fn name_of<'f>(&'f self, file: &FoundFile, old: &'f Manifest) -> &'f [u8] {
+        if !file.is_new {
+            return old.bytes(file.rec.name);
+        }
+        let Name { start, len } = file.rec.name;
+        let (start, len) = (start as usize, len as usize);
+        self.bytes.get(start..start + len).unwrap_or_default()
     }
 }
 

@@ -3,12 +3,15 @@
 use super::entry::{Entry, Look, is_repository_dir};
 use super::names::NameBuffer;
 use super::{
-    Chain, FoundDir, FoundFile, Judge, Names, Run, Seen, Task, Verdict, Way, read_ignore_file,
+    Chain, FoundDir, FoundFile, Judge, Names, ReadNames, Run, Seen, Task, Verdict, Way,
+    read_ignore_file,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
-use crate::worktree::manifest::{FileRec, INSIDE_IGNORED, Kind, Manifest, RACY, VACANT, VIRTUAL};
+use crate::worktree::manifest::{
+    FileRec, Files, INSIDE_IGNORED, Kind, Manifest, RACY, VACANT, VIRTUAL,
+};
 use rustix::io::Errno;
 use std::cmp::Ordering;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -77,7 +80,7 @@ impl<J: Judge> Run<'_, '_, J> {
         let dir = &old.dirs[at];
         let files = old.files_of(dir);
         let differing = touched.iter().filter_map(|&(nth, stamp)| {
-            let rec = self.with_stamp(old, dir, files.get(nth)?, &stamp)?;
+            let rec = self.with_stamp(old, dir, &files.get(nth)?, &stamp)?;
             Some((nth, rec))
         });
         self.keep_names(at, differing.collect(), found);
@@ -112,8 +115,8 @@ impl<J: Judge> Run<'_, '_, J> {
             if !file.kind.is_watched() {
                 continue;
             }
-            match self.look_again(old, dir, file, fd)? {
-                Some(new) if is_same_record(file, &new) => {}
+            match self.look_again(old, dir, &file, fd)? {
+                Some(new) if is_same_record(&file, &new) => {}
                 Some(new) => differing.push((nth, new)),
                 // It went away just now.
                 None => return self.reread_known(at, stamp, found, names),
@@ -290,7 +293,7 @@ impl<J: Judge> Run<'_, '_, J> {
             let has_attributes = names.has(b".gitattributes");
             self.scan.tracked.seeds(&dir_path, has_attributes)
         });
-        let mut files = Vec::with_capacity(names.len());
+        let mut files = ReadNames::with_capacity(names.len());
         let mut tasks = Vec::new();
         for name in names.iter() {
             if name == b".git" {
@@ -315,13 +318,13 @@ impl<J: Judge> Run<'_, '_, J> {
                 Entry::File(rec) => {
                     // On the fast way the earlier manifest's bytes are kept.
                     let known = look.known.filter(|_| self.way == Way::Fast);
-                    files.push(FoundFile {
-                        name: known.is_none().then(|| name.to_vec()),
-                        rec: FileRec {
-                            name: known.map_or(rec.name, |file| file.name),
-                            ..rec
-                        },
-                    });
+                    match known {
+                        Some(FileRec { name, .. }) => files.files.push(FoundFile {
+                            is_new: false,
+                            rec: FileRec { name, ..rec },
+                        }),
+                        None => files.push_new(name, rec),
+                    }
                 }
                 Entry::Dir(inside) => {
                     let full = path::join(&dir_path, name);
@@ -360,19 +363,20 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// Sparse entries of the directory that are still not on disk stay, on the fast way.
-    fn keep_absent(&self, at: Option<usize>, files: &mut Vec<FoundFile>, names: &NameBuffer) {
+    fn keep_absent(&self, at: Option<usize>, found: &mut ReadNames, names: &NameBuffer) {
         let (Way::Fast, Some(old), Some(at)) = (self.way, self.old, at) else {
             return;
         };
-        for file in old.files_of(&old.dirs[at]) {
+        for file in old.files_of(&old.dirs[at]).iter() {
             let name = old.bytes(file.name);
             if file.kind == Kind::Absent && !names.has(name) {
-                let place = files.partition_point(|found| found.name_in(old) < name);
+                let files = &found.files;
+                let place = files.partition_point(|file| found.name_of(file, old) < name);
                 let kept = FoundFile {
-                    name: None,
-                    rec: *file,
+                    is_new: false,
+                    rec: file,
                 };
-                files.insert(place, kept);
+                found.files.insert(place, kept);
             }
         }
     }
@@ -380,25 +384,27 @@ impl<J: Judge> Run<'_, '_, J> {
 
 /// The names of a directory in the earlier manifest, asked for in order.
 struct Earlier<'m> {
-    old: Option<&'m Manifest>,
-    rest: &'m [FileRec],
+    /// The manifest and the directory's files.
+    old: Option<(&'m Manifest, Files<'m>)>,
+    /// How many of them are behind us.
+    next: usize,
 }
 
 impl<'m> Earlier<'m> {
     fn new(place: Option<(&'m Manifest, usize)>) -> Self {
         Self {
-            old: place.map(|(old, _)| old),
-            rest: place.map_or(&[], |(old, at)| old.files_of(&old.dirs[at])),
+            old: place.map(|(old, at)| (old, old.files_of(&old.dirs[at]))),
+            next: 0,
         }
     }
 
     /// The record of a name, which is behind all that were asked for before.
-    fn find(&mut self, name: &[u8]) -> Option<&'m FileRec> {
-        let old = self.old?;
-        while let Some((first, rest)) = self.rest.split_first() {
-            match old.bytes(first.name).cmp(name) {
-                Ordering::Less => self.rest = rest,
-                Ordering::Equal => return Some(first),
+    fn find(&mut self, name: &[u8]) -> Option<FileRec> {
+        let (old, files) = self.old?;
+        while let Some(first) = files.name(self.next) {
+            match old.bytes(first).cmp(name) {
+                Ordering::Less => self.next += 1,
+                Ordering::Equal => return files.get(self.next),
                 Ordering::Greater => return None,
             }
         }
