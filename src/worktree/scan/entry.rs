@@ -8,7 +8,7 @@ use crate::worktree::manifest::{
     DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED,
 };
 use rustix::io::Errno;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 impl<J: Judge> Run<'_, '_, J> {
     /// Looks at a known name once more; `None` when it is not there any more.
@@ -158,6 +158,9 @@ impl<J: Judge> Run<'_, '_, J> {
         if path::is_within(dir_path, DESK) && name != DESK_CONFIG {
             return Ok(Entry::Nothing);
         }
+        if look.is_dir && self.way == Way::Full && path::is_safe_component(name) {
+            return self.dir_entry(look, &full(), None);
+        }
         let Some(stamp) = stamp_at(fd, name)
             .context(|| format!("cannot look at '{}'", path::display(&full())))?
         else {
@@ -187,7 +190,7 @@ impl<J: Judge> Run<'_, '_, J> {
         }
         let full = &full();
         if stamp.is_dir() {
-            return self.dir_entry(look, full, &stamp);
+            return self.dir_entry(look, full, Some(stamp));
         }
         let mut rec = self.judged_file(full, name, &stamp, rules);
         if let (Some(rec), Some(file)) = (&mut rec, known) {
@@ -260,35 +263,46 @@ impl<J: Judge> Run<'_, '_, J> {
         }
     }
 
+    /// What becomes of a directory, whose stamp may be known: most are entered, and need none here.
     fn dir_entry(
         &self,
         look: &Look<'_, J>,
         full: &[u8],
-        stamp: &Stamp,
+        stamp: Option<Stamp>,
     ) -> Result<Entry<J::Inside>> {
+        let listed = |kind| {
+            let now = match stamp {
+                Some(stamp) => Ok(Some(stamp)),
+                None => stamp_at(look.fd, look.name),
+            };
+            let stamp = now.context(|| format!("cannot look at '{}'", path::display(full)))?;
+            Ok(stamp.map_or(Entry::Nothing, |stamp| {
+                Entry::File(Self::listed(kind, &stamp))
+            }))
+        };
         let verdict = self.judge_dir(look.rules, full);
         if let Some(oid) = self.scan.tracked.gitlink(full) {
-            let mut rec = Self::listed(Kind::Gitlink, stamp);
-            rec.git_mode = 0o160_000;
-            rec.oid = oid.into();
-            rec.flags = TRACKED | if self.way == Way::Full { SEEDED } else { 0 };
-            return Ok(Entry::File(rec));
+            let mut entry = listed(Kind::Gitlink)?;
+            if let Entry::File(rec) = &mut entry {
+                rec.git_mode = 0o160_000;
+                rec.oid = oid.into();
+                rec.flags = TRACKED | if self.way == Way::Full { SEEDED } else { 0 };
+            }
+            return Ok(entry);
         }
         let inside = match verdict {
             Verdict::Enter(inside) => inside,
-            Verdict::Excluded(kind) => return Ok(Entry::File(Self::listed(kind, stamp))),
+            Verdict::Excluded(kind) => return listed(kind),
             Verdict::Ignored | Verdict::Take => return Ok(Entry::Nothing),
         };
-        let unreadable = || Ok(Entry::File(Self::listed(Kind::Unreadable, stamp)));
+        let unreadable = || listed(Kind::Unreadable);
         match self.scan.root.open_dir_for_reading(full) {
             Ok(fd) => match stamp_at(fd.as_fd(), b".git") {
-                Ok(None) => Ok(Entry::Dir(inside)),
+                Ok(None) => Ok(Entry::Dir(inside, Some(fd))),
                 // Without the x bit names can be read, but nothing behind them.
                 Err(Errno::ACCESS) => unreadable(),
-                _ if is_repository_dir(fd.as_fd(), b".git") => {
-                    Ok(Entry::File(Self::listed(Kind::Nested, stamp)))
-                }
-                _ => Ok(Entry::Dir(inside)),
+                _ if is_repository_dir(fd.as_fd(), b".git") => listed(Kind::Nested),
+                _ => Ok(Entry::Dir(inside, Some(fd))),
             },
             Err(Errno::ACCESS | Errno::PERM) => unreadable(),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Entry::Nothing),
@@ -305,7 +319,7 @@ impl<J: Judge> Run<'_, '_, J> {
                     return Entry::Nothing;
                 }
                 match self.scan.judge.judge(rules, full, true, true) {
-                    Verdict::Enter(inside) => Entry::Dir(inside),
+                    Verdict::Enter(inside) => Entry::Dir(inside, None),
                     _ => Entry::Nothing,
                 }
             }
@@ -321,6 +335,8 @@ pub(super) struct Look<'a, J: Judge> {
     pub(super) fd: BorrowedFd<'a>,
     pub(super) dir_path: &'a [u8],
     pub(super) name: &'a [u8],
+    /// It is known to be a directory.
+    pub(super) is_dir: bool,
     /// Its record in the earlier manifest.
     pub(super) known: Option<FileRec>,
     pub(super) rules: &'a J::Dir,
@@ -330,7 +346,8 @@ pub(super) struct Look<'a, J: Judge> {
 
 pub(super) enum Entry<I> {
     File(FileRec),
-    Dir(I),
+    /// With the directory, when it was opened.
+    Dir(I, Option<OwnedFd>),
     Nothing,
 }
 

@@ -23,7 +23,7 @@ use merge::{assemble, put_on};
 use names::NameBuffer;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -35,6 +35,11 @@ use crate::git::path;
 
 /// Directories a worker takes at a time on the fast way.
 const CHUNK: usize = 16;
+
+/// So many directories that wait to be read are held open; the others are opened again.
+const MOST_OPEN: usize = 64;
+/// No more of them are of one directory.
+const MOST_OPEN_OF_ONE: usize = 16;
 
 /// The desk of `tw`, never captured.
 pub const DESK: &[u8] = b".timewarp";
@@ -253,6 +258,8 @@ impl ReadNames {
 
 struct Task<J: Judge> {
     path: Vec<u8>,
+    /// The directory, when it is still open from the look at its name.
+    fd: Option<OwnedFd>,
     /// The rules of the parent directory, and what follows from this one; None for the root.
     above: Option<(J::Dir, J::Inside)>,
 }
@@ -264,6 +271,8 @@ struct Queue<J: Judge> {
 
 struct QueueState<J: Judge> {
     tasks: Vec<Task<J>>,
+    /// How many of them hold a directory open.
+    open: usize,
     busy: usize,
     error: Option<Error>,
 }
@@ -297,6 +306,7 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
     let tasks = if way == Way::Full {
         vec![Task {
             path: Vec::new(),
+            fd: None,
             above: None,
         }]
     } else {
@@ -313,6 +323,7 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
         queue: Queue {
             tasks: Mutex::new(QueueState {
                 tasks,
+                open: 0,
                 busy: 0,
                 error: None,
             }),
@@ -391,6 +402,7 @@ impl<J: Judge> Run<'_, '_, J> {
             if let Err(error) = result {
                 queue.error.get_or_insert(error);
                 queue.tasks.clear();
+                queue.open = 0;
                 self.give_up.store(true, Ordering::Relaxed);
             }
             let idle = queue.busy == 0 && queue.tasks.is_empty();
@@ -411,6 +423,7 @@ impl<J: Judge> Run<'_, '_, J> {
         let mut queue = self.lock_queue();
         loop {
             if let Some(task) = queue.tasks.pop() {
+                queue.open -= usize::from(task.fd.is_some());
                 queue.busy += 1;
                 return Some(task);
             }
@@ -426,11 +439,21 @@ impl<J: Judge> Run<'_, '_, J> {
         }
     }
 
+    /// Queues the directories in a directory, which are in order. The first is taken first: then what is found is nearly sorted.
     fn push(&self, tasks: Vec<Task<J>>) {
-        if !tasks.is_empty() {
-            self.lock_queue().tasks.extend(tasks);
-            self.queue.wake.notify_all();
+        if tasks.is_empty() {
+            return;
         }
+        let mut queue = self.lock_queue();
+        for mut task in tasks.into_iter().rev() {
+            if queue.open >= MOST_OPEN {
+                task.fd = None;
+            }
+            queue.open += usize::from(task.fd.is_some());
+            queue.tasks.push(task);
+        }
+        drop(queue);
+        self.queue.wake.notify_all();
     }
 
     fn needs_full(&self) {

@@ -3,6 +3,7 @@
 use crate::error::{Result, ResultExt};
 use crate::git::{fs, path};
 use crate::work::{Work, count};
+use rustix::fs::FileType;
 use std::os::fd::BorrowedFd;
 
 /// The names of one directory, sorted by bytes.
@@ -10,8 +11,8 @@ use std::os::fd::BorrowedFd;
 pub(super) struct NameBuffer {
     raw: Vec<u8>,
     bytes: Vec<u8>,
-    /// Where each begins and ends in `bytes`.
-    spans: Vec<(usize, usize)>,
+    /// Where each begins and ends in `bytes`, and whether it is known to be a directory.
+    spans: Vec<(usize, usize, bool)>,
 }
 
 impl NameBuffer {
@@ -19,10 +20,11 @@ impl NameBuffer {
         count(Work::DirReads);
         self.bytes.clear();
         self.spans.clear();
-        fs::each_name(fd, &mut self.raw, |name, _| {
+        fs::each_name(fd, &mut self.raw, |name, kind| {
             let start = self.bytes.len();
             self.bytes.extend_from_slice(name);
-            self.spans.push((start, self.bytes.len()));
+            let is_dir = kind == FileType::Directory;
+            self.spans.push((start, self.bytes.len(), is_dir));
         })
         .context(|| format!("cannot read '{}'", path::display(dir_path)))?;
         let bytes = &self.bytes;
@@ -42,9 +44,10 @@ impl NameBuffer {
             .is_ok()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    /// The names, and whether each is known to be a directory.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], bool)> {
         self.spans
             .iter()
-            .map(|&(start, end)| &self.bytes[start..end])
+            .map(|&(start, end, is_dir)| (&self.bytes[start..end], is_dir))
     }
 }

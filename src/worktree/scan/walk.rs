@@ -3,8 +3,8 @@
 use super::entry::{Entry, Look, is_repository_dir};
 use super::names::NameBuffer;
 use super::{
-    Chain, FoundDir, FoundFile, Judge, Names, ReadNames, Run, Seen, Task, Verdict, Way,
-    read_ignore_file,
+    Chain, FoundDir, FoundFile, Judge, MOST_OPEN_OF_ONE, Names, ReadNames, Run, Seen, Task,
+    Verdict, Way, read_ignore_file,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
@@ -197,9 +197,11 @@ impl<J: Judge> Run<'_, '_, J> {
     ) -> Result<()> {
         let Task {
             path: dir_path,
+            fd,
             above,
         } = task;
-        let fd = match self.scan.root.open_dir_for_reading(&dir_path) {
+        let open = || self.scan.root.open_dir_for_reading(&dir_path);
+        let fd = match fd.map_or_else(open, Ok) {
             Ok(fd) => fd,
             // It went away after its parent was read; the parent's stamp is racy then, so the next look sees it.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
@@ -295,7 +297,7 @@ impl<J: Judge> Run<'_, '_, J> {
         });
         let mut files = ReadNames::with_capacity(names.len());
         let mut tasks = Vec::new();
-        for name in names.iter() {
+        for (name, is_dir) in names.iter() {
             if name == b".git" {
                 if dir_path.is_empty() {
                     continue;
@@ -310,6 +312,7 @@ impl<J: Judge> Run<'_, '_, J> {
                 fd: fd.as_fd(),
                 dir_path: &dir_path,
                 name,
+                is_dir,
                 known: earlier.find(name),
                 rules,
                 seeds: seeds.as_ref(),
@@ -326,13 +329,14 @@ impl<J: Judge> Run<'_, '_, J> {
                         None => files.push_new(name, rec),
                     }
                 }
-                Entry::Dir(inside) => {
+                Entry::Dir(inside, fd) => {
                     let full = path::join(&dir_path, name);
                     let known = self.way == Way::Fast
                         && self.old.is_some_and(|old| old.find_dir(&full).is_some());
                     if !known {
                         tasks.push(Task {
                             path: full,
+                            fd: fd.filter(|_| tasks.len() < MOST_OPEN_OF_ONE),
                             above: Some((rules.clone(), inside)),
                         });
                     }
