@@ -1,6 +1,8 @@
 //! Compression: level 1, or stored when a sample says that compressing does not pay.
 //!
-//! Each thread keeps its compressors and output buffer: setting one up costs more than compressing a small file.
+//! Each thread keeps its compressors and output buffer: setting one up costs more than compressing a small file. What is a file
+//! of its own and fits into a block of the file system is stored, too: there compressing costs time and saves nothing.
+//! git compresses it when it packs it.
 
 use std::cell::RefCell;
 
@@ -12,6 +14,11 @@ const PROBED_FROM: usize = 4 << 10;
 const SAMPLE: usize = 64 << 10;
 /// A thread gives back an output buffer larger than this.
 const KEPT_BUFFER: usize = 8 << 20;
+
+/// Header, one block's head and checksum of a zlib stream that stores its bytes.
+const STORED_FRAME: usize = 2 + 5 + 4;
+/// So many bytes are stored in a file of a block, which is 4 KiB nearly everywhere.
+const ONE_BLOCK: usize = 4096 - STORED_FRAME;
 
 /// How content is deflated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +133,42 @@ pub(super) fn with_deflated<R>(head: &[u8], data: &[u8], then: impl FnOnce(&[u8]
     })
 }
 
+/// As [`with_deflated`], for a stream that will be a file of its own.
+pub(super) fn with_loose<R>(head: &[u8], data: &[u8], then: impl FnOnce(&[u8]) -> R) -> R {
+    if head.len() + data.len() > ONE_BLOCK {
+        return with_deflated(head, data, then);
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        store(head, data, &mut scratch.out);
+        then(&scratch.out)
+    })
+}
+
+/// Makes `out` one zlib stream (RFC 1950) of one stored block (RFC 1951, 3.2.4) with the bytes of both, fewer than 64 KiB.
+fn store(head: &[u8], data: &[u8], out: &mut Vec<u8>) {
+    const LEAST_EFFORT: [u8; 2] = [0x78, 0x01];
+    const LAST_AND_STORED: u8 = 1;
+    let length = u16::try_from(head.len() + data.len()).expect("a block holds fewer than 64 KiB");
+    out.clear();
+    out.extend_from_slice(&LEAST_EFFORT);
+    out.push(LAST_AND_STORED);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&(!length).to_le_bytes());
+    out.extend_from_slice(head);
+    out.extend_from_slice(data);
+    out.extend_from_slice(&adler32(head.iter().chain(data)).to_be_bytes());
+}
+
+/// The checksum of a zlib stream, of fewer than 64 KiB.
+fn adler32<'b>(bytes: impl Iterator<Item = &'b u8>) -> u32 {
+    const BASE: u64 = 65_521;
+    let (a, b) = bytes.fold((1u64, 0u64), |(a, b), &byte| {
+        let a = a + u64::from(byte);
+        (a, b + a)
+    });
+    u32::try_from(((b % BASE) << 16) | (a % BASE)).expect("two halves of 16 bits")
+}
+
 /// The level for content that begins with `data`.
 pub(super) fn probe(data: &[u8]) -> Level {
     SCRATCH.with_borrow_mut(|scratch| scratch.probe(data))
@@ -198,6 +241,22 @@ mod tests {
                 assert_eq!(inflated(out), noise);
             });
         }
+    }
+
+    #[test]
+    fn what_fits_into_a_block_is_stored() {
+        for length in [0, 1, 255, 4000, ONE_BLOCK - 4] {
+            for data in [noise(length), vec![0xff; length]] {
+                with_loose(b"head", &data, |out| {
+                    assert_eq!(out.len(), length + 4 + STORED_FRAME);
+                    assert!(out.len() <= 4096);
+                    assert_eq!(inflated(out), [b"head", &data[..]].concat());
+                });
+            }
+        }
+        with_loose(b"", &vec![7; ONE_BLOCK + 1], |out| {
+            assert!(out.len() < 100, "{}", out.len());
+        });
     }
 
     #[test]

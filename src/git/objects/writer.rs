@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use git2::Oid;
 
-use super::deflate::with_deflated;
+use super::deflate::{with_deflated, with_loose};
 use super::hash::{hash, is_collision};
 use super::keep::KeptPack;
 use super::pack_writer::PackWriter;
@@ -270,7 +270,7 @@ impl<'a> ObjectWriter<'a> {
         let head = header(kind, data.len() as u64);
         let name = loose::name(oid);
         let prefix = [name.get(..3).unwrap_or_default(), b"tmp_obj_"].concat();
-        with_deflated(&head, data, |bytes| {
+        with_loose(&head, data, |bytes| {
             let mut temp = self.target.create(&prefix)?;
             temp.file.write_all(bytes)?;
             temp.place(&name)?;
