@@ -1003,3 +1003,22 @@ impl Drop for Mounted {
             .status();
     }
 }
+
+#[test]
+fn few_open_files_are_enough_for_many_directories() {
+    let sandbox = Sandbox::new();
+    for dir in 0..40 {
+        for sub in 0..10 {
+            sandbox.write(format!("d{dir}/s{sub}/deep/f"), format!("{dir} {sub}\n"));
+        }
+    }
+    let output = in_shell(&sandbox, "ulimit -n 30; exec 'TW' --json snapshot");
+    assert!(output.status.success(), "{output:?}");
+    let taken = sandbox.json(["show", "latest"]);
+    assert_eq!(taken["snapshot"]["stats"]["files"], 400 + tracked(&sandbox));
+}
+
+/// How many files git tracks.
+fn tracked(sandbox: &Sandbox) -> usize {
+    sandbox.git(["ls-files"]).lines().count()
+}

@@ -36,10 +36,10 @@ use crate::git::path;
 /// Directories a worker takes at a time on the fast way.
 const CHUNK: usize = 16;
 
-/// So many directories that wait to be read are held open; the others are opened again.
+/// So many directories that wait to be read are held open, where the process may open many more; the others are opened again.
 const MOST_OPEN: usize = 64;
-/// No more of them are of one directory.
-const MOST_OPEN_OF_ONE: usize = 16;
+/// One of so many that may be open is enough.
+const PART_OPEN: u64 = 8;
 
 /// The desk of `tw`, never captured.
 pub const DESK: &[u8] = b".timewarp";
@@ -289,6 +289,8 @@ struct Run<'a, 'b, J: Judge> {
     next: AtomicUsize,
     queue: Queue<J>,
     give_up: AtomicBool,
+    /// How many directories that wait are held open.
+    most_open: usize,
     chains: Mutex<HashMap<Vec<u8>, Option<Chain<J>>>>,
 }
 
@@ -330,6 +332,7 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
             wake: Condvar::new(),
         },
         give_up: AtomicBool::new(false),
+        most_open: most_open(),
         chains: Mutex::new(HashMap::new()),
     };
     let found = run.in_parallel();
@@ -345,6 +348,13 @@ pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> R
         return Ok(Scanned::Unchanged);
     }
     Ok(Scanned::Changed(Findings { way, found, same }))
+}
+
+/// How many directories that wait may be held open, by what the system lets us open at all.
+fn most_open() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let part = limit.map_or(u64::MAX, |limit| limit / PART_OPEN);
+    usize::try_from(part).unwrap_or(MOST_OPEN).min(MOST_OPEN)
 }
 
 impl<J: Judge> Run<'_, '_, J> {
@@ -446,7 +456,7 @@ impl<J: Judge> Run<'_, '_, J> {
         }
         let mut queue = self.lock_queue();
         for mut task in tasks.into_iter().rev() {
-            if queue.open >= MOST_OPEN {
+            if queue.open >= self.most_open {
                 task.fd = None;
             }
             queue.open += usize::from(task.fd.is_some());
@@ -454,6 +464,11 @@ impl<J: Judge> Run<'_, '_, J> {
         }
         drop(queue);
         self.queue.wake.notify_all();
+    }
+
+    /// How many of one directory may be held open until they are queued.
+    fn most_open_of_one(&self) -> usize {
+        self.most_open / 4
     }
 
     fn needs_full(&self) {

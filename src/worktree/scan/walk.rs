@@ -3,8 +3,8 @@
 use super::entry::{Entry, Look, is_repository_dir};
 use super::names::NameBuffer;
 use super::{
-    Chain, FoundDir, FoundFile, Judge, MOST_OPEN_OF_ONE, Names, ReadNames, Run, Seen, Task,
-    Verdict, Way, read_ignore_file,
+    Chain, FoundDir, FoundFile, Judge, Names, ReadNames, Run, Seen, Task, Verdict, Way,
+    read_ignore_file,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
@@ -336,7 +336,7 @@ impl<J: Judge> Run<'_, '_, J> {
                     if !known {
                         tasks.push(Task {
                             path: full,
-                            fd: fd.filter(|_| tasks.len() < MOST_OPEN_OF_ONE),
+                            fd: fd.filter(|_| tasks.len() < self.most_open_of_one()),
                             above: Some((rules.clone(), inside)),
                         });
                     }
