@@ -111,7 +111,8 @@ fn patch_of(file: &Path) -> PathBuf {
     patch.into()
 }
 
-fn map(file: &Path) -> Option<Source> {
+/// `populate`: all of it will be read.
+fn map(file: &Path, populate: bool) -> Option<Source> {
     let file = std::fs::File::open(file).ok()?;
     if file.metadata().ok()?.len() < records::HEADER as u64 {
         return None;
@@ -119,13 +120,19 @@ fn map(file: &Path) -> Option<Source> {
     // SAFETY: the file is ours, private, and only ever replaced by rename, so its length cannot shrink under the map
     // unless somebody tampers with the git directory.
     #[expect(unsafe_code, reason = "memory maps are unsafe by nature; see above")]
-    let map = unsafe { memmap2::Mmap::map(&file) }.ok()?;
-    Some(Source::Map(map))
+    let map = unsafe {
+        let mut options = memmap2::MmapOptions::new();
+        if populate {
+            options.populate();
+        }
+        options.map(&file)
+    };
+    Some(Source::Map(map.ok()?))
 }
 
 /// Reads the cache, and what it was made under; `None` when there is none, or on any doubt.
 pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
-    let base = open(map(file)?)?;
+    let base = open(map(file, true)?)?;
     let patch = fs::read_optional(&patch_of(file)).ok().flatten();
     let patched = patch.and_then(|patch| patch::put_on(&base.manifest, patch));
     patched.or_else(|| base.alone())
@@ -134,7 +141,7 @@ pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
 /// Writes the cache: as a patch where not much differs from the one that is there.
 pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
     count(Work::CacheWrites);
-    let base = map(file).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
+    let base = map(file, false).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
     if let Some(patch) = base.and_then(|base| patch::encode(&base, manifest, meta)) {
         return fs::write_atomic(&patch_of(file), &patch, Durable::No);
     }

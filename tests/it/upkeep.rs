@@ -62,7 +62,7 @@ fn many_packs_are_folded_and_every_snapshot_is_still_whole() {
     let sandbox = Sandbox::new();
     let ids: Vec<String> = (0..22)
         .map(|n| {
-            for file in 0..70 {
+            for file in 0..110 {
                 sandbox.write(format!("d/f{file}"), format!("{n} {file}\n"));
             }
             taken(&sandbox)

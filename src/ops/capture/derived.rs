@@ -13,6 +13,9 @@ use crate::worktree::manifest::{
 /// With more paths than this it is not kept.
 const LIMIT: usize = 200;
 
+/// The permission bits of plain files, executables and directories as git makes them under the usual umask.
+const MADE_BY_GIT: [u32; 3] = [0o644, 0o755, 0o755];
+
 /// What follows from a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Derived {
@@ -35,7 +38,21 @@ pub struct Derived {
 impl Derived {
     /// Works it out.
     pub fn of(manifest: &Manifest) -> Self {
-        let usual_modes = usual_modes(manifest);
+        // Mostly right, and few have others; else the first look tells what is usual, and a second takes what is not.
+        let (derived, usual_modes) = Self::with_usual(manifest, MADE_BY_GIT, LIMIT);
+        if usual_modes == MADE_BY_GIT && derived.modes.len() < LIMIT {
+            return derived;
+        }
+        Self::with_usual(manifest, usual_modes, usize::MAX).0
+    }
+
+    /// Works it out as if these were the usual modes, with at most so many others, and what the usual ones are.
+    fn with_usual(
+        manifest: &Manifest,
+        usual_modes: [u32; 3],
+        most_others: usize,
+    ) -> (Self, [u32; 3]) {
+        let mut census: [Census; 3] = Default::default();
         let mut derived = Self {
             usual_modes,
             empty_dirs: empty_dirs(manifest),
@@ -45,12 +62,16 @@ impl Derived {
             let perm = dir.stamp.permissions();
             let path = manifest.dir_path(dir);
             let on_disk = dir.flags & VIRTUAL == 0;
-            if on_disk && perm != usual_modes[2] && !path.is_empty() && is_recorded_dir(dir) {
+            if on_disk {
+                census[2].add(perm);
+            }
+            let is_recorded = on_disk && !path.is_empty() && is_recorded_dir(dir);
+            if is_recorded && perm != usual_modes[2] && derived.modes.len() < most_others {
                 derived.modes.push((path.to_vec(), perm));
             }
             for file in manifest.files_of(dir).iter() {
                 if on_disk {
-                    derived.take(manifest, dir, &file);
+                    derived.take(manifest, dir, &file, &mut census, most_others);
                 } else {
                     derived.absent.push(manifest.path_of(dir, &file));
                 }
@@ -59,10 +80,23 @@ impl Derived {
         derived.uncaptured.sort_by(|a, b| a.0.cmp(&b.0));
         derived.absent.sort();
         derived.unstable.sort();
-        derived
+        let [plain, executable, directory] = MADE_BY_GIT;
+        let most = [
+            census[0].most(plain),
+            census[1].most(executable),
+            census[2].most(directory),
+        ];
+        (derived, most)
     }
 
-    fn take(&mut self, manifest: &Manifest, dir: &DirRec, file: &FileRec) {
+    fn take(
+        &mut self,
+        manifest: &Manifest,
+        dir: &DirRec,
+        file: &FileRec,
+        census: &mut [Census; 3],
+        most_others: usize,
+    ) {
         if matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
             self.files += 1;
             self.bytes += file.stamp.size;
@@ -78,7 +112,9 @@ impl Derived {
         }
         if matches!(file.kind, Kind::File | Kind::FilteredClean) {
             let perm = file.stamp.permissions();
-            if perm != self.usual_modes[usize::from(file.git_mode == 0o100_755)] {
+            let sort = usize::from(file.git_mode == 0o100_755);
+            census[sort].add(perm);
+            if perm != self.usual_modes[sort] && self.modes.len() < most_others {
                 self.modes.push((manifest.path_of(dir, file), perm));
             }
         }
@@ -188,24 +224,6 @@ impl Census {
     }
 }
 
-fn usual_modes(manifest: &Manifest) -> [u32; 3] {
-    let mut census: [Census; 3] = Default::default();
-    for dir in manifest.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0) {
-        census[2].add(dir.stamp.permissions());
-        for file in manifest.files_of(dir).iter() {
-            if matches!(file.kind, Kind::File | Kind::FilteredClean) {
-                census[usize::from(file.git_mode == 0o100_755)].add(file.stamp.permissions());
-            }
-        }
-    }
-    let [plain, executable, directory] = census;
-    [
-        plain.most(0o644),
-        executable.most(0o755),
-        directory.most(0o755),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +273,42 @@ mod tests {
         assert_eq!(lists.uncaptured[0].1.reason, "pipe");
         assert_eq!((read.stats().files, read.stats().bytes), (3, 21));
         assert_eq!(read.default_modes().file, "0644");
+    }
+
+    #[test]
+    fn what_most_have_is_usual_however_many_have_others() {
+        for (plain, others, other) in [(0o644, 3, 0o600), (0o664, 3, 0o644), (0o644, 400, 0o600)] {
+            let mut manifest = Manifest::default();
+            let root = manifest.intern(b"");
+            for nth in 0..1000 {
+                let name = manifest.intern(format!("{nth:04}").as_bytes());
+                let perm = if nth < others { other } else { plain };
+                manifest.push_file(FileRec {
+                    name,
+                    kind: Kind::File,
+                    flags: 0,
+                    stamp: Stamp {
+                        mode: 0o100_000 | perm,
+                        ..Stamp::default()
+                    },
+                    git_mode: 0o100_644,
+                    oid: RawOid::default(),
+                });
+            }
+            manifest.dirs.push(DirRec {
+                path: root,
+                parent: 0,
+                first: 0,
+                end: 1000,
+                flags: 0,
+                stamp: Stamp::default(),
+                tree: no_oid(),
+            });
+            let derived = Derived::of(&manifest);
+            assert_eq!(derived.usual_modes[0], plain);
+            assert_eq!(derived.modes.len(), others);
+            assert!(derived.modes.iter().all(|(_, perm)| *perm == other));
+        }
     }
 
     #[test]

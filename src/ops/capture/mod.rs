@@ -37,8 +37,8 @@ pub use rules::{load_ignore_file, rule_parts};
 pub use sinks::Writing;
 use taking::Taking;
 
-/// From so many new objects on they go into a pack.
-const PACK_FROM: usize = 64;
+/// From so many new objects on they go into a pack: as many as git keeps in one when it fetches (`transfer.unpackLimit`).
+const PACK_FROM: usize = 100;
 
 /// A file this large goes into a pack: git streams it from there.
 const LARGE: u64 = 32 << 20;

@@ -3,6 +3,11 @@
 /// Whether a file of this name likely holds a secret: `.env*`, `*.pem`, `*.key`, `id_*`, `.npmrc`, `.netrc`, `.pypirc`,
 /// `credentials*`, in any case. Samples of an environment and public keys do not.
 pub fn is_secret_name(name: &[u8]) -> bool {
+    // Nearly all names are told by their first and last byte.
+    let begins = matches!(name.first(), Some(b'.' | b'i' | b'I' | b'c' | b'C'));
+    if !begins && !matches!(name.last(), Some(b'm' | b'M' | b'y' | b'Y')) {
+        return false;
+    }
     let is = |whole: &str| name.eq_ignore_ascii_case(whole.as_bytes());
     let starts = |head: &str| {
         let start = name.get(..head.len());
