@@ -8,6 +8,7 @@ pub mod gc;
 pub mod head;
 pub mod hex;
 pub mod index;
+pub mod mapped;
 pub mod mark;
 pub mod notes;
 pub mod objects;

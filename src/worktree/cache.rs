@@ -20,10 +20,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::manifest::kept::{self, Source};
+use super::manifest::kept;
 use super::manifest::{DirRec, FileRec, Files, Kept, Manifest, Name};
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
+use crate::git::mapped::{self, Bytes, Use};
 use crate::work::{Work, count};
 use records::{DIR, Frame, SUM_AT, Sum, header, is_whole, put_dir, read_dir, seal};
 
@@ -64,23 +65,23 @@ pub struct IndexMeta {
 
 /// A file of ours and where its parts are: the base, or a patch of it.
 struct Framed {
-    bytes: Source,
+    bytes: Bytes,
     frame: Frame,
 }
 
 impl Framed {
     /// By the lengths that its header tells; whether the bytes are whole is asked apart.
-    fn open(bytes: Source, magic: [u8; 8], version: u32) -> Option<Self> {
-        let frame = Frame::read(bytes.all(), magic, version)?;
+    fn open(bytes: Bytes, magic: [u8; 8], version: u32) -> Option<Self> {
+        let frame = Frame::read(&bytes, magic, version)?;
         Some(Self { bytes, frame })
     }
 
     fn is_whole(&self) -> bool {
-        is_whole(self.bytes.all())
+        is_whole(&self.bytes)
     }
 
     fn part(&self, start: usize, end: usize) -> &[u8] {
-        self.bytes.all().get(start..end).unwrap_or_default()
+        self.bytes.get(start..end).unwrap_or_default()
     }
 
     /// The meta document.
@@ -100,7 +101,7 @@ impl Framed {
     }
 
     fn names(&self) -> &[u8] {
-        self.part(self.frame.names_at, self.bytes.all().len())
+        self.part(self.frame.names_at, self.bytes.len())
     }
 }
 
@@ -111,28 +112,17 @@ fn patch_of(file: &Path) -> PathBuf {
     patch.into()
 }
 
-/// `populate`: all of it will be read.
-fn map(file: &Path, populate: bool) -> Option<Source> {
+fn map(file: &Path, what: Use) -> Option<Bytes> {
     let file = std::fs::File::open(file).ok()?;
     if file.metadata().ok()?.len() < records::HEADER as u64 {
         return None;
     }
-    // SAFETY: the file is ours, private, and only ever replaced by rename, so its length cannot shrink under the map
-    // unless somebody tampers with the git directory.
-    #[expect(unsafe_code, reason = "memory maps are unsafe by nature; see above")]
-    let map = unsafe {
-        let mut options = memmap2::MmapOptions::new();
-        if populate {
-            options.populate();
-        }
-        options.map(&file)
-    };
-    Some(Source::Map(map.ok()?))
+    mapped::map(&file, what).map(Bytes::Mapped).ok()
 }
 
 /// Reads the cache, and what it was made under; `None` when there is none, or on any doubt.
 pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
-    let base = open(map(file, true)?)?;
+    let base = open(map(file, Use::Whole)?)?;
     let patch = fs::read_optional(&patch_of(file)).ok().flatten();
     let patched = patch.and_then(|patch| patch::put_on(&base.manifest, patch));
     patched.or_else(|| base.alone())
@@ -141,7 +131,7 @@ pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
 /// Writes the cache: as a patch where not much differs from the one that is there.
 pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
     count(Work::CacheWrites);
-    let base = map(file, false).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
+    let base = map(file, Use::Parts).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
     if let Some(patch) = base.and_then(|base| patch::encode(&base, manifest, meta)) {
         return fs::write_atomic(&patch_of(file), &patch, Durable::No);
     }
@@ -258,7 +248,7 @@ impl Places {
 
 /// Reads the bytes of a cache file; `None` on any doubt.
 pub fn decode(bytes: &[u8]) -> Option<(Manifest, Meta)> {
-    open(Source::Read(bytes.to_vec()))?.alone()
+    open(Bytes::Read(bytes.to_vec()))?.alone()
 }
 
 /// A base whose directories may still be in no order, and its meta document.
@@ -274,7 +264,7 @@ impl Opened {
     }
 }
 
-fn open(bytes: Source) -> Option<Opened> {
+fn open(bytes: Bytes) -> Option<Opened> {
     let base = Framed::open(bytes, MAGIC, VERSION).filter(Framed::is_whole)?;
     let meta = base.meta().to_vec();
     let dirs = base.dirs().map(read_dir).collect::<Option<Vec<_>>>()?;

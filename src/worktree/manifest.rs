@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::git::Oid;
 use crate::git::fs::Stamp;
+use crate::git::mapped::slice_of;
 use crate::git::path;
 pub use kept::Kept;
 
@@ -182,7 +183,7 @@ impl From<Oid> for RawOid {
 }
 
 /// One name in a directory.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRec {
     /// Its name.
     pub name: Name,
@@ -273,14 +274,8 @@ impl Manifest {
     /// The bytes of a name or path.
     #[inline]
     pub fn bytes(&self, name: Name) -> &[u8] {
-        let start = name.start as usize;
         let kept = self.kept().map_or(&[][..], Kept::names);
-        let (part, start) = match start.checked_sub(kept.len()) {
-            Some(start) => (&self.names[..], start),
-            None => (kept, start),
-        };
-        part.get(start..start + name.len as usize)
-            .unwrap_or_default()
+        slice_of(kept, &self.names, name.start, name.len)
     }
 
     /// Keeps bytes.

@@ -6,23 +6,7 @@ use memmap2::Mmap;
 
 use super::Span;
 use crate::error::Result;
-
-/// An index file's bytes. git replaces an index by rename and never writes into one, so a map of it stays as it is.
-pub(super) enum Bytes {
-    Mapped(Mmap),
-    Read(Vec<u8>),
-}
-
-impl std::ops::Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Mapped(map) => map,
-            Self::Read(bytes) => bytes,
-        }
-    }
-}
+use crate::git::mapped::{Bytes, slice_of};
 
 /// What the spans of entries point into.
 #[derive(Debug, Clone, Default)]
@@ -53,13 +37,8 @@ impl From<Bytes> for Arena {
 impl Arena {
     /// The bytes of a span.
     pub(super) fn get(&self, span: Span) -> &[u8] {
-        let (start, len) = (span.start as usize, span.len as usize);
         let file: &[u8] = self.file.as_ref().map_or(&[], |map| map);
-        let (part, start) = match start.checked_sub(file.len()) {
-            Some(start) => (&self.own[..], start),
-            None => (file, start),
-        };
-        part.get(start..start + len).unwrap_or_default()
+        slice_of(file, &self.own, span.start, span.len)
     }
 
     /// Keeps bytes.

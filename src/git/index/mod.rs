@@ -28,7 +28,7 @@ mod fuzz;
 #[cfg(test)]
 mod tests;
 
-use arena::{Arena, Bytes};
+use arena::Arena;
 use std::cmp::Ordering;
 use std::fmt::Display;
 use std::ops::{BitOr, Range};
@@ -37,6 +37,7 @@ use std::path::Path;
 use super::Oid;
 use super::tree::Node;
 use crate::error::{Code, Error, Result};
+use crate::git::mapped::Bytes;
 
 pub use builder::Builder;
 pub use cache_tree::{CacheTree, Valid};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha1::{Digest, Sha1};
 
-use super::arena::{Arena, Bytes};
+use super::arena::Arena;
 use super::cursor::Cursor;
 use super::entries::{self, HEADER};
 use super::split::{self, Link};
@@ -15,6 +15,7 @@ use super::{
     sparse, unsupported,
 };
 use crate::error::{Result, ResultExt};
+use crate::git::mapped::{self, Bytes, Use};
 use crate::git::{Oid, path};
 use crate::work::{Work, count};
 
@@ -63,11 +64,8 @@ pub(super) fn file(
 /// All of an open file. A large one is mapped: most of it are paths that stay where they are.
 fn bytes_of(file: &mut File, length: u64) -> io::Result<Bytes> {
     if length >= LARGE {
-        // SAFETY: see `Bytes`; whoever cuts an index off under our hands stops us as it would stop git.
-        #[expect(unsafe_code, reason = "memory maps are unsafe by nature; see above")]
-        let map = unsafe { memmap2::MmapOptions::new().populate().map(&*file) };
         // Some file systems cannot map.
-        if let Ok(map) = map {
+        if let Ok(map) = mapped::map(file, Use::Whole) {
             return Ok(Bytes::Mapped(map));
         }
     }

@@ -3,7 +3,7 @@
 //! The `link` extension names `sharedindex.<id>` and two bitmaps over its entries: which are gone, and which have new
 //! content in the first entries of the small file (whose names are empty). The other entries there are new.
 
-use super::arena::{Arena, Bytes};
+use super::arena::Arena;
 use std::path::Path;
 
 use super::cursor::Cursor;
@@ -11,6 +11,7 @@ use super::read::{Raw, raw};
 use super::{Checksum, Entry, compare, corrupt, ewah, oid};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
+use crate::git::mapped::Bytes;
 use crate::git::path;
 
 /// The `link` extension.

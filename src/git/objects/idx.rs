@@ -8,6 +8,7 @@ use std::io;
 use git2::Oid;
 
 use super::hash::checksum;
+use crate::git::mapped::{self, Use};
 
 const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 const FANOUT: usize = 256 * 4;
@@ -39,12 +40,7 @@ enum Layout {
 impl Idx {
     /// Maps and checks an idx file.
     pub(super) fn open(file: &File) -> io::Result<Self> {
-        #[expect(
-            unsafe_code,
-            reason = "git replaces idx files by rename and never writes into one that is in place"
-        )]
-        // SAFETY: the mapping is read-only, and the file is not changed while it has this name.
-        let map = unsafe { memmap2::Mmap::map(file)? };
+        let map = mapped::map(file, Use::Parts)?;
         let layout = if map.starts_with(&MAGIC) {
             Layout::V2
         } else {

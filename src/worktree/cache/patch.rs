@@ -6,7 +6,8 @@
 
 use super::records::{DIR, change_of, header, put_dir, read_dir, seal};
 use super::{Framed, Meta, are_in_order};
-use crate::worktree::manifest::kept::{self, FILE, Source, are_right};
+use crate::git::mapped::Bytes;
+use crate::worktree::manifest::kept::{self, FILE, are_right};
 use crate::worktree::manifest::{DirRec, FileRec, Manifest, Name, preorder};
 
 const MAGIC: [u8; 8] = *b"twpatch\n";
@@ -38,7 +39,7 @@ impl Change {
 /// The base, which may be in no order, with a patch put onto it, and what that was made under; `None` on any doubt, and when it
 /// belongs to another base.
 pub(super) fn put_on(base: &Manifest, bytes: Vec<u8>) -> Option<(Manifest, Meta)> {
-    let patch = Framed::open(Source::Read(bytes), MAGIC, VERSION)?;
+    let patch = Framed::open(Bytes::Read(bytes), MAGIC, VERSION)?;
     let kept = base.kept()?;
     if patch.frame.id != kept.id() || !patch.is_whole() {
         return None;

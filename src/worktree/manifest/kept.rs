@@ -5,31 +5,14 @@
 
 use super::{FileRec, Kind, Name, RawOid, TO_HASH};
 use crate::git::fs::Stamp;
+use crate::git::mapped::Bytes;
 
 /// Size of a file's record.
 pub const FILE: usize = 80;
 
-/// The bytes of a file of the cache.
-pub enum Source {
-    /// Mapped.
-    Map(memmap2::Mmap),
-    /// Read.
-    Read(Vec<u8>),
-}
-
-impl Source {
-    /// All of them.
-    pub fn all(&self) -> &[u8] {
-        match self {
-            Self::Map(map) => map,
-            Self::Read(bytes) => bytes,
-        }
-    }
-}
-
 /// A file of the cache whose records of files are known to be right.
 pub struct Kept {
-    source: Source,
+    bytes: Bytes,
     /// Of this state of the cache.
     id: u64,
     files_at: usize,
@@ -45,17 +28,16 @@ impl std::fmt::Debug for Kept {
 impl Kept {
     /// A file whose records of files begin at one place and whose names, to the end, at another; `None` when a record
     /// cannot be right.
-    pub fn new(source: Source, id: u64, files_at: usize, names_at: usize) -> Option<Self> {
-        let all = source.all();
-        let names = u32::try_from(all.get(names_at..)?.len()).ok()?;
-        let records = all.get(files_at..names_at)?;
+    pub fn new(bytes: Bytes, id: u64, files_at: usize, names_at: usize) -> Option<Self> {
+        let names = u32::try_from(bytes.get(names_at..)?.len()).ok()?;
+        let records = bytes.get(files_at..names_at)?;
         u32::try_from(records.len() / FILE).ok()?;
         let is_there = |name: Name| {
             let end = name.start.checked_add(name.len);
             end.is_some_and(|end| end <= names)
         };
         are_right(records, is_there).then_some(Self {
-            source,
+            bytes,
             id,
             files_at,
             names_at,
@@ -74,13 +56,13 @@ impl Kept {
 
     /// The bytes of all names.
     pub fn names(&self) -> &[u8] {
-        self.source.all().get(self.names_at..).unwrap_or_default()
+        self.bytes.get(self.names_at..).unwrap_or_default()
     }
 
     /// The records from one place to another.
     pub fn records(&self, first: u32, end: u32) -> &[u8] {
         let at = |place: u32| self.files_at + place as usize * FILE;
-        let records = self.source.all().get(..self.names_at);
+        let records = self.bytes.get(..self.names_at);
         let records = records.and_then(|all| all.get(at(first)..at(end)));
         records.unwrap_or_default()
     }
