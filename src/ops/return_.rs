@@ -406,16 +406,12 @@ impl<'a, 's> Homeward<'a, 's> {
         let read = |oid| self.store.objects.read_tree(oid);
         // Each with the places of its directory and its own.
         let mut large: Vec<((usize, usize), Vec<u8>, u64)> = Vec::new();
-        for at in manifest.made_dirs() {
-            let dir = &manifest.dirs[at];
-            for (nth, file) in manifest.files_of(dir).iter().enumerate() {
-                let new = file.flags & TO_HASH != 0
-                    && file.flags & TRACKED == 0
-                    && file.kind == Kind::File;
-                if new && file.stamp.size > 0 {
-                    let path = manifest.path_of(dir, &file);
-                    large.push(((at, nth), path, file.stamp.size));
-                }
+        for (at, nth, file) in manifest.made_files() {
+            let new =
+                file.flags & TO_HASH != 0 && file.flags & TRACKED == 0 && file.kind == Kind::File;
+            if new && file.stamp.size > 0 {
+                let path = manifest.path_of(&manifest.dirs[at], &file);
+                large.push(((at, nth), path, file.stamp.size));
             }
         }
         let total: u64 = large.iter().map(|(_, _, size)| size).sum();

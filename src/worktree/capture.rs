@@ -96,13 +96,10 @@ pub fn hash_files(
     progress: &dyn crate::progress::Progress,
 ) -> Result<()> {
     let mut wanted: Vec<Wanted> = Vec::new();
-    for at in manifest.made_dirs() {
-        let dir = &manifest.dirs[at];
-        for (nth, rec) in manifest.files_of(dir).iter().enumerate() {
-            if rec.flags & TO_HASH != 0 {
-                let full = manifest.path_of(dir, &rec);
-                wanted.push(Wanted { at, nth, full, rec });
-            }
+    for (at, nth, rec) in manifest.made_files() {
+        if rec.flags & TO_HASH != 0 {
+            let full = manifest.path_of(&manifest.dirs[at], &rec);
+            wanted.push(Wanted { at, nth, full, rec });
         }
     }
     if wanted.is_empty() {
@@ -446,10 +443,9 @@ fn tree_of(
 
 /// How many files and directories would be written: what decides between loose objects and a pack.
 pub fn amount(manifest: &Manifest) -> (usize, u64) {
-    let made = manifest.made_dirs().into_iter();
-    let files = made.flat_map(|at| manifest.files_of(&manifest.dirs[at]).iter());
-    let files = files.filter(|file| file.flags & TO_HASH != 0);
-    let (count, largest) = files.fold((0, 0), |(count, largest), file| {
+    let files = manifest.made_files();
+    let files = files.filter(|(_, _, file)| file.flags & TO_HASH != 0);
+    let (count, largest) = files.fold((0, 0), |(count, largest), (_, _, file)| {
         (count + 1, file.stamp.size.max(largest))
     });
     let dirs = manifest.dirs.iter();

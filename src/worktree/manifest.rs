@@ -414,6 +414,14 @@ impl Manifest {
             .collect()
     }
 
+    /// The files in memory, each with the place of its directory and its own among that directory's files.
+    pub fn made_files(&self) -> impl Iterator<Item = (usize, usize, FileRec)> {
+        self.made_dirs().into_iter().flat_map(move |at| {
+            let files = self.files_of(&self.dirs[at]).iter().enumerate();
+            files.map(move |(nth, file)| (at, nth, file))
+        })
+    }
+
     /// For each directory, one past the last directory that lies beneath it.
     pub fn subtree_ends(&self) -> Vec<u32> {
         let mut ends: Vec<u32> = (0..self.dirs.len())

@@ -231,22 +231,18 @@ mod tests {
     use crate::worktree::manifest::RawOid;
     use std::collections::BTreeMap;
 
-    #[test]
-    fn what_is_kept_is_what_was_worked_out() {
+    /// A root directory with files of seven bytes: name, kind and mode of each.
+    fn root_of(files: impl IntoIterator<Item = (Vec<u8>, Kind, u32)>) -> Manifest {
         let mut manifest = Manifest::default();
-        let root = manifest.intern(b"");
         let stamp = |mode| Stamp {
             mode,
             size: 7,
             ..Stamp::default()
         };
-        for (name, kind, mode) in [
-            (&b"a"[..], Kind::File, 0o100_644),
-            (b"b\xff\"", Kind::File, 0o100_600),
-            (b"c", Kind::File, 0o100_644),
-            (b"p", Kind::Pipe, 0o010_644),
-        ] {
-            let name = manifest.intern(name);
+        let path = manifest.intern(b"");
+        let first = manifest.next_place();
+        for (name, kind, mode) in files {
+            let name = manifest.intern(&name);
             manifest.push_file(FileRec {
                 name,
                 kind,
@@ -257,14 +253,25 @@ mod tests {
             });
         }
         manifest.dirs.push(DirRec {
-            path: root,
+            path,
             parent: 0,
-            first: 0,
-            end: 4,
+            first,
+            end: manifest.next_place(),
             flags: 0,
             stamp: stamp(0o040_755),
             tree: no_oid(),
         });
+        manifest
+    }
+
+    #[test]
+    fn what_is_kept_is_what_was_worked_out() {
+        let manifest = root_of([
+            (b"a".to_vec(), Kind::File, 0o100_644),
+            (b"b\xff\"".to_vec(), Kind::File, 0o100_600),
+            (b"c".to_vec(), Kind::File, 0o100_644),
+            (b"p".to_vec(), Kind::Pipe, 0o010_644),
+        ]);
         let derived = Derived::of(&manifest);
         let read: Derived = serde_json::from_value(derived.kept()).expect("read back");
         assert_eq!(read, derived);
@@ -278,32 +285,14 @@ mod tests {
     #[test]
     fn what_most_have_is_usual_however_many_have_others() {
         for (plain, others, other) in [(0o644, 3, 0o600), (0o664, 3, 0o644), (0o644, 400, 0o600)] {
-            let mut manifest = Manifest::default();
-            let root = manifest.intern(b"");
-            for nth in 0..1000 {
-                let name = manifest.intern(format!("{nth:04}").as_bytes());
+            let manifest = root_of((0..1000).map(|nth| {
                 let perm = if nth < others { other } else { plain };
-                manifest.push_file(FileRec {
-                    name,
-                    kind: Kind::File,
-                    flags: 0,
-                    stamp: Stamp {
-                        mode: 0o100_000 | perm,
-                        ..Stamp::default()
-                    },
-                    git_mode: 0o100_644,
-                    oid: RawOid::default(),
-                });
-            }
-            manifest.dirs.push(DirRec {
-                path: root,
-                parent: 0,
-                first: 0,
-                end: 1000,
-                flags: 0,
-                stamp: Stamp::default(),
-                tree: no_oid(),
-            });
+                (
+                    format!("{nth:04}").into_bytes(),
+                    Kind::File,
+                    0o100_000 | perm,
+                )
+            }));
             let derived = Derived::of(&manifest);
             assert_eq!(derived.usual_modes[0], plain);
             assert_eq!(derived.modes.len(), others);

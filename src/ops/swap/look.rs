@@ -350,10 +350,8 @@ pub(super) fn prove_objects(
     };
     if capture.writer.is_some() || matches!(goal.aim, Aim::Found { .. }) {
         // What this very capture stores is about to be in its pack: none of it is as the cache had it.
-        let manifest = &capture.manifest;
-        let made = manifest.made_dirs().into_iter();
-        let files = made.flat_map(|at| manifest.files_of(&manifest.dirs[at]).iter());
-        let oids = files.map(|file| file.oid.get());
+        let files = capture.manifest.made_files();
+        let oids = files.map(|(_, _, file)| file.oid.get());
         captured.extend(oids.filter(|oid| wanted.contains(oid)));
     }
     let stored: Vec<Oid> = wanted

@@ -69,28 +69,26 @@ fn changed(base: &Manifest, patch: &Framed) -> Option<Vec<DirRec>> {
         let ((number, change), dir) = (change_of(record)?, read_dir(record)?);
         let unchanged = base.dirs.get(places.len()..number)?;
         keep(unchanged, &mut dirs, &mut places)?;
-        if change == Change::Goes {
-            base.dirs.get(number)?;
-            places.push(None);
-            continue;
-        }
         // Its files are those of the base, or the next of the patch.
-        let of_base = change == Change::Differs
-            && base
-                .dirs
-                .get(number)
-                .is_some_and(|known| (known.first, known.end) == (dir.first, dir.end));
+        let (parent, of_base) = match change {
+            Change::Goes => {
+                base.dirs.get(number)?;
+                places.push(None);
+                continue;
+            }
+            // Its parent is told by the place among these.
+            Change::Comes => (dir.parent, false),
+            Change::Differs => {
+                let known = base.dirs.get(number)?;
+                let parent = parent_of(known, &places)?;
+                places.push(Some(u32::try_from(dirs.len()).ok()?));
+                let same_files = (known.first, known.end) == (dir.first, dir.end);
+                (parent, same_files)
+            }
+        };
         if !of_base {
             (dir.first == next && dir.end >= dir.first).then_some(())?;
             next = dir.end;
-        }
-        let parent = match change {
-            // Its place among these.
-            Change::Comes => dir.parent,
-            _ => parent_of(base.dirs.get(number)?, &places)?,
-        };
-        if change == Change::Differs {
-            places.push(Some(u32::try_from(dirs.len()).ok()?));
         }
         dirs.push(DirRec { parent, ..dir });
     }
@@ -199,8 +197,7 @@ impl Making<'_> {
 
     fn has_equal_files(&self, old: &DirRec, dir: &DirRec) -> bool {
         let (old, new) = (self.manifest.files_of(old), self.manifest.files_of(dir));
-        let mut pairs = old.iter().zip(new.iter());
-        old.len() == new.len() && pairs.all(|(old, new)| kept::record(&old) == kept::record(&new))
+        old.len() == new.len() && old.iter().eq(new.iter())
     }
 
     /// Puts a directory that stands for one of the base, or comes before the one of that number.

@@ -7,9 +7,7 @@ use std::borrow::Cow;
 
 use super::{FoundDir, Names, ReadNames};
 use crate::git::path;
-use crate::worktree::manifest::{
-    DIRTY, DirRec, FileRec, Manifest, TO_HASH, kept, no_oid, preorder,
-};
+use crate::worktree::manifest::{DIRTY, DirRec, FileRec, Manifest, TO_HASH, no_oid, preorder};
 
 /// All directories found by the full way.
 pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Manifest {
@@ -30,7 +28,9 @@ pub(super) fn put_on(old: Cow<'_, Manifest>, same: &[bool], mut found: Vec<Found
     let has_all = kept + found.len() == new.dirs.len();
     if has_all && found.iter().all(|dir| dir.known.is_some()) {
         for dir in found {
-            change(&mut new, dir);
+            if let Some(at) = dir.known {
+                change(&mut new, at, dir);
+            }
         }
     } else {
         found.sort_by(|a, b| preorder(path_in(&new, a), path_in(&new, b)));
@@ -45,11 +45,8 @@ fn path_in<'f>(old: &'f Manifest, dir: &'f FoundDir) -> &'f [u8] {
     known.map_or(&dir.path, |known| old.dir_path(known))
 }
 
-/// Puts what was found of a known directory in its place.
-fn change(manifest: &mut Manifest, found: FoundDir) {
-    let Some(at) = found.known.filter(|at| *at < manifest.dirs.len()) else {
-        return;
-    };
+/// Gives the directory at a place what was found of it.
+fn change(manifest: &mut Manifest, at: usize, found: FoundDir) {
     let differs = put_names(manifest, at, found.names);
     let dir = &mut manifest.dirs[at];
     dir.stamp = found.stamp;
@@ -106,7 +103,7 @@ fn has_its_records(manifest: &Manifest, at: usize, read: &ReadNames) -> bool {
         && known
             .iter()
             .zip(&read.files)
-            .all(|(known, read)| !read.is_new && kept::record(&known) == kept::record(&read.rec))
+            .all(|(known, read)| !read.is_new && known == read.rec)
 }
 
 /// Whether a name stands for the same in its directory's tree, or for nothing, as before.
@@ -246,13 +243,7 @@ fn put_found(old: &[DirRec], found: FoundDir, manifest: &mut Manifest, places: &
             tree: no_oid(),
         });
     }
-    change(
-        manifest,
-        FoundDir {
-            known: Some(at),
-            ..found
-        },
-    );
+    change(manifest, at, found);
 }
 
 /// A directory that went away leaves its parent's own names alone, but not its tree.
