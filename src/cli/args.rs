@@ -98,7 +98,7 @@ pub struct Cli {
 pub struct Globals {
     /// Run as if tw was started in DIR; may be given more than once
     #[arg(short = 'C', value_name = "DIR", global = true, action = ArgAction::Append, value_hint = ValueHint::DirPath, help_heading = GLOBAL)]
-    pub dir: Vec<PathBuf>,
+    pub start_in: Vec<PathBuf>,
 
     /// Print one JSON document instead of text, also for an error
     #[arg(long, global = true, help_heading = GLOBAL)]
@@ -284,6 +284,28 @@ mod tests {
     #[test]
     fn the_tree_is_sound() {
         tree().debug_assert();
+    }
+
+    /// clap takes an argument of a command and a global one of the same id for one and the same, and gives either the other's
+    /// values or none.
+    #[test]
+    fn no_argument_has_the_id_of_a_global_one() {
+        fn check(command: &clap::Command, globals: &[&str], path: &str) {
+            for arg in command.get_arguments() {
+                let id = arg.get_id().as_str();
+                assert!(!globals.contains(&id), "'{id}' of '{path}' is a global");
+            }
+            for command in command.get_subcommands() {
+                check(command, globals, &format!("{path} {}", command.get_name()));
+            }
+        }
+        let tree = tree();
+        let all = tree.get_arguments();
+        let globals: Vec<_> = all.map(|arg| arg.get_id().as_str()).collect();
+        assert!(globals.contains(&"json"));
+        for command in tree.get_subcommands() {
+            check(command, &globals, command.get_name());
+        }
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {
 
 /// Goes where `-C` says. A later directory is relative to the one before, as with git.
 fn enter(globals: &Globals) -> Result<PathBuf> {
-    for dir in &globals.dir {
+    for dir in &globals.start_in {
         std::env::set_current_dir(dir).map_err(|error| {
             Error::new(
                 Code::PathNotFound,

@@ -28,7 +28,7 @@ pub fn globals(words: &[OsString]) -> Globals {
         }
     }
     Globals {
-        dir: Vec::new(),
+        start_in: Vec::new(),
         json,
         quiet: false,
         verbose: false,

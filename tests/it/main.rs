@@ -27,6 +27,7 @@ mod init;
 mod interop;
 mod issue;
 mod layers;
+mod layout;
 mod list;
 mod many;
 mod mcp;

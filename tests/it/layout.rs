@@ -1,0 +1,3 @@
+//! Where git's own directories may lie, other worktrees and repositories inside this one, and directories laid out by `tw open`.
+
+mod opened;
