@@ -65,9 +65,8 @@ run "tw issue next"
 id=$(tw -q issue next)
 run "tw issue chat \$id"
 
-note 'Back to the snapshot of that session. It can be seen again.'
+note 'Back to the very state in which it was reported. It can be seen again.'
 run "tw issue start \$id"
-run "printf '10\n20\n12' >march.txt"
 run "tw issue verify \$id || true"
 
 note 'Try something here: nothing of it reaches the present.'

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::store::id::SnapshotId;
+
 /// Whether anything is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DryRun {
@@ -26,6 +28,8 @@ pub struct Take {
     pub exclude: Vec<String>,
     /// Answer with the newest snapshot when nothing changed.
     pub if_changed: bool,
+    /// With `if_changed`: answer with one of these rather than with the newest, where one is as the working tree is now.
+    pub preferred: Vec<SnapshotId>,
     /// Who asked: `manual`, `session-start`, …
     pub trigger: String,
     /// Go on where the workspace is `/`, `$HOME` or above.

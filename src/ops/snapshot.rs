@@ -107,11 +107,21 @@ pub fn take_locked(
     })
 }
 
-/// The newest snapshot of this worktree, when tree, index, HEAD and operation are as it has them.
+/// A preferred snapshot, else the newest of this worktree, that has tree, index, HEAD and operation as they are now.
 fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Result<Option<Stored>> {
-    let Some(newest) = address::newest(ctx, store, IdKind::Snapshot)? else {
+    let mut candidates = Vec::new();
+    for id in &request.preferred {
+        // One that was forgotten meanwhile is no candidate.
+        candidates.extend(store.read_id(id).ok());
+    }
+    if let Some(newest) = address::newest(ctx, store, IdKind::Snapshot)?
+        && candidates.iter().all(|known| known.id != newest.id)
+    {
+        candidates.push(newest);
+    }
+    if candidates.is_empty() {
         return Ok(None);
-    };
+    }
     let wanted = Wanted {
         storing: super::capture::Storing::No,
         include: &request.include,
@@ -119,17 +129,29 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Resu
         ..Wanted::default()
     };
     let seen = super::capture::capture(ctx, store, &wanted)?;
-    let side = store.index_side(&newest)?;
-    let head = &newest.record.head;
-    let same_head = newest.head == seen.head.oid && head.reference == seen.head.reference;
-    if seen.tree != newest.tree || side.tree != seen.index.tree_oid()? || !same_head {
-        return Ok(None);
+    for stored in candidates {
+        if is_as_seen(store, &stored, &seen)? {
+            return Ok(Some(stored));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a snapshot has everything as a capture saw it.
+fn is_as_seen(store: &Store<'_>, stored: &Stored, seen: &Capture<'_>) -> Result<bool> {
+    let head = &stored.record.head;
+    let same_head = stored.head == seen.head.oid && head.reference == seen.head.reference;
+    if seen.tree != stored.tree || !same_head {
+        return Ok(false);
+    }
+    if store.index_side(stored)?.tree != seen.index.tree_oid()? {
+        return Ok(false);
     }
     // Permission bits, empty directories, index flags and operation files count as well.
-    let lists = store.lists(&newest)?;
+    let lists = store.lists(stored)?;
     let now = seen.lists();
     // What is listed are differences from what most have, which may itself have changed.
-    let same_usual = newest.record.default_modes == seen.derived().default_modes();
+    let same_usual = stored.record.default_modes == seen.derived().default_modes();
     let same_lists = same_usual
         && lists.modes == now.modes
         && lists.empty_dirs == now.empty_dirs
@@ -137,9 +159,8 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Resu
         && lists.intent_to_add == now.intent_to_add
         && lists.skip_worktree == now.skip_worktree
         && lists.assume_unchanged == now.assume_unchanged;
-    let operation = store.operation(&newest)?;
-    let same_operation = crate::git::operation::equal(&operation, &seen.operation);
-    Ok((same_lists && same_operation).then_some(newest))
+    let operation = store.operation(stored)?;
+    Ok(same_lists && crate::git::operation::equal(&operation, &seen.operation))
 }
 
 /// Says once per repository that files with secret-looking names are in the snapshot, with the line that leaves them out.

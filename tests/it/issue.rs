@@ -79,16 +79,6 @@ fn a_missing_text_is_a_usage_error_that_names_it() {
 }
 
 #[test]
-fn without_a_session_there_is_no_snapshot_to_tie_it_to() {
-    let sandbox = ready();
-    let mut args = vec!["issue", "report"];
-    args.extend(FIELDS);
-    let (error, code) = sandbox.json_error(args);
-    assert_eq!((&error["code"], code), (&json!("NO_SESSION_SNAPSHOT"), 4));
-    assert!(error["hint"].as_str().unwrap().contains("tw session start"));
-}
-
-#[test]
 fn a_report_from_json_is_checked() {
     let sandbox = ready();
     let run = |text: &str| {

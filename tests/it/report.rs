@@ -74,42 +74,90 @@ fn chat(sandbox: &Sandbox, reported: &Value) -> String {
 }
 
 #[test]
-fn of_two_agents_in_one_tree_each_reports_on_its_own_snapshot() {
+fn of_two_agents_in_one_tree_each_reports_as_itself_on_what_is_there() {
     let sandbox = Sandbox::new();
     let first = start(&sandbox, &["--agent", "claude", "--session", "aaaa-1"]);
     sandbox.write("a.txt", "two\n");
     let second = start(&sandbox, &["--agent", "codex", "--session", "bbbb-2"]);
     assert_ne!(first, second);
-    for (named, snapshot, agent) in [("aaaa-1", &first, "claude"), ("bbbb-2", &second, "codex")] {
-        let issue = report(&sandbox, &["--session", named])["issue"].clone();
-        assert_eq!(issue["snapshot_id"], snapshot.as_str());
-        assert_eq!(
-            (&issue["session_id"], &issue["agent"]),
-            (&json!(named), &json!(agent))
-        );
-    }
-    let last = report(&sandbox, &[])["issue"].clone();
+    let by_flag = |session| report(&sandbox, &["--session", session])["issue"].clone();
+    let of = |issue: &Value| {
+        let fields = ["snapshot_id", "session_id", "agent"];
+        fields.map(|field| issue[field].as_str().unwrap().to_owned())
+    };
+    assert_eq!(of(&by_flag("bbbb-2")), [&second, "bbbb-2", "codex"]);
+    let [by_state, session, _] = of(&report(&sandbox, &[])["issue"]);
+    assert_eq!([by_state, session], [&second, "bbbb-2"]);
+    let [now, session, agent] = of(&by_flag("aaaa-1"));
+    assert_eq!([&*session, &*agent], ["aaaa-1", "claude"]);
     assert_eq!(
-        (&last["snapshot_id"], &last["session_id"]),
-        (&json!(second), &json!("bbbb-2"))
+        now, second,
+        "the tree is not as the session's snapshot has it"
     );
-    let by_environment =
-        report_with(&sandbox, ("CLAUDE_CODE_SESSION_ID", "aaaa-1"))["issue"].clone();
-    assert_eq!(by_environment["snapshot_id"], first.as_str());
-    assert_eq!(by_environment["session_id"], "aaaa-1");
+    sandbox.write("a.txt", "one\n");
+    let by_environment = &report_with(&sandbox, ("CLAUDE_CODE_SESSION_ID", "aaaa-1"))["issue"];
+    let [now, session, _] = of(by_environment);
+    assert_eq!([&*now, &*session], [&*first, "aaaa-1"], "it is again");
 }
 
 #[test]
-fn a_session_that_is_not_known_has_no_snapshot_to_give() {
+fn a_report_without_a_session_takes_a_snapshot_of_what_is_there() {
     let sandbox = Sandbox::new();
-    start(&sandbox, &["--session", "aaaa-1"]);
-    let args = [&["issue", "report"], &FIELDS[..], &["--session", "unknown"]].concat();
-    let (error, code) = sandbox.json_error(args);
-    assert_eq!((&error["code"], code), (&json!("NO_SESSION_SNAPSHOT"), 4));
-    assert!(error["message"].as_str().unwrap().contains("'unknown'"));
-    assert!(error["hint"].as_str().unwrap().contains("tw session start"));
-    let named = report(&sandbox, &["--session", "unknown", "--snapshot", "latest"]);
-    assert_eq!(named["issue"]["session_id"], "unknown");
+    sandbox.write("a.txt", "the state in which it happened\n");
+    let issue = report(&sandbox, &[])["issue"].clone();
+    let taken = issue["snapshot_id"].as_str().unwrap();
+    assert_eq!(sandbox.ok(["-q", "list"]).trim(), taken);
+    assert_eq!(issue["session_id"], Value::Null);
+    let shown = sandbox.json(["show", taken]);
+    assert_eq!(shown["snapshot"]["trigger"], "issue-report");
+    let commit = shown["snapshot"]["commit"].as_str().unwrap();
+    assert_eq!(
+        sandbox.git(["cat-file", "blob", &format!("{commit}:a.txt")]),
+        "the state in which it happened\n"
+    );
+}
+
+#[test]
+fn a_report_takes_a_snapshot_only_when_something_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("new.txt", "not known to git\n");
+    let newest = sandbox.ok(["-q", "snapshot"]).trim().to_owned();
+    let tied_to = |sandbox: &Sandbox| report(sandbox, &[])["issue"]["snapshot_id"].clone();
+    let first = tied_to(&sandbox);
+    assert_eq!(first, newest.as_str(), "nothing changed since");
+    sandbox.git(["add", "-A"]);
+    let staged = tied_to(&sandbox);
+    assert_ne!(staged, first, "the index counts, too");
+    sandbox.write("a.txt", "later\n");
+    assert_ne!(tied_to(&sandbox), staged);
+    assert_eq!(
+        report(&sandbox, &["--snapshot", first.as_str().unwrap()])["issue"]["snapshot_id"],
+        first
+    );
+}
+
+#[test]
+fn a_report_in_the_past_is_tied_to_the_past() {
+    let sandbox = Sandbox::new();
+    let old = sandbox.ok(["-q", "snapshot"]).trim().to_owned();
+    sandbox.write("a.txt", "the present\n");
+    sandbox.ok(["travel", &old]);
+    sandbox.write("a.txt", "tried in the past\n");
+    let issue = report(&sandbox, &[])["issue"].clone();
+    let shown = sandbox.json(["show", issue["snapshot_id"].as_str().unwrap()]);
+    assert_eq!(shown["snapshot"]["taken_in"], "past");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true);
+    assert_eq!(sandbox.text("a.txt"), "the present\n");
+}
+
+#[test]
+fn a_session_that_is_not_known_may_report() {
+    let sandbox = Sandbox::new();
+    let started = start(&sandbox, &["--session", "aaaa-1"]);
+    let issue = report(&sandbox, &["--session", "unknown"])["issue"].clone();
+    assert_eq!(issue["session_id"], "unknown");
+    assert_eq!(issue["snapshot_id"], started.as_str(), "nothing changed");
 }
 
 #[test]
@@ -119,6 +167,7 @@ fn a_sub_agent_reports_on_the_snapshot_of_its_root() {
     start(&sandbox, &["--session", "sub-1", "--parent", "aaaa-1"]);
     sandbox.write("a.txt", "two\n");
     start(&sandbox, &["--session", "bbbb-2"]);
+    sandbox.write("a.txt", "one\n");
     let issue = report(&sandbox, &["--session", "sub-1"])["issue"].clone();
     assert_eq!(
         (&issue["snapshot_id"], &issue["session_id"]),

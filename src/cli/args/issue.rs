@@ -118,7 +118,7 @@ pub enum SeverityWord {
 /// Report an issue
 ///
 /// Task context, symptom and success criteria are required; on a terminal an editor asks for those that are missing. The
-/// issue is tied to the session's snapshot. The conversation is read from the agent's own session file: the one of the
+/// issue is tied to the session's newest snapshot, or to one taken now when something has changed since. The conversation is read from the agent's own session file: the one of the
 /// session in the environment, else the newest of this directory. Every text is redacted. Without a conversation the issue
 /// is recorded all the same and says why.
 #[derive(Debug, Args)]
@@ -134,7 +134,7 @@ pub struct IssueReport {
     #[command(flatten)]
     pub texts: IssueTexts,
 
-    /// Tie it to this snapshot instead of the session's
+    /// Tie it to this snapshot instead of the state as it is now
     #[arg(long, value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
     pub snapshot: Option<String>,
 

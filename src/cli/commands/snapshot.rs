@@ -11,6 +11,7 @@ pub fn run(args: &args::Snapshot, call: &Call<'_>) -> Reply {
         include: args.include.clone(),
         exclude: args.exclude.clone(),
         if_changed: args.if_changed,
+        preferred: Vec::new(),
         trigger: args.trigger.clone(),
         force: args.force,
         session: args.session.clone(),

@@ -39,8 +39,8 @@ fn fields(args: &Arguments) -> ReportFields {
 pub const REPORT: Tool = Tool {
     name: "issue_report",
     title: "Report an issue",
-    about: "Reports friction that cost time (a misleading error, a missing script, a flaky test, wrong docs), tied to this \
-            session's snapshot and with the redacted conversation from the agent's own session file. Then go on with the task. \
+    about: "Reports friction that cost time (a misleading error, a missing script, a flaky test, wrong docs), tied to a \
+            snapshot of the state as it is now and with the redacted conversation from the agent's own session file. Then go on with the task. \
             One issue for each problem; never paste secrets.",
     args: &[
         Arg::required("task_context", Kind::Text, "What was being done."),
@@ -52,7 +52,7 @@ pub const REPORT: Tool = Tool {
         Arg::new(
             "snapshot",
             Kind::Address,
-            "Tie it to this snapshot instead of the session's.",
+            "Tie it to this snapshot instead of the state as it is now.",
         ),
         Arg::new(
             "last",

@@ -1,4 +1,7 @@
 //! Report an issue: one ref transaction makes the chat and then the issue, and verifies that their snapshot is there.
+//!
+//! The issue is tied to the state in which it is reported: to the session's newest snapshot while nothing has changed since,
+//! else to a snapshot taken for it. It needs no session.
 
 use serde_json::Value;
 
@@ -9,11 +12,12 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
+use crate::ops::request::Take;
 use crate::ops::session::{self, Caller, Via};
-use crate::ops::{Context, address, recover};
+use crate::ops::{Context, address, recover, snapshot};
 use crate::store::Store;
 use crate::store::chat::Chat;
-use crate::store::id::IssueId;
+use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, Experiment, Issue, Severity, Status};
 use crate::store::names::{self, Record};
 use crate::store::records::{Json, Note};
@@ -30,23 +34,32 @@ const REQUIRED: [(&str, &str); 3] = [
 /// Reports an issue.
 ///
 /// # Errors
-/// `USAGE` names a missing flag, `ISSUE_INVALID` a document that is none, `NO_SESSION_SNAPSHOT` without a snapshot to tie
-/// it to. Nothing is written then.
+/// `USAGE` names a missing flag, `ISSUE_INVALID` a document that is none; what keeps a snapshot from being found or taken.
+/// No issue is recorded then.
 pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     let fields = complete(request)?;
     let store = Store::open(&ctx.repo)?;
     let mut notices = recover::recover_by_itself(ctx, &store)?;
-    let snapshot = snapshot(ctx, &store, request)?;
     let caller = session::caller(ctx, &store, request.session.as_deref(), None)?;
+    let record = registered(ctx, caller.as_ref())?;
+    let agent = record.as_ref().and_then(|record| record.agent.clone());
+    let snapshot = snapshot(
+        ctx,
+        &store,
+        request,
+        (caller.as_ref(), &agent),
+        &mut notices,
+    )?;
     let source = Source {
         transcript: request.transcript.as_deref(),
-        record: registered(ctx, caller.as_ref())?,
+        record,
         caller: caller.as_ref(),
         selection: request.selection,
     };
     let conversation = conversation::capture(ctx, &source);
     let texts = Texts {
         fields: &fields,
+        agent,
         session: caller.filter(|caller| matches!(caller.via, Via::Flag | Via::Environment)),
     };
     let issue = issue(ctx, &store, &texts, &snapshot, &conversation)?;
@@ -84,6 +97,7 @@ fn registered(ctx: &Context<'_>, caller: Option<&Caller>) -> Result<Option<Sessi
 /// What the report says, and who says it when that is known for sure.
 struct Texts<'a> {
     fields: &'a ReportFields,
+    agent: Option<String>,
     session: Option<Caller>,
 }
 
@@ -165,28 +179,37 @@ fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The snapshot that was named, else the session's.
-fn snapshot(ctx: &Context<'_>, store: &Store<'_>, request: &Report) -> Result<Stored> {
-    if let Some(text) = &request.snapshot {
-        return address::resolve(ctx, store, text);
-    }
-    if let Some(text) = named_in_json(request) {
+/// The snapshot that was named; else the newest one that has everything as it is now, the session's before others; else a new one.
+fn snapshot(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    request: &Report,
+    (caller, agent): (Option<&Caller>, &Option<String>),
+    notices: &mut Vec<String>,
+) -> Result<Stored> {
+    let named = request.snapshot.clone().or_else(|| named_in_json(request));
+    if let Some(text) = named {
         return address::resolve(ctx, store, &text);
     }
-    if let Some(session) = &request.session {
-        return store.read_id(&session::snapshot_of(ctx, session)?);
-    }
-    address::resolve(ctx, store, "session").map_err(|error| {
-        if error.code() == Code::NoSessionSnapshot || error.code() == Code::SnapshotNotFound {
-            Error::new(
-                Code::NoSessionSnapshot,
-                "this session has no snapshot to tie the issue to",
-            )
-            .hint("run 'tw session start' first, or name one with --snapshot")
-        } else {
-            error
-        }
-    })
+    let of_session = caller.and_then(|caller| session::snapshot_of(ctx, &caller.session_id).ok());
+    let taken = snapshot::take(
+        ctx,
+        &Take {
+            if_changed: true,
+            preferred: of_session.into_iter().collect(),
+            trigger: "issue-report".into(),
+            session: caller.map(|caller| caller.session_id.clone()),
+            agent: agent.clone().or_else(|| caller?.agent.clone()),
+            ..Take::default()
+        },
+    )
+    .map_err(|error| match error.code() {
+        Code::UnsafeWorkspace => error.hint("or name a snapshot with --snapshot"),
+        _ => error,
+    })?;
+    notices.extend(taken.notices);
+    let id = SnapshotId::parse(&taken.snapshot.id).expect("a view shows the id it was made from");
+    store.read(&id, taken.snapshot.commit)
 }
 
 fn named_in_json(request: &Report) -> Option<String> {
@@ -227,6 +250,7 @@ fn issue(
         session_id,
         agent: chat
             .and_then(|chat| chat.agent.clone())
+            .or_else(|| texts.agent.clone())
             .or_else(|| snapshot.record.agent.clone()),
         task_context: redacting.text(&required(&fields.task_context)),
         symptom: redacting.text(&required(&fields.symptom)),
