@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::fork::span;
 use super::lines;
 use super::transcript::Position;
-use crate::error::{Result, ResultExt as _};
+use crate::error::Result;
+use crate::git::regular;
 
 /// A document: its bytes, and where its messages stand.
 pub struct Document {
@@ -24,7 +25,7 @@ impl Document {
     /// # Errors
     /// `TRANSCRIPT_NOT_FOUND` when it is not there, or cannot be read.
     pub fn load(path: &Path) -> Result<Self> {
-        let text = std::fs::read(path).context(|| lines::shown(path))?;
+        let text = regular::read(path).map_err(|error| lines::cannot_open(path, error))?;
         let messages = span::find(&text, &["messages"])
             .map(|range| span::elements(&text, range))
             .unwrap_or_default();

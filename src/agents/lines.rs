@@ -4,7 +4,7 @@
 //! object is the caller's to count; invalid UTF-8 is read with replacement characters, as the agents do.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read as _, Take};
+use std::io::{BufRead, BufReader, ErrorKind, Read as _, Take};
 use std::path::Path;
 
 use serde_json::Value;
@@ -13,9 +13,16 @@ use sha2::{Digest as _, Sha256};
 use super::transcript::Position;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::hex::hex;
+use crate::git::regular;
 
 /// A buffer that grew past this is given back after its line.
 const LARGE: usize = 8 << 20;
+
+/// No agent writes a longer line, and no memory should be asked to hold one.
+const LONGEST: u64 = 256 << 20;
+
+/// No session is larger; a file that is was named by mistake, or to keep a reader busy.
+const LARGEST: u64 = 8 << 30;
 
 /// A reader of lines.
 pub struct Lines<R> {
@@ -79,11 +86,16 @@ impl<R: BufRead> Lines<R> {
             self.buffer = Vec::new();
         }
         self.buffer.clear();
-        let read = self.reader.read_until(b'\n', &mut self.buffer)?;
+        let mut bounded = (&mut self.reader).take(LONGEST);
+        let read = bounded.read_until(b'\n', &mut self.buffer)?;
         if read == 0 {
             return Ok(None);
         }
         let ended = self.buffer.last() == Some(&b'\n');
+        if read as u64 == LONGEST && !ended {
+            let message = format!("line {} is longer than {LONGEST} bytes", self.next.line);
+            return Err(std::io::Error::new(ErrorKind::InvalidData, message));
+        }
         if ended {
             self.buffer.pop();
         }
@@ -107,30 +119,35 @@ impl<R: BufRead> Lines<R> {
 /// # Errors
 /// `TRANSCRIPT_NOT_FOUND` when there is no such file.
 pub fn open(path: &Path, limit: Option<u64>) -> Result<Lines<BufReader<Take<File>>>> {
-    let file = File::open(path).map_err(|error| {
-        let shown = path.display();
-        match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Error::new(
-                Code::TranscriptNotFound,
-                format!("session file '{shown}' not found"),
-            )
-            .caused_by(error),
-            _ => Error::from(error).while_doing(format!("cannot open session file '{shown}'")),
-        }
-    })?;
-    let meta = file.metadata().context(|| shown(path))?;
-    if meta.is_dir() {
-        return Err(Error::new(
-            Code::TranscriptNotFound,
-            format!("no session file in directory '{}'", path.display()),
-        ));
+    let file = regular::open(path).map_err(|error| cannot_open(path, error))?;
+    let length = file.metadata().context(|| shown(path))?.len();
+    if length > LARGEST {
+        let message = format!("larger than {LARGEST} bytes");
+        let error = std::io::Error::new(ErrorKind::FileTooLarge, message);
+        return Err(error).context(|| shown(path));
     }
-    let length = meta.len();
     let length = limit.map_or(length, |limit| limit.min(length));
     Ok(Lines::new(BufReader::with_capacity(
         1 << 16,
         file.take(length),
     )))
+}
+
+/// The error of a session file that cannot be opened.
+pub fn cannot_open(path: &Path, error: std::io::Error) -> Error {
+    let shown = path.display();
+    let message = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            format!("session file '{shown}' not found")
+        }
+        ErrorKind::IsADirectory => format!("no session file in directory '{shown}'"),
+        ErrorKind::InvalidInput => format!("session file '{shown}' is not a regular file"),
+        _ => {
+            let doing = format!("cannot open session file '{shown}'");
+            return Error::from(error).while_doing(doing);
+        }
+    };
+    Error::new(Code::TranscriptNotFound, message).caused_by(error)
 }
 
 /// How much of a session file was read.

@@ -184,7 +184,7 @@ pub fn resolved(path: &Path) -> PathBuf {
 
 /// The end of a file, from the start of a line on where it is not whole.
 pub fn tail(path: &Path) -> Option<Vec<u8>> {
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = crate::git::regular::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     let start = length.saturating_sub(TAIL);
     file.seek(SeekFrom::Start(start)).ok()?;

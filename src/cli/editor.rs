@@ -34,7 +34,8 @@ pub fn complete(fields: &mut ReportFields, env: &Env) -> Result<()> {
     fs::write_atomic(&path, template(fields).as_bytes(), Durable::No)?;
     let edited = edit(&path, env);
     let text = edited.and_then(|()| {
-        std::fs::read_to_string(&path).context(|| format!("cannot read '{}'", path.display()))
+        crate::git::regular::read_to_string(&path)
+            .context(|| format!("cannot read '{}'", path.display()))
     });
     fs::remove_optional(&path)?;
     take(fields, &text?);

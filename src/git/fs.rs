@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
+pub use super::regular::read_optional;
 use crate::error::{Result, ResultExt};
 use crate::work::{Work, count};
 
@@ -444,9 +445,20 @@ fn temp_maker(name: &str) -> Option<(u32, u64)> {
 /// Syncs the directory that holds `path`, so that its name survives a power cut.
 pub fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
-        _ => File::open(".")?.sync_all(),
+        Some(dir) if !dir.as_os_str().is_empty() => sync_dir(dir),
+        _ => sync_dir(Path::new(".")),
     }
+}
+
+/// Syncs a directory, so that the names in it survive a power cut.
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
+    open_dir(dir)?.sync_all()
+}
+
+/// Opens a directory, for syncing or locking it.
+pub fn open_dir(dir: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(dir, flags, Mode::empty())?.into())
 }
 
 /// Makes a private directory (0700) and its missing parents.
@@ -457,16 +469,6 @@ pub fn create_private_dir(path: &Path) -> Result<()> {
         .mode(0o700)
         .create(path)
         .context(|| format!("cannot create '{}'", path.display()))
-}
-
-/// Reads a whole file; `None` when it does not exist.
-pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
-        Err(error) => Err(error).context(|| format!("cannot read '{}'", path.display())),
-    }
 }
 
 /// Removes a file; a missing one is fine.
@@ -482,7 +484,7 @@ pub fn remove_optional(path: &Path) -> Result<()> {
 /// When a process started, in clock ticks since boot; 0 where the system does not say. With the pid it names a process
 /// for good: a pid alone is used again. `None` when there is none, or only a dead one that nobody has waited for yet.
 pub fn process_start(pid: u32) -> Option<u64> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = crate::git::regular::read(format!("/proc/{pid}/stat")).ok()?;
     // The command name, in parentheses, may hold spaces and parentheses.
     let after = stat.iter().rposition(|&byte| byte == b')')? + 2;
     let rest = std::str::from_utf8(stat.get(after..)?).ok()?;

@@ -22,7 +22,7 @@ pub fn is_running(common_dir: &Path) -> bool {
     if age.is_some_and(|age| age > STALE) {
         return false;
     }
-    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let text = crate::git::regular::read_to_string(&file).unwrap_or_default();
     let mut words = text.split_whitespace();
     let pid = words.next().and_then(|pid| pid.parse().ok());
     let here = words
@@ -36,7 +36,7 @@ pub fn is_running(common_dir: &Path) -> bool {
 
 /// This machine's name, where it can be read.
 fn host() -> Option<String> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    let name = crate::git::regular::read_to_string("/proc/sys/kernel/hostname").ok()?;
     Some(name.trim_end().to_owned())
 }
 

@@ -3,11 +3,11 @@
 //! The caller holds `HEAD.lock`; nothing here takes it. No branch is ever moved.
 
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::Oid;
 use super::fs::{Durable, read_optional, write_atomic_with_mode};
+use super::regular::{self, Links};
 use super::repo::Repo;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -65,12 +65,7 @@ impl Repo {
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir).context(what)?;
         }
-        let mut file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o644)
-            .open(&path)
-            .context(what)?;
+        let mut file = regular::append(&path, 0o644, Links::Follow).context(what)?;
         file.write_all(line.as_bytes()).context(what)
     }
 
@@ -122,7 +117,7 @@ impl Repo {
         use std::os::unix::ffi::OsStrExt;
         let dir = self.worktree_root().join(std::ffi::OsStr::from_bytes(path));
         let git_dir = resolve_git_dir(&dir)?;
-        let common = std::fs::read_to_string(git_dir.join("commondir")).ok();
+        let common = crate::git::regular::read_to_string(git_dir.join("commondir")).ok();
         let common = common.map_or_else(|| git_dir.clone(), |text| git_dir.join(text.trim()));
         let refs = super::refs::Refs::new(common, git_dir);
         refs.read("HEAD").ok().flatten()
@@ -139,7 +134,7 @@ fn resolve_git_dir(dir: &Path) -> Option<PathBuf> {
     if !meta.is_file() || meta.len() > 4096 {
         return None;
     }
-    let text = std::fs::read_to_string(&dot_git).ok()?;
+    let text = crate::git::regular::read_to_string(&dot_git).ok()?;
     Some(dir.join(text.strip_prefix("gitdir:")?.trim()))
 }
 

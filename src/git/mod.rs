@@ -15,6 +15,7 @@ pub mod objects;
 pub mod operation;
 pub mod path;
 pub mod refs;
+pub mod regular;
 pub mod repo;
 pub mod textdiff;
 pub mod textmerge;

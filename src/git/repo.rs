@@ -31,6 +31,7 @@ use self::config::{Config, Dirs, Sources};
 use self::discover::{Found, Limits};
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
+use crate::git::regular;
 
 /// An open repository with a working tree.
 pub struct Repo {
@@ -67,7 +68,7 @@ impl Repo {
         format::check(&local)?;
         let root = format::worktree_root(&found, &local)?;
         Ok(Self {
-            git2: open_git2(&found.git_dir, &root)?,
+            git2: open_git2(&found, &root)?,
             linked: found.is_linked(),
             config: Config::merged(protected, local),
             git_dir: found.git_dir,
@@ -143,13 +144,31 @@ impl std::fmt::Debug for Repo {
     }
 }
 
+/// What libgit2 opens by name, and would wait for, when it opens a repository.
+const READ_BY_LIBGIT2: [&str; 7] = [
+    "HEAD",
+    "commondir",
+    "gitdir",
+    "shallow",
+    "info/grafts",
+    "packed-refs",
+    "objects/info/alternates",
+];
+
 /// Opens exactly this git directory. Not by libgit2's own walk and never from the environment.
-fn open_git2(git_dir: &Path, root: &Path) -> Result<git2::Repository> {
+fn open_git2(found: &Found, root: &Path) -> Result<git2::Repository> {
+    let git_dir = &found.git_dir;
     format::teach_libgit2();
     let flags = RepositoryOpenFlags::NO_SEARCH
         | RepositoryOpenFlags::NO_DOTGIT
         | RepositoryOpenFlags::CROSS_FS;
     let none: [&OsStr; 0] = [];
+    for name in READ_BY_LIBGIT2 {
+        regular::check(&git_dir.join(name))?;
+        if found.is_linked() {
+            regular::check(&found.common_dir.join(name))?;
+        }
+    }
     let opened = match git2::Repository::open_ext(git_dir, flags, none) {
         // Ownership has been judged by git's rules; libgit2 knows fewer of them. Opening as bare asks no owner.
         Err(error) if error.code() == ErrorCode::Owner => git2::Repository::open_bare(git_dir),

@@ -163,7 +163,7 @@ fn locks(worktrees: &[Worktree]) -> Check {
     for worktree in worktrees {
         for name in ["index.lock", "HEAD.lock"] {
             let path = worktree.git_dir.join(name);
-            let owner = std::fs::read(&path)
+            let owner = crate::git::regular::read(&path)
                 .ok()
                 .and_then(|bytes| Owner::parse(&bytes));
             if owner.is_some_and(|owner| !owner.is_alive()) {

@@ -34,7 +34,7 @@ type Kept = BTreeMap<String, Seen>;
 
 /// The paths of the files, in no order. `kept`: where names are kept; nothing is written where its directory is missing.
 pub fn find(root: &Root, kept: &Path) -> Vec<Vec<u8>> {
-    let old: Kept = std::fs::read(kept)
+    let old: Kept = crate::git::regular::read(kept)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok())
         .unwrap_or_default();

@@ -80,13 +80,13 @@ impl<'a> GitView<'a> {
             converts_eol: converts,
             ignore_case: repo.ignore_case()?,
         };
-        let info = crate::git::fs::read_optional(&repo.common_dir().join("info/attributes"))?;
+        let info = crate::git::regular::read_rules(&repo.common_dir().join("info/attributes"))?;
         let global = match repo.attributes_file() {
-            Some(file) => crate::git::fs::read_optional(&file)?,
+            Some(file) => crate::git::regular::read_rules(&file)?,
             None => None,
         };
         let top = read_ignore_file_named(root, b"", b".gitattributes")?;
-        let system = crate::git::fs::read_optional(std::path::Path::new("/etc/gitattributes"))?;
+        let system = crate::git::regular::read_rules(std::path::Path::new("/etc/gitattributes"))?;
         let files = AttributeFiles {
             system: system.as_deref(),
             global: global.as_deref(),

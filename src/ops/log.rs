@@ -1,13 +1,13 @@
 //! `log.jsonl` in a worktree's `timewarp` directory: what was dropped, one JSON document a line, 0600.
 
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Result, ResultExt};
 use crate::git::fs::read_optional;
+use crate::git::regular::{self, Links};
 use crate::store::state::StateDir;
 
 /// The file's name.
@@ -55,13 +55,7 @@ pub fn append<T: Serialize>(dir: &StateDir, events: &[T]) -> Result<()> {
         text.extend(line.context(what)?);
         text.push(b'\n');
     }
-    let mut file = std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0))
-        .open(&path)
-        .context(what)?;
+    let mut file = regular::append(&path, 0o600, Links::Refuse).context(what)?;
     file.write_all(&text)
         .and_then(|()| file.sync_data())
         .context(what)

@@ -7,9 +7,12 @@
 use serde_json::{Value, json};
 
 use crate::error::{Code, Error, Result};
-use crate::git::fs;
+use crate::git::regular;
 use crate::git::repo::Repo;
 use crate::worktree::globs::is_secret_name;
+
+/// The team's file comes with the repository, perhaps from a stranger.
+const LARGEST_TEAM_FILE: u64 = 1 << 20;
 
 /// One key: name in `config.toml`, name in git config, what it does.
 pub struct Key {
@@ -177,7 +180,7 @@ impl Settings {
     /// `INVALID_CONFIG`, naming key, value and where it stands, for the user's own; the team's only warn.
     pub fn load(repo: &Repo) -> Result<Self> {
         let mut settings = Self::default();
-        settings.load_team(repo)?;
+        settings.load_team(repo);
         settings.load_git(repo)?;
         Ok(settings)
     }
@@ -205,16 +208,23 @@ impl Settings {
         found.map_or(Origin::Default, |(_, origin)| origin.clone())
     }
 
-    fn load_team(&mut self, repo: &Repo) -> Result<()> {
+    fn load_team(&mut self, repo: &Repo) {
         let dir = repo.worktree_root().join(".timewarp");
         let path = dir.join("config.toml");
         let is_plain =
             |path: &std::path::Path| path.symlink_metadata().is_ok_and(|meta| !meta.is_symlink());
         if !is_plain(&dir) || !is_plain(&path) {
-            return Ok(());
+            return;
         }
-        let Some(bytes) = fs::read_optional(&path)? else {
-            return Ok(());
+        let bytes = match regular::read_within(&path, LARGEST_TEAM_FILE) {
+            Ok(bytes) => bytes,
+            Err(error) if regular::is_absent(&error) => return,
+            Err(error) => {
+                self.warnings.push(format!(
+                    ".timewarp/config.toml cannot be read and is ignored: {error}"
+                ));
+                return;
+            }
         };
         let text = String::from_utf8_lossy(&bytes);
         let table: toml::Table = match text.parse() {
@@ -224,13 +234,12 @@ impl Settings {
                 self.warnings.push(format!(
                     ".timewarp/config.toml is not valid TOML and is ignored: {reason}"
                 ));
-                return Ok(());
+                return;
             }
         };
         for (key, value) in &table {
             self.team_key(key, value);
         }
-        Ok(())
     }
 
     fn team_key(&mut self, key: &str, value: &toml::Value) {

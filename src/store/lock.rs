@@ -204,7 +204,7 @@ pub fn flock_until(
 }
 
 fn busy(path: &Path) -> Error {
-    let owner = std::fs::read(path)
+    let owner = crate::git::regular::read(path)
         .ok()
         .and_then(|bytes| Owner::parse(&bytes));
     let who = owner.as_ref().map_or_else(
@@ -337,7 +337,8 @@ pub fn remove_if_ours(path: &Path, which: &dyn Fn(&Owner) -> bool) -> Result<()>
 /// One cannot be removed.
 pub fn remove_dead_locks(git_dir: &Path) -> Result<()> {
     let dir = git_dir.join("timewarp");
-    let one_at_a_time = File::open(&dir).context(|| format!("cannot open '{}'", dir.display()))?;
+    let one_at_a_time =
+        fs::open_dir(&dir).context(|| format!("cannot open '{}'", dir.display()))?;
     // Of two that read a dead lock, the second would remove what git made after the first had removed it.
     match rustix::fs::flock(&one_at_a_time, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}

@@ -113,7 +113,7 @@ fn patch_of(file: &Path) -> PathBuf {
 }
 
 fn map(file: &Path, what: Use) -> Option<Bytes> {
-    let file = std::fs::File::open(file).ok()?;
+    let file = crate::git::regular::open(file).ok()?;
     if file.metadata().ok()?.len() < records::HEADER as u64 {
         return None;
     }

@@ -36,6 +36,7 @@ mod model_regressions;
 mod opencode;
 mod outcomes;
 mod recover;
+mod regular_files;
 mod report;
 mod restore;
 mod return_;

@@ -12,6 +12,7 @@ use crate::agents::kimi::place::WIRE;
 use crate::agents::kimi_code::place::JOURNAL;
 use crate::agents::value::time_of_seconds;
 use crate::error::{Result, ResultExt as _};
+use crate::git::regular::{Links, append};
 
 /// What belongs to a fork besides copied lines.
 #[derive(Debug, Clone)]
@@ -72,12 +73,7 @@ impl Extra {
         let directory = dest.to_string_lossy();
         let entry = json!({"sessionId": session_id, "sessionDir": directory, "workDir": work});
         let doing = || format!("cannot list the fork in '{}'", index.display());
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(index)
-            .context(doing)?;
+        let mut file = append(index, 0o600, Links::Follow).context(doing)?;
         file.write_all(format!("{entry}\n").as_bytes())
             .context(doing)
     }

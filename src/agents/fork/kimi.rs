@@ -155,7 +155,8 @@ fn answered(entries: &[wire::Entry]) -> impl Iterator<Item = &wire::Entry> {
 /// The fork's `state.json`, without the time of its wire: a title, and the directories that belong to the work. Approvals
 /// are given anew.
 fn state(transcript: &Transcript) -> Value {
-    let bytes = std::fs::read(transcript.path.with_file_name("state.json")).unwrap_or_default();
+    let bytes =
+        crate::git::regular::read(transcript.path.with_file_name("state.json")).unwrap_or_default();
     let old: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let title = old
         .get("custom_title")

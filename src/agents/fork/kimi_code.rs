@@ -85,7 +85,7 @@ fn answered(entries: &[&Entry]) -> Vec<Segment> {
 
 /// The fork's `state.json`, without times and without the place of its main agent.
 fn state(session: &Path, transcript: &Transcript, kept: &Transcript) -> Value {
-    let bytes = std::fs::read(session.join("state.json")).unwrap_or_default();
+    let bytes = crate::git::regular::read(session.join("state.json")).unwrap_or_default();
     let mut state = parse_object(&bytes).unwrap_or_else(|| json!({}));
     let title = state
         .get("title")

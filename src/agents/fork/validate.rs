@@ -165,7 +165,7 @@ impl<'a> Chained<'a> {
             let Some(path) = self.rest.next() else {
                 return Ok(false);
             };
-            let file = std::fs::File::open(path).context(|| lines::shown(path))?;
+            let file = crate::git::regular::open(path).context(|| lines::shown(path))?;
             self.current = Some(Lines::new(Box::new(std::io::BufReader::new(file))));
         }
     }

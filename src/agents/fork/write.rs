@@ -193,7 +193,10 @@ fn main_path(root: &Path, name: &Path) -> PathBuf {
 fn write_file(plan: &ForkPlan, file: &FilePlan, new_id: &str, path: &Path) -> Result<()> {
     let mut sources = Vec::new();
     for source in &file.sources {
-        sources.push(File::open(source).context(|| format!("cannot read '{}'", source.display()))?);
+        sources.push(
+            crate::git::regular::open(source)
+                .context(|| format!("cannot read '{}'", source.display()))?,
+        );
     }
     let mut out = BufWriter::with_capacity(1 << 16, create(path)?);
     let mut buffer = Vec::new();
@@ -329,7 +332,7 @@ fn in_the_way(path: &Path) -> Error {
 }
 
 fn sync_directory(directory: &Path) -> std::io::Result<()> {
-    File::open(directory)?.sync_all()
+    crate::git::fs::sync_dir(directory)
 }
 
 #[cfg(test)]

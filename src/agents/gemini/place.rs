@@ -25,7 +25,7 @@ fn projects(places: &Places) -> Vec<PathBuf> {
 /// The directory that a chat belongs to, where its project says so.
 pub fn project_root(chat: &Path) -> Option<String> {
     let project = chat.parent()?.parent()?;
-    let text = std::fs::read_to_string(project.join(".project_root")).ok()?;
+    let text = crate::git::regular::read_to_string(project.join(".project_root")).ok()?;
     let root = text.trim();
     (!root.is_empty()).then(|| root.to_owned())
 }
@@ -82,7 +82,7 @@ pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
 
 fn session_of(path: &Path) -> Option<String> {
     if is_document(path) {
-        let text = std::fs::read(path).ok()?;
+        let text = crate::git::regular::read(path).ok()?;
         return owned(&lines::parse_object(&text)?, "sessionId");
     }
     let mut reader = lines::open(path, None).ok()?;

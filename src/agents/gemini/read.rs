@@ -78,7 +78,7 @@ pub fn is_document(path: &Path) -> bool {
     }
     let mut head = Vec::new();
     let opened = line.bytes.trim_ascii_start().starts_with(b"{");
-    let file = std::fs::File::open(path).map(|file| file.take(4096));
+    let file = crate::git::regular::open(path).map(|file| file.take(4096));
     let read = file.and_then(|mut file| file.read_to_end(&mut head));
     let head = String::from_utf8_lossy(&head);
     opened && read.is_ok() && head.contains("\"sessionId\"") && head.contains("\"projectHash\"")

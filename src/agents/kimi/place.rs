@@ -30,7 +30,7 @@ struct WorkDir {
 }
 
 fn work_dirs(root: &Path) -> Vec<WorkDir> {
-    let bytes = std::fs::read(root.join("kimi.json")).unwrap_or_default();
+    let bytes = crate::git::regular::read(root.join("kimi.json")).unwrap_or_default();
     let known: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     items(known.get("work_dirs"))
         .iter()

@@ -59,7 +59,7 @@ pub fn work_dir_of(session: &Path) -> Option<String> {
     let id = session.file_name()?.to_str()?;
     let known = index_of(session).and_then(|index| listed(&index).remove(id));
     known.map(|(_, work)| work).or_else(|| {
-        let state = std::fs::read(session.join("state.json")).ok()?;
+        let state = crate::git::regular::read(session.join("state.json")).ok()?;
         let state = lines::parse_object(&state)?;
         owned(&state, "workDir").or_else(|| owned(state.get("custom")?, "cwd"))
     })

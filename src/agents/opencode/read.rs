@@ -22,7 +22,8 @@ const HEAD: u64 = 4096;
 /// Whether a file that is no record by line begins as an export does.
 pub fn begins_as_export(path: &Path) -> bool {
     let mut head = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let read =
+        crate::git::regular::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     let head: String = String::from_utf8_lossy(&head)
         .chars()
         .filter(|ch| !ch.is_whitespace())

@@ -98,5 +98,5 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
         read.context(|| "cannot read standard input")?;
         return Ok(bytes);
     }
-    std::fs::read(path).context(|| format!("cannot read '{}'", path.display()))
+    crate::git::regular::read(path).context(|| format!("cannot read '{}'", path.display()))
 }

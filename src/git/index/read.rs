@@ -50,7 +50,7 @@ pub(super) fn file(
         let name = path::display(file.as_os_str().as_encoded_bytes());
         format!("cannot read index '{name}'")
     };
-    let mut open = match std::fs::File::open(file) {
+    let mut open = match crate::git::regular::open(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Index::new()),
         open => open.context(naming)?,
     };

@@ -61,7 +61,7 @@ pub(super) fn merge(mut small: Raw, git_dir: &Path, checksum: Checksum) -> Resul
 
 /// Reads the shared file and makes sure that it is the one meant.
 fn shared(file: &Path, wanted: Oid, checksum: Checksum) -> Result<Raw> {
-    let bytes = match std::fs::read(file) {
+    let bytes = match crate::git::regular::read(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Err(corrupt("the shared index file is missing").caused_by(error));
         }

@@ -9,7 +9,6 @@
 //! that what nothing needs does not live longer.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -60,7 +59,7 @@ impl ObjectStore {
             .context(what)?;
         // Asked now: an old pack is made young where something in it is used again.
         let youngest = packs.iter().filter_map(|pack| modified(&pack.path)).max();
-        let file = File::open(dir.join(kept.name()).with_extension("pack"));
+        let file = crate::git::regular::open(dir.join(kept.name()).with_extension("pack"));
         // Without it the pack is young, and what nothing needs lives as long as git lets new objects live.
         let _ = file.and_then(|file| file.set_modified(youngest.unwrap_or(SystemTime::UNIX_EPOCH)));
         for pack in &packs {
@@ -117,8 +116,8 @@ fn small_packs(dir: &Path) -> Vec<Small> {
 
 /// Appends what a pack has and no other had.
 fn copy(pack: &Small, seen: &mut HashSet<git2::Oid>, to: &mut PackWriter) -> io::Result<()> {
-    let file = File::open(&pack.path)?;
-    let idx = Idx::open(&File::open(pack.path.with_extension("idx"))?)?;
+    let file = crate::git::regular::open(&pack.path)?;
+    let idx = Idx::open(&crate::git::regular::open(pack.path.with_extension("idx"))?)?;
     let mut entries = idx.entries().ok_or(io::ErrorKind::InvalidData)?;
     entries.sort_unstable_by_key(|entry| entry.offset);
     let ends = entries.iter().skip(1).map(|entry| entry.offset);

@@ -81,7 +81,9 @@ impl ObjectStore {
             if path.extension().is_none_or(|end| end != "keep") {
                 continue;
             }
-            let owner = std::fs::read(&path).ok().and_then(|note| owner(&note));
+            let owner = crate::git::regular::read(&path)
+                .ok()
+                .and_then(|note| owner(&note));
             if owner.is_some_and(|(pid, start)| !is_alive(pid, start)) {
                 if !path.with_extension("idx").exists() {
                     remove_optional(&path.with_extension("pack"))?;

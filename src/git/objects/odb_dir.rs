@@ -15,6 +15,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UT
 
 use super::idx::Idx;
 use super::loose;
+use crate::git::regular;
 
 /// A pack and its index.
 pub(super) struct Pack {
@@ -93,7 +94,7 @@ impl OdbDir {
 
     /// The directories named in `info/alternates`; relative ones start from here.
     pub(super) fn alternates(&self) -> Vec<PathBuf> {
-        let Ok(text) = std::fs::read(self.path.join("info/alternates")) else {
+        let Ok(text) = crate::git::regular::read(self.path.join("info/alternates")) else {
             return Vec::new();
         };
         text.split(|&byte| byte == b'\n')
@@ -146,13 +147,9 @@ impl OdbDir {
 
     /// Opens a file for reading; nothing when it is not there.
     fn open_file(&self, name: &[u8]) -> io::Result<Option<File>> {
-        match rustix::fs::openat(
-            &self.fd,
-            name,
-            OFlags::RDONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        ) {
-            Ok(fd) => Ok(Some(File::from(fd))),
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => regular::accept(File::from(fd)).map(Some),
             Err(rustix::io::Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno.into()),
         }

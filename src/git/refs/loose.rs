@@ -64,7 +64,7 @@ fn read_symlink(path: &Path, name: &str) -> Result<Option<Value>> {
             Some(target) if target.starts_with("refs/") && is_valid_name(target) => {
                 return Ok(Some(Value::Symbolic(target.to_owned())));
             }
-            _ => std::fs::read(path),
+            _ => crate::git::regular::read(path),
         },
         Err(error) => Err(error),
     };

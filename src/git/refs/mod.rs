@@ -19,7 +19,6 @@ mod transaction;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -163,9 +162,9 @@ impl Refs {
     /// # Errors
     /// When there is no such ref, or the disk refuses.
     pub fn sync(&self, name: &str) -> Result<()> {
-        let file = match File::open(self.path(name)) {
+        let file = match crate::git::regular::open(self.path(name)) {
             Err(error) if loose::is_absent(&error) && self.read(name)?.is_some() => {
-                File::open(self.common_dir.join("packed-refs"))
+                crate::git::regular::open(self.common_dir.join("packed-refs"))
             }
             other => other,
         };
@@ -180,7 +179,7 @@ impl Refs {
         let mut at = name;
         loop {
             at = at.rsplit_once('/').map_or("", |(dir, _)| dir);
-            match File::open(base.join(at)).and_then(|dir| dir.sync_all()) {
+            match crate::git::fs::sync_dir(&base.join(at)) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(Error::from(error).while_doing(format!("syncing '{at}'")));
                 }

@@ -6,7 +6,6 @@
 //! under the lock, for whoever deletes a ref holds it until the loose file is gone: nothing deleted is packed again.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::git::Oid;
@@ -75,7 +74,7 @@ impl Refs {
 
     /// The new file's name must be on disk before the loose files' names go.
     fn sync_common_dir(&self) -> Result<()> {
-        let synced = File::open(&self.common_dir).and_then(|dir| dir.sync_all());
+        let synced = crate::git::fs::sync_dir(&self.common_dir);
         synced.context(|| "syncing 'packed-refs'")
     }
 

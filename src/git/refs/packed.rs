@@ -48,7 +48,7 @@ const MUCH: usize = 64 << 10;
 impl Packed {
     /// Opens the file in `common_dir`.
     pub(super) fn open(common_dir: &Path) -> Result<Self> {
-        let file = match File::open(common_dir.join("packed-refs")) {
+        let file = match crate::git::regular::open(common_dir.join("packed-refs")) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self(None)),
             Err(error) => return Err(Error::from(error).while_doing("opening 'packed-refs'")),

@@ -31,7 +31,7 @@ impl Rewrite {
         // Git locks, and replaces, what a symlinked packed-refs leads to.
         let path = std::fs::canonicalize(&link).unwrap_or(link);
         let lock = locking.take(common_dir, &path, b"")?;
-        let data = match std::fs::read(&path) {
+        let data = match crate::git::regular::read(&path) {
             Ok(data) => data,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error.into()),

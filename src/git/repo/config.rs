@@ -14,6 +14,7 @@ use globset::GlobBuilder;
 
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::regular;
 
 /// How deep includes may nest, as in git.
 const MAX_INCLUDES: u32 = 10;
@@ -243,9 +244,11 @@ impl Config {
 
     /// Reads one file. libgit2 follows plain includes; conditional ones need a repository, which it is not given here.
     fn add(&mut self, file: &Path, level: ConfigLevel, git_dir: &Path, depth: u32) -> Result<()> {
+        regular::check(file)?;
         if !file.is_file() || depth > MAX_INCLUDES {
             return Ok(());
         }
+        check_includes(file, self.home.as_deref(), depth)?;
         for (key, value) in read_file(file).context(|| format!("read '{}'", file.display()))? {
             let included = value
                 .as_deref()
@@ -271,7 +274,7 @@ impl Config {
         } else if let Some(pattern) = condition.strip_prefix("gitdir/i:") {
             self.dir_matches(pattern, file, git_dir, true)
         } else if let Some(pattern) = condition.strip_prefix("onbranch:") {
-            let head = std::fs::read(git_dir.join("HEAD")).unwrap_or_default();
+            let head = crate::git::regular::read(git_dir.join("HEAD")).unwrap_or_default();
             let branch = head.trim_ascii().strip_prefix(b"ref: refs/heads/");
             branch.is_some_and(|branch| {
                 let mut pattern = pattern.to_owned();
@@ -325,6 +328,38 @@ fn read_file(file: &Path) -> Result<Vec<(String, Option<Vec<u8>>)>> {
         })
         .map_err(invalid)?;
     Ok(found)
+}
+
+/// Refuses files that [`read_file`], which follows plain includes by itself, would wait for. Comments and continued lines are
+/// not told apart: at worst one file more is looked at.
+fn check_includes(file: &Path, home: Option<&Path>, depth: u32) -> Result<()> {
+    regular::check(file)?;
+    if !file.is_file() || depth > MAX_INCLUDES {
+        return Ok(());
+    }
+    let text = regular::read(file).context(|| format!("read '{}'", file.display()))?;
+    let mut including = false;
+    for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
+        if let Some(header) = line.strip_prefix(b"[") {
+            including = header
+                .get(..7)
+                .is_some_and(|name| name.eq_ignore_ascii_case(b"include"));
+        }
+        if !including {
+            continue;
+        }
+        // The first variable may stand on the line of the header.
+        let line = line.rsplit(|&byte| byte == b']').next().unwrap_or(line);
+        let mut parts = line.splitn(2, |&byte| byte == b'=').map(<[u8]>::trim_ascii);
+        let is_path = parts
+            .next()
+            .is_some_and(|key| key.eq_ignore_ascii_case(b"path"));
+        if let Some(path) = parts.next().filter(|_| is_path) {
+            let path: Vec<u8> = path.iter().copied().filter(|&byte| byte != b'"').collect();
+            check_includes(&resolve(&path, file, home), home, depth + 1)?;
+        }
+    }
+    Ok(())
 }
 
 /// The condition of `includeif.<condition>.path`.

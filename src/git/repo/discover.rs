@@ -120,7 +120,8 @@ fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Found> {
     if size > MAX_GITFILE {
         return Err(bad("is too large to name a git directory"));
     }
-    let content = std::fs::read(file).context(|| format!("read '{}'", file.display()))?;
+    let content =
+        crate::git::regular::read(file).context(|| format!("read '{}'", file.display()))?;
     let Some(target) = content.strip_prefix(b"gitdir: ") else {
         return Err(bad("does not start with 'gitdir: '"));
     };
@@ -148,7 +149,7 @@ fn from_git_dir(dir: &Path) -> Option<Found> {
         return None;
     }
     let git_dir = std::fs::canonicalize(dir).ok()?;
-    let common_dir = match std::fs::read(git_dir.join("commondir")) {
+    let common_dir = match crate::git::regular::read(git_dir.join("commondir")) {
         Ok(text) => {
             let relative = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
             std::fs::canonicalize(git_dir.join(relative)).ok()?
@@ -171,7 +172,10 @@ fn has_head(dir: &Path) -> bool {
         return target.starts_with("refs");
     }
     let is_file = std::fs::symlink_metadata(&head).is_ok_and(|meta| meta.is_file());
-    let Some(content) = is_file.then(|| std::fs::read(&head).ok()).flatten() else {
+    let Some(content) = is_file
+        .then(|| crate::git::regular::read(&head).ok())
+        .flatten()
+    else {
         return false;
     };
     if let Some(rest) = content.strip_prefix(b"ref:") {

@@ -90,7 +90,7 @@ pub(super) fn worktree_root(found: &Found, local: &Config) -> Result<PathBuf> {
     } else if let Some(top) = &found.top {
         top.clone()
     } else if linked {
-        let link = std::fs::read(found.git_dir.join("gitdir"))
+        let link = crate::git::regular::read(found.git_dir.join("gitdir"))
             .context(|| format!("read '{}'", found.git_dir.join("gitdir").display()))?;
         let file = found.git_dir.join(OsStr::from_bytes(link.trim_ascii_end()));
         file.parent().map(Path::to_path_buf).unwrap_or_default()

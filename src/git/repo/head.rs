@@ -83,7 +83,7 @@ fn is_per_worktree(name: &str) -> bool {
 
 /// A loose ref. A missing file, or a directory of that name, is `None`.
 fn read_loose(path: &Path, name: &str) -> Result<Option<Target>> {
-    let content = match std::fs::read(path) {
+    let content = match crate::git::regular::read(path) {
         Ok(content) => content,
         Err(error)
             if matches!(
@@ -154,7 +154,7 @@ fn corrupt(name: &str) -> Error {
 
 /// A ref in `packed-refs`. git has sorted the file by name since 2.15 and says so in its header.
 fn read_packed(common_dir: &Path, name: &str) -> Result<Option<Oid>> {
-    let content = match std::fs::read(common_dir.join("packed-refs")) {
+    let content = match crate::git::regular::read(common_dir.join("packed-refs")) {
         Ok(content) => content,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).context(|| "read 'packed-refs'"),

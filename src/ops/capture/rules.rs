@@ -2,8 +2,8 @@
 
 use super::Context;
 use crate::error::Result;
-use crate::git::fs::read_optional;
 use crate::git::objects::ObjectStore;
+use crate::git::regular::read_rules;
 use crate::git::{Oid, tree};
 use crate::worktree::globs::{GlobSettings, Globs, Source};
 use crate::worktree::ignore::{Globals, PatternFile};
@@ -18,9 +18,9 @@ pub fn rule_parts(
     let repo = &ctx.repo;
     let settings = &ctx.settings;
     let ignore_case = repo.ignore_case()?;
-    let info = read_optional(&repo.common_dir().join("info/exclude"))?.unwrap_or_default();
+    let info = read_rules(&repo.common_dir().join("info/exclude"))?.unwrap_or_default();
     let global = match repo.excludes_file() {
-        Some(file) => read_optional(&file)?.unwrap_or_default(),
+        Some(file) => read_rules(&file)?.unwrap_or_default(),
         None => Vec::new(),
     };
     let sourced = |list: &[String], source: Source| -> Vec<(String, Source)> {

@@ -50,7 +50,7 @@ pub fn mark(ctx: &Context<'_>, store: &Store<'_>, session: &Subject, asked: Aske
         ..Marked::default()
     };
     // The file may not exist before its first record.
-    let Ok(mut file) = File::open(&path) else {
+    let Ok(mut file) = crate::git::regular::open(&path) else {
         return marked;
     };
     let Ok(meta) = file.metadata() else {

@@ -159,7 +159,7 @@ fn leaves(root: &Root, top: &[u8], found: &mut Vec<Vec<u8>>) -> Result<()> {
 pub fn worktree(dir: &Path, git_dir: &Path, parents: &[String]) -> Result<()> {
     let what = || format!("cannot remove '{}'", dir.display());
     let link = dir.join(".git");
-    let text = std::fs::read(&link).context(what)?;
+    let text = crate::git::regular::read(&link).context(what)?;
     std::fs::remove_file(&link).context(what)?;
     if let Err(error) = std::fs::remove_dir(dir) {
         crate::git::fs::write_atomic_with_mode(&link, &text, crate::git::fs::Durable::No, 0o644)?;

@@ -81,7 +81,8 @@ impl Place {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty()).context(what)?;
         let mut bytes = Vec::new();
-        File::from(fd)
+        crate::git::regular::accept(File::from(fd))
+            .context(what)?
             .take(LARGEST)
             .read_to_end(&mut bytes)
             .context(what)?;
