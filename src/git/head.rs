@@ -85,12 +85,13 @@ impl Repo {
         Ok(None)
     }
 
-    /// The commits that hang on `head` alone: reachable from it, but neither from `base` nor from any branch, tag or remote ref.
-    /// Newest first, at most 100.
+    /// The commits that hang on `head` alone: reachable from it, but neither from `base` nor from any branch but `own`, tag or
+    /// remote ref. Newest first, at most 100.
     pub fn commits_on_head_alone(
         &self,
         head: Oid,
         base: Option<Oid>,
+        own: Option<&str>,
     ) -> Result<Vec<(Oid, String)>> {
         let git2 = self.git2();
         let mut walk = git2.revwalk()?;
@@ -98,9 +99,14 @@ impl Repo {
         if let Some(base) = base {
             walk.hide(base)?;
         }
-        for glob in ["refs/heads/*", "refs/tags/*", "refs/remotes/*"] {
-            // A tag of a blob or a broken ref hides nothing.
-            let _ = walk.hide_glob(glob);
+        for prefix in ["refs/heads/", "refs/tags/", "refs/remotes/"] {
+            let refs = super::refs::Refs::new(self.common_dir(), self.git_dir());
+            for (name, oid) in refs.list(prefix)? {
+                // A tag of a blob hides nothing.
+                if Some(name.as_str()) != own {
+                    let _ = walk.hide(oid);
+                }
+            }
         }
         let mut commits = Vec::new();
         for oid in walk.take(COMMITS) {

@@ -124,6 +124,12 @@ impl Repo {
         })
     }
 
+    /// What to say of a HEAD whose branch is broken, with the commands that mend it; `None` for any other.
+    pub fn broken_branch(&self, head: &Head) -> Option<String> {
+        let branch = head.reference.as_deref().filter(|_| head.broken)?;
+        Some(head::mending(&self.common_dir, branch))
+    }
+
     /// libgit2's handle, for this layer alone. Its view of the environment is its own: ask [`Repo`] for configuration.
     pub(in crate::git) fn git2(&self) -> &git2::Repository {
         &self.git2

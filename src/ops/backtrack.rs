@@ -244,6 +244,9 @@ fn check(ctx: &Context<'_>, store: &Store<'_>, session_id: &str, id: i64) -> Res
     if known.contains(&id) {
         return Ok(points.of);
     }
+    if let Some(refusal) = checkpoint::read(store, session_id)?.refusal() {
+        return Err(refusal);
+    }
     known.sort_unstable();
     let has = match known.as_slice() {
         [] => "there is none to go back to".to_owned(),

@@ -30,6 +30,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     let mut checks = vec![
         git(ctx),
         config(ctx),
+        tell("head", head(ctx)),
         states(&worktrees),
         interrupted(&worktrees),
         locks(&worktrees),
@@ -112,6 +113,14 @@ fn config(ctx: &Context<'_>) -> Check {
             Some(_) => warning(warnings.join("; "), "edit .timewarp/config.toml"),
         }),
     )
+}
+
+fn head(ctx: &Context<'_>) -> Result<Finding> {
+    let head = ctx.repo.head()?;
+    Ok(match ctx.repo.broken_branch(&head) {
+        Some(message) => broken(message, None),
+        None => ok("HEAD can be read"),
+    })
 }
 
 fn states(worktrees: &[Worktree]) -> Check {

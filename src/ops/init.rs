@@ -184,14 +184,22 @@ pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
 
 /// The file with our block in it, exactly once, where it was or at the end; every other byte as it was.
 fn with_block(old: &[u8]) -> Vec<u8> {
-    if let Some((start, end)) = block(old) {
-        return [&old[..start], EXCLUDED.as_bytes(), &old[end..]].concat();
-    }
-    let mut new = old.to_vec();
+    let (before, after) = match block(old) {
+        Some((start, end)) => (&old[..start], &old[end..]),
+        None => (old, &old[old.len()..]),
+    };
+    let ends_in_crlf = |text: &[u8]| text.windows(2).any(|pair| pair == b"\r\n");
+    let end = if ends_in_crlf(before) || ends_in_crlf(after) {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let mut new = before.to_vec();
     if new.last().is_some_and(|last| *last != b'\n') {
-        new.push(b'\n');
+        new.extend_from_slice(end.as_bytes());
     }
-    new.extend_from_slice(EXCLUDED.as_bytes());
+    new.extend_from_slice(EXCLUDED.replace('\n', end).as_bytes());
+    new.extend_from_slice(after);
     new
 }
 
@@ -232,6 +240,11 @@ mod tests {
             ("*.o".to_owned(), format!("*.o\n{block}")),
             (format!("a\n{block}b\n"), format!("a\n{block}b\n")),
             (format!("a\n{BEGIN}\nold\n{END}\nb"), format!("a\n{block}b")),
+            // Lines end as those of the file do.
+            (
+                "*.o\r\n".to_owned(),
+                format!("*.o\r\n{}", block.replace('\n', "\r\n")),
+            ),
             // Never closed: not ours to cut.
             (format!("{BEGIN}\nx\n"), format!("{BEGIN}\nx\n{block}")),
         ] {

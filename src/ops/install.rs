@@ -64,6 +64,36 @@ pub struct Installed {
     pub printed: Vec<(PathBuf, String)>,
     /// What the user has to know or do.
     pub notices: Vec<String>,
+    /// Settings files that could not be edited, and why.
+    left: Vec<(PathBuf, &'static str)>,
+}
+
+impl Installed {
+    /// The answer, unless a settings file was left out: then the agent is not set up, and nobody must take it for that.
+    fn complete(self) -> Result<Self> {
+        let Some((first, _)) = self.left.first() else {
+            return Ok(self);
+        };
+        let paths = |list: &[PathBuf]| -> Vec<String> {
+            list.iter().map(|path| path.display().to_string()).collect()
+        };
+        let left: Vec<PathBuf> = self.left.iter().map(|(path, _)| path.clone()).collect();
+        let why: Vec<String> = self
+            .left
+            .iter()
+            .map(|(path, why)| format!("'{}' {why} and was left alone", path.display()))
+            .collect();
+        let error = Error::new(Code::WouldOverwrite, why.join("; "))
+            .detail("left", paths(&left))
+            .detail("changed", paths(&self.changed))
+            .detail("removed", paths(&self.removed))
+            .hint(format!(
+                "look at '{}', then run the command again; what could be done without it is done",
+                first.display()
+            ));
+        let notices = self.notices.into_iter();
+        Err(notices.fold(error, Error::hint))
+    }
 }
 
 /// What a file becomes.
@@ -80,7 +110,7 @@ enum Change {
 ///
 /// # Errors
 /// `USAGE` for an unknown agent, `NOT_A_REPOSITORY`, `ALREADY_IN_PAST` for a project's files, or when a file cannot be read or
-/// written. A file that cannot be edited is no error: it is named.
+/// written. `WOULD_OVERWRITE` when a file cannot be edited: all others are done, and it is named.
 pub fn install(ctx: Option<&Context<'_>>, env: &Env, request: &Install) -> Result<Installed> {
     let mut done = Installed {
         dry_run: request.dry_run == DryRun::Yes,
@@ -105,7 +135,7 @@ pub fn install(ctx: Option<&Context<'_>>, env: &Env, request: &Install) -> Resul
     if let (true, Some(ctx)) = (request.git_hooks, ctx) {
         git_hooks::install(ctx, request, &mut done)?;
     }
-    Ok(done)
+    done.complete()
 }
 
 fn is_user_only(agent: &str) -> bool {
@@ -233,10 +263,8 @@ impl<'a> Installer<'a> {
         done: &mut Installed,
     ) -> Result<Option<(PathBuf, Change)>> {
         let Some(path) = self.resolved(&target.path) else {
-            done.notices.push(format!(
-                "'{}' leads out of the working tree through a symbolic link and was left alone",
-                target.path.display()
-            ));
+            let why = "leads out of the working tree through a symbolic link";
+            done.left.push((target.path.clone(), why));
             return Ok(None);
         };
         let bytes = fs::read_optional(&path)?;
@@ -257,11 +285,7 @@ impl<'a> Installer<'a> {
             Ok((_, new)) if new == NO_FILE => Change::Remove,
             Ok((_, new)) => Change::Write(new),
             Err(refusal) => {
-                done.notices.push(format!(
-                    "'{}' {} and was left alone",
-                    path.display(),
-                    refusal.as_str()
-                ));
+                done.left.push((path, refusal.as_str()));
                 return Ok(None);
             }
         };

@@ -154,7 +154,7 @@ pub struct HeadReport {
     pub oid: Option<Oid>,
     /// HEAD is on its branch again (or was detached or unborn and is so again).
     pub restored: bool,
-    /// `branch-moved`, `branch-gone` or `checked-out-elsewhere`.
+    /// `branch-moved`, `branch-gone`, `branch-broken` or `checked-out-elsewhere`.
     pub reason: Option<String>,
 }
 

@@ -388,9 +388,12 @@ impl<'a, 's> Homeward<'a, 's> {
 
     fn commits_made(&self) -> Result<Vec<(crate::git::Oid, String)>> {
         let base = self.start.as_ref().and_then(|start| start.head);
-        match self.ctx.repo.head()?.oid {
-            Some(head) if Some(head) != base && Some(head) != self.backup.head => {
-                self.ctx.repo.commits_on_head_alone(head, base)
+        let head = self.ctx.repo.head()?;
+        let ours = head.reference.as_deref();
+        let ours = ours.filter(|branch| super::travel::is_past_branch(branch));
+        match head.oid {
+            Some(tip) if Some(tip) != base && Some(tip) != self.backup.head => {
+                self.ctx.repo.commits_on_head_alone(tip, base, ours)
             }
             _ => Ok(Vec::new()),
         }
@@ -539,6 +542,9 @@ fn head_notice(reason: &str, head: &HeadReport) -> String {
         "branch-gone" => format!(
             "'{short}' is gone, so HEAD stays detached at {oid}; to make it again: git switch -c {short}"
         ),
+        "branch-broken" => format!(
+            "'{short}' is broken, as after a crash, so HEAD stays detached at {oid}; to make it again, remove '{branch}' in the git directory, then: git switch -c {short}"
+        ),
         _ => format!(
             "'{short}' is checked out in another worktree now, so HEAD stays detached at {oid}; to go on here: git switch -c NAME"
         ),
@@ -564,13 +570,13 @@ pub fn head_for(
             oid.ok_or_else(|| Error::new(Code::CorruptRecord, "the saved HEAD is nowhere"))?;
         return Ok((format!("{oid}\n"), report));
     };
-    let tip = store.refs.read(&branch)?;
+    let (tip, gone) = match store.refs.read(&branch) {
+        // A crash may have cut it short; there is a way back all the same.
+        Err(error) if error.code() == Code::CorruptRecord => (None, "branch-broken"),
+        read => (read?, "branch-gone"),
+    };
     let reason = if tip != oid {
-        Some(if tip.is_none() {
-            "branch-gone"
-        } else {
-            "branch-moved"
-        })
+        Some(if tip.is_none() { gone } else { "branch-moved" })
     } else if ctx.repo.checked_out_elsewhere(&branch)?.is_some() {
         Some("checked-out-elsewhere")
     } else {
@@ -580,7 +586,10 @@ pub fn head_for(
         (None, _) => format!("ref: {branch}\n"),
         (Some(_), Some(oid)) => format!("{oid}\n"),
         // Unborn, and somebody made the branch meanwhile: an unborn branch of ours keeps their commits safe.
-        (Some(_), None) => "ref: refs/heads/timewarp/present\n".to_owned(),
+        (Some(_), None) => {
+            let name = super::travel::unborn_branch(ctx, super::travel::PRESENT)?;
+            format!("ref: {name}\n")
+        }
     };
     report.restored = reason.is_none();
     report.reason = reason.map(str::to_owned);

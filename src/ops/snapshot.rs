@@ -99,6 +99,7 @@ pub fn take_locked(
     }
     notices.extend(secret_notice(ctx, store, &made.capture)?);
     notices.extend(team_notice(ctx, store)?);
+    notices.extend(ctx.repo.broken_branch(&made.capture.head));
     let stored = store.read(&made.id, made.commit)?;
     Ok(Taken {
         snapshot: view(store, &stored)?,

@@ -51,6 +51,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
     };
     let latest = seen(latest(ctx, &store));
     let current = seen(current(&store, &state));
+    notices.extend(ctx.repo.broken_branch(&ctx.repo.head()?));
     Ok(Status {
         mode: state.mode.as_str(),
         state: fields(ctx, &state),

@@ -10,6 +10,7 @@ use super::swap::{
 use super::{address, capture::Storing, recover, snapshot};
 use crate::error::{Code, Error, Result};
 use crate::git::operation::{self, OperationState};
+use crate::git::refs::Refs;
 use crate::store::Store;
 use crate::store::id::{IdKind, Tail};
 use crate::store::names;
@@ -53,11 +54,56 @@ fn refuse_past(state: &State) -> Result<()> {
 }
 
 /// What HEAD becomes in the past: detached at the snapshot's commit, or an unborn branch of ours.
-pub fn past_head(stored: &Stored) -> String {
-    match stored.head {
+///
+/// # Errors
+/// When the refs, or another worktree's HEAD, cannot be read.
+pub fn past_head(ctx: &Context<'_>, stored: &Stored) -> Result<String> {
+    Ok(match stored.head {
         Some(oid) => format!("{oid}\n"),
-        None => "ref: refs/heads/timewarp/past\n".to_owned(),
+        None => format!("ref: {}\n", unborn_branch(ctx, PAST)?),
+    })
+}
+
+/// The branches that HEAD is put on where a snapshot has no commit, when no branch of the user's is in the way.
+const PAST: &str = "past";
+
+/// The branches that HEAD is put on where the present was unborn, and its branch has been made since.
+pub const PRESENT: &str = "present";
+
+/// Whether a branch is one of those that [`past_head`] puts HEAD on.
+pub fn is_past_branch(name: &str) -> bool {
+    ["timewarp/", "timewarp-"].iter().any(|before| {
+        let name = name.strip_prefix("refs/heads/");
+        let number = name.and_then(|name| name.strip_prefix(before)?.strip_prefix(PAST));
+        number.is_some_and(|number| number.is_empty() || number.starts_with('-'))
+    })
+}
+
+/// The first name of ours that is unborn and stays so until somebody commits here: `timewarp/past`, `timewarp/past-2`, …. A
+/// commit that was made in the past stays on the branch that it made, and another worktree may be in the past as well.
+///
+/// # Errors
+/// When the refs, or another worktree's HEAD, cannot be read.
+pub fn unborn_branch(ctx: &Context<'_>, what: &str) -> Result<String> {
+    let refs = Refs::new(ctx.repo.common_dir(), ctx.repo.git_dir());
+    let taken = refs.names("refs/heads/timewarp")?;
+    let base = match taken.first() {
+        // A branch of that name leaves no room beneath it.
+        Some(name) if name == "refs/heads/timewarp" => format!("refs/heads/timewarp-{what}"),
+        _ => format!("refs/heads/timewarp/{what}"),
+    };
+    let is_free = |name: &str| -> Result<bool> {
+        let beneath = format!("{name}/");
+        let made = |other: &String| other == name || other.starts_with(&beneath);
+        Ok(!taken.iter().any(made) && ctx.repo.checked_out_elsewhere(name)?.is_none())
+    };
+    let mut name = base.clone();
+    let mut number = 1;
+    while !is_free(&name)? {
+        number += 1;
+        name = format!("{base}-{number}");
     }
+    Ok(name)
 }
 
 /// The operation files that a snapshot brings into the past: its own merge, cherry-pick or revert, none of a foreign one.
@@ -117,7 +163,7 @@ fn travel_to(
         head: if request.files_only {
             HeadGoal::Stay
         } else {
-            HeadGoal::Raw(past_head(stored))
+            HeadGoal::Raw(past_head(ctx, stored)?)
         },
         operation_files: if request.files_only {
             OperationGoal::Stay

@@ -163,6 +163,8 @@ pub struct SessionNotes {
     pub next: u64,
     /// Entries that cannot be read, and why.
     pub invalid: Vec<String>,
+    /// The code of the first of them.
+    pub invalid_code: Option<Code>,
     /// What had to be settled, in sentences for people.
     pub notices: Vec<String>,
 }
@@ -184,17 +186,28 @@ impl SessionNotes {
                     self.next = self.next.max(checkpoint.checkpoint_id.saturating_add(1));
                     self.checkpoints.push(checkpoint);
                 }
-                Err(error) => self.invalid.push(error),
+                Err(why) => self.pass_over(why),
             }
         }
         for entry in list(json, REWINDS) {
             match raw::rewind(entry, session_id) {
                 Ok(rewind) => self.rewinds.push(rewind),
-                Err(error) => self.invalid.push(error),
+                Err(why) => self.pass_over(why),
             }
         }
         let next = json.get(NEXT).and_then(Value::as_u64).unwrap_or(0);
         self.next = self.next.max(next);
+    }
+
+    fn pass_over(&mut self, (code, message): (Code, String)) {
+        self.invalid_code.get_or_insert(code);
+        self.invalid.push(message);
+    }
+
+    /// Why a checkpoint that is not among the readable ones may be there all the same; None when all can be read.
+    pub fn refusal(&self) -> Option<Error> {
+        let (code, message) = self.invalid_code.zip(self.invalid.first())?;
+        Some(Error::new(code, message.clone()))
     }
 
     fn sort(&mut self) {
@@ -227,10 +240,9 @@ pub fn read(store: &Store<'_>, session_id: &str) -> Result<SessionNotes> {
     for note in &held.notes {
         notes.take_note(&note.json);
     }
-    let unreadable = held.invalid.iter();
-    notes
-        .invalid
-        .extend(unreadable.map(|(_, error)| error.message().to_owned()));
+    for (_, error) in &held.invalid {
+        notes.pass_over((error.code(), error.message().to_owned()));
+    }
     notes.notices = held.notices;
     notes.sort();
     Ok(notes)

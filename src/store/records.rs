@@ -15,7 +15,7 @@
 //!
 //! Leaves out what the records mean (`issue`, `chat`), and deleting: only a caller that prunes does that.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -82,7 +82,7 @@ impl Held {
 pub struct Draft {
     before: BTreeMap<Oid, Json>,
     now: BTreeMap<Oid, Json>,
-    invalid: BTreeSet<Oid>,
+    invalid: BTreeMap<Oid, (Code, String)>,
 }
 
 impl Draft {
@@ -95,7 +95,11 @@ impl Draft {
         Self {
             before: notes.clone(),
             now: notes,
-            invalid: held.invalid.iter().map(|(oid, _)| *oid).collect(),
+            invalid: held
+                .invalid
+                .iter()
+                .map(|(oid, error)| (*oid, (error.code(), error.message().to_owned())))
+                .collect(),
         }
     }
 
@@ -117,14 +121,21 @@ impl Draft {
     /// Sets the note on an object.
     ///
     /// # Errors
-    /// `CORRUPT_RECORD` when the note that stands there cannot be read: it is not written over.
+    /// `CORRUPT_RECORD` or `NEWER_RECORD` when the note that stands there cannot be read: it is not written over.
     pub fn put(&mut self, annotated: Oid, json: Json) -> Result<()> {
-        if self.invalid.contains(&annotated) {
-            let message = format!("the note on {annotated} cannot be read, so it is left alone");
-            return Err(Error::new(Code::CorruptRecord, message).hint("run 'tw doctor'"));
+        if let Some(why) = self.invalid.get(&annotated) {
+            return Err(left_alone(why));
         }
         self.now.insert(annotated, json);
         Ok(())
+    }
+
+    /// Why none of the notes can be changed.
+    pub fn refusal(&self, name: &Record) -> Error {
+        match self.invalid.values().next() {
+            Some(why) => left_alone(why),
+            None => corrupt(name, "it has no note"),
+        }
     }
 
     /// Takes the note on an object away.
@@ -276,7 +287,7 @@ impl Store<'_> {
                 || Draft {
                     before: BTreeMap::new(),
                     now: BTreeMap::new(),
-                    invalid: BTreeSet::new(),
+                    invalid: BTreeMap::new(),
                 },
                 Draft::new,
             );
@@ -496,6 +507,11 @@ fn decode(name: &Record, body: &[u8]) -> Result<Json> {
         }
         Some(_) => Ok(json),
     }
+}
+
+/// The error of a note that is not to be changed. The usual hint for the code says what to do.
+fn left_alone((code, message): &(Code, String)) -> Error {
+    Error::new(*code, format!("{message}; it is left alone"))
 }
 
 fn corrupt(name: &Record, what: &str) -> Error {

@@ -361,7 +361,7 @@ fn return_() -> Fields {
             "reason",
             nullable(
                 "string",
-                "branch-moved, branch-gone or checked-out-elsewhere",
+                "branch-moved, branch-gone, branch-broken or checked-out-elsewhere",
             ),
         ),
     ]);

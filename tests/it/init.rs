@@ -139,8 +139,10 @@ fn what_cannot_be_edited_is_left_and_named() {
     sandbox.symlink(sandbox.home().join("outside.json"), ".gemini/settings.json");
     sandbox.symlink("../elsewhere.json", ".cursor/hooks.json");
     let before = both(&sandbox);
-    let done = sandbox.json(["init", "--agent", "claude,gemini,cursor"]);
-    let notices = done["notices"].to_string();
+    let (error, code) = sandbox.json_error(["init", "--agent", "claude,gemini,cursor"]);
+    assert_eq!((&error["code"], code), (&json!("WOULD_OVERWRITE"), 5));
+    assert_eq!(error["left"].as_array().unwrap().len(), 3, "{error}");
+    let notices = error["message"].to_string();
     for words in [
         "settings.json' cannot be read as the settings it should be",
         "has another MCP server called 'tw'",
@@ -156,6 +158,71 @@ fn what_cannot_be_edited_is_left_and_named() {
     // A link within the working tree is followed, and stays one.
     assert!(sandbox.text("elsewhere.json").contains("tw hook cursor"));
     assert!(sandbox.path(".cursor/hooks.json").is_symlink());
+    let done = error["changed"].to_string();
+    assert!(done.contains("elsewhere.json"), "{done}");
+    // Nothing to take out is not a failure to take out, but what cannot be read may hold ours.
+    let (error, _) = sandbox.json_error(["init", "--agent", "claude", "--remove"]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE");
+    let (error, _) = sandbox.json_error(["init", "--agent", "claude", "--dry-run"]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE");
+    sandbox.write(".claude/settings.json", "{}");
+    sandbox.write(".mcp.json", "{}");
+    sandbox.json(["init", "--agent", "claude"]);
+}
+
+/// Settings as an editor on Windows leaves them.
+#[test]
+fn line_ends_and_byte_order_marks_stay_as_they_are() {
+    let files = [
+        (
+            "../home/.kimi/config.toml",
+            "model = \"x\"\r\n\r\n[a]\r\nb = 1\r\n",
+        ),
+        (".codex/hooks.json", "\u{feff}{\r\n  \"a\": 1\r\n}\r\n"),
+        (".claude/settings.json", "\u{feff}{\n  \"a\": 1\n}\n"),
+        (".mcp.json", "{\r\n  \"mcpServers\": {}\r\n}"),
+        (
+            ".gemini/settings.json",
+            "{\r\n  // a comment\r\n  \"b\": [1]\r\n}\r\n",
+        ),
+    ];
+    let sandbox = Sandbox::new();
+    for (path, text) in files {
+        sandbox.write(path, text);
+    }
+    sandbox.json(["init", "--agent", "claude,codex,gemini,kimi"]);
+    for (path, text) in files {
+        let made = sandbox.text(path);
+        assert_ne!(made, text, "{path}");
+        let feeds = made.matches('\n').count();
+        let expected = if text.contains("\r\n") { feeds } else { 0 };
+        assert_eq!(made.matches("\r\n").count(), expected, "{path}: {made:?}");
+        assert_eq!(
+            made.starts_with('\u{feff}'),
+            text.starts_with('\u{feff}'),
+            "{path}"
+        );
+    }
+    let again = sandbox.json(["init", "--agent", "claude,codex,gemini,kimi"]);
+    assert_eq!(again["changed"], json!([]), "{again}");
+    sandbox.json(["init", "--agent", "claude,codex,gemini,kimi", "--remove"]);
+    for (path, text) in files {
+        assert_eq!(sandbox.text(path), text, "{path}");
+    }
+    // git's excludes, too.
+    sandbox.write(".git/info/exclude", "*.o\r\n");
+    sandbox.json(["init"]);
+    let made = sandbox.text(".git/info/exclude");
+    assert_eq!(
+        made.matches('\n').count(),
+        made.matches("\r\n").count(),
+        "{made:?}"
+    );
+    sandbox.mkdir(".timewarp/issues");
+    assert_eq!(
+        sandbox.git(["status", "--porcelain", "--", ".timewarp/issues"]),
+        ""
+    );
 }
 
 #[test]

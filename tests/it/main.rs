@@ -9,6 +9,7 @@
 
 mod apply;
 mod backtrack;
+mod broken_refs;
 mod checkpoint;
 mod cli;
 mod context;
@@ -33,6 +34,7 @@ mod many;
 mod mcp;
 mod model;
 mod model_regressions;
+mod newer;
 mod opencode;
 mod outcomes;
 mod recover;

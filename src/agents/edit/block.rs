@@ -25,9 +25,20 @@ pub fn has_block(text: &str) -> bool {
     block(text).is_some()
 }
 
-/// The text with our block in it, once: where it was, else behind the first `after` bytes, or at the end. `body` is whole lines.
+/// How the lines of a text end, but for those of our block.
+fn line_end(text: &str) -> &'static str {
+    if take_block(text).contains("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    }
+}
+
+/// The text with our block in it, once: where it was, else behind the first `after` bytes, or at the end. `body` is whole lines,
+/// which end as those of the text do.
 pub fn put_block(text: &str, body: &str, after: Option<usize>) -> String {
-    let lines = format!("{BEGIN}\n{body}{END}\n");
+    let end = line_end(text);
+    let lines = format!("{BEGIN}\n{body}{END}\n").replace('\n', end);
     if let Some((start, end)) = block(text) {
         let old = &text[start..end];
         // At the end of a file that has no last line feed, the block has none either.
@@ -44,7 +55,7 @@ pub fn put_block(text: &str, body: &str, after: Option<usize>) -> String {
     match text {
         _ if text.ends_with('\n') => [text, &lines].concat(),
         "" => lines.trim_end().to_owned(),
-        _ => [text, "\n", lines.trim_end()].concat(),
+        _ => [text, end, lines.trim_end()].concat(),
     }
 }
 
@@ -55,8 +66,14 @@ pub fn take_block(text: &str) -> String {
     };
     let before = &text[..start];
     let unended = end == text.len() && !text.ends_with('\n');
+    // The line feed before a block at an end without one came with the block.
+    let own_end = if text[start..end].contains("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
     let before = if unended {
-        before.strip_suffix('\n').unwrap_or(before)
+        before.strip_suffix(own_end).unwrap_or(before)
     } else {
         before
     };
@@ -75,6 +92,9 @@ mod tests {
             "a = 1\n",
             "\n",
             "a\r\nb\r\n",
+            "a\r\nb",
+            "a\r",
+            "a\nb\r\n",
             "# >>> timewarp >>>\nnever closed\n",
         ] {
             let made = put_block(text, "x = 1\n", None);
@@ -84,6 +104,18 @@ mod tests {
             let newer = put_block(&made, "y = 2\n", None);
             assert_eq!(take_block(&newer), text, "{text:?} in a newer form");
         }
+    }
+
+    #[test]
+    fn lines_end_as_those_of_the_file() {
+        let made = put_block("a = 1\r\n", "x = 1\ny = 2\n", None);
+        assert_eq!(
+            made,
+            format!("a = 1\r\n{BEGIN}\r\nx = 1\r\ny = 2\r\n{END}\r\n")
+        );
+        // A block that an older version wrote is put right.
+        let mixed = format!("a = 1\r\n{BEGIN}\nx = 1\n{END}\n");
+        assert_eq!(put_block(&mixed, "x = 1\ny = 2\n", None), made);
     }
 
     #[test]

@@ -7,6 +7,9 @@ use crate::agents::edit::{
     self, Document, Found, NO_FILE, put_entry, put_member, take_entry, take_member,
 };
 
+/// A byte order mark: some editors put one first. It stays where it is, and is no part of the settings.
+const MARK: char = '\u{feff}';
+
 /// Why a file cannot be edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -62,6 +65,9 @@ fn is_toml(text: &str) -> bool {
 /// # Errors
 /// The reason why the file is left as it is.
 pub fn put(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
+    if let Some(text) = text.strip_prefix(MARK) {
+        return Ok(format!("{MARK}{}", put(text, pieces)?));
+    }
     let mut text = text.to_owned();
     for piece in pieces {
         text = put_piece(&text, piece)?;
@@ -124,6 +130,11 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
 /// # Errors
 /// The reason why the file is left as it is.
 pub fn take(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
+    if let Some(text) = text.strip_prefix(MARK) {
+        let left = take(text, pieces)?;
+        let left = if left == NO_FILE { "" } else { &left };
+        return Ok(format!("{MARK}{left}"));
+    }
     let mut text = text.to_owned();
     // A version that stands behind the hooks and goes when they go is ours.
     let versioned = pieces

@@ -173,6 +173,7 @@ fn head(page: &mut Page, head: &HeadReport) {
     let why = match head.reason.as_deref() {
         Some("branch-moved") => "has moved since",
         Some("branch-gone") => "is gone",
+        Some("branch-broken") => "is broken",
         Some("checked-out-elsewhere") => "is checked out in another worktree",
         _ => "could not be taken up again",
     };
@@ -182,6 +183,7 @@ fn head(page: &mut Page, head: &HeadReport) {
         short(&oid)
     ));
     page.hint(match head.reason.as_deref() {
+        Some("branch-broken") => "'tw doctor' says how to mend it".to_owned(),
         Some("branch-gone") => format!("'git switch -c {branch}' makes the branch again"),
         Some("checked-out-elsewhere") => "'git worktree list' shows where".to_owned(),
         _ => format!(

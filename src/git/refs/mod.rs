@@ -39,6 +39,17 @@ const MAX_DEPTH: usize = 5;
 /// The directories under `refs/` that each worktree has for itself.
 const PER_WORKTREE: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
 
+/// The object a ref names, while it can be read: one that a power cut left empty keeps nothing alive, like one that is gone.
+///
+/// # Errors
+/// The disk refuses.
+pub fn standing(refs: &Refs, name: &str) -> Result<Option<Oid>> {
+    match refs.read(name) {
+        Err(error) if error.code() == Code::CorruptRecord => Ok(None),
+        read => read,
+    }
+}
+
 /// The refs of a repository, seen from one worktree. Keeps nothing open and nothing in memory, so it can be shared by
 /// threads and never shows an old state.
 #[derive(Debug, Clone)]

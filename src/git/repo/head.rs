@@ -23,8 +23,10 @@ pub struct Head {
     pub oid: Option<Oid>,
     /// True when `HEAD` holds a commit id.
     pub detached: bool,
-    /// True when `HEAD` names a ref that does not exist yet.
+    /// True when `HEAD` names a ref that does not exist yet, or one that is broken: git, too, then takes what is staged for new.
     pub unborn: bool,
+    /// True when the ref is there and names nothing: a crash may have cut its file short.
+    pub broken: bool,
 }
 
 enum Target {
@@ -43,16 +45,21 @@ pub(super) fn read(dirs: Dirs<'_>) -> Result<Head> {
                 oid: Some(oid),
                 detached: true,
                 unborn: false,
+                broken: false,
             });
         }
         Target::Ref(name) => name,
     };
-    let oid = resolve(dirs, &reference)?;
+    let (oid, broken) = match resolve(dirs, &reference) {
+        Err(error) if error.code() == Code::CorruptRecord => (None, true),
+        resolved => (resolved?, false),
+    };
     Ok(Head {
         reference: Some(reference),
         oid,
         detached: false,
         unborn: oid.is_none(),
+        broken,
     })
 }
 
@@ -145,9 +152,28 @@ fn parse_oid(content: &[u8]) -> Option<Oid> {
     Oid::from_str(std::str::from_utf8(hex).ok()?).ok()
 }
 
+/// How to put a broken branch back: where its reflog ends, when there is one.
+pub(super) fn mending(common_dir: &Path, branch: &str) -> String {
+    let log = crate::git::regular::read(common_dir.join("logs").join(branch)).unwrap_or_default();
+    let last = log.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
+    let last = last.and_then(|line| parse_oid(line.get(41..)?));
+    let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    let file = common_dir.join(branch);
+    match last {
+        Some(oid) => format!(
+            "'{short}' is broken, as after a crash, and counts as without a commit; its reflog ends at {oid}: rm '{}' && git update-ref {branch} {oid}",
+            file.display()
+        ),
+        None => format!(
+            "'{short}' is broken, as after a crash, and counts as without a commit; 'git fsck --lost-found' finds what it had, then: rm '{}' && git update-ref {branch} ID",
+            file.display()
+        ),
+    }
+}
+
 fn corrupt(name: &str) -> Error {
     Error::new(
-        Code::Io,
+        Code::CorruptRecord,
         format!("ref '{name}' holds neither a commit id nor the name of a ref"),
     )
 }

@@ -25,6 +25,7 @@ use crate::git::gc;
 use crate::git::index::Index;
 use crate::git::objects::ObjectWriter;
 use crate::git::operation::OperationState;
+use crate::git::refs::standing;
 use crate::git::repo::Head;
 use crate::store::Store;
 use crate::store::snapshot::Lists;
@@ -244,7 +245,7 @@ impl Capture<'_> {
     /// Whether nothing that the reused ids hang on has moved: the anchor, and for ids seeded from the index, index and HEAD.
     pub fn anchored(&self, ctx: &Context<'_>, store: &Store<'_>) -> Result<bool> {
         if let Some((name, commit)) = &self.anchor {
-            if store.refs.read(name)? != Some(*commit) {
+            if standing(&store.refs, name)? != Some(*commit) {
                 return Ok(false);
             }
         } else if !self.seeded {

@@ -14,6 +14,7 @@ use crate::git::fs::{RACY_NANOS, Root};
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::operation;
+use crate::git::refs::standing;
 use crate::git::threads;
 use crate::ops::Context;
 use crate::ops::gitview::{self, GitView};
@@ -289,7 +290,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let Ok(commit) = Oid::from_str(&meta.anchor_commit) else {
             return Ok(None);
         };
-        let stands = self.store.refs.read(&meta.anchor_ref)? == Some(commit);
+        let stands = standing(&self.store.refs, &meta.anchor_ref)? == Some(commit);
         Ok(stands.then(|| (meta.anchor_ref.clone(), commit)))
     }
 

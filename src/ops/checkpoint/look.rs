@@ -148,6 +148,9 @@ fn by_number(store: &Store<'_>, session_id: &str, number: u64) -> Result<Named> 
     if let Some(checkpoint) = notes.checkpoint(number).cloned() {
         return Ok(Named { checkpoint, notes });
     }
+    if let Some(refusal) = notes.refusal() {
+        return Err(refusal);
+    }
     let ids = notes
         .checkpoints
         .iter()

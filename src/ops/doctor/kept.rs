@@ -31,7 +31,19 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store<'_>) -> Vec<Check> {
         ctx.progress.advance(1);
     }
     ctx.progress.end();
-    let readable = if !damaged.is_empty() {
+    let broken_refs = match broken_refs(store) {
+        Ok(names) => names,
+        Err(error) => return vec![tell("snapshots", Err(error))],
+    };
+    let readable = if let Some(first) = broken_refs.first() {
+        let message = format!("refs are broken: {}; git gc may fail", listed(&broken_refs));
+        let file = ctx.repo.common_dir().join(first);
+        let fix = format!(
+            "rm '{}'; 'git fsck --lost-found' finds its commit",
+            file.display()
+        );
+        broken(message, Some(fix))
+    } else if !damaged.is_empty() {
         let fix = format!("tw drop {}", damaged[0]);
         broken(format!("not readable: {}", listed(&damaged)), Some(fix))
     } else if !newer.is_empty() {
@@ -56,6 +68,16 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store<'_>) -> Vec<Check> {
         tell("snapshots", Ok(readable)),
         tell("objects", Ok(objects)),
     ]
+}
+
+/// The refs that are there and name nothing, as a power cut leaves them.
+fn broken_refs(store: &Store<'_>) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for kind in IdKind::ALL {
+        let refs = store.refs.read_all(names::prefix(kind))?.into_iter();
+        found.extend(refs.filter_map(|(name, read)| read.is_err().then_some(name)));
+    }
+    Ok(found)
 }
 
 fn all(store: &Store<'_>) -> Result<Vec<(SnapshotId, Oid)>> {

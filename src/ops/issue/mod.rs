@@ -155,9 +155,9 @@ pub fn update<T>(
     let now = ctx.env.now();
     let message = format!("issue: {what}");
     let done = store.update_record(&Record::Issue(id), &message, now, |draft| {
+        let refusal = draft.refusal(&Record::Issue(id));
         let Some(json) = draft.only() else {
-            let message = format!("issue {id} cannot be read, so it is left alone");
-            return Err(Error::new(Code::CorruptRecord, message));
+            return Err(refusal);
         };
         let before = typed(id, json)?;
         let mut issue = before.clone();

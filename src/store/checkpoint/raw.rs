@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::error::Code;
+
 use super::{Checkpoint, Counts, Fork, Kind, Place, RevertedFrom, Rewind};
 
-type Read<T> = std::result::Result<T, String>;
+type Read<T> = std::result::Result<T, (Code, String)>;
 
 #[derive(Serialize, Deserialize)]
 struct RawCheckpoint {
@@ -83,14 +85,17 @@ struct RawFork {
 const VERSION: u64 = 1;
 
 fn parse<T: for<'de> Deserialize<'de>>(what: &str, entry: &Value) -> Read<T> {
-    T::deserialize(entry).map_err(|error| format!("{what} cannot be read: {error}"))
+    T::deserialize(entry).map_err(|error| corrupt(format!("{what} cannot be read: {error}")))
+}
+
+fn corrupt(message: String) -> (Code, String) {
+    (Code::CorruptRecord, message)
 }
 
 fn check_version(what: &str, version: u64) -> Read<()> {
     if version > VERSION {
-        return Err(format!(
-            "{what} was written by a newer tw (version {version})"
-        ));
+        let message = format!("{what} was written by a newer tw (version {version})");
+        return Err((Code::NewerRecord, message));
     }
     Ok(())
 }
@@ -101,7 +106,10 @@ pub fn checkpoint(entry: &Value, session_id: &str) -> Read<Checkpoint> {
     let what = format!("checkpoint {}", raw.checkpoint_id);
     check_version(&what, raw.version)?;
     let Some(kind) = Kind::parse(&raw.kind) else {
-        return Err(format!("{what} is of no known kind: '{}'", raw.kind));
+        return Err(corrupt(format!(
+            "{what} is of no known kind: '{}'",
+            raw.kind
+        )));
     };
     Ok(Checkpoint {
         session_id: raw.session_id.unwrap_or_else(|| session_id.to_owned()),

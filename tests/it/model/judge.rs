@@ -211,8 +211,17 @@ impl Swap<'_> {
                     detached
                 }
             }
-            _ => Some(detached.unwrap_or_else(|| "ref: refs/heads/timewarp/past\n".to_owned())),
+            _ => Some(detached.unwrap_or_else(|| self.unborn())),
         }
+    }
+
+    /// HEAD on the first branch of ours that is unborn.
+    fn unborn(&self) -> String {
+        let base = "refs/heads/timewarp/past";
+        let numbered = (2..).map(|number| format!("{base}-{number}"));
+        let mut names = std::iter::once(base.to_owned()).chain(numbered);
+        let free = names.find(|name| !self.before.refs.contains_key(name));
+        format!("ref: {}\n", free.unwrap())
     }
 
     fn operation(&self, problems: &mut Vec<String>) {

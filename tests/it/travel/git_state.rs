@@ -117,6 +117,71 @@ fn an_unborn_snapshot_puts_head_on_an_unborn_branch() {
 }
 
 #[test]
+fn each_travel_to_an_unborn_snapshot_finds_an_unborn_branch() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("a.txt", "staged\n");
+    sandbox.git(["add", "a.txt"]);
+    let id = snapshot(&sandbox);
+    sandbox.git(["commit", "-q", "-m", "first"]);
+    for expected in ["timewarp/past", "timewarp/past-2", "timewarp/past-3"] {
+        sandbox.ok(["travel", &id]);
+        let head = format!("ref: refs/heads/{expected}\n");
+        assert_eq!(sandbox.text(".git/HEAD"), head);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), "A  a.txt\n");
+        assert_ne!(
+            sandbox
+                .try_git(["rev-parse", "-q", "--verify", "HEAD"])
+                .code,
+            0
+        );
+        sandbox.git(["commit", "-q", "-m", expected]);
+        let made = sandbox.git(["rev-parse", "HEAD"]);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(
+            returned["commits_made"][0]["oid"],
+            made.trim(),
+            "{returned}"
+        );
+        assert_eq!(returned["commits_made"].as_array().unwrap().len(), 1);
+        assert_eq!(
+            sandbox.git(["rev-parse", expected]),
+            made,
+            "the commit stays"
+        );
+    }
+    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+}
+
+#[test]
+fn a_branch_in_the_way_of_the_unborn_one_stays() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("a.txt", "staged\n");
+    let id = snapshot(&sandbox);
+    sandbox.git(["add", "a.txt"]);
+    sandbox.git(["commit", "-q", "-m", "first"]);
+    sandbox.git(["branch", "timewarp"]);
+    sandbox.assert_round_trip(&id, |sandbox| {
+        assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/timewarp-past\n");
+    });
+    sandbox.ok(["travel", &id]);
+    sandbox.git(["add", "a.txt"]);
+    sandbox.git(["commit", "-q", "-m", "there is room"]);
+    sandbox.ok(["return"]);
+    // Another worktree that is in the past has the first name.
+    sandbox.git(["branch", "-D", "timewarp"]);
+    sandbox.git(["worktree", "add", "-q", "../other"]);
+    let other = sandbox.root().join("other");
+    assert_eq!(sandbox.tw_in(&other, ["travel", &id]).code, 0);
+    sandbox.ok(["travel", &id]);
+    assert_eq!(
+        sandbox.text(".git/HEAD"),
+        "ref: refs/heads/timewarp/past-2\n"
+    );
+    let there = std::fs::read_to_string(sandbox.path(".git/worktrees/other/HEAD")).unwrap();
+    assert_eq!(there, "ref: refs/heads/timewarp/past\n");
+}
+
+#[test]
 fn a_present_that_is_unborn_comes_back() {
     let sandbox = Sandbox::unborn();
     sandbox.write("a.txt", "one\n");

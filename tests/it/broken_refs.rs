@@ -1,0 +1,120 @@
+//! Ref files that a crash left empty, or that hold garbage: what git goes on with, `tw` goes on with, and says what mends it.
+
+use crate::sandbox::Sandbox;
+
+/// What a crash, or a bad disk, leaves of a ref.
+const BROKEN: [&str; 3] = ["", "garbage\n", "1234"];
+
+fn sandbox() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "changed\n");
+    sandbox.write("new.txt", "new\n");
+    let tip = sandbox.git(["rev-parse", "HEAD"]).trim().to_owned();
+    (sandbox, tip)
+}
+
+#[test]
+fn a_broken_branch_stops_no_snapshot_and_no_trip() {
+    for text in BROKEN {
+        let (sandbox, tip) = sandbox();
+        let earlier = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
+        let earlier = earlier.as_str().unwrap();
+        sandbox.write(".git/refs/heads/main", text);
+        // As `git status` has it.
+        assert!(
+            sandbox.git(["status"]).contains("No commits yet"),
+            "{text:?}"
+        );
+        let taken = sandbox.tw(["snapshot"]);
+        assert_eq!(taken.code, 0, "{text:?}: {}", taken.err());
+        let mend = format!("git update-ref refs/heads/main {tip}");
+        assert!(taken.err().contains(&mend), "{text:?}: {}", taken.err());
+        assert!(sandbox.tw(["status"]).err().contains(&mend));
+        let doctor = sandbox.tw(["doctor"]);
+        assert_eq!(doctor.code, 1, "{text:?}");
+        assert!(
+            doctor.out().contains("'main' is broken"),
+            "{}",
+            doctor.out()
+        );
+        let shown = sandbox.json(["show", "latest"]);
+        assert_eq!(shown["snapshot"]["head"]["unborn"], true);
+        assert_eq!(
+            sandbox.git([
+                "show",
+                "refs/timewarp/snapshots/PLACE:new.txt"
+                    .replace("PLACE", shown["snapshot"]["snapshot_id"].as_str().unwrap())
+                    .as_str()
+            ]),
+            "new\n"
+        );
+        sandbox.ok(["travel", earlier]);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{text:?}: {returned}");
+        assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+        assert_eq!(
+            sandbox.text(".git/refs/heads/main"),
+            text,
+            "nobody mends it unasked"
+        );
+        // The commands that were told do mend it.
+        sandbox.remove(".git/refs/heads/main");
+        sandbox.git(["update-ref", "refs/heads/main", &tip]);
+        assert_eq!(
+            sandbox.git(["status", "--porcelain"]),
+            " M a.txt\n?? new.txt\n"
+        );
+    }
+}
+
+#[test]
+fn the_present_comes_back_although_its_branch_broke_meanwhile() {
+    for text in BROKEN {
+        let (sandbox, tip) = sandbox();
+        sandbox.ok(["snapshot"]);
+        sandbox.ok(["travel", "latest"]);
+        sandbox.write(".git/refs/heads/main", text);
+        let returned = sandbox.json(["return"]);
+        assert_eq!(returned["verified"], true, "{text:?}: {returned}");
+        assert_eq!(returned["head"]["reason"], "branch-broken");
+        assert_eq!(sandbox.text(".git/HEAD"), format!("{tip}\n"));
+        assert!(
+            returned["notices"]
+                .to_string()
+                .contains("git switch -c main")
+        );
+    }
+}
+
+#[test]
+fn broken_refs_of_ours_and_of_others_stop_no_snapshot() {
+    for text in BROKEN {
+        let (sandbox, _) = sandbox();
+        sandbox.ok(["session", "start", "--session", "one"]);
+        sandbox.ok(["snapshot"]);
+        let newest = sandbox.json(["show", "latest"])["snapshot"]["snapshot_id"].clone();
+        for name in [
+            format!("refs/timewarp/snapshots/{}", newest.as_str().unwrap()),
+            "refs/heads/other".to_owned(),
+            "refs/tags/other".to_owned(),
+            "refs/stash".to_owned(),
+        ] {
+            sandbox.write(format!(".git/{name}"), text);
+        }
+        for args in [&["snapshot"][..], &["list"], &["status"], &["prune"]] {
+            let ran = sandbox.tw(args);
+            assert_eq!(ran.code, 0, "{text:?} {args:?}: {}", ran.err());
+        }
+        let whole = sandbox.json(["show", "latest"]);
+        let tree = whole["snapshot"]["tree"].as_str().unwrap();
+        assert_eq!(
+            sandbox.git(["cat-file", "blob", &format!("{tree}:new.txt")]),
+            "new\n"
+        );
+        let doctor = sandbox.tw(["doctor"]).out();
+        assert!(
+            doctor.contains(newest.as_str().unwrap()),
+            "{text:?}: {doctor}"
+        );
+    }
+}
