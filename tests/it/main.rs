@@ -8,6 +8,7 @@
 )]
 
 mod apply;
+mod arguments;
 mod backtrack;
 mod broken_refs;
 mod checkpoint;
