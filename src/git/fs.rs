@@ -383,6 +383,7 @@ fn write_then_rename(
     write(&mut file)?;
     // The umask may have taken bits away (0777 takes all).
     rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    super::create::settle(&file, path)?;
     if durable == Durable::Yes {
         file.sync_all()?;
     }
@@ -461,14 +462,20 @@ pub fn open_dir(dir: &Path) -> io::Result<File> {
     Ok(rustix::fs::open(dir, flags, Mode::empty())?.into())
 }
 
-/// Makes a private directory (0700) and its missing parents.
-pub fn create_private_dir(path: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .context(|| format!("cannot create '{}'", path.display()))
+/// How many symlinks git follows for a file that it locks.
+const LINKS: usize = 5;
+
+/// The file that is meant by a path which may be a symlink, as git follows one before it makes a lock file beside it.
+pub fn followed(path: PathBuf) -> PathBuf {
+    let mut path = path;
+    for _ in 0..LINKS {
+        let Ok(target) = std::fs::read_link(&path) else {
+            break;
+        };
+        path.pop();
+        path.push(target);
+    }
+    path
 }
 
 /// Removes a file; a missing one is fine.

@@ -2,11 +2,14 @@
 //!
 //! The caller holds `HEAD.lock`; nothing here takes it. No branch is ever moved.
 
+use std::fs::Metadata;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::Oid;
-use super::fs::{Durable, read_optional, write_atomic_with_mode};
+use super::create;
+use super::fs::{Durable, read_optional, sync_parent, write_atomic_with_mode};
 use super::regular::{self, Links};
 use super::repo::Repo;
 use crate::env::Moment;
@@ -16,18 +19,10 @@ use crate::error::{Code, Error, Result, ResultExt};
 const COMMITS: usize = 100;
 
 impl Repo {
-    /// The bytes of this worktree's HEAD file.
+    /// The bytes of this worktree's HEAD file. For one that is a symlink, as old versions of git made it: `symlink: ` and
+    /// where it leads.
     pub fn raw_head(&self) -> Result<String> {
-        let path = self.git_dir().join("HEAD");
-        if path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
-            return Err(Error::new(
-                Code::UnsupportedRepository,
-                format!("'{}' is a symbolic link", path.display()),
-            )
-            .hint("run 'git symbolic-ref HEAD refs/heads/NAME' once to make it a file"));
-        }
-        let bytes = read_optional(&path)?.unwrap_or_default();
-        String::from_utf8(bytes).map_err(|_| {
+        String::from_utf8(raw_head_in(self.git_dir())?).map_err(|_| {
             Error::new(
                 Code::UnsupportedRepository,
                 "HEAD names a branch that is not UTF-8",
@@ -38,7 +33,13 @@ impl Repo {
     /// Puts HEAD's bytes in place, whole. The caller holds `HEAD.lock`.
     pub fn write_raw_head(&self, text: &str) -> Result<()> {
         let path = self.git_dir().join("HEAD");
-        write_atomic_with_mode(&path, text.as_bytes(), Durable::Yes, 0o644)
+        if let Some(target) = text.strip_prefix(SYMLINK) {
+            return put_symlink(target.trim_end(), &path)
+                .context(|| format!("cannot write '{}'", path.display()));
+        }
+        let old = path.symlink_metadata().ok().filter(Metadata::is_file);
+        let mode = old.map_or(0o644, |meta| meta.mode() & 0o777);
+        write_atomic_with_mode(&path, text.as_bytes(), Durable::Yes, mode)
     }
 
     /// Appends one entry to HEAD's reflog.
@@ -63,7 +64,7 @@ impl Repo {
         );
         let what = || format!("cannot write '{}'", path.display());
         if let Some(dir) = path.parent() {
-            std::fs::create_dir_all(dir).context(what)?;
+            create::dirs(dir, 0o777).context(what)?;
         }
         let mut file = regular::append(&path, 0o644, Links::Follow).context(what)?;
         file.write_all(line.as_bytes()).context(what)
@@ -144,14 +145,41 @@ fn resolve_git_dir(dir: &Path) -> Option<PathBuf> {
     Some(dir.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
+/// How the text of a HEAD begins that is a symlink.
+pub const SYMLINK: &str = "symlink: ";
+
+fn raw_head_in(git_dir: &Path) -> Result<Vec<u8>> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = git_dir.join("HEAD");
+    match std::fs::read_link(&path) {
+        Ok(target) => Ok([SYMLINK.as_bytes(), target.as_os_str().as_bytes(), b"\n"].concat()),
+        Err(_) => Ok(read_optional(&path)?.unwrap_or_default()),
+    }
+}
+
+/// Puts a symlink in place, whole. The caller holds the lock of `path`.
+fn put_symlink(target: &str, path: &Path) -> std::io::Result<()> {
+    let temp = path.with_extension("tw-link");
+    // One left by a process that died under this lock.
+    let _ = std::fs::remove_file(&temp);
+    std::os::unix::fs::symlink(target, &temp)?;
+    create::settle_link(&temp)?;
+    std::fs::rename(&temp, path)?;
+    sync_parent(path)
+}
+
 fn is_on_branch(git_dir: &Path, branch: &str) -> Result<bool> {
     let line = |name: &str| -> Result<Option<String>> {
         let bytes = read_optional(&git_dir.join(name))?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
     };
-    let symbolic = format!("ref: {branch}");
+    let head = String::from_utf8_lossy(&raw_head_in(git_dir)?)
+        .trim()
+        .to_owned();
+    let on = |prefix: &str| head.strip_prefix(prefix) == Some(branch);
     let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
-    Ok(line("HEAD")?.as_deref() == Some(symbolic.as_str())
+    Ok(on("ref: ")
+        || on(SYMLINK)
         || line("rebase-merge/head-name")?.as_deref() == Some(branch)
         || line("rebase-apply/head-name")?.as_deref() == Some(branch)
         || line("BISECT_START")?.as_deref() == Some(short))

@@ -7,12 +7,14 @@
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+
+use super::create;
 
 /// Below the `timewarp` directory.
 const DIR: &str = "running";
@@ -151,13 +153,13 @@ pub fn remove_surely(path: &Path) -> bool {
 }
 
 fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).open(path)
+    create::new_file(path, 0o666)
 }
 
 /// Makes the two directories, and nothing above them.
 fn make_dirs(own: &Path) -> io::Result<()> {
     for dir in [own, &own.join(DIR)] {
-        match std::fs::DirBuilder::new().mode(0o700).create(dir) {
+        match create::new_dir(dir, 0o700) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }

@@ -3,6 +3,7 @@
 
 pub mod annotated;
 pub mod command;
+pub mod create;
 pub mod fs;
 pub mod gc;
 pub mod head;

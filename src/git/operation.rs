@@ -18,7 +18,8 @@ use git2::Oid;
 
 pub use self::names::{is_known_name, is_known_ref};
 
-use super::repo::Repo;
+use super::create;
+use super::repo::{Repo, SharedRepository};
 use crate::error::{Code, Error, Result, ResultExt};
 
 /// The largest file that an operation may have.
@@ -84,8 +85,9 @@ fn read_into(repo: &Repo, state: &mut OperationState) -> Result<()> {
 pub fn restore(repo: &Repo, state: &OperationState) -> Result<()> {
     check(state)?;
     let dir = files::open(repo.git_dir())?;
-    files::restore(&dir, &state.files)
-        .and_then(|()| refs::restore(&dir, &state.refs))
+    let sharing = create::sharing(repo.git_dir());
+    files::restore(&dir, &state.files, sharing)
+        .and_then(|()| refs::restore(&dir, &state.refs, sharing))
         .context(|| "put back the operation under way")
 }
 
@@ -118,15 +120,20 @@ fn check(state: &OperationState) -> Result<()> {
     }
 }
 
-/// Whether both are the same state: the same files with the same bytes and the same refs. Permission bits, which a git tree
-/// cannot hold, do not count; nor does what is derived (`commits`, `trees`) or unknown.
+/// The state as it is where `core.sharedRepository` has this value: with the bits that [`restore`] gives the files.
+pub fn shared(state: &OperationState, sharing: SharedRepository) -> OperationState {
+    let mut state = state.clone();
+    for (_, _, mode) in &mut state.files {
+        *mode = create::shared_bits(*mode, sharing);
+    }
+    state
+}
+
+/// Whether both are the same state: the same files with the same bytes and permission bits, and the same refs. What is
+/// derived (`commits`, `trees`) or unknown does not count.
 pub fn equal(a: &OperationState, b: &OperationState) -> bool {
     let files = |state: &OperationState| {
-        let mut files: Vec<_> = state
-            .files
-            .iter()
-            .map(|(name, content, _)| (name.clone(), content.clone()))
-            .collect();
+        let mut files = state.files.clone();
         files.sort();
         files
     };

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use super::create;
 use crate::error::{Code, Error, Result, ResultExt};
 
 /// The most that is read of a file as a whole, unless its reader says otherwise.
@@ -60,14 +61,8 @@ pub fn append(path: &Path, mode: u32, links: Links) -> io::Result<File> {
         Links::Follow => without_waiting(),
         Links::Refuse => without_waiting() | OFlags::NOFOLLOW.bits().cast_signed(),
     };
-    accept(
-        OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(mode)
-            .custom_flags(flags)
-            .open(path)?,
-    )
+    let options = OpenOptions::new().append(true).custom_flags(flags).clone();
+    accept(create::open_or_new(path, &options, mode)?)
 }
 
 /// Reads a whole regular file of at most [`LARGEST`] bytes.

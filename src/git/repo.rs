@@ -40,6 +40,7 @@ pub struct Repo {
     common_dir: PathBuf,
     root: PathBuf,
     linked: bool,
+    index: PathBuf,
     config: Config,
     env: Env,
 }
@@ -67,15 +68,21 @@ impl Repo {
         let local = Config::local(sources, dirs)?;
         format::check(&local)?;
         let root = format::worktree_root(&found, &local)?;
-        Ok(Self {
+        let repo = Self {
             git2: open_git2(&found, &root)?,
             linked: found.is_linked(),
+            index: super::fs::followed(found.git_dir.join("index")),
             config: Config::merged(protected, local),
             git_dir: found.git_dir,
             common_dir: found.common_dir,
             root,
             env: env.clone(),
-        })
+        };
+        let sharing = repo.shared_repository()?;
+        for dir in [&repo.common_dir, &repo.git_dir] {
+            super::create::share(dir, sharing);
+        }
+        Ok(repo)
     }
 
     /// This worktree's git directory, resolved: where its HEAD and index are.
@@ -93,9 +100,9 @@ impl Repo {
         &self.root
     }
 
-    /// This worktree's index file. It need not exist.
+    /// This worktree's index file: where the symlink leads, when it is one, as git takes it. It need not exist.
     pub fn index_path(&self) -> PathBuf {
-        self.git_dir.join("index")
+        self.index.clone()
     }
 
     /// Where the repository's own objects are, alternates not counted.
@@ -161,6 +168,19 @@ const READ_BY_LIBGIT2: [&str; 7] = [
     "objects/info/alternates",
 ];
 
+/// Opens the repository's objects alone, which is nearly all that is asked of libgit2.
+fn open_objects(common_dir: &Path) -> Result<git2::Repository> {
+    let what = || format!("open the repository at '{}'", common_dir.display());
+    let objects = common_dir.join("objects");
+    let odb = git2::Odb::new().context(what)?;
+    let path = objects.to_str().ok_or_else(|| {
+        let code = crate::error::Code::UnsupportedRepository;
+        crate::error::Error::new(code, format!("'{}' is not UTF-8", objects.display()))
+    })?;
+    odb.add_disk_alternate(path).context(what)?;
+    git2::Repository::from_odb(odb).context(what)
+}
+
 /// Opens exactly this git directory. Not by libgit2's own walk and never from the environment.
 fn open_git2(found: &Found, root: &Path) -> Result<git2::Repository> {
     let git_dir = &found.git_dir;
@@ -178,6 +198,10 @@ fn open_git2(found: &Found, root: &Path) -> Result<git2::Repository> {
     let opened = match git2::Repository::open_ext(git_dir, flags, none) {
         // Ownership has been judged by git's rules; libgit2 knows fewer of them. Opening as bare asks no owner.
         Err(error) if error.code() == ErrorCode::Owner => git2::Repository::open_bare(git_dir),
+        // Nor does it know a HEAD that is a symlink to a branch which is packed, unborn, or another directory's.
+        Err(error) if error.code() == ErrorCode::NotFound && head::is_symlink(git_dir) => {
+            return open_objects(&found.common_dir);
+        }
         other => other,
     };
     let repo = opened.context(|| format!("open the repository at '{}'", git_dir.display()))?;

@@ -15,7 +15,7 @@ use super::worktrees::{self, LOGS, Worktree};
 use crate::error::{Error, Result};
 use crate::git::command::Git;
 use crate::store::Store;
-use crate::store::lock::Owner;
+use crate::store::lock::{Owner, git_locks};
 
 /// How many names a message carries.
 const SHOWN: usize = 5;
@@ -170,8 +170,7 @@ fn interrupted(worktrees: &[Worktree]) -> Check {
 fn locks(worktrees: &[Worktree]) -> Check {
     let mut dead = Vec::new();
     for worktree in worktrees {
-        for name in ["index.lock", "HEAD.lock"] {
-            let path = worktree.git_dir.join(name);
+        for path in git_locks(&worktree.git_dir) {
             let owner = crate::git::regular::read(&path)
                 .ok()
                 .and_then(|bytes| Owner::parse(&bytes));

@@ -41,7 +41,7 @@ fn load(store: &Store<'_>) -> Result<Cache> {
 }
 
 fn save(store: &Store<'_>, cache: &Cache) -> Result<()> {
-    fs::create_private_dir(&store.common(""))?;
+    crate::git::create::private_dir(&store.common(""))?;
     let bytes = serde_json::to_vec_pretty(cache).expect("plain data serialises");
     fs::write_atomic(&cache_file(store), &bytes, Durable::No)
 }

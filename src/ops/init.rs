@@ -15,7 +15,9 @@ use super::gitview::read_index;
 use super::outcome::Initialised;
 use super::request::{DryRun, Init};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::create;
 use crate::git::fs::{Durable, Root, rename_to_free, write_atomic_with_mode};
+use crate::git::repo::SharedRepository;
 use crate::store::Store;
 use crate::worktree::scan::DESK;
 
@@ -123,14 +125,12 @@ fn write_config(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
 }
 
 fn place_config(root: &Root) -> rustix::io::Result<()> {
-    match rustix::fs::mkdirat(root.fd(), ".timewarp", Mode::from_raw_mode(0o777)) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(errno) => return Err(errno),
-    }
+    create::dir_in(root.fd(), ".timewarp", 0o777)?;
     let dir = root.open_dir(DESK)?;
     let temp = format!("config.toml.tmp-{}", std::process::id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&dir, &temp, flags, Mode::from_raw_mode(0o666))?;
+    create::settle_in(&file, &dir, SharedRepository::Umask)?;
     let mut rest = TEMPLATE.as_bytes();
     while !rest.is_empty() {
         let count = rustix::io::write(&file, rest)?;
@@ -173,8 +173,7 @@ pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
     }
     if dry_run == DryRun::No {
         if let Some(dir) = path.parent() {
-            std::fs::create_dir_all(dir)
-                .context(|| format!("cannot create '{}'", dir.display()))?;
+            create::dirs(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
         }
         let mode = meta.map_or(0o644, |meta| meta.mode() & 0o7777);
         write_atomic_with_mode(&path, &new, Durable::No, mode)?;

@@ -19,6 +19,7 @@ use crate::agents::install::{
 use crate::agents::places::Places;
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::create;
 use crate::git::fs::{self, Durable};
 use crate::store::state::{Mode, StateDir};
 
@@ -339,7 +340,7 @@ fn carry_out(path: &Path, change: Change, done: &mut Installed) -> Result<()> {
 /// Writes a file with the bits that it has, or `mode` when it is new.
 fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
     if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir).context(|| format!("cannot create '{}'", dir.display()))?;
+        create::dirs(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
     }
     let mode = path.metadata().map_or(mode, |meta| meta.mode() & 0o7777);
     fs::write_atomic_with_mode(path, text.as_bytes(), Durable::Yes, mode)

@@ -19,6 +19,7 @@ use super::snapshot::view;
 use super::worktrees::{OPENED, OpenedDir};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::command::Git;
+use crate::git::create;
 use crate::git::fs::{Durable, remove_optional, write_atomic};
 use crate::git::refs::Reason;
 use crate::store::Store;
@@ -113,7 +114,7 @@ impl Place {
     fn make_parents(&self) -> Result<MadeDirs> {
         let mut made = MadeDirs(Vec::new());
         for dir in &self.parents {
-            std::fs::create_dir(dir).context(|| format!("cannot create '{}'", dir.display()))?;
+            create::new_dir(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
             made.0.push(dir.clone());
         }
         Ok(made)

@@ -10,6 +10,7 @@ use super::capture::{Capture, IndexSummary, Storing, Wanted, capture};
 use super::swap::{captured_extras, read_tree, stamp_of_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::create;
 use crate::git::fs::Root;
 use crate::git::operation::{self, OperationState};
 use crate::git::path;
@@ -170,7 +171,9 @@ fn git_state(
     if ctx.repo.raw_head()? != claim.raw_head {
         wrong.push("HEAD".to_owned());
     }
-    if !operation::equal(operation, claim.operation) {
+    let sharing = create::sharing(ctx.repo.git_dir());
+    let as_shared = |state| operation::shared(state, sharing);
+    if !operation::equal(&as_shared(operation), &as_shared(claim.operation)) {
         wrong.push("the operation under way".to_owned());
     }
     let (stored, lists) = claim.index;

@@ -111,13 +111,24 @@ impl Commits<'_> {
                 Oid::from_str(oid)?,
             );
         }
-        for (name, bytes, mode) in &capture.operation.files {
-            let mode = if mode & 0o100 == 0 {
+        let mut modes = String::new();
+        for (name, bytes, perm) in &capture.operation.files {
+            let mode = if perm & 0o100 == 0 {
                 0o100_644
             } else {
                 0o100_755
             };
+            if mode & 0o777 != *perm {
+                modes.push_str(&format!("{perm:04o} {name}\n"));
+            }
             add(format!("{}/{name}", part::OPERATION), mode, blob(bytes)?);
+        }
+        if !modes.is_empty() {
+            add(
+                part::OPERATION_MODES.to_owned(),
+                0o100_644,
+                blob(modes.as_bytes())?,
+            );
         }
         if !capture.operation.refs.is_empty() {
             let lines: String = capture
@@ -426,6 +437,7 @@ fn new_record(
         oid: capture.head.oid.map(|oid| oid.to_string()),
         detached: capture.head.detached,
         unborn: capture.head.unborn,
+        symlink: capture.head.symlink,
     };
     let kinds = operation::kinds(&capture.operation);
     record.in_progress = (!kinds.is_empty()).then(|| kinds.join("+"));

@@ -17,6 +17,7 @@ use super::swap::{
 use super::{guard, recover, undo};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Root, Stamp};
+use crate::git::head::SYMLINK;
 use crate::git::path::{self, RepoPath};
 use crate::git::tree;
 use crate::store::Store;
@@ -583,6 +584,7 @@ pub fn head_for(
         None
     };
     let text = match (reason, oid) {
+        (None, _) if recorded.symlink => format!("{SYMLINK}{branch}\n"),
         (None, _) => format!("ref: {branch}\n"),
         (Some(_), Some(oid)) => format!("{oid}\n"),
         // Unborn, and somebody made the branch meanwhile: an unborn branch of ours keeps their commits safe.

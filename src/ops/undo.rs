@@ -117,7 +117,7 @@ pub fn log_level(store: &Store<'_>, journal: &Journal) -> Result<()> {
         }
     }
     let dir = store.dir.file(log.dir_name());
-    fs::create_private_dir(&dir)?;
+    crate::git::create::private_dir(&dir)?;
     let files = levels(store, log)?;
     let suffix = format!("-{}.json", journal.swap_id);
     let name_of = |file: &PathBuf| {

@@ -115,7 +115,7 @@ impl Backtracks {
     /// As [`Self::get`]; `BUSY`.
     #[expect(clippy::missing_panics_doc, reason = "plain data serialises")]
     pub fn put(&self, pending: &Pending) -> Result<Option<Pending>> {
-        fs::create_private_dir(&self.dir)?;
+        crate::git::create::private_dir(&self.dir)?;
         let _lock = self.lock()?;
         if let Some(waiting) = self.get(&pending.session_id)? {
             return Ok(Some(waiting));

@@ -17,6 +17,7 @@ use super::lock::flock_until;
 use super::names::session_component;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::create;
 use crate::git::fs::{self, Durable};
 
 /// The directory of the logs, in a worktree's `timewarp` directory.
@@ -90,8 +91,9 @@ impl ContextFile {
         let deadline = Instant::now() + self.wait;
         loop {
             let mut options = OpenOptions::new();
-            options.read(true).append(true).create(true).mode(0o600);
-            let file = self.open(&mut options).context(|| self.cannot("open"))?;
+            options.read(true).append(true).custom_flags(unlinked());
+            let file = create::open_or_new(&self.path, &options, 0o600).and_then(regular);
+            let file = file.context(|| self.cannot("open"))?;
             self.lock(&file, FlockOperation::NonBlockingLockExclusive)?;
             let held = file.metadata().context(|| self.cannot("read"))?;
             // Whoever had the lock before may have put another file in its place.
@@ -111,13 +113,8 @@ impl ContextFile {
     }
 
     fn open(&self, options: &mut OpenOptions) -> std::io::Result<File> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
-        let file = options.open(&self.path)?;
-        if !file.metadata()?.is_file() {
-            return Err(std::io::Error::other("not a regular file"));
-        }
-        Ok(file)
+        options.custom_flags(unlinked());
+        regular(options.open(&self.path)?)
     }
 
     fn lock(&self, file: &File, operation: FlockOperation) -> Result<()> {
@@ -148,7 +145,7 @@ impl ContextFile {
 /// When it cannot be made.
 pub fn make_directory(path: &Path) -> Result<()> {
     match path.parent() {
-        Some(dir) => fs::create_private_dir(dir),
+        Some(dir) => crate::git::create::private_dir(dir),
         None => Ok(()),
     }
 }
@@ -251,12 +248,7 @@ impl HeldContext {
 
     fn copy_to(&self, name: &Path) -> std::io::Result<()> {
         let bytes = read_all(&self.file)?;
-        let mut options = OpenOptions::new();
-        let mut copy = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(name)?;
+        let mut copy = create::new_file(name, 0o600)?;
         copy.write_all(&bytes)?;
         copy.sync_all()
     }
@@ -331,6 +323,19 @@ fn siblings(path: &Path) -> Result<Vec<std::ffi::OsString>> {
     entries
         .map(|entry| Ok(entry.context(what)?.file_name()))
         .collect()
+}
+
+/// A symlink is an error, and a pipe is not waited for.
+fn unlinked() -> i32 {
+    (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed()
+}
+
+/// The file, when it is one.
+fn regular(file: File) -> std::io::Result<File> {
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(std::io::Error::other("not a regular file"))
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
+use super::state::with_way_in;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::create;
 use crate::git::fs;
 use crate::git::mark::{Dead, Flush, Mark, remove_surely};
 
@@ -90,7 +92,7 @@ impl WorktreeLock {
     /// # Errors
     /// `BUSY`, naming the file and who holds it.
     pub fn acquire(dir: &Path, hold: Hold, token: &str, timeout: Duration) -> Result<Self> {
-        fs::create_private_dir(dir)?;
+        crate::git::create::private_dir(dir)?;
         let gate = open_lock_file(&dir.join("gate"))?;
         let path = dir.join("lock");
         let file = open_lock_file(&path)?;
@@ -163,15 +165,12 @@ pub fn hold_file_within(path: &Path, wait: Duration) -> Result<File> {
 }
 
 fn open_lock_file(path: &Path) -> Result<File> {
-    std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0))
-        .open(path)
-        .context(|| format!("cannot open '{}'", path.display()))
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let mut both = std::fs::OpenOptions::new();
+    both.read(true).write(true).custom_flags(flags);
+    let opened = create::open_or_new(path, &both, 0o600);
+    let opened = opened.context(|| format!("cannot open '{}'", path.display()));
+    opened.map_err(|error| with_way_in(error, path))
 }
 
 fn wait_for(file: &File, operation: FlockOperation, deadline: Instant, path: &Path) -> Result<()> {
@@ -220,6 +219,14 @@ fn busy(path: &Path) -> Error {
     error
 }
 
+/// git's two lock files of a worktree. That of an index which is a symlink is beside the file that it leads to; that of HEAD,
+/// which git never follows, beside the symlink.
+pub fn git_locks(git_dir: &Path) -> [PathBuf; 2] {
+    let mut index = fs::followed(git_dir.join("index")).into_os_string();
+    index.push(".lock");
+    [index.into(), git_dir.join("HEAD.lock")]
+}
+
 /// `index.lock` and `HEAD.lock` of this worktree, held by us.
 #[derive(Debug)]
 #[must_use]
@@ -242,8 +249,7 @@ impl GitLocks {
         let line = owner.line();
         let source = locks.mark.source(line.as_bytes(), Flush::No);
         let source = source.context(what)?;
-        for name in ["index.lock", "HEAD.lock"] {
-            let path = git_dir.join(name);
+        for path in git_locks(git_dir) {
             link_when_free(source.path(), &path, timeout)?;
             locks.held.push(path);
         }
@@ -345,9 +351,9 @@ pub fn remove_dead_locks(git_dir: &Path) -> Result<()> {
         Err(Errno::WOULDBLOCK) => return Ok(()),
         Err(errno) => return Err(errno).context(|| format!("cannot lock '{}'", dir.display())),
     }
-    ["index.lock", "HEAD.lock"]
+    git_locks(git_dir)
         .iter()
-        .try_for_each(|name| remove_if_ours(&git_dir.join(name), &|owner| !owner.is_alive()))
+        .try_for_each(|path| remove_if_ours(path, &|owner| !owner.is_alive()))
 }
 
 #[cfg(test)]

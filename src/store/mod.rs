@@ -68,7 +68,7 @@ impl<'a> Store<'a> {
         if let Some(id) = self.repository_id()? {
             return Ok(id);
         }
-        fs::create_private_dir(&self.common(""))?;
+        crate::git::create::private_dir(&self.common(""))?;
         let mut random = [0u8; 16];
         getrandom::fill(&mut random)
             .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
@@ -89,7 +89,7 @@ impl<'a> Store<'a> {
 
     /// The next number in the order of taking, unique in the repository.
     pub fn next_seq(&self) -> Result<u64> {
-        fs::create_private_dir(&self.common(""))?;
+        crate::git::create::private_dir(&self.common(""))?;
         let path = self.common("seq");
         let what = || format!("cannot count in '{}'", path.display());
         let file = lock::hold_file(&path)?;

@@ -178,7 +178,7 @@ impl Sessions {
         new: SessionRecord,
         edit: impl FnOnce(&mut SessionRecord),
     ) -> Result<SessionRecord> {
-        fs::create_private_dir(&self.dir)?;
+        crate::git::create::private_dir(&self.dir)?;
         let _lock = self.lock()?;
         let file = self.file(&new.session_id);
         let mut record = read(&file)?.unwrap_or(new);
@@ -199,7 +199,7 @@ impl Sessions {
     /// # Errors
     /// When it cannot be written.
     pub fn leave_note(&self, session_id: &str, text: &str) -> Result<()> {
-        fs::create_private_dir(&self.dir)?;
+        crate::git::create::private_dir(&self.dir)?;
         fs::write_atomic(&self.note_file(session_id), text.as_bytes(), Durable::Yes)
     }
 
@@ -212,7 +212,7 @@ impl Sessions {
         if !file.exists() {
             return Ok(None);
         }
-        fs::create_private_dir(&self.dir)?;
+        crate::git::create::private_dir(&self.dir)?;
         let _lock = self.lock()?;
         let Some(bytes) = fs::read_optional(&file)? else {
             return Ok(None);

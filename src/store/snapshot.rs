@@ -33,6 +33,9 @@ pub struct HeadRecord {
     pub detached: bool,
     /// On a branch without commits.
     pub unborn: bool,
+    /// HEAD was a symlink to its branch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub symlink: bool,
 }
 
 /// What the index holds that a tree cannot say; paths in stored form.
@@ -201,16 +204,11 @@ pub struct SnapshotRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub converted_count: Option<usize>,
     /// Taken while a dead swap waited for recovery.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Fields of a later version or another layer.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 /// The long lists of a record, whole: raw path bytes.

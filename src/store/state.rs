@@ -182,7 +182,7 @@ impl StateDir {
 
     /// Makes it, private.
     pub fn create(&self) -> Result<()> {
-        fs::create_private_dir(&self.dir)
+        crate::git::create::private_dir(&self.dir)
     }
 
     /// `state.json`; the default when there is none.
@@ -208,9 +208,12 @@ impl StateDir {
         read_json(&self.file("journal.json"))
     }
 
-    /// Whether there is a journal, without reading it.
+    /// Whether there is a journal, without reading it. One that cannot be looked at counts: reading it says what is wrong.
     pub fn has_journal(&self) -> bool {
-        self.file("journal.json").symlink_metadata().is_ok()
+        match self.file("journal.json").symlink_metadata() {
+            Ok(_) => true,
+            Err(error) => !crate::git::regular::is_absent(&error),
+        }
     }
 
     /// Writes the journal, synced.
@@ -235,10 +238,25 @@ fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
 /// # Errors
 /// `NEWER_RECORD` when its version is not known here, `CORRUPT_RECORD` when it cannot be read.
 pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>> {
-    let Some(bytes) = fs::read_optional(path)? else {
+    let bytes = fs::read_optional(path).map_err(|error| with_way_in(error, path))?;
+    let Some(bytes) = bytes else {
         return Ok(None);
     };
     parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
+}
+
+/// Says how to get at a file of ours that somebody else owns.
+pub(super) fn with_way_in(error: Error, path: &Path) -> Error {
+    let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref());
+    let denied = cause
+        .is_some_and(|cause: &std::io::Error| cause.kind() == std::io::ErrorKind::PermissionDenied);
+    if !denied {
+        return error;
+    }
+    let dir = path.parent().unwrap_or(path).display();
+    error.hint(format!(
+        "it belongs to somebody else; 'sudo chown -R \"$(id -u)\" {dir}' makes it yours"
+    ))
 }
 
 /// Parses a JSON document of ours with a `version` of at most `known`; `name` is for the message.

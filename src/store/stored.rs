@@ -27,6 +27,8 @@ pub mod part {
     pub const BLOBS: &str = "index/blobs";
     /// Operation files.
     pub const OPERATION: &str = "operation/files";
+    /// Permission bits of operation files that a tree cannot say: `<octal> <name>` lines.
+    pub const OPERATION_MODES: &str = "operation/modes";
     /// Operation refs: `<id> <name>` lines.
     pub const OPERATION_REFS: &str = "operation/refs";
     /// Trees that operation files name.
@@ -250,6 +252,17 @@ impl Store<'_> {
                 operation
                     .files
                     .push((name, self.objects.read(node.oid)?.1, perm));
+            }
+        }
+        if let Some(modes) = self.state_blob(Some(state), part::OPERATION_MODES)? {
+            for line in String::from_utf8_lossy(&modes).lines() {
+                let (mode, name) = line.split_once(' ').unwrap_or_default();
+                let file = operation.files.iter_mut().find(|file| file.0 == name);
+                let mode = u32::from_str_radix(mode, 8).ok();
+                let (Some(file), Some(mode)) = (file, mode) else {
+                    return Err(corrupt(&stored.id, "it holds a mode of no operation file"));
+                };
+                file.2 = mode & 0o777;
             }
         }
         if let Some(refs) = self.state_blob(Some(state), part::OPERATION_REFS)? {

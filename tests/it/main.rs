@@ -7,6 +7,7 @@
     reason = "tests write their fixtures as they please and may fail loudly"
 )]
 
+mod access;
 mod apply;
 mod arguments;
 mod backtrack;

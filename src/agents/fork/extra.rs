@@ -1,8 +1,7 @@
 //! What belongs to a fork besides the lines that were kept: state files, and a line in an agent's list of sessions.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -12,6 +11,7 @@ use crate::agents::kimi::place::WIRE;
 use crate::agents::kimi_code::place::JOURNAL;
 use crate::agents::value::time_of_seconds;
 use crate::error::{Result, ResultExt as _};
+use crate::git::create;
 use crate::git::regular::{Links, append};
 
 /// What belongs to a fork besides copied lines.
@@ -31,12 +31,8 @@ pub enum Extra {
 }
 
 /// A new file, for its owner alone: conversations hold secrets.
-pub fn create(path: &Path) -> Result<File> {
-    Ok(OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?)
+pub fn private_file(path: &Path) -> Result<File> {
+    Ok(create::new_file(path, 0o600)?)
 }
 
 impl Extra {
@@ -112,7 +108,7 @@ fn kimi_code_state(state: &Value, root: &Path, dest: &Path) -> Value {
 }
 
 fn write_state(state: &Value, root: &Path) -> Result<()> {
-    let mut file = create(&root.join("state.json"))?;
+    let mut file = private_file(&root.join("state.json"))?;
     file.write_all(format!("{state:#}\n").as_bytes())?;
     file.sync_all()?;
     Ok(())

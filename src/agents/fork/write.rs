@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
 
-use super::extra::create;
+use super::extra::private_file;
 use super::validate::check;
 use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, opencode, span};
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::create;
 use crate::git::fs::{process_is_alive, process_start};
 
 /// What a temporary name has after the session's id; then the process that writes, and its start.
@@ -43,10 +44,7 @@ pub fn stage_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<StagedFo
         return Err(in_the_way(dest));
     }
     let directory = dest.parent().unwrap_or(Path::new("."));
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
+    create::dirs(directory, 0o700)
         .context(|| format!("cannot create '{}'", directory.display()))?;
     let pid = std::process::id();
     let start = process_start(pid).unwrap_or(0);
@@ -167,15 +165,12 @@ impl Drop for Temporary {
 fn write_files(plan: &ForkPlan, new_id: &str, root: &Path, dest: &Path) -> Result<()> {
     let single = !plan.is_directory();
     if !single {
-        std::fs::DirBuilder::new().mode(0o700).create(root)?;
+        create::new_dir(root, 0o700)?;
     }
     for file in &plan.files {
         let path = main_path(root, &file.name);
         if let Some(parent) = path.parent().filter(|_| !single) {
-            std::fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(parent)?;
+            create::dirs(parent, 0o700)?;
         }
         write_file(plan, file, new_id, &path)?;
     }
@@ -198,7 +193,7 @@ fn write_file(plan: &ForkPlan, file: &FilePlan, new_id: &str, path: &Path) -> Re
                 .context(|| format!("cannot read '{}'", source.display()))?,
         );
     }
-    let mut out = BufWriter::with_capacity(1 << 16, create(path)?);
+    let mut out = BufWriter::with_capacity(1 << 16, private_file(path)?);
     let mut buffer = Vec::new();
     for segment in &file.segments {
         let Some(source) = sources.get_mut(usize::from(segment.source)) else {
@@ -311,7 +306,7 @@ fn put(from: &Path, to: &Path) -> Result<()> {
 fn put_by_claim(from: &Path, to: &Path) -> Result<()> {
     let doing = || format!("cannot create '{}'", to.display());
     let claimed = if from.is_dir() {
-        std::fs::create_dir(to)
+        create::new_dir(to, 0o700)
     } else {
         std::fs::hard_link(from, to)
     };

@@ -47,7 +47,7 @@ impl ObjectStore {
             return Ok(0);
         }
         let what = || format!("cannot fold the packs in '{}'", dir.display());
-        let target = Target::new(&self.own().fd).context(what)?;
+        let target = Target::new(&self.own().fd, &self.own().path).context(what)?;
         let mut writer = PackWriter::create(&target).context(what)?;
         let mut seen = HashSet::new();
         for pack in &packs {

@@ -7,14 +7,17 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
+use crate::git::create;
 use crate::git::fs::process_start;
+use crate::git::repo::SharedRepository;
 
 const ATTEMPTS: usize = 4;
 const BUFFER: usize = 1 << 20;
@@ -26,14 +29,23 @@ pub(super) struct Target {
     /// The permission bits of the objects directory, when its group may write: a shared repository, where what is new must
     /// be open to the same people whatever the umask.
     shared: Option<u32>,
+    /// `core.sharedRepository`.
+    sharing: SharedRepository,
+    /// Who owns the objects, when that is not simply who makes them.
+    owner: Option<(Uid, Gid)>,
 }
 
 impl Target {
-    pub(super) fn new(fd: &Arc<OwnedFd>) -> io::Result<Self> {
-        let bits = rustix::fs::fstat(fd)?.st_mode & 0o7777;
+    pub(super) fn new(fd: &Arc<OwnedFd>, path: &Path) -> io::Result<Self> {
+        let dir = rustix::fs::fstat(fd)?;
+        let bits = dir.st_mode & 0o7777;
+        let sharing = create::sharing(path);
+        let by_directory = sharing == SharedRepository::Umask && bits & 0o020 != 0;
         Ok(Self {
             fd: Arc::clone(fd),
-            shared: (bits & 0o020 != 0).then_some(bits),
+            shared: by_directory.then_some(bits),
+            sharing,
+            owner: create::owner_in(&dir),
         })
     }
 
@@ -63,13 +75,10 @@ impl Target {
     }
 
     fn share_file(&self, file: &File) -> io::Result<()> {
-        match self.shared {
-            Some(bits) => Ok(rustix::fs::fchmod(
-                file,
-                Mode::from_raw_mode(bits & 0o444 | 0o400),
-            )?),
-            None => Ok(()),
+        if let Some(bits) = self.shared {
+            rustix::fs::fchmod(file, Mode::from_raw_mode(bits & 0o444 | 0o400))?;
         }
+        Ok(create::settle_for(file.as_fd(), self.owner, self.sharing)?)
     }
 
     /// Makes the directory part of a name, which is one component.
@@ -86,6 +95,15 @@ impl Target {
         if let Some(bits) = self.shared {
             let mode = Mode::from_raw_mode(bits);
             rustix::fs::chmodat(&self.fd, dir, mode, AtFlags::empty())?;
+        }
+        if self.owner.is_some() || self.sharing != SharedRepository::Umask {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            match rustix::fs::openat(&self.fd, dir, flags, Mode::empty()) {
+                Ok(made) => create::settle_for(made.as_fd(), self.owner, self.sharing)?,
+                // Pruned again, and made again by the next try.
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno.into()),
+            }
         }
         Ok(())
     }
@@ -200,14 +218,12 @@ fn copy(from: &File, to: &File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
-
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn target(dir: &Path) -> Target {
         let fd = std::fs::File::open(dir).expect("opened").into();
-        Target::new(&Arc::new(fd)).expect("a target")
+        Target::new(&Arc::new(fd), dir).expect("a target")
     }
 
     fn names(dir: &Path) -> Vec<String> {

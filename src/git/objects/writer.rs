@@ -122,7 +122,7 @@ impl<'a> ObjectWriter<'a> {
         Ok(Self {
             store,
             mode,
-            target: Target::new(&store.own().fd)?,
+            target: Target::new(&store.own().fd, &store.own().path)?,
             fates: Mutex::default(),
             pack: Mutex::default(),
             loose_bytes: AtomicU64::new(0),

@@ -15,6 +15,8 @@ use rustix::io::Errno;
 use super::names::DIRS;
 use super::{MAX_FILE, OperationFile, OperationState, is_known_name};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::create;
+use crate::git::repo::SharedRepository;
 
 const OWN_DIR: &str = "timewarp";
 const TEMPORARY: &str = "operation.tmp";
@@ -37,9 +39,14 @@ pub(super) fn open_dir(dir: &OwnedFd, name: &str) -> Result<Option<OwnedFd>> {
 }
 
 /// A directory in `dir`, made when missing.
-pub(super) fn make_dir(dir: &OwnedFd, name: &str) -> Result<OwnedFd> {
+pub(super) fn make_dir(dir: &OwnedFd, name: &str, sharing: SharedRepository) -> Result<OwnedFd> {
     match rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
-        Ok(()) | Err(Errno::EXIST) => {}
+        Err(Errno::EXIST) => {}
+        Ok(()) => {
+            let made = open_dir(dir, name)?.ok_or_else(|| in_the_way(name))?;
+            create::settle_in(&made, dir, sharing).context(|| format!("make '{name}'"))?;
+            return Ok(made);
+        }
         Err(error) => return Err(error).context(|| format!("make '{name}'")),
     }
     open_dir(dir, name)?.ok_or_else(|| in_the_way(name))
@@ -149,7 +156,11 @@ fn add(dir: &OwnedFd, file: &str, full: String, state: &mut OperationState) -> R
 }
 
 /// Makes the files be exactly `files`.
-pub(super) fn restore(git_dir: &OwnedFd, files: &[OperationFile]) -> Result<()> {
+pub(super) fn restore(
+    git_dir: &OwnedFd,
+    files: &[OperationFile],
+    sharing: SharedRepository,
+) -> Result<()> {
     let wanted: HashMap<&str, &OperationFile> =
         files.iter().map(|file| (file.0.as_str(), file)).collect();
     for name in list(git_dir)? {
@@ -161,10 +172,10 @@ pub(super) fn restore(git_dir: &OwnedFd, files: &[OperationFile]) -> Result<()> 
         }
     }
     for (name, content, mode) in files.iter().filter(|file| !file.0.contains('/')) {
-        write(git_dir, git_dir, name, content, *mode)?;
+        write((git_dir, git_dir), name, content, *mode, sharing)?;
     }
     for name in DIRS {
-        restore_dir(git_dir, name, files, &wanted)?;
+        restore_dir(git_dir, name, files, &wanted, sharing)?;
     }
     rustix::fs::fsync(git_dir).context(|| "sync the git directory")
 }
@@ -174,6 +185,7 @@ fn restore_dir(
     name: &str,
     files: &[OperationFile],
     wanted: &HashMap<&str, &OperationFile>,
+    sharing: SharedRepository,
 ) -> Result<()> {
     let prefix = format!("{name}/");
     let mut inside = files
@@ -181,7 +193,7 @@ fn restore_dir(
         .filter_map(|(full, content, mode)| Some((full.strip_prefix(&prefix)?, content, *mode)))
         .peekable();
     let dir = if inside.peek().is_some() {
-        make_dir(git_dir, name)?
+        make_dir(git_dir, name, sharing)?
     } else {
         match open_dir(git_dir, name)? {
             Some(dir) => dir,
@@ -195,7 +207,7 @@ fn restore_dir(
         }
     }
     for (file, content, mode) in inside {
-        write(git_dir, &dir, file, content, mode)?;
+        write((git_dir, &dir), file, content, mode, sharing)?;
     }
     rustix::fs::fsync(&dir).context(|| format!("sync '{name}'"))?;
     remove_dir(git_dir, name)
@@ -222,11 +234,11 @@ pub(super) fn remove_dir(dir: &OwnedFd, name: &str) -> Result<()> {
 
 /// Writes a file atomically, unless it is there with these bytes and this mode. A mode of 0 is the umask's choice.
 pub(super) fn write(
-    git_dir: &OwnedFd,
-    dir: &OwnedFd,
+    (git_dir, dir): (&OwnedFd, &OwnedFd),
     name: &str,
     content: &[u8],
     mode: u32,
+    sharing: SharedRepository,
 ) -> Result<()> {
     let mode = mode & 0o777;
     match read_entry(dir, name) {
@@ -237,13 +249,18 @@ pub(super) fn write(
         // What cannot be read is written over.
         _ => {}
     }
-    let own = make_dir(git_dir, OWN_DIR)?;
-    write_temporary(&own, content, mode)
+    let own = make_dir(git_dir, OWN_DIR, sharing)?;
+    write_temporary((&own, dir), content, mode, sharing)
         .and_then(|()| Ok(rustix::fs::renameat(&own, TEMPORARY, dir, name)?))
         .context(|| format!("write '{name}'"))
 }
 
-fn write_temporary(own: &OwnedFd, content: &[u8], mode: u32) -> Result<()> {
+fn write_temporary(
+    (own, dir): (&OwnedFd, &OwnedFd),
+    content: &[u8],
+    mode: u32,
+    sharing: SharedRepository,
+) -> Result<()> {
     remove(own, TEMPORARY)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // Never wider than wanted, not even for a moment.
@@ -254,6 +271,7 @@ fn write_temporary(own: &OwnedFd, content: &[u8], mode: u32) -> Result<()> {
     if mode != 0 {
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
     }
+    create::settle_in(&file, dir, sharing)?;
     Ok(file.sync_all()?)
 }
 

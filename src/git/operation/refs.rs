@@ -12,6 +12,7 @@ use super::files::{self, Entry};
 use super::names::REF_DIRS;
 use super::{OperationState, is_known_ref};
 use crate::error::Result;
+use crate::git::repo::SharedRepository;
 
 /// How deep a ref's directories are looked into. git's own labels have two components.
 const MAX_DEPTH: usize = 32;
@@ -60,7 +61,11 @@ fn parse(content: &[u8]) -> Option<Oid> {
 }
 
 /// Makes the worktree's refs be exactly `wanted`. What is no plain ref stays.
-pub(super) fn restore(git_dir: &OwnedFd, wanted: &[(String, Oid)]) -> Result<()> {
+pub(super) fn restore(
+    git_dir: &OwnedFd,
+    wanted: &[(String, Oid)],
+    sharing: SharedRepository,
+) -> Result<()> {
     let mut present = OperationState::default();
     read(git_dir, &mut present)?;
     let names: HashSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
@@ -72,7 +77,7 @@ pub(super) fn restore(git_dir: &OwnedFd, wanted: &[(String, Oid)]) -> Result<()>
     }
     prune(git_dir)?;
     for (name, oid) in wanted {
-        write(git_dir, name, *oid)?;
+        write(git_dir, name, *oid, sharing)?;
     }
     Ok(())
 }
@@ -89,13 +94,14 @@ fn delete(git_dir: &OwnedFd, name: &str) -> Result<()> {
     files::remove(&dir, last)
 }
 
-fn write(git_dir: &OwnedFd, name: &str, oid: Oid) -> Result<()> {
+fn write(git_dir: &OwnedFd, name: &str, oid: Oid, sharing: SharedRepository) -> Result<()> {
     let (dirs, last) = name.rsplit_once('/').unwrap_or(("", name));
     let mut dir = git_dir.try_clone()?;
     for part in dirs.split('/') {
-        dir = files::make_dir(&dir, part)?;
+        dir = files::make_dir(&dir, part, sharing)?;
     }
-    files::write(git_dir, &dir, last, format!("{oid}\n").as_bytes(), 0)
+    let line = format!("{oid}\n");
+    files::write((git_dir, &dir), last, line.as_bytes(), 0, sharing)
 }
 
 /// Removes directories that hold nothing, `refs` itself not.

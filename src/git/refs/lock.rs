@@ -5,7 +5,7 @@
 //! is waited for: nothing in it tells whose it was.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{self, Error, ResultExt};
+use crate::git::create;
 use crate::git::mark::{Dead, Flush, Inode, Mark, Source, remove_surely};
 
 /// Where marks are kept, below the common directory.
@@ -243,8 +244,7 @@ fn make(path: &Path, origin: Option<&Origin>) -> io::Result<Option<File>> {
             Err(_) => {}
         }
     }
-    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    Ok(Some(file))
+    create::new_file(path, 0o666).map(Some)
 }
 
 /// Whether creating the file would fail in the same way.
@@ -267,7 +267,7 @@ fn make_parent(path: &Path) -> Result<(), LockError> {
     let Some(parent) = path.parent() else {
         return Ok(());
     };
-    let Err(error) = std::fs::create_dir_all(parent) else {
+    let Err(error) = create::dirs(parent, 0o777) else {
         return Ok(());
     };
     match error.kind() {

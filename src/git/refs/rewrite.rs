@@ -5,12 +5,12 @@
 //! among them, stay byte for byte, and the new file is synced before it takes the old one's place.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ResultExt};
 use crate::git::Oid;
+use crate::git::create;
 
 use super::lock::{LockError, LockFile, Locking};
 use super::packed::{Line, parse_line};
@@ -80,13 +80,15 @@ impl Rewrite {
         let new = new_path(&self.path);
         // One left by a process that died: whoever holds the lock owns this name.
         let _ = std::fs::remove_file(&new);
-        let written = File::create_new(&new).and_then(|mut file| {
+        let written = create::new_file(&new, 0o666).and_then(|mut file| {
             match std::fs::metadata(&self.path) {
                 Ok(old) => file.set_permissions(old.permissions())?,
                 // The first of its name has what the umask leaves, as git's has.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
+            // The bits of the old one may be of a time before the repository was shared.
+            create::settle(&file, &self.path)?;
             file.write_all(content)?;
             file.sync_all()?;
             std::fs::rename(&new, &self.path)

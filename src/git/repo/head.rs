@@ -3,18 +3,28 @@
 //! Owns the reading of `HEAD`, of loose refs on the way to a commit id, and of `packed-refs`, by binary search, so that
 //! a hundred thousand refs cost nothing. Leaves out reftable, which discovery refuses, and every write.
 
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use git2::Oid;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::config::Dirs;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::regular;
 
 /// How many symbolic refs may stand in a row, as in git.
 const MAX_CHAIN: u32 = 5;
 
 /// Where HEAD points.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing about HEAD, and any of them may hold"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The ref that `HEAD` itself names; `None` when detached.
@@ -27,18 +37,22 @@ pub struct Head {
     pub unborn: bool,
     /// True when the ref is there and names nothing: a crash may have cut its file short.
     pub broken: bool,
+    /// True when `HEAD` is a symlink to its branch, as old versions of git made it.
+    pub symlink: bool,
 }
 
 enum Target {
     Oid(Oid),
     Ref(String),
+    /// A symlink to a ref.
+    Link(String),
 }
 
 pub(super) fn read(dirs: Dirs<'_>) -> Result<Head> {
     let Some(target) = read_loose(&dirs.git_dir.join("HEAD"), "HEAD")? else {
         return Err(corrupt("HEAD"));
     };
-    let reference = match target {
+    let (reference, symlink) = match target {
         Target::Oid(oid) => {
             return Ok(Head {
                 reference: None,
@@ -46,9 +60,11 @@ pub(super) fn read(dirs: Dirs<'_>) -> Result<Head> {
                 detached: true,
                 unborn: false,
                 broken: false,
+                symlink: false,
             });
         }
-        Target::Ref(name) => name,
+        Target::Ref(name) => (name, false),
+        Target::Link(name) => (name, true),
     };
     let (oid, broken) = match resolve(dirs, &reference) {
         Err(error) if error.code() == Code::CorruptRecord => (None, true),
@@ -60,6 +76,7 @@ pub(super) fn read(dirs: Dirs<'_>) -> Result<Head> {
         detached: false,
         unborn: oid.is_none(),
         broken,
+        symlink,
     })
 }
 
@@ -74,7 +91,7 @@ fn resolve(dirs: Dirs<'_>, name: &str) -> Result<Option<Oid>> {
         };
         match read_loose(&dir.join(&name), &name)? {
             Some(Target::Oid(oid)) => return Ok(Some(oid)),
-            Some(Target::Ref(next)) => name = next,
+            Some(Target::Ref(next) | Target::Link(next)) => name = next,
             None => return read_packed(dirs.common_dir, &name),
         }
     }
@@ -90,7 +107,24 @@ fn is_per_worktree(name: &str) -> bool {
 
 /// A loose ref. A missing file, or a directory of that name, is `None`.
 fn read_loose(path: &Path, name: &str) -> Result<Option<Target>> {
-    let content = match crate::git::regular::read(path) {
+    let what = || format!("read ref '{name}'");
+    let content = match read_unlinked(path) {
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            match std::fs::read_link(path)
+                .context(what)?
+                .as_os_str()
+                .as_bytes()
+            {
+                // As git does: a symlink that does not lead to a ref by its name is only followed.
+                target if target.starts_with(b"refs/") => {
+                    return checked(target).map(|name| Some(Target::Link(name)));
+                }
+                _ => regular::read(path),
+            }
+        }
+        other => other,
+    };
+    let content = match content {
         Ok(content) => content,
         Err(error)
             if matches!(
@@ -98,9 +132,9 @@ fn read_loose(path: &Path, name: &str) -> Result<Option<Target>> {
                 ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory
             ) =>
         {
-            return read_link(path, name);
+            return Ok(None);
         }
-        Err(error) => return Err(error).context(|| format!("read ref '{name}'")),
+        Err(error) => return Err(error).context(what),
     };
     let content = content.trim_ascii_end();
     if let Some(rest) = content.strip_prefix(b"ref:") {
@@ -112,15 +146,23 @@ fn read_loose(path: &Path, name: &str) -> Result<Option<Target>> {
     }
 }
 
-/// An old-style `HEAD`: a symlink to a branch that is unborn.
-fn read_link(path: &Path, name: &str) -> Result<Option<Target>> {
-    use std::os::unix::ffi::OsStrExt;
-    match std::fs::read_link(path) {
-        Ok(target) if name == "HEAD" => {
-            checked(target.as_os_str().as_bytes()).map(|name| Some(Target::Ref(name)))
-        }
-        _ => Ok(None),
-    }
+/// Whether HEAD is a symlink to a ref, as old versions of git made it.
+pub(super) fn is_symlink(git_dir: &Path) -> bool {
+    std::fs::read_link(git_dir.join("HEAD")).is_ok_and(|target| target.starts_with("refs"))
+}
+
+/// The bytes of a file that is no symlink.
+fn read_unlinked(path: &Path) -> std::io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let mut bytes = Vec::with_capacity(64);
+    regular::accept(file)?
+        .take(regular::LARGEST)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A ref name as it stands in a symbolic ref.

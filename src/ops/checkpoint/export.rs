@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Code, Error, Result, ResultExt as _};
-use crate::git::fs::{self, process_is_alive, process_start};
+use crate::git::fs::{process_is_alive, process_start};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::names::session_component;
@@ -60,7 +60,7 @@ pub fn export(ctx: &Context<'_>, session_id: &str, command: &[String]) -> Result
         path: dir.join(format!(".{name}{MARK}{pid}-{start}-{number}.json")),
     };
     let doing = || format!("cannot write '{}'", export.path.display());
-    fs::create_private_dir(&dir).context(doing)?;
+    crate::git::create::private_dir(&dir).context(doing)?;
     // Some programs end before all of a long answer is through a pipe: it goes straight into a file.
     let answer = File::options()
         .write(true)

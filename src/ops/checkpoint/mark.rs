@@ -106,8 +106,8 @@ fn read_prefix(
     if prefix.bytes() > before {
         // A cache: when it cannot be written, the next look begins anew.
         let text = serde_json::to_vec(&prefix).unwrap_or_default();
-        let _ =
-            fs::create_private_dir(&dir).and_then(|()| fs::write_atomic(&kept, &text, Durable::No));
+        let _ = crate::git::create::private_dir(&dir)
+            .and_then(|()| fs::write_atomic(&kept, &text, Durable::No));
     }
     whole.then_some(prefix)
 }

@@ -41,7 +41,7 @@ pub fn approve(store: &Store<'_>, command: &str) -> Result<()> {
     if is_approved(store, command)? {
         return Ok(());
     }
-    fs::create_private_dir(&store.common(""))?;
+    crate::git::create::private_dir(&store.common(""))?;
     let path = store.common(FILE);
     let mut bytes = fs::read_optional(&path)?.unwrap_or_default();
     bytes.extend_from_slice(digest(command).as_bytes());

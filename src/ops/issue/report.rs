@@ -108,7 +108,7 @@ fn refspec_notices(ctx: &Context<'_>, store: &Store<'_>) -> Vec<String> {
         return Vec::new();
     }
     let risks = refspecs::risks(ctx).unwrap_or_default();
-    let marked = fs::create_private_dir(&store.common(""))
+    let marked = crate::git::create::private_dir(&store.common(""))
         .and_then(|()| fs::write_atomic(&told, b"", Durable::No));
     // When the mark cannot be left it is said again next time.
     let _ = marked;

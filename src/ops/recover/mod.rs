@@ -227,6 +227,8 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
         notices,
     };
     if !store.dir.has_journal() {
+        // Where nothing can be read, nobody knows that there is nothing to do.
+        store.dir.state()?;
         if store.dir.path().exists() {
             let lock = ctx.lock(&store.dir, "recover")?;
             if !store.dir.has_journal() {

@@ -342,10 +342,19 @@ pub fn install_index(ctx: &Context<'_>, store: &Store<'_>, bytes: &[u8]) -> Resu
     rename_into(&after, &index)
 }
 
-/// Renames, and syncs the directory.
+/// Renames, and syncs the directory. An index that a symlink puts on another file system is copied to where it belongs.
 pub fn rename_into(from: &Path, to: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
     let what = || format!("cannot replace '{}'", to.display());
-    std::fs::rename(from, to).context(what)?;
+    match std::fs::rename(from, to) {
+        Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
+            let bytes = crate::git::regular::read(from).context(what)?;
+            let mode = from.metadata().context(what)?.mode() & 0o777;
+            write_atomic_with_mode(to, &bytes, crate::git::fs::Durable::Yes, mode)?;
+            return remove_optional(from);
+        }
+        other => other.context(what)?,
+    }
     crate::git::fs::sync_parent(to).context(what)
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{Root, remove_optional};
+use crate::git::fs::{Durable, Root, remove_optional, write_atomic};
 use crate::git::objects::KeptPack;
 use crate::git::operation;
 use crate::store::Store;
@@ -246,6 +246,13 @@ impl<'s> Running<'_, '_, 's, '_> {
         match std::fs::hard_link(self.ctx.repo.index_path(), &before) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
+                let index = self.ctx.repo.index_path();
+                let bytes = crate::git::regular::read(&index)
+                    .context(|| format!("cannot read '{}'", index.display()))?;
+                write_atomic(&before, &bytes, Durable::Yes)?;
+                Ok(true)
+            }
             Err(error) => Err(error).context(|| format!("cannot link '{}'", before.display())),
         }
     }

@@ -49,7 +49,7 @@ fn directory(store: &Store<'_>) -> PathBuf {
 pub fn lock(store: &Store<'_>) -> Result<Lock> {
     let directory = directory(store);
     store.dir.create()?;
-    fs::create_private_dir(&directory)?;
+    crate::git::create::private_dir(&directory)?;
     hold_file(&directory.join("lock")).map(Lock)
 }
 

@@ -8,7 +8,9 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::create;
 use crate::git::fs::{Root, stamp_at};
+use crate::git::repo::SharedRepository;
 use crate::ops::Context;
 
 /// A desk file that is larger was not written by us.
@@ -54,10 +56,7 @@ impl Place {
             let parent = root
                 .open_dir(at.as_bytes())
                 .map_err(|errno| in_the_way(&at, errno))?;
-            match rustix::fs::mkdirat(&parent, part, Mode::RWXU) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(in_the_way(path, errno)),
-            }
+            create::dir_in(&parent, part, 0o700).map_err(|errno| in_the_way(path, errno))?;
             if !at.is_empty() {
                 at.push('/');
             }
@@ -101,7 +100,9 @@ impl Place {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let fd = rustix::fs::openat(&self.fd, &temp, flags, mode).context(what)?;
-        let written = File::from(fd).write_all(bytes);
+        let written = create::settle_in(&fd, &self.fd, SharedRepository::Umask)
+            .map_err(std::io::Error::from)
+            .and_then(|()| File::from(fd).write_all(bytes));
         if let Err(error) = written {
             let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
             return Err(error).context(what);
