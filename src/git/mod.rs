@@ -14,6 +14,7 @@ pub mod mark;
 pub mod notes;
 pub mod objects;
 pub mod operation;
+pub mod own;
 pub mod path;
 pub mod refs;
 pub mod regular;

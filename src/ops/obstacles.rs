@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, Stamp, stamp_at};
+use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
+use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Plan;
@@ -20,10 +21,19 @@ pub struct Obstacles {
     pub refused: Vec<(Vec<u8>, &'static str)>,
 }
 
+/// Why a directory of git's own is refused. It is nothing to be moved away.
+pub const GIT_DIRECTORY: &str = "git-directory";
+
 /// Looks at every place that the plan writes to, replaces or removes.
-pub fn find_obstacles(root: &Root, manifest: &Manifest, plan: &Plan) -> Result<Obstacles> {
+pub fn find_obstacles(
+    root: &Root,
+    own: &OwnDirs,
+    manifest: &Manifest,
+    plan: &Plan,
+) -> Result<Obstacles> {
     let mut finder = Finder {
         root,
+        own,
         manifest,
         found: Obstacles::default(),
         clear: BTreeSet::new(),
@@ -56,6 +66,7 @@ pub fn find_obstacles(root: &Root, manifest: &Manifest, plan: &Plan) -> Result<O
 
 struct Finder<'a> {
     root: &'a Root,
+    own: &'a OwnDirs,
     manifest: &'a Manifest,
     found: Obstacles,
     /// Directories known to be passable.
@@ -117,10 +128,7 @@ impl Finder<'_> {
         }
         match self.stamp(at)? {
             None => {}
-            Some(stamp) if stamp.is_dir() && self.holds_repository(at) => {
-                self.refuse(at, "nested-repository");
-                return Ok(false);
-            }
+            Some(stamp) if stamp.is_dir() && self.refuse_if_git_s(at) => return Ok(false),
             Some(stamp) if stamp.is_dir() => {}
             Some(stamp) if stamp.is_file() || stamp.is_symlink() => {
                 self.found.to_force.insert(at.to_vec());
@@ -143,7 +151,7 @@ impl Finder<'_> {
             | Kind::TeamExclude
             | Kind::IgnoreFile
             | Kind::TooLarge => match self.root.stamp(at) {
-                Ok(Some(stamp)) if stamp.is_dir() => !self.refuse_if_repository(at),
+                Ok(Some(stamp)) if stamp.is_dir() => !self.refuse_if_git_s(at),
                 Ok(Some(stamp)) if stamp.is_file() || stamp.is_symlink() => {
                     if kind == Kind::TooLarge {
                         self.refuse(at, "larger-than-limit");
@@ -165,6 +173,7 @@ impl Finder<'_> {
             | Kind::Device
             | Kind::Unreadable
             | Kind::UnsafeName
+            | Kind::GitDirectory
             | Kind::Collision => {
                 self.refuse(at, kind.reason().unwrap_or("uncapturable"));
                 false
@@ -172,12 +181,16 @@ impl Finder<'_> {
         }
     }
 
-    fn refuse_if_repository(&mut self, at: &[u8]) -> bool {
-        let nested = self.holds_repository(at);
-        if nested {
-            self.refuse(at, "nested-repository");
-        }
-        nested
+    /// Refuses a directory that the manifest does not have when it is git's own, or holds a repository.
+    fn refuse_if_git_s(&mut self, at: &[u8]) -> bool {
+        let fd = self.root.open_dir(at);
+        let why = match fd.and_then(|fd| Ok((stamp_of(fd.as_fd())?, fd))) {
+            Ok((stamp, fd)) if self.own.contains(fd.as_fd(), &stamp) => GIT_DIRECTORY,
+            _ if self.holds_repository(at) => "nested-repository",
+            _ => return false,
+        };
+        self.refuse(at, why);
+        true
     }
 
     fn holds_repository(&self, at: &[u8]) -> bool {
@@ -218,9 +231,7 @@ impl Finder<'_> {
     fn inside(&mut self, dir: &[u8]) -> Result<()> {
         let mut pending = vec![dir.to_vec()];
         while let Some(at) = pending.pop() {
-            if (at != dir || self.manifest.find_dir(&at).is_none())
-                && self.refuse_if_repository(&at)
-            {
+            if (at != dir || self.manifest.find_dir(&at).is_none()) && self.refuse_if_git_s(&at) {
                 continue;
             }
             let fd = match self.root.open_dir_for_reading(&at) {

@@ -490,9 +490,15 @@ impl<'a, 's> Homeward<'a, 's> {
                         .collect()
                 })
                 .unwrap_or_default();
-            if paths.is_empty() || moved.len() > 1000 {
+            // What is git's own is moved by nobody but its owner.
+            let git_s = error
+                .details()
+                .iter()
+                .any(|(name, _)| name == "git_directory");
+            if paths.is_empty() || git_s || moved.len() > 1000 {
                 return Err(error);
             }
+            let before = moved.len();
             let tail = self.backup.id.tail().to_owned();
             let root = Root::open(self.ctx.repo.worktree_root())?;
             for path in paths {
@@ -502,10 +508,14 @@ impl<'a, 's> Homeward<'a, 's> {
                 let base = to.clone();
                 for nth in 2.. {
                     match crate::git::fs::rename_to_free(std::os::fd::AsFd::as_fd(&fd), name, &to) {
-                        Ok(()) => break,
+                        Ok(()) => {
+                            moved.push((path.clone(), path::join(dir, &to)));
+                            break;
+                        }
                         Err(rustix::io::Errno::EXIST) => {
                             to = [&base[..], format!("-{nth}").as_bytes()].concat();
                         }
+                        // It went away by itself.
                         Err(rustix::io::Errno::NOENT) => break,
                         Err(errno) => {
                             return Err(errno)
@@ -513,7 +523,9 @@ impl<'a, 's> Homeward<'a, 's> {
                         }
                     }
                 }
-                moved.push((path.clone(), path::join(dir, &to)));
+            }
+            if moved.len() == before {
+                return Err(error);
             }
         }
     }

@@ -68,6 +68,8 @@ pub enum Kind {
     TeamExclude = 19,
     /// Bytes that git refuses to hash: they look like a SHA-1 collision attack.
     Collision = 20,
+    /// A directory that is git's own: of this repository, or of one that it borrows objects from.
+    GitDirectory = 21,
     /// An ignore file that is itself ignored: watched, not captured.
     IgnoreFile = 30,
     /// Vanished while being captured.
@@ -95,6 +97,7 @@ impl Kind {
             18 => Self::UserExclude,
             19 => Self::TeamExclude,
             20 => Self::Collision,
+            21 => Self::GitDirectory,
             30 => Self::IgnoreFile,
             31 => Self::Gone,
             _ => return None,
@@ -124,6 +127,7 @@ impl Kind {
             Self::UserExclude => "exclude",
             Self::TeamExclude => "team-exclude",
             Self::Collision => "sha1-collision",
+            Self::GitDirectory => "git-directory",
             Self::FilteredClean => "filtered-clean",
             Self::File | Self::Symlink | Self::Absent | Self::IgnoreFile | Self::Gone => {
                 return None;
@@ -139,6 +143,7 @@ impl Kind {
                 | Self::UserExclude
                 | Self::TeamExclude
                 | Self::UnsafeName
+                | Self::GitDirectory
                 | Self::Gone
         )
     }

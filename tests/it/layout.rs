@@ -1,3 +1,4 @@
 //! Where git's own directories may lie, other worktrees and repositories inside this one, and directories laid out by `tw open`.
 
 mod opened;
+mod own;

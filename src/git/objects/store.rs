@@ -49,6 +49,11 @@ impl ObjectStore {
         self.dirs.first().expect("`open` puts the own one first")
     }
 
+    /// Where objects are: the repository's own directory, then those of alternates, and of theirs. Resolved.
+    pub fn object_dirs(&self) -> impl Iterator<Item = &Path> {
+        self.dirs.iter().map(|dir| dir.path.as_path())
+    }
+
     /// Whether the object exists, loose or packed, here or in an alternate. The list of packs is the one last read; see
     /// [`Self::refresh`].
     pub fn contains(&self, oid: Oid) -> bool {

@@ -165,6 +165,11 @@ fn from_git_dir(dir: &Path) -> Option<Found> {
     })
 }
 
+/// Whether git would take this directory for a git directory, bare or not.
+pub fn is_git_directory(dir: &Path) -> bool {
+    from_git_dir(dir).is_some()
+}
+
 /// A symlink or symbolic ref into `refs/`, or a commit id of either length.
 fn has_head(dir: &Path) -> bool {
     let head = dir.join("HEAD");

@@ -102,6 +102,11 @@ pub(super) fn worktree_root(found: &Found, local: &Config) -> Result<PathBuf> {
         }
     };
     match std::fs::canonicalize(&root) {
+        // What git keeps there would be files of the working tree at the same time.
+        Ok(root) if root == found.git_dir || root == found.common_dir => Err(unsupported(format!(
+            "the git directory '{}' is its own working tree",
+            root.display()
+        ))),
         Ok(root) if root.is_dir() => Ok(root),
         _ => Err(unsupported(format!(
             "the working tree '{}' of the repository at '{}' is not there",

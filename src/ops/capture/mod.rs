@@ -25,6 +25,7 @@ use crate::git::gc;
 use crate::git::index::Index;
 use crate::git::objects::ObjectWriter;
 use crate::git::operation::OperationState;
+use crate::git::own::OwnDirs;
 use crate::git::refs::standing;
 use crate::git::repo::Head;
 use crate::store::Store;
@@ -181,6 +182,7 @@ pub fn capture<'s>(
         wanted,
         started: clock_nanos(),
         afresh: gc::is_running(ctx.repo.common_dir()),
+        own: OwnDirs::of(&ctx.repo, &store.objects),
     }
     .run(base)
 }

@@ -14,6 +14,7 @@ use crate::git::fs::{RACY_NANOS, Root};
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::operation;
+use crate::git::own::OwnDirs;
 use crate::git::refs::standing;
 use crate::git::threads;
 use crate::ops::Context;
@@ -37,6 +38,8 @@ pub(super) struct Taking<'a, 's, 'r, 'w> {
     pub(super) started: i64,
     /// See [`Capture::afresh`].
     pub(super) afresh: bool,
+    /// What is git's own is not captured.
+    pub(super) own: OwnDirs,
 }
 
 /// What a look at the files starts from.
@@ -269,6 +272,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             ctime: self.ctime()?,
             threads: threads::count(),
             started: self.started,
+            own: &self.own,
             seen,
         };
         let (found, way) = match scan(&what, old.as_deref(), way)? {
@@ -346,6 +350,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             text.extend_from_slice(forced);
             text.push(0);
         }
+        text.extend_from_slice(&self.own.fingerprint());
         let options = hash(ObjectKind::Blob, &text)?.to_string();
         Ok((globals, globs, options))
     }

@@ -7,10 +7,12 @@ use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::{Root, Stamp, stamp_at};
+use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
+use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::ops::Context;
 use crate::ops::capture::{Storing, Wanted, capture};
+use crate::ops::obstacles::GIT_DIRECTORY;
 use crate::store::Store;
 use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs};
 use crate::worktree::manifest::{Kind, Manifest};
@@ -45,8 +47,10 @@ pub fn survey(there: &Context<'_>, store: &Store<'_>) -> Result<Survey> {
         ..GlobSettings::default()
     })?;
     let root = Root::open(there.repo.worktree_root())?;
+    let own = OwnDirs::of(&there.repo, &store.objects);
     let mut walk = Walk {
         root: &root,
+        own: &own,
         manifest: &seen.manifest,
         globs: &globs,
         found: Survey::default(),
@@ -81,6 +85,7 @@ pub fn names(root: &Root, dir: &[u8]) -> Result<Vec<Vec<u8>>> {
 
 struct Walk<'a> {
     root: &'a Root,
+    own: &'a OwnDirs,
     manifest: &'a Manifest,
     globs: &'a Globs,
     found: Survey,
@@ -106,6 +111,10 @@ impl Walk<'_> {
                 continue;
             }
             let fd = self.root.open_dir(&dir)?;
+            if self.own.contains(fd.as_fd(), &stamp_of(fd.as_fd())?) {
+                self.refuse(&dir, GIT_DIRECTORY);
+                continue;
+            }
             for name in names {
                 let full = path::join(&dir, &name);
                 if full == b".git" {

@@ -2,12 +2,13 @@
 
 use super::super::Context;
 use super::super::capture::{Capture, Storing, Wanted, capture, rule_parts};
-use super::super::obstacles::{Obstacles, find_obstacles};
+use super::super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
 use super::super::treerules::TreeRules;
 use super::blobs::Blobs;
 use super::{Aim, Goal, Looked, TRIES, captured_extras, protected_dirs, read_tree};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::Root;
+use crate::git::own::OwnDirs;
 use crate::git::tree::Node;
 use crate::git::{Oid, path, tree};
 use crate::store::Store;
@@ -40,6 +41,7 @@ pub fn look<'s>(
 ) -> Result<Looked<'s>> {
     let mut forced = goal.forced.clone();
     let mut other_rules = None;
+    let own = OwnDirs::of(&ctx.repo, &store.objects);
     for _ in 0..TRIES {
         let raw_head = ctx.repo.raw_head()?;
         let wanted = Wanted {
@@ -65,7 +67,7 @@ pub fn look<'s>(
         let Obstacles {
             to_force,
             mut refused,
-        } = find_obstacles(&root, &capture.manifest, &plan)?;
+        } = find_obstacles(&root, &own, &capture.manifest, &plan)?;
         refused.extend(start_in_the_way(ctx, &plan));
         if !refused.is_empty() {
             return Err(would_overwrite(goal, &refused));
@@ -118,6 +120,18 @@ pub(super) fn would_overwrite(goal: &Goal<'_>, refused: &[(Vec<u8>, &'static str
             .map(|(path, _)| stored_path(path))
             .collect::<Vec<_>>(),
     );
+    let git_s = refused.iter().find(|(_, why)| *why == GIT_DIRECTORY);
+    if let Some((path, _)) = git_s {
+        return error.detail("git_directory", stored_path(path)).hint(format!(
+            "'{}' belongs to git itself and stays: {}",
+            path::display(path),
+            if goal.operation == "return" {
+                "name it to 'tw return --keep PATH'"
+            } else {
+                "take the snapshot elsewhere with 'tw open', or name other paths to 'tw restore SNAPSHOT PATH...'"
+            }
+        ));
+    }
     for hint in goal.way_out {
         error = error.hint(*hint);
     }

@@ -2,7 +2,7 @@
 
 use super::{DESK, DESK_CONFIG, FileMode, Judge, Run, Seeds, Verdict, Way};
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Stamp, stamp_at};
+use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
 use crate::worktree::manifest::{
     DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED,
@@ -296,17 +296,24 @@ impl<J: Judge> Run<'_, '_, J> {
             Verdict::Ignored | Verdict::Take => return Ok(Entry::Nothing),
         };
         let unreadable = || listed(Kind::Unreadable);
+        let what = || format!("cannot open '{}'", path::display(full));
         match self.scan.root.open_dir_for_reading(full) {
-            Ok(fd) => match stamp_at(fd.as_fd(), b".git") {
-                Ok(None) => Ok(Entry::Dir(inside, Some(fd))),
-                // Without the x bit names can be read, but nothing behind them.
-                Err(Errno::ACCESS) => unreadable(),
-                _ if is_repository_dir(fd.as_fd(), b".git") => listed(Kind::Nested),
-                _ => Ok(Entry::Dir(inside, Some(fd))),
-            },
+            Ok(fd) => {
+                let now = stamp_of(fd.as_fd()).context(what)?;
+                if self.scan.own.contains(fd.as_fd(), &now) {
+                    return Ok(Entry::File(Self::listed(Kind::GitDirectory, &now)));
+                }
+                match stamp_at(fd.as_fd(), b".git") {
+                    Ok(None) => Ok(Entry::Dir(inside, Some((fd, now)))),
+                    // Without the x bit names can be read, but nothing behind them.
+                    Err(Errno::ACCESS) => unreadable(),
+                    _ if is_repository_dir(fd.as_fd(), b".git") => listed(Kind::Nested),
+                    _ => Ok(Entry::Dir(inside, Some((fd, now)))),
+                }
+            }
             Err(Errno::ACCESS | Errno::PERM) => unreadable(),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Entry::Nothing),
-            Err(errno) => Err(errno).context(|| format!("cannot open '{}'", path::display(full))),
+            Err(errno) => Err(errno).context(what),
         }
     }
 
@@ -346,8 +353,8 @@ pub(super) struct Look<'a, J: Judge> {
 
 pub(super) enum Entry<I> {
     File(FileRec),
-    /// With the directory, when it was opened.
-    Dir(I, Option<OwnedFd>),
+    /// With the directory and its stamp, when it was opened.
+    Dir(I, Option<(OwnedFd, Stamp)>),
     Nothing,
 }
 

@@ -31,6 +31,7 @@ use super::manifest::{FileRec, Kind, Manifest, Name};
 use crate::error::{Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{RACY_NANOS, Root, Stamp, stamp_of};
+use crate::git::own::OwnDirs;
 use crate::git::path;
 
 /// Directories a worker takes at a time on the fast way.
@@ -153,6 +154,8 @@ pub struct Scan<'a, J: Judge> {
     pub threads: usize,
     /// When the scan starts, nanoseconds since the epoch.
     pub started: i64,
+    /// Directories that are git's own: listed, and never entered.
+    pub own: &'a OwnDirs,
     /// What a [`glance`] found of each directory of the earlier manifest; empty when none was taken.
     pub seen: &'a [Seen],
 }
@@ -258,8 +261,8 @@ impl ReadNames {
 
 struct Task<J: Judge> {
     path: Vec<u8>,
-    /// The directory, when it is still open from the look at its name.
-    fd: Option<OwnedFd>,
+    /// The directory and its stamp, when it is still open from the look at its name.
+    fd: Option<(OwnedFd, Stamp)>,
     /// The rules of the parent directory, and what follows from this one; None for the root.
     above: Option<(J::Dir, J::Inside)>,
 }

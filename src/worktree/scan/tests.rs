@@ -2,6 +2,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::git::own::OwnDirs;
 use crate::progress::Silent;
 use crate::worktree::cache;
 use crate::worktree::capture::{HashOnly, Hashing, build_trees, drop_gone, hash_files};
@@ -80,6 +81,7 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
         ctime: Ctime::Trusted,
         threads: 2,
         started: LATER,
+        own: &OwnDirs::default(),
         seen: &seen,
     };
     let mut way = Way::Fast;

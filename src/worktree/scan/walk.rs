@@ -69,6 +69,11 @@ impl<J: Judge> Run<'_, '_, J> {
         };
         let stamp = stamp_of(fd.as_fd())?;
         if dir.flags & RACY != 0 || !self.same(&dir.stamp, &stamp) {
+            if self.scan.own.contains(fd.as_fd(), &stamp) {
+                // git's own directory was moved to where another one was.
+                self.needs_full();
+                return Ok(());
+            }
             return self.reread_known(at, stamp, found, names);
         }
         self.known_names(at, fd.as_fd(), stamp, found, names)
@@ -200,9 +205,13 @@ impl<J: Judge> Run<'_, '_, J> {
             fd,
             above,
         } = task;
-        let open = || self.scan.root.open_dir_for_reading(&dir_path);
-        let fd = match fd.map_or_else(open, Ok) {
-            Ok(fd) => fd,
+        let open = || {
+            let fd = self.scan.root.open_dir_for_reading(&dir_path)?;
+            let stamp = stamp_of(fd.as_fd())?;
+            Ok((fd, stamp))
+        };
+        let (fd, stamp) = match fd.map_or_else(open, Ok) {
+            Ok(opened) => opened,
             // It went away after its parent was read; the parent's stamp is racy then, so the next look sees it.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(errno) => {
@@ -210,7 +219,6 @@ impl<J: Judge> Run<'_, '_, J> {
                     .context(|| format!("cannot read '{}'", path::display(&dir_path)));
             }
         };
-        let stamp = stamp_of(fd.as_fd())?;
         names.read(fd.as_fd(), &dir_path)?;
         let ignore = if names.has(b".gitignore") {
             read_ignore_file(self.scan.root, &dir_path)?
