@@ -70,9 +70,13 @@ impl Repo {
         file.write_all(line.as_bytes()).context(what)
     }
 
-    /// The worktree, other than this one, whose HEAD is on `branch`; also one that rebases or bisects it.
+    /// The worktree, other than this one, whose HEAD is on `branch`; also one that rebases or bisects it. A bare
+    /// repository's HEAD is no checkout.
     pub fn checked_out_elsewhere(&self, branch: &str) -> Result<Option<PathBuf>> {
-        let mut dirs = vec![self.common_dir().to_owned()];
+        let mut dirs = Vec::new();
+        if !self.is_bare()? {
+            dirs.push(self.common_dir().to_owned());
+        }
         if let Ok(entries) = std::fs::read_dir(self.common_dir().join("worktrees")) {
             for entry in entries {
                 dirs.push(entry?.path());

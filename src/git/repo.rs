@@ -6,6 +6,7 @@
 //! the index, and object writing, which have modules of their own.
 
 mod config;
+mod copied;
 mod discover;
 mod format;
 mod head;
@@ -114,6 +115,21 @@ impl Repo {
     /// Whether `git worktree add` made this worktree.
     pub fn is_linked_worktree(&self) -> bool {
         self.linked
+    }
+
+    /// Whether the repository is bare, so that its own HEAD is the checkout of nothing. Linked worktrees it may have.
+    ///
+    /// # Errors
+    /// `INVALID_CONFIG`.
+    pub fn is_bare(&self) -> Result<bool> {
+        if !self.linked {
+            return Ok(false);
+        }
+        let dirs = Dirs {
+            git_dir: &self.common_dir,
+            common_dir: &self.common_dir,
+        };
+        format::is_bare(&Config::local(&Sources::from_env(&self.env), dirs)?)
     }
 
     /// `main`, or a linked worktree's name as it stands under `worktrees/` in the common git directory.

@@ -1,11 +1,13 @@
 //! The operations: each takes a [`Context`] and a request, and answers with an outcome. They print nothing.
 
 pub mod address;
+mod aside;
 pub mod backtrack;
 pub mod capture;
 pub mod checkpoint;
 pub mod config;
 pub mod context;
+mod copied;
 pub mod diff;
 pub mod doctor;
 mod envfiles;

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
+use crate::git::fs::{Root, Stamp, each_name, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::worktree::manifest::{Kind, Manifest};
@@ -166,6 +166,8 @@ impl Finder<'_> {
                     false
                 }
             },
+            // What is empty can be made again.
+            Kind::Gitlink if self.is_empty(at) => true,
             Kind::Nested
             | Kind::Gitlink
             | Kind::Socket
@@ -191,6 +193,14 @@ impl Finder<'_> {
         };
         self.refuse(at, why);
         true
+    }
+
+    fn is_empty(&self, dir: &[u8]) -> bool {
+        let fd = self.root.open_dir_for_reading(dir);
+        let mut any = false;
+        fd.and_then(|fd| each_name(fd.as_fd(), &mut Vec::new(), |_, _| any = true))
+            .is_ok()
+            && !any
     }
 
     fn holds_repository(&self, at: &[u8]) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Context;
+use super::aside::move_aside;
 use super::capture::{BeforeHashing, Capture, Storing};
 use super::guard::Stay;
 use super::issue::{Closing, close_run};
@@ -24,7 +25,7 @@ use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
 use crate::store::snapshot::Lists;
-use crate::store::state::{Mode, State, path_from_stored};
+use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::worktree::manifest::{Kind, Manifest, TO_HASH, TRACKED};
 use crate::worktree::plan::EmptyDirs;
@@ -277,7 +278,7 @@ impl<'a, 's> Homeward<'a, 's> {
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
         let discarded = std::cell::RefCell::new(Vec::new());
         let limit = |manifest: &mut Manifest| self.limit(manifest, request.discard, &discarded);
-        let goal = self.goal(
+        let mut goal = self.goal(
             keep.clone(),
             raw_head.clone(),
             &hidden,
@@ -285,10 +286,14 @@ impl<'a, 's> Homeward<'a, 's> {
             logging,
         )?;
         let moved_aside = if request.move_aside {
-            self.move_aside(&goal)?
+            move_aside(self.ctx, self.store, &goal, self.backup.id.tail())?
         } else {
             Vec::new()
         };
+        if let Aim::Tree { keep, .. } = &mut goal.aim {
+            // Under its new name it may be a file like any other: it stays all the same.
+            keep.extend(moved_aside.iter().map(|(_, to)| to.clone()));
+        }
         let stayed = self.stayed();
         let state_after = |before: &State, _: &super::record::Made<'_>, swap_id: &str| State {
             mode: Mode::Present,
@@ -470,64 +475,6 @@ impl<'a, 's> Homeward<'a, 's> {
         }
         left.sort();
         Ok(())
-    }
-
-    /// Renames what is in the way and cannot be captured.
-    fn move_aside(&self, goal: &Goal<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let mut moved = Vec::new();
-        loop {
-            let error = match look(self.ctx, self.store, goal, &Storing::No) {
-                Ok(_) => return Ok(moved),
-                Err(error) if error.code() == Code::WouldOverwrite => error,
-                Err(error) => return Err(error),
-            };
-            let paths = error.details().iter().find(|(name, _)| name == "raw_paths");
-            let paths: Vec<Vec<u8>> = paths
-                .and_then(|(_, value)| serde_json::from_value::<Vec<String>>(value.clone()).ok())
-                .map(|list| {
-                    list.iter()
-                        .filter_map(|stored| path_from_stored(stored))
-                        .collect()
-                })
-                .unwrap_or_default();
-            // What is git's own is moved by nobody but its owner.
-            let git_s = error
-                .details()
-                .iter()
-                .any(|(name, _)| name == "git_directory");
-            if paths.is_empty() || git_s || moved.len() > 1000 {
-                return Err(error);
-            }
-            let before = moved.len();
-            let tail = self.backup.id.tail().to_owned();
-            let root = Root::open(self.ctx.repo.worktree_root())?;
-            for path in paths {
-                let (dir, name) = path::split(&path);
-                let fd = root.open_dir(dir)?;
-                let mut to = [name, b".tw-past-", tail.as_bytes()].concat();
-                let base = to.clone();
-                for nth in 2.. {
-                    match crate::git::fs::rename_to_free(std::os::fd::AsFd::as_fd(&fd), name, &to) {
-                        Ok(()) => {
-                            moved.push((path.clone(), path::join(dir, &to)));
-                            break;
-                        }
-                        Err(rustix::io::Errno::EXIST) => {
-                            to = [&base[..], format!("-{nth}").as_bytes()].concat();
-                        }
-                        // It went away by itself.
-                        Err(rustix::io::Errno::NOENT) => break,
-                        Err(errno) => {
-                            return Err(errno)
-                                .context(|| format!("cannot rename '{}'", path::display(&path)));
-                        }
-                    }
-                }
-            }
-            if moved.len() == before {
-                return Err(error);
-            }
-        }
     }
 
     /// Directories left out of snapshots whose content changed since the past was entered.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::manifest::{Kind, Manifest, VIRTUAL};
 use super::scan::DESK;
 use crate::error::Result;
+use crate::git::Oid;
 use crate::git::path;
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
 
@@ -148,6 +149,8 @@ pub struct Planning<'a> {
     pub after: &'a Extras,
     /// Looks a path up in the later tree.
     pub after_node: &'a dyn Fn(&[u8]) -> Result<Option<Node>>,
+    /// The paths beneath a tree of the later side, as that tree has them.
+    pub leaves: &'a dyn Fn(Oid) -> Result<Vec<Vec<u8>>>,
     /// Whether the later side's rules would have left a path out.
     pub left_out: &'a dyn Fn(&[u8]) -> Result<bool>,
     /// See [`EmptyDirs`].
@@ -377,7 +380,7 @@ impl Planning<'_> {
             self.other_dir_modes(&mut changes)?;
             if self.empty_dirs == EmptyDirs::Go {
                 self.dirs_to_remove(plan, &mut changes)?;
-                self.gitlinks_to_remove(&mut changes);
+                self.gitlinks_to_remove(&mut changes)?;
             }
         }
         Ok(changes.into_values().collect())
@@ -410,7 +413,27 @@ impl Planning<'_> {
                 .range(inside.clone()..)
                 .next()
                 .is_some_and(|dir| dir.starts_with(&inside));
-        Ok(holds_empty || (self.after_node)(full)?.is_some_and(Node::is_dir))
+        Ok(holds_empty || self.is_filled_after(full)? || self.is_gitlink_after(full)?)
+    }
+
+    fn is_gitlink_after(&self, full: &[u8]) -> Result<bool> {
+        Ok((self.after_node)(full)?.is_some_and(|node| node.mode == GITLINK_MODE))
+    }
+
+    /// Whether the later tree has a directory here with more in it than sparse entries that are not on disk.
+    fn is_filled_after(&self, full: &[u8]) -> Result<bool> {
+        let Some(node) = (self.after_node)(full)?.filter(|node| node.is_dir()) else {
+            return Ok(false);
+        };
+        let inside = path::join(full, b"");
+        let absent = &self.after.absent;
+        let mut beneath = absent.range(inside.clone()..);
+        if !beneath.next().is_some_and(|path| path.starts_with(&inside)) {
+            return Ok(true);
+        }
+        let leaves = (self.leaves)(node.oid)?;
+        let is_absent = |leaf: &Vec<u8>| absent.contains(&path::join(full, leaf));
+        Ok(!leaves.iter().all(is_absent))
     }
 
     /// Directories on both sides whose permission bits differ.
@@ -446,12 +469,9 @@ impl Planning<'_> {
 
     /// Empty directories where the later side has a file: nothing in them is removed that would take them along.
     fn dirs_in_the_way(&self, plan: &Plan, changes: &mut BTreeMap<Vec<u8>, DirChange>) {
-        if self.before.empty_dirs.is_empty() {
-            return;
-        }
         let written = plan.entries.iter().filter(|entry| entry.after.is_some());
         let placed: BTreeSet<&[u8]> = written.map(|entry| entry.path.as_slice()).collect();
-        for full in &self.before.empty_dirs {
+        for full in self.before.empty_dirs.iter().chain(self.gone_gitlinks()) {
             let chain = || std::iter::once(full.as_slice()).chain(parents(full));
             let Some(file) = chain().find(|at| placed.contains(at)) else {
                 continue;
@@ -461,12 +481,26 @@ impl Planning<'_> {
                     at.to_vec(),
                     DirChange {
                         path: at.to_vec(),
-                        before: self.dir_on_disk(at),
+                        before: self.dir_on_disk(at).or_else(|| self.gitlink_on_disk(at)),
                         after: None,
                     },
                 );
             }
         }
+    }
+
+    /// Submodules that the later side lacks.
+    fn gone_gitlinks(&self) -> impl Iterator<Item = &Vec<u8>> {
+        let is = |node: Option<Node>| node.is_some_and(|node| node.mode == GITLINK_MODE);
+        let gone = self.changes.iter();
+        gone.filter(move |change| is(change.old) && !is(change.new))
+            .map(|change| &change.path)
+    }
+
+    /// The permission bits of a submodule's directory.
+    fn gitlink_on_disk(&self, full: &[u8]) -> Option<u32> {
+        let file = self.manifest.file(full)?;
+        (file.kind == Kind::Gitlink).then(|| file.stamp.permissions())
     }
 
     fn dirs_to_remove(
@@ -499,24 +533,23 @@ impl Planning<'_> {
         Ok(())
     }
 
-    /// Directories of submodules that the later side lacks: they go when there is nothing in them.
-    fn gitlinks_to_remove(&self, changes: &mut BTreeMap<Vec<u8>, DirChange>) {
-        for change in self.changes {
-            let gitlink = change.old.filter(|node| node.mode == GITLINK_MODE);
-            if gitlink.is_some()
-                && change.new.is_none()
-                && let Some(file) = self.manifest.file(&change.path)
-                && file.kind == Kind::Gitlink
-            {
-                changes
-                    .entry(change.path.clone())
-                    .or_insert_with(|| DirChange {
-                        path: change.path.clone(),
-                        before: Some(file.stamp.permissions()),
-                        after: None,
-                    });
+    /// Directories of submodules that the later side lacks: they go when there is nothing in them, and so do those that lead
+    /// there alone.
+    fn gitlinks_to_remove(&self, changes: &mut BTreeMap<Vec<u8>, DirChange>) -> Result<()> {
+        for full in self.gone_gitlinks() {
+            let mut before = self.gitlink_on_disk(full);
+            let mut at: &[u8] = full;
+            while before.is_some() && !self.is_kept_dir(at)? {
+                changes.entry(at.to_vec()).or_insert_with(|| DirChange {
+                    path: at.to_vec(),
+                    before,
+                    after: None,
+                });
+                at = path::split(at).0;
+                before = self.dir_on_disk(at).filter(|_| !at.is_empty());
             }
         }
+        Ok(())
     }
 
     fn is_kept_dir(&self, full: &[u8]) -> Result<bool> {
@@ -526,8 +559,8 @@ impl Planning<'_> {
             .iter()
             .any(|dir| path::is_within(dir, full));
         Ok(holds_empty
-            || (self.after_node)(full)?
-                .is_some_and(|node| node.is_dir() || node.mode == GITLINK_MODE)
+            || self.is_filled_after(full)?
+            || self.is_gitlink_after(full)?
             || (self.left_out)(full)?)
     }
 }

@@ -2,3 +2,5 @@
 
 mod opened;
 mod own;
+mod submodules;
+mod worktrees;

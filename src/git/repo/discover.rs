@@ -165,6 +165,12 @@ fn from_git_dir(dir: &Path) -> Option<Found> {
     })
 }
 
+/// The git directory that `.git` in a directory is or names.
+pub(super) fn git_dir_of(dir: &Path) -> Option<PathBuf> {
+    let found = look(dir).ok()??;
+    found.top.map(|_| found.git_dir)
+}
+
 /// Whether git would take this directory for a git directory, bare or not.
 pub fn is_git_directory(dir: &Path) -> bool {
     from_git_dir(dir).is_some()

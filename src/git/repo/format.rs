@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use super::config::{Config, ConfigLevel};
+use super::config::{Config, ConfigEntry, ConfigLevel};
 use super::discover::Found;
 use crate::error::{Code, Error, Result, ResultExt};
 
@@ -32,7 +32,7 @@ const EXTENSIONS: [&str; 9] = [
 pub(super) fn check(local: &Config) -> Result<()> {
     let version = local
         .entry("core.repositoryFormatVersion")
-        .map_or(Ok(0), super::config::ConfigEntry::int)?;
+        .map_or(Ok(0), ConfigEntry::int)?;
     if !(0..=1).contains(&version) {
         return Err(unsupported(format!(
             "repository format version {version} is not supported"
@@ -114,6 +114,16 @@ pub(super) fn worktree_root(found: &Found, local: &Config) -> Result<PathBuf> {
             found.git_dir.display()
         ))),
     }
+}
+
+/// Whether a repository's main worktree is none.
+///
+/// # Errors
+/// `INVALID_CONFIG` when `core.bare` is neither true nor false.
+pub(super) fn is_bare(local: &Config) -> Result<bool> {
+    local
+        .entry("core.bare")
+        .map_or(Ok(false), ConfigEntry::bool)
 }
 
 fn bare(git_dir: &Path) -> Error {

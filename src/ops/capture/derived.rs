@@ -179,7 +179,7 @@ fn uncaptured(manifest: &Manifest, dir: &DirRec, file: &FileRec) -> (Vec<u8>, Un
     (path, entry)
 }
 
-/// Directories that hold nothing captured, for `empty_dirs`.
+/// Directories that hold nothing captured, for `empty_dirs`. Sparse entries in them are not on disk.
 fn empty_dirs(manifest: &Manifest) -> Vec<Vec<u8>> {
     let mut has_child = vec![false; manifest.dirs.len()];
     for dir in manifest.dirs.iter().skip(1) {
@@ -193,11 +193,18 @@ fn empty_dirs(manifest: &Manifest) -> Vec<Vec<u8>> {
         .enumerate()
         .skip(1)
         .filter(|(at, dir)| {
-            dir.tree == no_oid() && !has_child[*at] && dir.flags & (VIRTUAL | INSIDE_IGNORED) == 0
+            !has_child[*at]
+                && dir.flags & (VIRTUAL | INSIDE_IGNORED) == 0
+                && (dir.tree == no_oid() || !holds_captured(manifest, dir))
         });
     empty
         .map(|(_, dir)| manifest.dir_path(dir).to_vec())
         .collect()
+}
+
+fn holds_captured(manifest: &Manifest, dir: &DirRec) -> bool {
+    let mut files = manifest.files_of(dir).iter();
+    files.any(|file| file.kind.in_tree() && file.kind != Kind::Absent)
 }
 
 /// How often each set of permission bits was seen. There are few: the last one asked for is nearly always the next.

@@ -28,6 +28,7 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     let (dir, worktree, opened) = find(ctx, dir)?;
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = Store::open(&there.repo)?;
+    crate::ops::copied::check(&there, &store)?;
     let mut notices = crate::ops::recover::recover_by_itself(&there, &store)?;
     let _lock = ctx.lock(&worktree.dir, "close")?;
     check_state(&store, &worktree, &dir)?;

@@ -13,6 +13,7 @@ use survey::{Found, Survey, survey};
 
 use super::Context;
 use super::capture::{Storing, Wanted, capture};
+use super::copied;
 use super::newindex::{IndexGoal, new_index};
 use super::outcome::{Changes, Recovered};
 use super::pathindex;
@@ -127,6 +128,7 @@ pub fn recover_locked(
     store: &Store<'_>,
     lock: &WorktreeLock,
 ) -> Result<Vec<String>> {
+    copied::check(ctx, store)?;
     if !store.dir.has_journal() {
         clear_after_death(ctx, store, lock)?;
         return Ok(Vec::new());
@@ -218,6 +220,7 @@ fn remove_leftovers(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
 /// What stands against it, with the journal still there.
 pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     let store = Store::open(&ctx.repo)?;
+    copied::check(ctx, &store)?;
     let nothing = |notices: Vec<String>| Recovered {
         action: "nothing",
         operation: None,

@@ -2,6 +2,7 @@
 
 use super::super::Context;
 use super::super::capture::{Capture, Storing, Wanted, capture, rule_parts};
+use super::super::copied;
 use super::super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
 use super::super::treerules::TreeRules;
 use super::blobs::Blobs;
@@ -39,6 +40,7 @@ pub fn look<'s>(
     goal: &Goal<'_>,
     storing: &Storing,
 ) -> Result<Looked<'s>> {
+    copied::check(ctx, store)?;
     let mut forced = goal.forced.clone();
     let mut other_rules = None;
     let own = OwnDirs::of(&ctx.repo, &store.objects);
@@ -170,6 +172,10 @@ pub(super) fn make_plan(
                 Ok(!ours && rules.leaves_out(path) && !tracks(store, goal.target, path)?)
             };
             let after_node = |path: &[u8]| tree::find(&read, *tree, path);
+            let leaves = |oid| {
+                let leaves = tree::flatten(&read, oid)?.into_iter();
+                Ok(leaves.map(|(path, _)| path).collect())
+            };
             let before = captured_extras(capture);
             let mut plan = plan(&Planning {
                 changes: &changes,
@@ -177,6 +183,7 @@ pub(super) fn make_plan(
                 before: &before,
                 after: extras,
                 after_node: &after_node,
+                leaves: &leaves,
                 left_out: &left_out,
                 empty_dirs: *empty_dirs,
                 only,
@@ -240,9 +247,13 @@ pub(super) fn plan_of_paths(
             });
         }
     }
-    let on_disk = |path: &[u8]| {
-        let at = manifest.find_dir(path)?;
-        Some(manifest.dirs[at].stamp.permissions())
+    let on_disk = |path: &[u8]| match manifest.find_dir(path) {
+        Some(at) => Some(manifest.dirs[at].stamp.permissions()),
+        // A submodule's directory is one, too.
+        None => manifest
+            .file(path)
+            .filter(|file| file.kind == Kind::Gitlink)
+            .map(|file| file.stamp.permissions()),
     };
     let giving_way: BTreeSet<&[u8]> = paths
         .iter()
@@ -253,16 +264,18 @@ pub(super) fn plan_of_paths(
     let mut changes: std::collections::BTreeMap<Vec<u8>, DirChange> = Default::default();
     if !giving_way.is_empty() {
         add_what_gives_way(&mut plan, manifest, &gives_way);
-        let dirs = manifest.dirs.iter().map(|dir| manifest.dir_path(dir));
-        for path in dirs.filter(|path| gives_way(path)) {
-            changes.insert(
-                path.to_vec(),
-                DirChange {
-                    path: path.to_vec(),
-                    before: on_disk(path),
-                    after: None,
-                },
-            );
+        let dirs = manifest.dirs.iter();
+        let dirs = dirs.map(|dir| manifest.dir_path(dir).to_vec());
+        let gitlinks = manifest.entries();
+        let gitlinks = gitlinks.filter(|(_, file)| file.kind == Kind::Gitlink);
+        let gitlinks = gitlinks.map(|(dir, file)| manifest.path_of(dir, &file));
+        for path in dirs.chain(gitlinks).filter(|path| gives_way(path)) {
+            let change = DirChange {
+                before: on_disk(&path),
+                after: None,
+                path,
+            };
+            changes.insert(change.path.clone(), change);
         }
     }
     plan.entries.sort_by(|a, b| a.path.cmp(&b.path));

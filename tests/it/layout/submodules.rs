@@ -1,0 +1,139 @@
+//! Directories that hold nothing of their own: of submodules that were never initialised, and of sparse entries.
+
+use crate::sandbox::Sandbox;
+use crate::trip::{commit, snapshot};
+
+/// A submodule at `dir/sub` that nobody initialised, in a commit on `main`; `old` is the commit before it.
+fn with_submodule() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.git(["branch", "old"]);
+    let oid = sandbox.git(["rev-parse", "HEAD"]);
+    sandbox.write(
+        ".gitmodules",
+        "[submodule \"s\"]\n\tpath = dir/sub\n\turl = ../s\n",
+    );
+    sandbox.git(["add", ".gitmodules"]);
+    let entry = format!("160000,{},dir/sub", oid.trim());
+    sandbox.git(["update-index", "--add", "--cacheinfo", &entry]);
+    sandbox.mkdir("dir/sub");
+    sandbox.git(["commit", "-qm", "a submodule"]);
+    assert_eq!(sandbox.git(["status", "--short"]), "");
+    sandbox
+}
+
+#[test]
+fn the_directories_of_an_uninitialised_submodule_go_and_come_back() {
+    let sandbox = with_submodule();
+    let with = snapshot(&sandbox);
+    // Here git removes `dir` with the submodule.
+    sandbox.git(["checkout", "-q", "old"]);
+    assert!(!sandbox.exists("dir"));
+    let without = snapshot(&sandbox);
+    sandbox.assert_round_trip(&with, |sandbox| assert!(sandbox.exists("dir/sub")));
+    assert!(!sandbox.exists("dir"), "what travel made is gone");
+    sandbox.assert_round_trip(&with, |sandbox| sandbox.remove("dir"));
+    sandbox.git(["checkout", "-q", "main"]);
+    sandbox.assert_round_trip(&without, |_| {});
+    sandbox.assert_round_trip(&without, |sandbox| {
+        if sandbox.exists("dir") {
+            sandbox.remove("dir");
+        }
+    });
+    assert!(sandbox.exists("dir/sub"));
+    // What stays beside the submodule keeps its directory.
+    sandbox.git(["checkout", "-q", "old"]);
+    sandbox.write("dir/other.txt", "other\n");
+    sandbox.assert_round_trip(&with, |_| {});
+}
+
+#[test]
+fn the_empty_directory_of_a_submodule_gives_way() {
+    let places = [
+        ("dir", "a file over it"),
+        ("dir/sub", "a file in its place"),
+    ];
+    let places = places
+        .into_iter()
+        .chain([("dir/sub/x/y", "a file beneath")]);
+    for (place, text) in places {
+        let sandbox = with_submodule();
+        let with = snapshot(&sandbox);
+        sandbox.git(["checkout", "-q", "old"]);
+        sandbox.write(place, text);
+        let file = snapshot(&sandbox);
+        // The submodule is where travel puts it, and gives way on the way home.
+        sandbox.assert_round_trip(&with, |sandbox| {
+            assert!(sandbox.exists("dir/sub"), "{place}");
+        });
+        sandbox.remove("dir");
+        sandbox.git(["checkout", "-q", "main"]);
+        // It is where git put it.
+        sandbox.assert_round_trip(&file, |sandbox| assert_eq!(sandbox.text(place), text));
+        sandbox.ok(["restore", &file]);
+        assert_eq!(sandbox.text(place), text, "restored");
+        sandbox.ok(["undo"]);
+        assert!(sandbox.path("dir/sub").is_dir());
+        sandbox.ok(["redo"]);
+        assert_eq!(sandbox.text(place), text, "done again");
+    }
+}
+
+#[test]
+fn the_directory_of_a_submodule_with_something_in_it_does_not_give_way() {
+    let sandbox = with_submodule();
+    let with = snapshot(&sandbox);
+    sandbox.git(["checkout", "-q", "old"]);
+    sandbox.write("dir/sub", "a file\n");
+    sandbox.json(["travel", &with]);
+    sandbox.write("dir/sub/new.txt", "made in the past\n");
+    let (error, _) = sandbox.json_error(["return"]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE");
+    let returned = sandbox.json(["return", "--move-aside"]);
+    let moved = returned["moved_aside"].as_array().unwrap();
+    assert_eq!(moved.len(), 1, "{returned}");
+    assert_eq!(moved[0]["from"], "dir/sub");
+    let to = moved[0]["to"].as_str().unwrap();
+    assert_eq!(sandbox.text(format!("{to}/new.txt")), "made in the past\n");
+    assert_eq!(sandbox.text("dir/sub"), "a file\n");
+}
+
+#[test]
+fn a_directory_with_nothing_but_sparse_entries_comes_back() {
+    let sandbox = Sandbox::new();
+    sandbox.write("kept/f", "kept\n");
+    sandbox.write("left/deep/f", "left\n");
+    sandbox.write("also/f", "also\n");
+    commit(&sandbox, "directories");
+    let whole = snapshot(&sandbox);
+    for path in ["left/deep/f", "also/f"] {
+        sandbox.git(["update-index", "--skip-worktree", path]);
+        sandbox.remove(path);
+    }
+    // One stays as a directory, the other goes.
+    sandbox.remove("also");
+    let sparse = snapshot(&sandbox);
+    let dirs = || (sandbox.path("left/deep").is_dir(), sandbox.exists("also"));
+    sandbox.assert_round_trip(&whole, |_| {});
+    assert_eq!(dirs(), (true, false));
+    sandbox.assert_round_trip(&whole, |sandbox| {
+        sandbox.remove("left");
+        sandbox.mkdir("also");
+    });
+    assert_eq!(
+        dirs(),
+        (true, false),
+        "after the past removed one and made the other"
+    );
+    sandbox.assert_round_trip(&sparse, |sandbox| sandbox.remove("left"));
+    assert_eq!(dirs(), (true, false));
+    // From a whole working tree to the sparse one and back.
+    sandbox.git([
+        "update-index",
+        "--no-skip-worktree",
+        "left/deep/f",
+        "also/f",
+    ]);
+    sandbox.git(["checkout", "-q", "--", "."]);
+    sandbox.assert_round_trip(&sparse, |_| {});
+    assert_eq!(sandbox.text("left/deep/f"), "left\n");
+}
