@@ -118,8 +118,3 @@ pub fn uncaptured(snapshot: &Value) -> Vec<(String, String)> {
         })
         .collect()
 }
-
-/// True for root, whom permission bits do not stop.
-pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}

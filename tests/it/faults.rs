@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, raw_command};
 use crate::many::{Held, go_on, wait_until_stopped};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, skipped};
 use crate::stage::{KILLED, Stage, eventful, taken};
 
 fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
@@ -28,7 +28,7 @@ fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> O
         .args(args)
         .output();
     let Ok(output) = traced else {
-        eprintln!("skipped: strace is not installed");
+        skipped("strace is not installed");
         return None;
     };
     let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
@@ -249,7 +249,7 @@ fn the_backup_is_on_disk_before_the_first_path_is_touched() {
         .args([env!("CARGO_BIN_EXE_tw"), "--json", "travel", &id])
         .output();
     let Ok(output) = traced else {
-        eprintln!("skipped: strace is not installed");
+        skipped("strace is not installed");
         return;
     };
     assert_eq!(document(&output.into())["ok"], true);

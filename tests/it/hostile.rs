@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use timewarp::git::objects::{ObjectKind, hash};
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, walk};
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Ran, Sandbox, is_root, skipped};
 use crate::stage::{eventful, in_the_past, taken};
 
 /// Writes a loose object, whatever is in it, and gives its id.
@@ -852,7 +852,7 @@ fn trip(sandbox: &Sandbox, id: &str, setting: &str, as_user: &str, must_work: bo
 fn an_ordinary_user_in_a_hostile_environment() {
     let (sandbox, id) = eventful();
     let mut as_user = "";
-    if rustix::process::geteuid().is_root() {
+    if is_root() {
         as_user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
         std::fs::write(
             sandbox.home().join(".gitconfig"),
@@ -865,7 +865,7 @@ fn an_ordinary_user_in_a_hostile_environment() {
             &format!("chown -R 65534:65534 '{root}' && {as_user} test -x 'TW'"),
         );
         if !given.status.success() {
-            eprintln!("skipped: no setpriv, or the binary is out of another user's reach");
+            skipped("no setpriv, or the binary is out of another user's reach");
             return;
         }
     }
@@ -911,7 +911,7 @@ fn a_tiny_and_a_read_only_disk() {
         )
     };
     if !mount("size=1m").status.success() {
-        eprintln!("skipped: mounting is not allowed here");
+        skipped("mounting is not allowed here");
         return;
     }
     let mounted = Mounted(repo.clone());

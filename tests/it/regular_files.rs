@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Ran, Sandbox, skipped};
 
 /// Every command here takes well under a second; one that waits takes for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -225,7 +225,7 @@ fn a_file_of_a_terabyte_is_not_read() {
     };
     for path in [".timewarp/config.toml", ".git/info/exclude"] {
         if !huge(path) {
-            eprintln!("skipped: no sparse files of a terabyte here");
+            skipped("no sparse files of a terabyte here");
             return;
         }
         let ran = ends(&sandbox, &["snapshot"], "");

@@ -23,6 +23,29 @@ use crate::state::State;
 const BEGIN: i64 = 1_772_292_600;
 const STEP: i64 = 60;
 
+/// True for root, whom permission bits do not stop.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Says why a test, or a part of it, cannot be had here; the test returns then. Where `TW_SKIPPED` names a file its name
+/// goes in there too, so that another user can run what this one could not.
+pub fn skipped(why: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    eprintln!("{test} is skipped: {why}");
+    if let Some(list) = std::env::var_os("TW_SKIPPED") {
+        use std::io::Write;
+        let mut list = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(list)
+            .expect("the list of what is skipped can be written");
+        list.write_all(format!("{test}\n").as_bytes())
+            .expect("the list of what is skipped can be written");
+    }
+}
+
 /// What one test works in: `home/`, `tmp/` and the repository `repo/`, all under one temporary directory.
 pub struct Sandbox {
     root: TempDir,

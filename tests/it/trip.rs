@@ -77,11 +77,6 @@ pub fn mode(sandbox: &Sandbox, path: &str) -> u32 {
     sandbox.path(path).symlink_metadata().unwrap().mode() & 0o7777
 }
 
-/// True when no permission bit stops this process.
-pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
 /// Everything below a directory: names, types, modes, bytes, modification times. For "nothing was written".
 pub fn everything(dir: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();

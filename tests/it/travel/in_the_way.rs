@@ -1,7 +1,7 @@
 //! What stands where the snapshot needs a path and is not in the backup by itself: captured first, or a refusal.
 
-use crate::sandbox::Sandbox;
-use crate::trip::{commit, is_root, list, snapshot, stored, with_stop};
+use crate::sandbox::{Sandbox, is_root, skipped};
+use crate::trip::{commit, list, snapshot, stored, with_stop};
 
 /// Travel is refused over this path, nothing has changed, and there is no backup.
 #[track_caller]
@@ -221,6 +221,7 @@ fn an_unreadable_file_is_refused_unless_one_is_root() {
             assert_eq!(sandbox.text("x"), "then\n");
         });
     } else {
+        skipped("only root can read what nobody may; that it is refused is tried");
         refused(&sandbox, &id, "x");
     }
 }
