@@ -70,14 +70,10 @@ fn every_test_that_a_document_names_is_there() {
 fn a_test_that_cannot_be_had_says_so() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let silent = Regex::new(r#"is_root\(\) \{\s+return|println!\(\s*"skipp"#).unwrap();
-    let found: Vec<PathBuf> = sources(&root.join("tests/it"))
+    let found: Vec<String> = sources(&root.join("tests/it"))
         .into_iter()
         .filter(|(path, text)| path != Path::new("documents.rs") && silent.is_match(text))
-        .map(|(path, _)| path)
+        .map(|(path, _)| path.display().to_string())
         .collect();
-    assert_eq!(
-        found,
-        [PathBuf::new(); 0],
-        "call `sandbox::skipped` with the reason"
-    );
+    assert_eq!(found, [""; 0], "call `sandbox::skipped` with the reason");
 }

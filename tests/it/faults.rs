@@ -17,7 +17,6 @@ fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
 }
 
 /// Runs `tw` with calls of a kind failing: those that name a path, or the n-th. `None`: strace is not installed.
-#[expect(clippy::print_stderr, reason = "says why a test had nothing to do")]
 fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> Option<Output> {
     let traced = raw_command(&sandbox.root(), "strace")
         .current_dir(sandbox.repo())

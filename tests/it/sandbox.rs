@@ -30,6 +30,7 @@ pub fn is_root() -> bool {
 
 /// Says why a test, or a part of it, cannot be had here; the test returns then. Where `TW_SKIPPED` names a file its name
 /// goes in there too, so that another user can run what this one could not.
+#[expect(clippy::print_stderr, reason = "says why a test had nothing to do")]
 pub fn skipped(why: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
