@@ -14,7 +14,7 @@
 //!
 //! ```text
 //! main -> cli, mcp -> wire -> ops -> store, worktree, agents -> git
-//! error, env, progress, interrupt, redact, work: used by all, use no layer
+//! error, env, progress, interrupt, redact, text, work: used by all, use no layer
 //! ```
 //!
 //! [`git`] is the one face of git2 and of git's files; [`worktree`] scans, captures, plans and applies; [`store`] keeps refs,
@@ -47,6 +47,7 @@ pub mod ops;
 pub mod progress;
 pub mod redact;
 pub mod store;
+pub mod text;
 pub mod wire;
 pub mod work;
 pub mod worktree;

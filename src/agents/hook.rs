@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::value::{content, items, owned, text, unquoted};
 use super::{Agent, by_name};
 use crate::error::{Code, Error, Result};
+use crate::text::without_mark;
 
 /// One event, in the same words for every agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,7 +143,7 @@ pub fn parse(agent: &str, event: Option<&str>, payload: &[u8]) -> Result<HookEve
     let Some(named) = by_name(agent) else {
         return Err(Error::new(Code::Usage, format!("no agent '{agent}'")));
     };
-    let payload = if payload.trim_ascii().is_empty() {
+    let payload = if without_mark(payload).trim_ascii().is_empty() {
         Value::Object(serde_json::Map::new())
     } else {
         super::lines::parse_object(payload)

@@ -14,6 +14,7 @@ use super::transcript::Position;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::hex::hex;
 use crate::git::regular;
+use crate::text::without_mark;
 
 /// A buffer that grew past this is given back after its line.
 const LARGE: usize = 8 << 20;
@@ -52,7 +53,7 @@ impl Line<'_> {
 
     /// Whether there is nothing on it.
     pub fn is_blank(&self) -> bool {
-        self.bytes.iter().all(u8::is_ascii_whitespace)
+        without_mark(self.bytes).iter().all(u8::is_ascii_whitespace)
     }
 
     /// The JSON object on it; `None` when it is bad or torn.
@@ -61,8 +62,9 @@ impl Line<'_> {
     }
 }
 
-/// Parses one JSON object, invalid UTF-8 replaced.
+/// Parses one JSON object, invalid UTF-8 replaced; a byte order mark before it is no part of it.
 pub fn parse_object(bytes: &[u8]) -> Option<Value> {
+    let bytes = without_mark(bytes);
     let value = serde_json::from_slice::<Value>(bytes).ok().or_else(|| {
         std::str::from_utf8(bytes).err()?;
         serde_json::from_str(&String::from_utf8_lossy(bytes)).ok()

@@ -16,6 +16,7 @@ use crate::agents::kimi::record::{self, Parts, Record};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::store::Store;
 use crate::store::context::{self as store, ContextFile, Old};
+use crate::text::without_mark;
 
 pub use compact::{Compact, Compacted, Done, NotDone, Summary, compact};
 
@@ -196,7 +197,7 @@ fn message(role: &str, text: &str, answers: Option<&str>) -> Result<Vec<u8>> {
 
 /// One JSON object over any number of lines, or one on each line.
 fn lines_of(bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-    let trimmed = bytes.trim_ascii();
+    let trimmed = without_mark(bytes).trim_ascii();
     if trimmed.contains(&b'\n')
         && let Ok(value) = serde_json::from_slice::<Value>(trimmed)
     {

@@ -15,6 +15,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Root};
 use crate::redact::Redactor;
 use crate::store::state::StateDir;
+use crate::text::without_mark;
 
 /// Larger `.env*` files are something else.
 const LARGEST: u64 = 1 << 20;
@@ -136,7 +137,7 @@ fn of_env_files(ctx: &Context<'_>) -> Vec<(String, String)> {
     let mut values = Vec::new();
     for file in envfiles::find(&root, &kept) {
         let text = small_file(&root, &file).unwrap_or_default();
-        values.extend(settings(&String::from_utf8_lossy(&text)));
+        values.extend(settings(&String::from_utf8_lossy(without_mark(&text))));
     }
     values
 }

@@ -226,7 +226,7 @@ impl Settings {
                 return;
             }
         };
-        let text = String::from_utf8_lossy(&bytes);
+        let text = String::from_utf8_lossy(crate::text::without_mark(&bytes));
         let table: toml::Table = match text.parse() {
             Ok(table) => table,
             Err(error) => {

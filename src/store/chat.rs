@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::records::{Json, VERSION};
 use crate::error::{Code, Error, Result};
+use crate::text::{is_unsafe, visible};
 
 /// A tool call and what came back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -132,9 +133,9 @@ impl Chat {
     pub fn to_markdown(&self) -> String {
         let mut text = String::new();
         let session = self.session_id.as_deref().unwrap_or("unknown");
-        let _ = writeln!(text, "session_id: {session}");
-        let _ = writeln!(text, "captured_at: {}", self.captured_at);
-        let _ = writeln!(text, "selection: {}", self.selection);
+        let _ = writeln!(text, "session_id: {}", one_line(session));
+        let _ = writeln!(text, "captured_at: {}", one_line(&self.captured_at));
+        let _ = writeln!(text, "selection: {}", one_line(&self.selection));
         let _ = writeln!(text, "redaction: {}", self.redaction_line());
         text.push_str("---\n");
         for message in &self.messages {
@@ -142,7 +143,7 @@ impl Chat {
             if let Some(tool) = &message.tool {
                 tool_block(&mut text, tool);
             } else {
-                let _ = writeln!(text, "[{}]", message.role);
+                let _ = writeln!(text, "[{}]", one_line(&message.role));
                 block(&mut text, &message.text);
             }
         }
@@ -171,7 +172,7 @@ fn tool_block(text: &mut String, tool: &Tool) {
     let name: String = tool
         .name
         .chars()
-        .filter(|ch| !ch.is_control() && *ch != ']')
+        .filter(|ch| !is_unsafe(*ch) && *ch != ']')
         .collect();
     let _ = writeln!(text, "[tool:{name}]");
     match &tool.input {
@@ -185,9 +186,14 @@ fn tool_block(text: &mut String, tool: &Tool) {
     }
 }
 
-/// Text as it is, but for lines that would read as the head of another block.
+/// A word of the header, which no character in it can end.
+fn one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
+}
+
+/// Text as it is, but for lines that would read as the head of another block, and characters that would not be seen.
 fn block(text: &mut String, body: &str) {
-    for line in body.trim_end_matches('\n').lines() {
+    for line in visible(body).trim_end_matches('\n').lines() {
         let head = ["[user]", "[assistant]", "[tool:"];
         if head.iter().any(|head| line.starts_with(head)) {
             text.push(' ');

@@ -26,6 +26,7 @@ use crate::env::{self, Moment};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::refs::{Reason, Transaction, TransactionError};
+use crate::text::without_mark;
 
 /// The version of every record that this `tw` writes.
 pub const VERSION: u64 = 1;
@@ -497,7 +498,7 @@ fn encode(json: &Json) -> Vec<u8> {
 }
 
 fn decode(name: &Record, body: &[u8]) -> Result<Json> {
-    let json: Json = serde_json::from_slice(body)
+    let json: Json = serde_json::from_slice(without_mark(body))
         .map_err(|error| corrupt(name, &format!("it is no JSON object: {error}")))?;
     match json.get("version").and_then(Value::as_u64) {
         None => Err(corrupt(name, "it has no version")),

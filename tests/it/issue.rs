@@ -756,3 +756,105 @@ fn undoing_a_start_closes_its_run() {
     let issue = sandbox.json(["issue", "get", &id]);
     assert!(issue["issue"]["runs"][0]["ended_at"].is_string(), "{issue}");
 }
+
+#[test]
+fn a_session_file_with_a_byte_order_mark_keeps_its_first_record() {
+    let sandbox = ready();
+    let transcript = transcript(&sandbox);
+    let marked = [
+        b"\xef\xbb\xbf".to_vec(),
+        std::fs::read(&transcript).unwrap(),
+    ]
+    .concat();
+    std::fs::write(&transcript, marked).unwrap();
+    let reported = report(&sandbox, &["--transcript", &transcript]);
+    assert_eq!(reported["chat"]["messages"], 2, "{reported}");
+}
+
+#[test]
+fn documents_and_settings_with_a_byte_order_mark_are_read() {
+    let sandbox = ready();
+    let given = sandbox.root().join("issue.json");
+    let text = "\u{feff}{\"task_context\":\"a\",\"symptom\":\"b\",\"success_criteria\":\"c\"}";
+    std::fs::write(&given, text).unwrap();
+    let given = given.to_string_lossy();
+    let reported = sandbox.json([
+        "issue",
+        "report",
+        "--snapshot",
+        "latest",
+        "--from-json",
+        &given,
+    ]);
+    let id = id(&reported);
+    for name in ["issue.json", "experiment.md"] {
+        let file = sandbox.repo().join(format!(".timewarp/issues/{id}/{name}"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        let text = text.replace("## Repro\n", "## Repro\n\nrun it\n");
+        let text = text.replace("\"symptom\": \"b\"", "\"symptom\": \"it hangs\"");
+        std::fs::write(&file, format!("\u{feff}{text}")).unwrap();
+    }
+    let issue = sandbox.json(["issue", "get", &id])["issue"].clone();
+    assert_eq!(issue["symptom"], "it hangs");
+    assert_eq!(issue["experiment"]["repro"], "run it");
+    sandbox.write(".timewarp/config.toml", "\u{feff}keep_days = 3\n");
+    sandbox.write(".env", "\u{feff}DB_PASSWORD=\"open sesame 7\"\n");
+    let config = sandbox.json(["config"])["config"].clone();
+    let days = config
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["key"] == "keep_days");
+    assert_eq!(days.unwrap()["value"], 3);
+    sandbox.write("said.txt", "open sesame 7 opens it\n");
+    assert!(!sandbox.tw(["redact", "said.txt"]).out().contains("sesame"));
+}
+
+#[test]
+fn control_characters_are_shown_escaped_and_kept_exactly() {
+    let sandbox = ready();
+    let transcript = transcript(&sandbox);
+    let text = std::fs::read_to_string(&transcript).unwrap();
+    let forged = text.replace("please", "\\u001b[2J\\u009b\\r\\u202e please");
+    std::fs::write(&transcript, forged).unwrap();
+    let id = id(&report(&sandbox, &["--transcript", &transcript]));
+    let symptom = "it \u{1b}]0;hangs\u{7} at \\u{7}\u{85}";
+    sandbox.json(["issue", "edit", &id, "--symptom", symptom]);
+    let repro = "run\r\n\u{1b}[2J\tit";
+    sandbox.json([
+        "issue",
+        "experiment",
+        &id,
+        "--repro",
+        repro,
+        "--changes",
+        "a literal \\u{1b}",
+    ]);
+    let dir = format!(".timewarp/issues/{id}");
+    let printed = [
+        sandbox.tw(["issue", "chat", &id]).out(),
+        sandbox.tw(["issue", "get", &id]).out(),
+        sandbox.tw(["issue", "experiment", &id]).out(),
+        sandbox.text(format!("{dir}/chat.md")),
+        sandbox.text(format!("{dir}/issue.json")),
+        sandbox.text(format!("{dir}/experiment.md")),
+    ];
+    for page in &printed {
+        let raw = |ch: char| (ch.is_control() && !"\n\r\t".contains(ch)) || ch == '\u{202e}';
+        assert!(!page.contains(raw), "{page:?}");
+    }
+    assert!(
+        printed[3].contains("\\u{1b}[2J\\u{9b}\\u{d}\\u{202e} please"),
+        "{}",
+        printed[3]
+    );
+    let experiment = sandbox.repo().join(format!("{dir}/experiment.md"));
+    let edited = printed[5]
+        .replace("[2J\tit", "[2J\tit twice")
+        .replace("a literal", "one literal");
+    std::fs::write(&experiment, edited).unwrap();
+    let issue = sandbox.json(["issue", "get", &id])["issue"].clone();
+    assert_eq!(issue["symptom"], symptom);
+    assert_eq!(issue["experiment"]["repro"], "run\n\u{1b}[2J\tit twice");
+    assert_eq!(issue["experiment"]["changes"], "one literal \\u{1b}");
+}

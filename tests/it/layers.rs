@@ -13,7 +13,15 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Used by all, and using no layer.
-const GROUND: [&str; 6] = ["error", "env", "interrupt", "progress", "redact", "work"];
+const GROUND: [&str; 7] = [
+    "error",
+    "env",
+    "interrupt",
+    "progress",
+    "redact",
+    "text",
+    "work",
+];
 
 /// Who alone may name what.
 const RESERVED: [(&str, &[&str]); 17] = [

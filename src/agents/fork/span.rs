@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::text::without_mark;
+
 /// One member of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
@@ -85,6 +87,9 @@ fn opening(text: &[u8], range: &Range<usize>, bracket: u8) -> Option<usize> {
 }
 
 fn skip_space(text: &[u8], mut at: usize) -> usize {
+    if at == 0 {
+        at = text.len() - without_mark(text).len();
+    }
     while text.get(at).is_some_and(u8::is_ascii_whitespace) {
         at += 1;
     }

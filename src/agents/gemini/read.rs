@@ -16,6 +16,7 @@ use crate::agents::lines::{self, Counts, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Prompt, Shrink, Transcript};
 use crate::agents::value::{items, owned, text};
 use crate::error::{Code, Error, Result};
+use crate::text::without_mark;
 
 /// A message as the log has it now, and the lines that say so.
 pub struct Live {
@@ -77,7 +78,9 @@ pub fn is_document(path: &Path) -> bool {
         return record.get("sessionId").is_some() && record.get("messages").is_some();
     }
     let mut head = Vec::new();
-    let opened = line.bytes.trim_ascii_start().starts_with(b"{");
+    let opened = without_mark(line.bytes)
+        .trim_ascii_start()
+        .starts_with(b"{");
     let file = crate::git::regular::open(path).map(|file| file.take(4096));
     let read = file.and_then(|mut file| file.read_to_end(&mut head));
     let head = String::from_utf8_lossy(&head);

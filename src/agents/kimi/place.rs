@@ -11,6 +11,7 @@ use super::md5::md5_hex;
 use crate::agents::claude::place::is_plain_id;
 use crate::agents::places::{self, Candidate, Found, Places};
 use crate::agents::value::{items, text};
+use crate::text::without_mark;
 
 /// The name of the file that holds the model's context.
 pub const CONTEXT: &str = "context.jsonl";
@@ -31,7 +32,7 @@ struct WorkDir {
 
 fn work_dirs(root: &Path) -> Vec<WorkDir> {
     let bytes = crate::git::regular::read(root.join("kimi.json")).unwrap_or_default();
-    let known: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let known: Value = serde_json::from_slice(without_mark(&bytes)).unwrap_or_default();
     items(known.get("work_dirs"))
         .iter()
         .filter_map(|entry| {

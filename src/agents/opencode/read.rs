@@ -15,6 +15,7 @@ use crate::agents::lines::parse_object;
 use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{flag, items, number, owned, text, time_of_millis};
 use crate::error::{Code, Error, Result};
+use crate::text::without_mark;
 
 /// How much of a file tells whether it is an export.
 const HEAD: u64 = 4096;
@@ -24,7 +25,7 @@ pub fn begins_as_export(path: &Path) -> bool {
     let mut head = Vec::new();
     let read =
         crate::git::regular::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    let head: String = String::from_utf8_lossy(&head)
+    let head: String = String::from_utf8_lossy(without_mark(&head))
         .chars()
         .filter(|ch| !ch.is_whitespace())
         .collect();

@@ -3,6 +3,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::text::is_unsafe;
+
 /// One line of text with control characters escaped, also those that reorder what is shown.
 pub fn clean(text: &str) -> String {
     if !text.chars().any(is_unsafe) {
@@ -17,12 +19,6 @@ pub fn clean(text: &str) -> String {
         }
     }
     out
-}
-
-/// Control characters, and the marks that turn the direction of text.
-fn is_unsafe(ch: char) -> bool {
-    ch.is_control()
-        || matches!(ch, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A path inside the repository as git prints it: in double quotes with C escapes when it needs them, so that it can be

@@ -23,6 +23,7 @@ use crate::store::names::{self, Record};
 use crate::store::records::{Json, Note};
 use crate::store::session::{SessionRecord, Sessions};
 use crate::store::stored::Stored;
+use crate::text::without_mark;
 
 /// What a report cannot be without: the field and its flag.
 const REQUIRED: [(&str, &str); 3] = [
@@ -147,7 +148,7 @@ fn complete(request: &Report) -> Result<ReportFields> {
 }
 
 fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
-    let json: Json = serde_json::from_slice(bytes).map_err(|error| {
+    let json: Json = serde_json::from_slice(without_mark(bytes)).map_err(|error| {
         Error::new(
             Code::IssueInvalid,
             format!("the report is no JSON object: {error}"),
@@ -213,7 +214,7 @@ fn snapshot(
 }
 
 fn named_in_json(request: &Report) -> Option<String> {
-    let json: Value = serde_json::from_slice(request.json.as_deref()?).ok()?;
+    let json: Value = serde_json::from_slice(without_mark(request.json.as_deref()?)).ok()?;
     let named = json.get("snapshot").or_else(|| json.get("snapshot_id"))?;
     named.as_str().map(str::to_owned)
 }

@@ -1,8 +1,9 @@
-//! `experiment.md`: rendered from an issue, and read back section by section.
+//! `experiment.md`: rendered from an issue, and read back section by section. What would not be seen is escaped.
 
 use std::fmt::Write as _;
 
 use crate::store::issue::{Experiment, Issue};
+use crate::text::visible;
 
 const ISSUE: &str = "Issue";
 const CRITERIA: &str = "Success Criteria";
@@ -29,8 +30,8 @@ pub fn render(issue: &Issue) -> String {
         .iter()
         .map(|(name, body)| (name.as_str(), body.as_str()));
     for (name, body) in known.into_iter().chain(extra) {
-        let _ = write!(text, "\n## {name}\n");
-        let body = body.trim_end();
+        let _ = write!(text, "\n## {}\n", visible(name));
+        let body = visible(body.trim_end());
         if !body.is_empty() {
             let _ = write!(text, "\n{body}\n");
         }

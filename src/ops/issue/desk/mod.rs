@@ -9,6 +9,8 @@ mod base;
 mod markdown;
 mod place;
 
+use std::fmt::Write as _;
+
 use base::Base;
 pub(super) use markdown::render;
 use place::{Found, Place};
@@ -26,6 +28,7 @@ use crate::store::id::IssueId;
 use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, ISSUE_FILE, Issue};
 use crate::store::names::Record;
 use crate::store::records::Json;
+use crate::text::{has_hidden, hidden, is_unsafe, visible, without_mark};
 
 /// A text of `issue.json` that may be edited on the desk: its name, and whether it may be empty.
 const TEXTS: [(&str, bool); 5] = [
@@ -101,7 +104,8 @@ fn try_write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<St
 
 /// What the files should hold.
 fn contents(store: &Store<'_>, issue: &Issue) -> Result<Vec<(&'static str, Vec<u8>)>> {
-    let mut json = serde_json::to_vec_pretty(&issue.to_json()).unwrap_or_default();
+    let json = serde_json::to_string_pretty(&issue.to_json()).unwrap_or_default();
+    let mut json = escaped(&json).into_bytes();
     json.push(b'\n');
     let mut files = vec![
         (ISSUE_FILE, json),
@@ -115,6 +119,19 @@ fn contents(store: &Store<'_>, issue: &Issue) -> Result<Vec<(&'static str, Vec<u
         files.push((CHAT_FILE, chat.to_markdown().into_bytes()));
     }
     Ok(files)
+}
+
+/// JSON with what would not be seen as escapes of JSON's own; its writer leaves some as they are.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for ch in json.chars() {
+        if is_unsafe(ch) && ch != '\n' {
+            let _ = write!(out, "\\u{:04x}", u32::from(ch));
+        } else {
+            out.push(ch);
+        }
+    }
+    out
 }
 
 /// Whether git tracks a file where a desk file should be.
@@ -196,7 +213,7 @@ fn edits(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, base: &Base) -> Resu
         if base.knows(name, &bytes) || is_tracked(ctx, store, id, name)? {
             continue;
         }
-        let text = String::from_utf8_lossy(&bytes);
+        let text = String::from_utf8_lossy(without_mark(&bytes));
         if name == EXPERIMENT_FILE {
             edited.experiment = Some(markdown::parse(&text));
         } else {
@@ -227,12 +244,13 @@ fn settle(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, edited: &Edited) ->
         let Found::File(bytes) = place.read(name)? else {
             continue;
         };
+        let text = without_mark(&bytes);
         // Edited again since: the next look takes that in.
         let same = match name {
             EXPERIMENT_FILE => {
-                edited.experiment == Some(markdown::parse(&String::from_utf8_lossy(&bytes)))
+                edited.experiment == Some(markdown::parse(&String::from_utf8_lossy(text)))
             }
-            _ => edited.issue == serde_json::from_slice(&bytes).ok(),
+            _ => edited.issue == serde_json::from_slice(text).ok(),
         };
         if same {
             base.also(name, &bytes);
@@ -300,8 +318,10 @@ fn merge_experiment(
 ) {
     let before = markdown::parse(&markdown::render(written));
     let ours = markdown::parse(&markdown::render(issue));
+    let mut was_written = written.experiment.clone();
+    let was_written = markdown::fields(&mut was_written);
     let slots = markdown::fields(&mut issue.experiment);
-    for (at, slot) in slots.into_iter().enumerate() {
+    for ((at, slot), was_written) in slots.into_iter().enumerate().zip(was_written) {
         let text = |parsed: &markdown::Parsed| parsed.known.get(at).cloned().flatten();
         let (Some(desk), Some(name)) = (text(parsed), markdown::FIELDS.get(at)) else {
             continue;
@@ -309,7 +329,7 @@ fn merge_experiment(
         let before = text(&before).unwrap_or_default();
         if let Some(conflict) = decide(&before, &text(&ours).unwrap_or_default(), &desk) {
             both(name, conflict);
-            *slot = redacting.text(&desk);
+            *slot = redacting.text(&as_meant(&desk, was_written));
         }
     }
     let of = |parsed: &markdown::Parsed, name: &str| {
@@ -322,9 +342,15 @@ fn merge_experiment(
         let is_new = of(&before, name).is_none() && desk.is_empty();
         if let Some(conflict) = decide(&was, &ours, desk).or(is_new.then_some(false)) {
             both(name, conflict);
-            let text = redacting.text(desk);
+            let was_written = written
+                .experiment
+                .extra
+                .iter()
+                .find(|(known, _)| visible(known) == *name);
+            let was_written = was_written.map(|(_, text)| text.as_str());
+            let text = redacting.text(&as_meant(desk, was_written.unwrap_or_default()));
             let extra = &mut issue.experiment.extra;
-            match extra.iter_mut().find(|(known, _)| known == name) {
+            match extra.iter_mut().find(|(known, _)| visible(known) == *name) {
                 Some((_, slot)) => *slot = text,
                 None => extra.push((redacting.text(name), text)),
             }
@@ -332,10 +358,19 @@ fn merge_experiment(
     }
     // A section that the desk had and has no more goes, unless it was changed meanwhile.
     let gone = |name: &str| of(&before, name).is_some() && of(parsed, name).is_none();
-    issue
-        .experiment
-        .extra
-        .retain(|(name, _)| !(gone(name) && of(&before, name) == of(&ours, name)));
+    issue.experiment.extra.retain(|(name, _)| {
+        let name = &visible(name);
+        !(gone(name) && of(&before, name) == of(&ours, name))
+    });
+}
+
+/// A section as an editor meant it: where it was written with escapes, an escape stands for what it escaped.
+fn as_meant(desk: &str, written: &str) -> String {
+    if has_hidden(written) {
+        hidden(desk)
+    } else {
+        desk.to_owned()
+    }
 }
 
 /// Says which edits of `issue.json` count for nothing: commands are there for them.

@@ -1,0 +1,111 @@
+//! Text that somebody else wrote, on its way in and on its way to a screen.
+//!
+//! Owns which characters move a terminal instead of being seen, how they are written so that they are seen, and the byte
+//! order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
+
+/// What some programs begin a text in UTF-8 with.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The bytes of a text without a byte order mark before it, which is no part of it.
+pub fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(MARK).unwrap_or(bytes)
+}
+
+/// Control characters, and the marks that turn the direction of text.
+pub fn is_unsafe(ch: char) -> bool {
+    ch.is_control()
+        || matches!(ch, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a character of a text of several lines has to be escaped to be seen.
+fn is_hidden(ch: char) -> bool {
+    is_unsafe(ch) && !matches!(ch, '\n' | '\t')
+}
+
+/// Whether the character that begins `rest` has to be escaped; one that ends a line has not.
+fn begins_hidden(rest: &str) -> bool {
+    rest.starts_with(is_hidden) && !rest.starts_with("\r\n")
+}
+
+/// Whether a text of several lines has characters that would not be seen.
+pub fn has_hidden(text: &str) -> bool {
+    text.char_indices()
+        .any(|(at, _)| begins_hidden(&text[at..]))
+}
+
+/// Text of several lines with each character that would not be seen as `\u{1b}`. Where a text that has such characters also
+/// has that very sequence, its backslash is escaped too, so that [`hidden`] can tell them apart. Other texts stay as they
+/// are.
+pub fn visible(text: &str) -> String {
+    if !has_hidden(text) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for (at, ch) in text.char_indices() {
+        let rest = &text[at..];
+        if begins_hidden(rest) || escape_at(rest).is_some() {
+            out.extend(ch.escape_unicode());
+        } else {
+            out.push(ch);
+        }
+    }
+    out
+}
+
+/// What a text was before [`visible`] escaped it; only for a text that had something to escape.
+pub fn hidden(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (ch, length) = escape_at(rest).unwrap_or(('\\', 1));
+        out.push(ch);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The character that an escape at the start of a text stands for, and the escape's length.
+fn escape_at(text: &str) -> Option<(char, usize)> {
+    let digits = text.strip_prefix("\\u{")?.split('}').next()?;
+    let ch = u32::from_str_radix(digits, 16)
+        .ok()
+        .and_then(char::from_u32)
+        .filter(|ch| is_hidden(*ch) || *ch == '\\')?;
+    let escape = ch.escape_unicode().to_string();
+    text.starts_with(&escape).then_some((ch, escape.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_visible_can_be_hidden_again() {
+        for (text, shown) in [
+            ("two\r\nlines\tof 🦀", "two\r\nlines\tof 🦀"),
+            (
+                "a\x1b[2Jb\rc\u{85}\u{202e}",
+                "a\\u{1b}[2Jb\\u{d}c\\u{85}\\u{202e}",
+            ),
+            ("\x07 and \\u{7} and \\n", "\\u{7} and \\u{5c}u{7} and \\n"),
+            ("\x07 and \\u{5c}u{7}", "\\u{7} and \\u{5c}u{5c}u{7}"),
+            ("\x07 \\u{41} \\u{ \\u{1b", "\\u{7} \\u{41} \\u{ \\u{1b"),
+        ] {
+            assert_eq!(visible(text), shown);
+            assert!(!has_hidden(shown));
+            if has_hidden(text) {
+                assert_eq!(hidden(shown), text);
+            }
+        }
+        assert_eq!(visible("a literal \\u{1b}"), "a literal \\u{1b}");
+    }
+
+    #[test]
+    fn one_mark_before_a_text_is_no_part_of_it() {
+        assert_eq!(without_mark(b"\xef\xbb\xbf{}"), b"{}");
+        assert_eq!(without_mark(b"{}\xef\xbb\xbf"), b"{}\xef\xbb\xbf");
+    }
+}
