@@ -20,7 +20,6 @@ use super::settings::Automatic;
 use super::{recover, request, snapshot};
 use crate::agents::hook::HookEvent;
 use crate::error::{Code, Error, Result};
-use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::checkpoint::{self, Checkpoint, Counts, Kind, Place, SessionNotes};
 use crate::store::id::SnapshotId;
@@ -257,7 +256,7 @@ impl Making<'_> {
         let lock = WorktreeLock::acquire(dir, Hold::Shared, "checkpoint", wait)?;
         let interrupted = self.asked != Asked::ByCommand && self.store.dir.has_journal();
         let prompt = self.prompt.take();
-        let prompt = prompt.map(|prompt| shortened(self.ctx.redactor(), &prompt));
+        let prompt = prompt.map(|prompt| self.ctx.redactor().beginning(&prompt, PROMPT_CHARS));
         let taken = snapshot::take_locked(
             self.ctx,
             self.store,
@@ -393,14 +392,4 @@ impl Making<'_> {
         })?;
         Ok(())
     }
-}
-
-/// A prompt as it is kept: without secrets, and not whole when it is long.
-fn shortened(redactor: &Redactor, prompt: &str) -> String {
-    redactor
-        .text(prompt)
-        .text
-        .chars()
-        .take(PROMPT_CHARS)
-        .collect()
 }

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Context, envfiles};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Root};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, redacted_bytes};
 use crate::store::state::StateDir;
 use crate::text::without_mark;
 
@@ -87,8 +87,8 @@ pub fn check_name(ctx: &Context<'_>, name: &str) -> Result<()> {
 /// Answer of `redact`.
 #[derive(Debug)]
 pub struct Cleaned {
-    /// The text without its secrets.
-    pub text: String,
+    /// What was given, without its secrets: text as a rule, and every byte that is none as it was.
+    pub bytes: Vec<u8>,
     /// How often each rule replaced something.
     pub counts: Counts,
     /// Only told what would be replaced.
@@ -97,7 +97,7 @@ pub struct Cleaned {
 
 /// Redacts a text as a whole; one that begins with a line of JSON as JSON lines. Outside of a repository the working
 /// tree's values are not known.
-pub fn clean(ctx: Option<&Context<'_>>, input: &str, check: bool) -> Cleaned {
+pub fn clean(ctx: Option<&Context<'_>>, input: &[u8], check: bool) -> Cleaned {
     let general;
     let redactor = if let Some(ctx) = ctx {
         ctx.redactor()
@@ -105,16 +105,21 @@ pub fn clean(ctx: Option<&Context<'_>>, input: &str, check: bool) -> Cleaned {
         general = Redactor::new();
         &general
     };
-    let first = input.lines().next().unwrap_or_default();
-    let is_json = serde_json::from_str::<serde_json::Map<String, Value>>(first).is_ok();
-    let redacted = if is_json {
-        redactor.json_lines(input)
-    } else {
-        redactor.text(input)
-    };
+    let (bytes, counts) = redacted_bytes(input, |text| {
+        let mark = text.len() - text.trim_start_matches('\u{feff}').len();
+        let (mark, text) = text.split_at(mark);
+        let first = text.lines().next().unwrap_or_default();
+        let mut redacted = if serde_json::from_str::<Map<String, Value>>(first).is_ok() {
+            redactor.json_lines(text)
+        } else {
+            redactor.text(text)
+        };
+        redacted.text.insert_str(0, mark);
+        redacted
+    });
     Cleaned {
-        text: redacted.text,
-        counts: redacted.counts,
+        bytes,
+        counts,
         check,
     }
 }

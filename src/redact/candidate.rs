@@ -169,6 +169,7 @@ impl<'a> Candidate<'a> {
             || self.name.starts_with("sk-ssh-")
             || self.text[..self.range.start].ends_with("base64,")
             || HARMLESS.iter().any(|start| value.starts_with(start))
+            || is_ulid(value)
             || self.is_path(value)
             || is_encoded_text(value)
             || self.is_line_of_data(value)
@@ -206,6 +207,13 @@ impl<'a> Candidate<'a> {
             .filter(|word| !word.contains('/'))
             .any(vendors::named_in)
     }
+}
+
+/// Time and chance in the alphabet that ids are written in: `01ARZ3NDEKTSV4RRFFQ69G5FAV`.
+fn is_ulid(value: &str) -> bool {
+    let letter =
+        |byte: u8| byte.is_ascii_digit() || (byte.is_ascii_uppercase() && !b"ILOU".contains(&byte));
+    value.len() == 26 && value.starts_with("01") && value.bytes().all(letter)
 }
 
 fn has_word(path: &str) -> bool {

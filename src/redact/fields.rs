@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::judge::{Trust, is_assigned_secret, is_secret};
 use super::keys::{KeyClass, classify};
+use super::runs::{Runs, Stop};
 use super::shape::{Shape, is_uuid, wordiness};
 use super::syntax::{Field, Quoting, Tie, field_after, literal_on_line};
 use super::vendors;
@@ -57,24 +58,28 @@ pub(super) const TELLING: &[&str] = &[
 const VENDOR_REACH: usize = 120;
 
 /// The secret that follows a name, and what the name says.
-pub(super) fn secret_after(text: &str, name: Range<usize>) -> Option<(Range<usize>, KeyClass)> {
+pub(super) fn secret_after(
+    text: &str,
+    name: Range<usize>,
+    runs: &Runs,
+) -> Option<(Range<usize>, KeyClass)> {
     let class = class_in_words(text, &name)?;
     // A path of types: `Api::Secret`.
     if class == KeyClass::None || text[..name.start].ends_with("::") {
         return None;
     }
-    let mut field = field_after(text, name)?;
+    let mut field = field_after(text, name, runs)?;
     if text.as_bytes()[field.value.start..].starts_with(b"***REDACTED") {
         return None;
     }
-    widen(text, &mut field, class);
-    let value = text.get(field.value.clone())?;
+    widen(text, &mut field, class, runs);
+    let value = runs.head(text.get(field.value.clone())?, field.value.start);
     if convinces(text, &field, class, value) {
         return Some((field.value, class));
     }
     let expression = field.quoting == Quoting::Bare && value.contains(['(', '.', '[', '|']);
     if class >= KeyClass::Strong && expression && matches!(field.tie, Tie::Assign | Tie::Call) {
-        return fallback(text, &field).map(|range| (range, class));
+        return fallback(text, &field, runs).map(|range| (range, class));
     }
     None
 }
@@ -103,9 +108,9 @@ fn class_in_words(text: &str, name: &Range<usize>) -> Option<KeyClass> {
 }
 
 /// A literal further on in an expression: `getenv("X") or "…"`.
-fn fallback(text: &str, field: &Field) -> Option<Range<usize>> {
-    let literal = literal_on_line(text, field.value.start)?;
-    let value = text.get(literal.clone())?;
+fn fallback(text: &str, field: &Field, runs: &Runs) -> Option<Range<usize>> {
+    let literal = literal_on_line(text, field.value.start, runs)?;
+    let value = runs.head(text.get(literal.clone())?, literal.start);
     let shape = Shape::of(value);
     (shape.len >= 12
         && shape.digit >= 2
@@ -130,7 +135,7 @@ pub(super) fn is_password_name(name: &str) -> bool {
 }
 
 /// `NAME=value` of an environment file runs to the next blank; a query string's value to the next `&`.
-fn widen(text: &str, field: &mut Field, class: KeyClass) {
+fn widen(text: &str, field: &mut Field, class: KeyClass, runs: &Runs) {
     if field.quoting != Quoting::Bare {
         return;
     }
@@ -143,15 +148,16 @@ fn widen(text: &str, field: &mut Field, class: KeyClass) {
             .count();
         field.value.end += more;
     }
-    let value = &bytes[field.value.clone()];
     let in_query = field.name.start > 0 && matches!(bytes[field.name.start - 1], b'?' | b'&');
-    let cut = value.iter().enumerate().position(|(at, byte)| match byte {
-        b'&' => in_query || class != KeyClass::Password || value[at..].contains(&b'='),
-        b'#' => in_query,
-        _ => false,
-    });
-    if let Some(cut) = cut {
-        field.value.end = field.value.start + cut;
+    let stop = if in_query { Stop::Query } else { Stop::And };
+    let cut = runs.end(bytes, stop, field.value.start);
+    // In a password a `&` may stand, unless another field comes after it.
+    let ends = in_query || class != KeyClass::Password || {
+        let next = runs.end(bytes, Stop::Equals, cut);
+        next < field.value.end
+    };
+    if cut < field.value.end && ends {
+        field.value.end = cut;
     }
 }
 
@@ -315,7 +321,8 @@ mod tests {
         let hit = TELLING
             .iter()
             .find_map(|word| lower.find(word).map(|at| at..at + word.len()))?;
-        secret_after(text, name_around(text.as_bytes(), hit)?).map(|(range, _)| &text[range])
+        secret_after(text, name_around(text.as_bytes(), hit)?, &Runs::default())
+            .map(|(range, _)| &text[range])
     }
 
     #[test]

@@ -88,6 +88,17 @@ impl<W: AsRef<str>> Index<W> {
         self.each(text).any(|hit| suits(hit.range))
     }
 
+    /// Whether any hit in the very letters of its word suits.
+    pub(super) fn any_exact(
+        &self,
+        text: &str,
+        mut suits: impl FnMut(Range<usize>) -> bool,
+    ) -> bool {
+        self.each(text).any(|hit| {
+            text.get(hit.range.clone()) == Some(self.words[hit.word].as_ref()) && suits(hit.range)
+        })
+    }
+
     /// Every hit, by its end, of several that end at one place the longest first.
     pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
         let mut hits: Vec<Hit> = self.each(text).collect();

@@ -4,6 +4,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::fields::{is_password_name, is_secret_under};
+use super::keys::LONGEST;
 use super::span::Finder;
 use super::{Redacted, Redactor, Tally};
 
@@ -133,6 +134,7 @@ fn spoken_name(fields: &serde_json::Map<String, Value>) -> Option<String> {
     ["name", "key", "Name", "Key", "variable"]
         .iter()
         .find_map(|field| fields.get(*field)?.as_str())
+        .filter(|name| name.len() <= LONGEST)
         .map(str::to_owned)
 }
 
@@ -216,14 +218,14 @@ impl Splicer<'_> {
         }
         if let Some(frame) = frames.last_mut() {
             if is_name {
-                frame.field = Some(decoded.into_owned());
+                frame.field = Some(decoded.into_owned()).filter(|name| name.len() <= LONGEST);
             } else if frame.object
                 && matches!(
                     frame.field.as_deref(),
                     Some("name" | "key" | "Name" | "Key" | "variable")
                 )
             {
-                frame.spoken = Some(decoded.into_owned());
+                frame.spoken = Some(decoded.into_owned()).filter(|name| name.len() <= LONGEST);
             }
         }
     }

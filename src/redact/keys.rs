@@ -15,6 +15,9 @@ pub(super) enum KeyClass {
     Password,
 }
 
+/// What is longer is a text that stands where a name could.
+pub(super) const LONGEST: usize = 200;
+
 /// Splits a name into lower-case words: `vendorAPIKey-v2` is `vendor`, `api`, `key`, `v2`.
 fn words(name: &str) -> Vec<String> {
     let bytes = name.as_bytes();
@@ -138,6 +141,9 @@ fn is_pass(word: &str) -> bool {
 
 /// Classifies a field name.
 pub(super) fn classify(name: &str) -> KeyClass {
+    if name.len() > LONGEST {
+        return KeyClass::None;
+    }
     let words = words(name);
     let mut end = words.len();
     while end > 1 {

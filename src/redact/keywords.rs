@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
+use super::bodies;
+use super::commands::PROGRAMS;
 use super::fields::TELLING;
 use super::finder::Index;
 use super::rule::RULES;
@@ -22,12 +24,21 @@ pub(super) enum Start {
     Scheme,
     Authorization,
     Cookie,
+    /// A program whose flag takes a password.
+    Program(usize),
+    /// What tells the inside of a private key.
+    Body,
+    /// A key block in base64.
+    Wrapped,
+    /// The end mark of a key block.
+    End,
 }
 
 /// The keywords of the general rules.
 const GENERAL: &[(&str, Start)] = &[
     ("://", Start::Url),
     ("-----begin", Start::Block),
+    ("-----end", Start::End),
     ("bearer", Start::Scheme),
     ("basic", Start::Scheme),
     ("authorization", Start::Authorization),
@@ -50,8 +61,17 @@ pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
             .map(move |word| (word, Start::Row(number)))
     });
     let names = TELLING.iter().map(|word| (*word, Start::Name));
-    let (words, starts): (Vec<&str>, Vec<Start>) =
-        rows.chain(names).chain(GENERAL.iter().copied()).unzip();
+    let programs = PROGRAMS.iter().enumerate();
+    let programs = programs.map(|(number, program)| (program.word, Start::Program(number)));
+    let bodies = bodies::TELLING.iter().map(|word| (*word, Start::Body));
+    let wrapped = bodies::WRAPPED.iter().map(|word| (*word, Start::Wrapped));
+    let (words, starts): (Vec<&str>, Vec<Start>) = rows
+        .chain(names)
+        .chain(GENERAL.iter().copied())
+        .chain(programs)
+        .chain(bodies)
+        .chain(wrapped)
+        .unzip();
     Keywords {
         small: Index::new(words.clone()),
         words,

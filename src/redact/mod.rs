@@ -6,7 +6,11 @@
 //! time is linear in the text, and that text stays UTF-8. Pure: reads no file, no environment; whoever knows exact values
 //! (from `.env` files, say) hands them in. Leaves out personal data: names, addresses and phone numbers stay.
 
+mod bodies;
+mod bytes;
 mod candidate;
+mod commands;
+mod documented;
 mod fields;
 mod finder;
 mod headers;
@@ -20,9 +24,11 @@ mod reader;
 mod reference;
 mod rule;
 mod rules;
+mod runs;
 mod scan;
 mod shape;
 mod span;
+mod squeeze;
 mod syntax;
 mod tokens;
 mod urls;
@@ -39,7 +45,9 @@ mod vectors;
 
 use std::collections::{BTreeMap, HashMap};
 
+pub use bytes::redacted_bytes;
 use span::{Finder, Span};
+use squeeze::Squeezed;
 use values::Values;
 
 /// How often each rule replaced something, by the rule's id.
@@ -62,6 +70,11 @@ pub struct Redactor {
 
 /// A replacement may bring things together that were apart; so many passes settle every text seen so far.
 const PASSES: usize = 6;
+
+/// How much of a long text is read for its beginning, at first and at most, and how much of that is left out at its end.
+const WINDOW: usize = 32 * 1024;
+const WINDOW_MAX: usize = 512 * 1024;
+const MARGIN: usize = 8 * 1024;
 
 impl Redactor {
     /// A redactor that knows the formats and the general rules.
@@ -91,7 +104,7 @@ impl Redactor {
         let mut changed: Option<String> = None;
         for _ in 0..PASSES {
             let text = changed.as_deref().unwrap_or(input);
-            let spans = span::merged(scan::secrets(text, &self.values));
+            let spans = span::merged(self.secrets(text));
             if spans.is_empty() {
                 break;
             }
@@ -99,6 +112,40 @@ impl Redactor {
             changed = Some(span::replaced(text, &spans, &mut tally.counts));
         }
         changed
+    }
+
+    /// Every secret in a text, also with what is not seen inside.
+    fn secrets(&self, text: &str) -> Vec<Span> {
+        let mut spans = scan::secrets(text, &self.values);
+        if let Some(squeezed) = Squeezed::new(text) {
+            let found = scan::secrets(&squeezed.text, &self.values);
+            spans.extend(found.into_iter().filter_map(|span| {
+                Some(Span {
+                    range: squeezed.place(&span.range)?,
+                    ..span
+                })
+            }));
+        }
+        spans
+    }
+
+    /// The first characters of a text without its secrets. However long the text is, no more is read than that needs, and
+    /// no secret is cut in two.
+    pub fn beginning(&self, input: &str, characters: usize) -> String {
+        let mut window = WINDOW.max(characters.saturating_mul(8));
+        loop {
+            let end = span::floor(input, window);
+            let whole = end == input.len();
+            let mut text = self.text(&input[..end]).text;
+            if !whole {
+                // What stands at the end may be the half of a secret.
+                text.truncate(span::floor(&text, text.len().saturating_sub(MARGIN)));
+            }
+            if whole || window >= WINDOW_MAX || text.chars().nth(characters).is_some() {
+                return text.chars().take(characters).collect();
+            }
+            window = window.saturating_mul(4);
+        }
     }
 
     /// Redacts every string of a JSON value in place, and values under names that say secret.

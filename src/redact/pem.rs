@@ -17,10 +17,10 @@ pub(super) enum Block {
     Public(Range<usize>),
 }
 
-/// Remembers how far no end mark stands, so that many beginnings cost one search.
+/// Remembers how far no mark stands, so that many beginnings cost one search.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
-    no_end_before: usize,
+    no_mark_before: usize,
 }
 
 impl Blocks {
@@ -51,12 +51,15 @@ impl Blocks {
 
     fn end_mark(&mut self, text: &str, from: usize) -> Option<usize> {
         let limit = super::span::floor(text, from.saturating_add(BLOCK_MAX));
-        let search = super::span::ceil(text, from.max(self.no_end_before)).min(limit);
-        let found = text.get(search..limit)?.find("-----END");
+        let search = super::span::ceil(text, from.max(self.no_mark_before)).min(limit);
+        let found = text.get(search..limit)?.find("-----");
         if found.is_none() {
-            self.no_end_before = limit.saturating_sub("-----END".len());
+            self.no_mark_before = limit.saturating_sub("-----".len());
         }
-        found.map(|at| search + at)
+        // Another beginning: this one was torn.
+        found
+            .map(|at| search + at)
+            .filter(|at| text[*at..].starts_with("-----END"))
     }
 }
 
@@ -77,7 +80,7 @@ fn torn_end(text: &str, from: usize) -> usize {
 }
 
 /// Without line ends at either side, escaped ones too.
-fn trimmed(text: &str, mut range: Range<usize>) -> Range<usize> {
+pub(super) fn trimmed(text: &str, mut range: Range<usize>) -> Range<usize> {
     let body = &text[range.clone()];
     let mut rest = body;
     while let Some(next) = [
@@ -102,7 +105,7 @@ fn trimmed(text: &str, mut range: Range<usize>) -> Range<usize> {
 }
 
 /// Enough base64 to hold a key, not dots or a word.
-fn is_key(body: &str) -> bool {
+pub(super) fn is_key(body: &str) -> bool {
     let mut end = body.len().min(4096);
     while !body.is_char_boundary(end) {
         end -= 1;

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::runs::{Runs, Stop};
 use super::syntax::{GAP_MAX, Quoting, Tie};
 
 /// The longest value in quotes.
@@ -71,6 +72,7 @@ const VALUE_FIELDS: &[&[u8]] = &[
 pub(super) struct Reader<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
+    pub(super) runs: &'a Runs,
 }
 
 impl Reader<'_> {
@@ -87,6 +89,13 @@ impl Reader<'_> {
     }
 
     pub(super) fn quote(&mut self) -> Option<&'static [u8]> {
+        if !self
+            .rest()
+            .first()
+            .is_some_and(|byte| b"\"'`\\&%".contains(byte))
+        {
+            return None;
+        }
         QUOTES.iter().copied().find(|quote| self.eat(quote))
     }
 
@@ -259,7 +268,7 @@ impl Reader<'_> {
             if self.eat(b"<![CDATA[") {
                 self.blanks(true);
             }
-            let range = self.run(|byte| !b"<\n\r]".contains(&byte));
+            let range = self.run(Stop::Element);
             return Some((self.trimmed(range), Quoting::Text, tie));
         }
         let tie = self.wrapper(tie);
@@ -270,7 +279,7 @@ impl Reader<'_> {
             return Some((start..end, Quoting::Quoted, tie));
         }
         self.at += scheme(self.rest());
-        let range = self.run(|byte| byte > b' ' && !b"\"'`,;)]}<>|\\".contains(&byte));
+        let range = self.run(Stop::Bare);
         Some((self.trimmed(range), Quoting::Bare, tie))
     }
 
@@ -304,15 +313,10 @@ impl Reader<'_> {
         }
     }
 
-    fn run(&mut self, keep: impl Fn(u8) -> bool) -> Range<usize> {
+    fn run(&mut self, stop: Stop) -> Range<usize> {
         let start = self.at;
-        let length = self
-            .rest()
-            .iter()
-            .take(VALUE_MAX)
-            .take_while(|byte| keep(**byte))
-            .count();
-        self.at += length;
+        let end = self.runs.end(self.bytes, stop, start);
+        self.at = end.min(start + VALUE_MAX);
         start..self.at
     }
 

@@ -5,17 +5,20 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::commands::{self, PROGRAMS};
+use super::documented::is_documented;
 use super::fields::secret_after;
 use super::keys::{KeyClass, names_a_public_value};
 use super::keywords::{KEYWORDS, Start, each_in};
 use super::pem::{Block, Blocks};
 use super::rule::{Form, RULES, Rule, find};
+use super::runs::Runs;
 use super::shape::{entropy_of, wordiness};
 use super::span::{Finder, Span, ceil, floor, merged};
 use super::syntax::name_around;
 use super::values::Values;
 use super::words::WORD_PREFIXES;
-use super::{headers, tokens, urls};
+use super::{bodies, headers, tokens, urls};
 
 /// The general rules that do not override a look-alike.
 const NAMED: &str = "key-value";
@@ -54,6 +57,7 @@ pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
         scan.push(range, Finder::Rule("known-value"));
     }
     again(text, &mut scan.spans);
+    scan.spans.retain(|span| !is_documented(text, &span.range));
     scan.spans
 }
 
@@ -100,6 +104,9 @@ struct Scan<'a> {
     searched: HashMap<usize, usize>,
     /// The end of the last header of credentials or cookies.
     header_end: usize,
+    /// The end of the last private key.
+    body_end: usize,
+    runs: Runs,
 }
 
 impl<'a> Scan<'a> {
@@ -113,6 +120,8 @@ impl<'a> Scan<'a> {
             name_end: 0,
             searched: HashMap::new(),
             header_end: 0,
+            body_end: 0,
+            runs: Runs::default(),
         }
     }
 
@@ -132,7 +141,10 @@ impl<'a> Scan<'a> {
                 }
             }
             Start::Block => match self.blocks.at(self.text, hit.start) {
-                Some(Block::Private(range)) => self.push(range, Finder::Rule("private-key")),
+                Some(Block::Private(range)) => {
+                    self.body_end = range.end;
+                    self.push(range, Finder::Rule("private-key"));
+                }
                 Some(Block::Public(range)) => self.leave(range),
                 None => {}
             },
@@ -141,8 +153,42 @@ impl<'a> Scan<'a> {
                     self.push(range, Finder::General("auth-header"));
                 }
             }
+            Start::Program(number) => {
+                let found = PROGRAMS
+                    .get(number)
+                    .and_then(|program| commands::password(self.text, &hit, program));
+                if let Some(range) = found {
+                    self.push(range, Finder::General(PASSWORD));
+                }
+            }
+            Start::Body => self.body(KEYWORDS.words[word], &hit, bodies::headless),
+            Start::Wrapped => {
+                self.body(KEYWORDS.words[word], &hit, |text, hit| {
+                    bodies::wrapped(text, hit.start)
+                });
+            }
+            Start::End => {
+                self.body("", &hit, |text, hit| bodies::torn(text, hit.start));
+            }
             Start::Authorization => self.authorization(&hit),
             Start::Cookie => self.cookies(&hit),
+        }
+    }
+
+    /// The inside of a private key, unless it was found. Base64 has its cases, which the keyword finder does not know.
+    fn body(
+        &mut self,
+        word: &str,
+        hit: &Range<usize>,
+        find: impl Fn(&str, &Range<usize>) -> Option<Range<usize>>,
+    ) {
+        let in_case = word.is_empty() || word.as_bytes() == &self.bytes[hit.clone()];
+        if !in_case || hit.start < self.body_end {
+            return;
+        }
+        if let Some(range) = find(self.text, hit) {
+            self.body_end = range.end;
+            self.push(range, Finder::Rule("private-key"));
         }
     }
 
@@ -178,7 +224,7 @@ impl<'a> Scan<'a> {
             return;
         };
         self.name_end = name.end;
-        if let Some((range, class)) = secret_after(self.text, name) {
+        if let Some((range, class)) = secret_after(self.text, name, &self.runs) {
             let rule = if class == KeyClass::Password {
                 PASSWORD
             } else {
@@ -225,16 +271,16 @@ impl<'a> Scan<'a> {
             return;
         }
         // The prefix of a format, and too short for it.
-        let token = hit.start..hit.end + self.token_length(hit.end);
+        let token = hit.start..hit.end + self.token_length(hit.end, rule.shortest);
         if hit.len() >= 4 && token.len() < rule.shortest && !WORD_PREFIXES.has(word) {
             self.leave(token);
         }
     }
 
-    fn token_length(&self, from: usize) -> usize {
+    fn token_length(&self, from: usize, most: usize) -> usize {
         self.bytes[from..]
             .iter()
-            .take(PREFIX_REACH)
+            .take(most)
             .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
             .count()
     }

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::reader::Reader;
+use super::runs::Runs;
 
 /// The longest name that is looked at.
 const NAME_MAX: usize = 80;
@@ -75,10 +76,11 @@ pub(super) fn name_around(bytes: &[u8], hit: Range<usize>) -> Option<Range<usize
 }
 
 /// Reads on after a name.
-pub(super) fn field_after(text: &str, name: Range<usize>) -> Option<Field> {
+pub(super) fn field_after(text: &str, name: Range<usize>, runs: &Runs) -> Option<Field> {
     let mut reader = Reader {
         bytes: text.as_bytes(),
         at: name.end,
+        runs,
     };
     let before = name
         .start
@@ -98,10 +100,11 @@ pub(super) fn field_after(text: &str, name: Range<usize>) -> Option<Field> {
 }
 
 /// The next literal in quotes on this line, for a value that is an expression.
-pub(super) fn literal_on_line(text: &str, from: usize) -> Option<Range<usize>> {
+pub(super) fn literal_on_line(text: &str, from: usize, runs: &Runs) -> Option<Range<usize>> {
     let mut reader = Reader {
         bytes: text.as_bytes(),
         at: from,
+        runs,
     };
     let line = reader.bytes[from..]
         .iter()
@@ -130,7 +133,7 @@ mod tests {
     fn read(text: &str) -> Option<(&str, &str)> {
         let hit = text.to_ascii_lowercase().find("token")?;
         let name = name_around(text.as_bytes(), hit..hit + 5)?;
-        let field = field_after(text, name)?;
+        let field = field_after(text, name, &Runs::default())?;
         Some((&text[field.name], &text[field.value]))
     }
 
@@ -200,7 +203,7 @@ mod tests {
     #[test]
     fn literals_in_an_expression() {
         let text = "token = os.getenv(\"T\") or \"q7gzkxv0w1jh\"";
-        let found = literal_on_line(text, 8).map(|range| &text[range]);
+        let found = literal_on_line(text, 8, &Runs::default()).map(|range| &text[range]);
         assert_eq!(found, Some("q7gzkxv0w1jh"));
     }
 }

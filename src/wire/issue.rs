@@ -294,7 +294,7 @@ impl Document for Verified {
 struct RedactFields<'a> {
     replaced: u64,
     counts: &'a std::collections::BTreeMap<String, u64>,
-    text: Option<&'a str>,
+    text: Option<std::borrow::Cow<'a, str>>,
 }
 
 impl Document for Cleaned {
@@ -302,7 +302,7 @@ impl Document for Cleaned {
         RedactFields {
             replaced: self.counts.values().sum(),
             counts: &self.counts,
-            text: (!self.check).then_some(self.text.as_str()),
+            text: (!self.check).then(|| String::from_utf8_lossy(&self.bytes)),
         }
     }
 }

@@ -480,3 +480,16 @@ fn people_see_what_was_asked() {
     let ran = sandbox.tw(["checkpoint"]);
     assert_eq!(ran.code, 0, "{}", ran.err());
 }
+
+#[test]
+fn a_prompt_of_a_megabyte_costs_a_hook_little_and_holds_no_secret() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    let secret = "q7gzkxv0w1jh9p2mc4tfz8k3";
+    let prompt = format!("token = '{secret}' {}", "password=".repeat(120_000));
+    talk.hook("UserPromptSubmit", &json!({"prompt": prompt}));
+    let checkpoint = talk.checkpoints().remove(0);
+    let kept = checkpoint["prompt"].as_str().unwrap();
+    assert!(kept.starts_with("token = '***REDACTED***'"), "{kept}");
+    assert!(kept.chars().count() <= 2000);
+}

@@ -858,3 +858,31 @@ fn control_characters_are_shown_escaped_and_kept_exactly() {
     assert_eq!(issue["experiment"]["repro"], "run\n\u{1b}[2J\tit twice");
     assert_eq!(issue["experiment"]["changes"], "one literal \\u{1b}");
 }
+
+/// What `tw redact` makes of these bytes.
+fn redacted(sandbox: &Sandbox, bytes: &[u8]) -> Vec<u8> {
+    sandbox.write("given", bytes);
+    let mut command = sandbox.tw_command();
+    command.args(["redact", "given"]).output().unwrap().stdout
+}
+
+#[test]
+fn redact_passes_bytes_that_are_no_text_and_knows_utf_16() {
+    let sandbox = ready();
+    let (secret, mark) = ("q7gzkxv0w1jh9p2m", "***REDACTED***");
+    let mixed = |value: &str| {
+        let line = format!("\r\ntoken = '{value}'\r\n");
+        [b"\x80\xff\0\xc3", line.as_bytes(), b"\xed\xa0\x80\xfe"].concat()
+    };
+    assert_eq!(redacted(&sandbox, &mixed(secret)), mixed(mark));
+    let lines = |value: &str| {
+        let line = format!("{{\"token\":\"{value}\",\"n\":1.50}}\n");
+        [line.as_bytes(), b"{\"a\":\"\xff\"}\n"].concat()
+    };
+    assert_eq!(redacted(&sandbox, &lines(secret)), lines(mark));
+    let wide = |value: &str| -> Vec<u8> {
+        let text = format!("\u{feff}token = '{value}'\r\n");
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    };
+    assert_eq!(redacted(&sandbox, &wide(secret)), wide(mark));
+}

@@ -8,8 +8,7 @@ use crate::ops::redaction;
 
 pub fn run(args: &args::Redact, call: &Call<'_>) -> Reply {
     let bytes = issue_write::read(args.file.as_deref().unwrap_or(Path::new("-")))?;
-    let text = String::from_utf8_lossy(&bytes);
     // A text can be redacted anywhere; a repository only adds the values of its .env files.
     let context = call.open().ok();
-    reply(Ok(redaction::clean(context.as_ref(), &text, args.check)))
+    reply(Ok(redaction::clean(context.as_ref(), &bytes, args.check)))
 }

@@ -285,7 +285,7 @@ impl Human for Cleaned {
         let mut page = Page::default();
         if !self.check {
             // The text itself, not a picture of it: it goes into files.
-            page.text.extend_from_slice(self.text.as_bytes());
+            page.text.extend_from_slice(&self.bytes);
         }
         for (rule, times) in &self.counts {
             let times = usize::try_from(*times).unwrap_or(usize::MAX);

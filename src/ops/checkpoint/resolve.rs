@@ -293,7 +293,7 @@ impl Wanted<'_> {
         if !noted.contains(REDACTED) {
             return plain(&prompt.text) == noted;
         }
-        plain(&self.redactor.text(&prompt.text).text) == noted
+        plain(&self.redactor.beginning(&prompt.text, PROMPT_CHARS)) == noted
     }
 
     /// How far apart the two were made.
