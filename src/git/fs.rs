@@ -9,7 +9,6 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
@@ -17,6 +16,7 @@ use rustix::io::Errno;
 
 pub use super::regular::read_optional;
 use crate::error::{Result, ResultExt};
+use crate::git::process::Maker;
 use crate::work::{Work, count};
 
 /// A stamp this close to the moment it is looked at (or later) is racy: kernel time moves in ticks of up to 10 ms, and a later
@@ -352,7 +352,7 @@ pub fn write_atomic_by(
     let what = || format!("cannot write '{}'", path.display());
     let mut temp = path.as_os_str().to_owned();
     let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
-    temp.push(format!("{TEMP}{}-{unique}", maker()));
+    temp.push(format!("{TEMP}{}-{unique}", Maker::this()));
     let temp = PathBuf::from(temp);
     let result = write_then_rename(&temp, path, durable, mode, write);
     if result.is_err() {
@@ -395,17 +395,8 @@ fn write_then_rename(
     Ok(())
 }
 
-/// What the name of a temporary file has after that of the file that it becomes; then process, its start, and a number.
+/// What the name of a temporary file has after that of the file that it becomes; then its maker, and a number.
 const TEMP: &str = ".tmp-";
-
-/// `<pid>-<start>`, of this process.
-fn maker() -> &'static str {
-    static MAKER: OnceLock<String> = OnceLock::new();
-    MAKER.get_or_init(|| {
-        let pid = std::process::id();
-        format!("{pid}-{}", process_start(pid).unwrap_or(0))
-    })
-}
 
 /// Removes the temporary files of atomic writes that died, in a directory and, if asked, in all below it. What disappears
 /// meanwhile, or cannot be read, is no error.
@@ -419,7 +410,7 @@ pub fn clear_dead_temps(dir: &Path, below: Below) -> Result<()> {
         }
         let name = entry.file_name();
         let maker = name.to_str().and_then(temp_maker);
-        if maker.is_some_and(|(pid, start)| !process_is_alive(pid, start)) {
+        if maker.is_some_and(|maker| !maker.is_alive()) {
             remove_optional(&entry.path())?;
         }
     }
@@ -435,12 +426,11 @@ pub enum Below {
     Not,
 }
 
-/// Process id and start time of who made a temporary file.
-fn temp_maker(name: &str) -> Option<(u32, u64)> {
-    let mut parts = name.rsplit_once(TEMP)?.1.split('-');
-    let maker = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let number = parts.next()?.bytes().all(|byte| byte.is_ascii_digit());
-    (number && parts.next().is_none()).then_some(maker)
+/// Who made a temporary file.
+fn temp_maker(name: &str) -> Option<Maker> {
+    let (maker, number) = Maker::parse(name.rsplit_once(TEMP)?.1)?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(maker)
 }
 
 /// Syncs the directory that holds `path`, so that its name survives a power cut.
@@ -488,34 +478,6 @@ pub fn remove_optional(path: &Path) -> Result<()> {
     }
 }
 
-/// When a process started, in clock ticks since boot; 0 where the system does not say. With the pid it names a process
-/// for good: a pid alone is used again. `None` when there is none, or only a dead one that nobody has waited for yet.
-pub fn process_start(pid: u32) -> Option<u64> {
-    let stat = crate::git::regular::read(format!("/proc/{pid}/stat")).ok()?;
-    // The command name, in parentheses, may hold spaces and parentheses.
-    let after = stat.iter().rposition(|&byte| byte == b')')? + 2;
-    let rest = std::str::from_utf8(stat.get(after..)?).ok()?;
-    let mut fields = rest.split(' ');
-    if matches!(fields.next()?, "Z" | "X" | "x") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
-/// Whether the process that a lock names still runs.
-pub fn process_is_alive(pid: u32, start: u64) -> bool {
-    if Path::new("/proc/self/stat").exists() {
-        return process_start(pid).is_some_and(|now| start == 0 || now == start);
-    }
-    let Some(pid) = i32::try_from(pid)
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-    else {
-        return false;
-    };
-    !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -525,7 +487,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("tempdir");
         let at = |name: &str| dir.path().join(name);
         std::fs::create_dir(at("below")).expect("mkdir");
-        let live = format!("a.tmp-{}-0", maker());
+        let live = format!("a.tmp-{}-0", Maker::this());
         let stay = ["a", &live, "b.tmp-x-1-0", "b.tmp-1-1", ".tmp-1-1-1-1"];
         for name in stay
             .iter()
@@ -579,25 +541,5 @@ mod tests {
             Exchanged::Swapped
         );
         assert_eq!(std::fs::read(dir.path().join("u")).expect("read"), b"newer");
-    }
-
-    #[test]
-    fn this_process_is_alive_and_another_start_is_not() {
-        let pid = std::process::id();
-        let start = process_start(pid).expect("linux");
-        assert!(process_is_alive(pid, start));
-        assert!(!process_is_alive(pid, start + 1));
-    }
-
-    #[test]
-    fn a_dead_process_that_nobody_waited_for_is_dead() {
-        let mut child = std::process::Command::new("true").spawn().expect("started");
-        let pid = child.id();
-        let died = (0..500).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-            process_start(pid).is_none()
-        });
-        assert!(died && Path::new(&format!("/proc/{pid}/stat")).exists());
-        child.wait().expect("waited");
     }
 }

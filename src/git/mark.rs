@@ -15,6 +15,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::create;
+use super::process::freed;
 
 /// Below the `timewarp` directory.
 const DIR: &str = "running";
@@ -228,14 +229,6 @@ impl Dead {
         }
         Ok(())
     }
-}
-
-/// The mark's file, locked by us, when nobody else holds it.
-fn freed(path: &Path) -> Option<File> {
-    // A network file system locks only what is open for writing.
-    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
-    let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
-    (locked.is_ok() && file.metadata().ok()?.nlink() > 0).then_some(file)
 }
 
 #[cfg(test)]

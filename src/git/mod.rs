@@ -16,6 +16,7 @@ pub mod objects;
 pub mod operation;
 pub mod own;
 pub mod path;
+pub mod process;
 pub mod refs;
 pub mod regular;
 pub mod repo;

@@ -10,12 +10,12 @@ use super::Context;
 use super::init::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
 use super::refspecs;
-use super::status::is_alive;
+use super::status::is_interrupted;
 use super::worktrees::{self, LOGS, Worktree};
 use crate::error::{Error, Result};
 use crate::git::command::Git;
 use crate::store::Store;
-use crate::store::lock::{Owner, git_locks};
+use crate::store::lock::{git_locks, is_dead_lock};
 
 /// How many names a message carries.
 const SHOWN: usize = 5;
@@ -150,7 +150,7 @@ fn interrupted(worktrees: &[Worktree]) -> Check {
     let mut dead = Vec::new();
     for worktree in worktrees {
         match worktree.dir.journal() {
-            Ok(Some(journal)) if !is_alive(&journal) => dead.push(worktree.name.clone()),
+            Ok(Some(_)) if is_interrupted(&worktree.dir) => dead.push(worktree.name.clone()),
             Ok(_) => {}
             Err(error) => return tell("interrupted", Err(error)),
         }
@@ -171,10 +171,7 @@ fn locks(worktrees: &[Worktree]) -> Check {
     let mut dead = Vec::new();
     for worktree in worktrees {
         for path in git_locks(&worktree.git_dir) {
-            let owner = crate::git::regular::read(&path)
-                .ok()
-                .and_then(|bytes| Owner::parse(&bytes));
-            if owner.is_some_and(|owner| !owner.is_alive()) {
+            if is_dead_lock(&path) {
                 dead.push(path.display().to_string());
             }
         }

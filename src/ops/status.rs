@@ -17,7 +17,8 @@ use crate::error::Result;
 use crate::git::fs;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::state::{Journal, Mode, State};
+use crate::store::lock::is_swapping;
+use crate::store::state::{Mode, State, StateDir};
 
 /// Says where the working tree stands.
 ///
@@ -29,12 +30,12 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
     let mut notices = Vec::new();
     let mut interrupted = None;
     if let Some(journal) = store.dir.journal()? {
-        if is_alive(&journal) {
+        if is_swapping(store.dir.path()) {
             notices.push(format!(
                 "{} is under way in process {}",
                 journal.operation, journal.pid
             ));
-        } else {
+        } else if store.dir.has_journal() {
             interrupted = Some(Interrupted {
                 operation: journal.operation,
                 swap_id: journal.swap_id,
@@ -61,11 +62,6 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
         current,
         notices,
     })
-}
-
-/// Whether the process that wrote a journal still runs: then the swap is under way and not interrupted.
-pub fn is_alive(journal: &Journal) -> bool {
-    fs::process_is_alive(journal.pid, journal.process_start)
 }
 
 fn latest(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<SnapshotView>> {
@@ -112,13 +108,6 @@ fn repository(ctx: &Context<'_>, store: &Store<'_>) -> Result<RepositoryInfo> {
     })
 }
 
-/// What the prompt needs of a journal.
-#[derive(Deserialize)]
-struct Owner {
-    pid: u32,
-    process_start: u64,
-}
-
 /// What the prompt needs of a state.
 #[derive(Deserialize)]
 struct Place {
@@ -126,18 +115,20 @@ struct Place {
     current_snapshot_id: Option<String>,
 }
 
+/// Whether a swap died here: there is a journal, and nobody is at it.
+pub fn is_interrupted(dir: &StateDir) -> bool {
+    // Looked at once more: the swap may have ended just before.
+    dir.has_journal() && !is_swapping(dir.path()) && dir.has_journal()
+}
+
 /// The line for a shell prompt: `tw:past ab12cd`, `tw:interrupted`, `tw:unreadable`; nothing in the present and outside of
 /// repositories.
 pub fn prompt_line(start: &Path) -> Option<String> {
-    let dir = git_dir_above(start)?.join("timewarp");
-    if let Some(bytes) = fs::read_optional(&dir.join("journal.json")).ok()? {
-        let alive = serde_json::from_slice::<Owner>(&bytes)
-            .is_ok_and(|owner| fs::process_is_alive(owner.pid, owner.process_start));
-        if !alive {
-            return Some("tw:interrupted".to_owned());
-        }
+    let dir = StateDir::new(&git_dir_above(start)?);
+    if is_interrupted(&dir) {
+        return Some("tw:interrupted".to_owned());
     }
-    let bytes = fs::read_optional(&dir.join("state.json")).ok()??;
+    let bytes = fs::read_optional(&dir.file("state.json")).ok()??;
     let Ok(place) = serde_json::from_slice::<Place>(&bytes) else {
         return Some("tw:unreadable".to_owned());
     };

@@ -2,13 +2,14 @@
 //!
 //! The worktree lock is a `flock`, freed by death: shared for snapshots, exclusive for swaps and whatever else changes
 //! state. A gate in front of it keeps a stream of snapshots from starving a swap. git's two locks are made by `link` from a
-//! file that already holds `tw <token> <pid> <start time>`, so that ours are known by their content, never by a guess: a lock
-//! of ours whose process is dead is taken away, any other is waited for and then reported. Every holder has a [`Mark`], by
-//! which the next one sees that there is something to clear up.
+//! file that already holds `tw <token> <pid> <start time>`, so that ours are known by their content, never by a guess. That file,
+//! too, is locked (`flock`) as long as its process lives, in whatever container: a lock of ours that nobody holds any more is
+//! taken away, any other is waited for and then reported. Every holder has a [`Mark`], by which the next one sees that there is
+//! something to clear up.
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs;
 use crate::git::mark::{Dead, Flush, Mark, remove_surely};
+use crate::git::process::{self, Maker};
+use crate::git::regular;
 
 /// How a lock is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,11 +47,11 @@ pub struct Owner {
 impl Owner {
     /// This process.
     pub fn this_process(token: &str) -> Self {
-        let pid = std::process::id();
+        let maker = Maker::this();
         Self {
             token: token.to_owned(),
-            pid,
-            start: fs::process_start(pid).unwrap_or(0),
+            pid: maker.pid(),
+            start: maker.start(),
         }
     }
 
@@ -68,11 +71,6 @@ impl Owner {
             start: words.next()?.parse().ok()?,
         };
         (ours && words.next().is_none()).then_some(owner)
-    }
-
-    /// Whether its process still runs.
-    pub fn is_alive(&self) -> bool {
-        fs::process_is_alive(self.pid, self.start)
     }
 }
 
@@ -128,7 +126,6 @@ impl WorktreeLock {
 
     /// Says for people who holds it. The lock itself does not depend on it.
     fn write_owner(&self, line: &str) {
-        use std::os::unix::fs::FileExt;
         let _ = self.file.set_len(0);
         let _ = self.file.write_all_at(line.as_bytes(), 0);
     }
@@ -139,6 +136,8 @@ impl Drop for WorktreeLock {
         if self.hold == Hold::Exclusive {
             self.write_owner("");
         }
+        // Not left to the closing: a child that another thread is just starting still has the file open.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -233,6 +232,8 @@ pub fn git_locks(git_dir: &Path) -> [PathBuf; 2] {
 pub struct GitLocks {
     held: Vec<PathBuf>,
     mark: Mark,
+    /// What they are names of, locked: we live.
+    file: File,
 }
 
 impl GitLocks {
@@ -242,13 +243,16 @@ impl GitLocks {
     /// `BUSY` naming the lock file, when a live process (git, an editor's commit) keeps it.
     pub fn acquire(git_dir: &Path, owner: &Owner, timeout: Duration) -> Result<Self> {
         let what = || format!("cannot lock '{}'", git_dir.display());
+        let mark = Mark::create(&git_dir.join("timewarp")).context(what)?;
+        let source = mark.source(owner.line().as_bytes(), Flush::No);
+        let source = source.context(what)?;
+        let file = regular::open(source.path()).context(what)?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).context(what)?;
         let mut locks = Self {
             held: Vec::new(),
-            mark: Mark::create(&git_dir.join("timewarp")).context(what)?,
+            mark,
+            file,
         };
-        let line = owner.line();
-        let source = locks.mark.source(line.as_bytes(), Flush::No);
-        let source = source.context(what)?;
         for path in git_locks(git_dir) {
             link_when_free(source.path(), &path, timeout)?;
             locks.held.push(path);
@@ -267,15 +271,7 @@ impl GitLocks {
     fn let_go(&mut self) -> Result<()> {
         let mut result = Ok(());
         for path in self.held.drain(..).rev() {
-            let gone = match fs::read_optional(&path) {
-                Ok(bytes) => {
-                    let owner = bytes.and_then(|bytes| Owner::parse(&bytes));
-                    let ours = owner.is_some_and(|owner| owner.pid == std::process::id());
-                    !ours || remove_surely(&path)
-                }
-                Err(_) => false,
-            };
-            if !gone {
+            if is_name_of(&path, &self.file) && !remove_surely(&path) {
                 self.mark.stay();
                 let message = format!("cannot remove '{}'", path.display());
                 result = Err(Error::new(Code::Io, message));
@@ -299,7 +295,7 @@ fn link_when_free(source: &Path, path: &Path, timeout: Duration) -> Result<()> {
         match std::fs::hard_link(source, path) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                remove_if_ours(path, &|owner| !owner.is_alive())?;
+                remove_dead_lock(path)?;
             }
             Err(error) => {
                 return Err(error).context(|| format!("cannot create '{}'", path.display()));
@@ -326,34 +322,43 @@ fn git_busy(path: &Path) -> Error {
         .detail("lock_file", path.display().to_string())
 }
 
-/// Removes a lock file when its content says that it is `tw`'s and `which` agrees. Anything else stays.
-pub fn remove_if_ours(path: &Path, which: &dyn Fn(&Owner) -> bool) -> Result<()> {
-    let Some(bytes) = fs::read_optional(path)? else {
-        return Ok(());
-    };
-    match Owner::parse(&bytes) {
-        Some(owner) if which(&owner) => fs::remove_optional(path),
-        _ => Ok(()),
-    }
+fn is_name_of(path: &Path, file: &File) -> bool {
+    let inode = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+    let there = path.symlink_metadata().map(inode);
+    there.is_ok_and(|there| file.metadata().map(inode).is_ok_and(|ours| ours == there))
 }
 
-/// Removes git's locks that dead processes of ours left. The caller holds the worktree's lock.
+/// A lock file that says it is `tw`'s and whose process does not live any more; locked, so that who has it alone may remove it.
+fn dead_lock(path: &Path) -> Option<File> {
+    let file = process::freed(path)?;
+    let mut line = [0; 256];
+    let count = file.read_at(&mut line, 0).ok()?;
+    Owner::parse(line.get(..count)?)?;
+    Some(file)
+}
+
+/// Whether a dead process of ours left this lock file.
+pub fn is_dead_lock(path: &Path) -> bool {
+    dead_lock(path).is_some()
+}
+
+fn remove_dead_lock(path: &Path) -> Result<()> {
+    dead_lock(path).map_or(Ok(()), |_alone| fs::remove_optional(path))
+}
+
+/// Removes git's locks that dead processes of ours left.
 ///
 /// # Errors
 /// One cannot be removed.
 pub fn remove_dead_locks(git_dir: &Path) -> Result<()> {
-    let dir = git_dir.join("timewarp");
-    let one_at_a_time =
-        fs::open_dir(&dir).context(|| format!("cannot open '{}'", dir.display()))?;
-    // Of two that read a dead lock, the second would remove what git made after the first had removed it.
-    match rustix::fs::flock(&one_at_a_time, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Ok(()),
-        Err(errno) => return Err(errno).context(|| format!("cannot lock '{}'", dir.display())),
-    }
     git_locks(git_dir)
         .iter()
-        .try_for_each(|path| remove_if_ours(path, &|owner| !owner.is_alive()))
+        .try_for_each(|path| remove_dead_lock(path))
+}
+
+/// Whether a swap, or whatever else changes state, is under way in this worktree, whose `timewarp` directory `dir` is.
+pub fn is_swapping(dir: &Path) -> bool {
+    process::is_held(&dir.join("lock"))
 }
 
 #[cfg(test)]

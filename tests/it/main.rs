@@ -37,6 +37,7 @@ mod mcp;
 mod model;
 mod model_regressions;
 mod newer;
+mod objects;
 mod opencode;
 mod outcomes;
 mod recover;

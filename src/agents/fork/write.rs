@@ -12,9 +12,9 @@ use super::validate::check;
 use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, opencode, span};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::create;
-use crate::git::fs::{process_is_alive, process_start};
+use crate::git::process::Maker;
 
-/// What a temporary name has after the session's id; then the process that writes, and its start.
+/// What a temporary name has after the session's id; then who writes it.
 const TEMP: &str = ".tw-tmp-";
 
 /// Writes the fork of `plan` as session `new_id` at `dest` (a file, or the session's directory for agents that keep one),
@@ -46,9 +46,8 @@ pub fn stage_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<StagedFo
     let directory = dest.parent().unwrap_or(Path::new("."));
     create::dirs(directory, 0o700)
         .context(|| format!("cannot create '{}'", directory.display()))?;
-    let pid = std::process::id();
-    let start = process_start(pid).unwrap_or(0);
-    let temporary = Temporary::new(directory.join(format!(".{new_id}{TEMP}{pid}-{start}")));
+    let maker = Maker::this();
+    let temporary = Temporary::new(directory.join(format!(".{new_id}{TEMP}{maker}")));
     let doing = || format!("cannot write a fork to '{}'", dest.display());
     write_files(plan, new_id, &temporary.path, dest).context(doing)?;
     let written = main_file(plan, &temporary.path);
@@ -120,8 +119,8 @@ pub fn dead_forks(dest: &Path) -> Vec<DeadFork> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
-            let (session_id, pid, start) = parse_temporary(entry.file_name().to_str()?)?;
-            (!process_is_alive(pid, start)).then(|| DeadFork {
+            let (session_id, maker) = parse_temporary(entry.file_name().to_str()?)?;
+            (!maker.is_alive()).then(|| DeadFork {
                 temporary: Temporary::new(entry.path()),
                 session_id,
             })
@@ -129,11 +128,11 @@ pub fn dead_forks(dest: &Path) -> Vec<DeadFork> {
         .collect()
 }
 
-/// The session, the process and its start in a temporary name.
-fn parse_temporary(name: &str) -> Option<(String, u32, u64)> {
+/// The session and the maker in a temporary name.
+fn parse_temporary(name: &str) -> Option<(String, Maker)> {
     let (id, maker) = name.strip_prefix('.')?.rsplit_once(TEMP)?;
-    let (pid, start) = maker.split_once('-')?;
-    Some((id.to_owned(), pid.parse().ok()?, start.parse().ok()?))
+    let (maker, rest) = Maker::parse(maker)?;
+    rest.is_empty().then(|| (id.to_owned(), maker))
 }
 
 /// The session file of a fork at `root`.
@@ -378,8 +377,9 @@ mod tests {
 
     #[test]
     fn a_temporary_name_says_who_writes() {
-        let parsed = parse_temporary(".a-b.tw-tmp-12-345");
-        assert_eq!(parsed, Some(("a-b".to_owned(), 12, 345)));
+        let maker = Maker::this();
+        let parsed = parse_temporary(&format!(".a-b.tw-tmp-{maker}"));
+        assert_eq!(parsed, Some(("a-b".to_owned(), maker.clone())));
         for other in [
             "a.tw-tmp-1-2",
             ".a.tw-tmp",

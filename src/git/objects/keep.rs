@@ -1,9 +1,10 @@
 //! `.keep` files: what holds a new pack against gc until a ref does.
 //!
-//! git's repack and gc leave a pack with a `.keep` beside it alone. Ours say who made them, so that those of the dead can be
-//! removed later; all others are someone else's and stay.
+//! git's repack and gc leave a pack with a `.keep` beside it alone. Ours say who made them, and are locked (`flock`) by their
+//! maker as long as it lives, so that those of the dead can be removed later; all others are someone else's and stay.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,17 @@ use super::store::ObjectStore;
 use super::temp::{Target, made_by};
 use crate::error::{Result, ResultExt};
 use crate::git::fs::remove_optional;
+use crate::git::process::freed;
+use crate::git::regular;
 
-/// A pack whose `.keep` is on disk. Dropping it leaves the `.keep` there.
+/// A pack whose `.keep` is on disk. Dropping it leaves the `.keep` there, for whoever clears up after the dead.
 #[derive(Debug)]
 #[must_use = "release it once a ref holds the objects"]
 pub struct KeptPack {
     target: Target,
     name: String,
+    /// Locked: we live.
+    _file: File,
 }
 
 impl KeptPack {
@@ -26,10 +31,12 @@ impl KeptPack {
     pub(super) fn create(target: &Target, name: String, note: &str) -> io::Result<Self> {
         let temp = target.create(b"pack/tmp_keep_")?;
         temp.file.write_all_at(format!("{note}\n").as_bytes(), 0)?;
-        temp.place(keep_name(&name).as_bytes())?;
+        // Before it has its name: nobody finds it free.
+        let file = temp.place_locked(keep_name(&name).as_bytes())?;
         Ok(Self {
             target: target.clone(),
             name,
+            _file: file,
         })
     }
 
@@ -56,51 +63,43 @@ fn keep_name(pack: &str) -> String {
 
 impl ObjectStore {
     /// Removes what dead processes of ours left: `.keep` files, packs that never got their idx, temporary files. Returns the
-    /// number of `.keep` files. `is_alive` is asked with process id and start time, as they stand in the file
-    /// (`tw <token> <pid> <start>`) or in the name.
+    /// number of `.keep` files. Those of a swap whose journal is still there stay: `is_needed` is asked with the token in the file
+    /// (`tw <token> <pid> <start>`).
     ///
     /// # Errors
     /// One cannot be removed.
-    pub fn clear_dead(&self, is_alive: &dyn Fn(u32, u64) -> bool) -> Result<usize> {
+    pub fn clear_dead(&self, is_needed: &dyn Fn(&str) -> bool) -> Result<usize> {
         let objects = &self.own().path;
         let fan_out = (0..=255u8).map(|byte| objects.join(format!("{byte:02x}")));
         for dir in fan_out.chain([objects.clone(), objects.join("pack")]) {
-            clear_dead_temps(&dir, is_alive)?;
+            clear_dead_temps(&dir)?;
         }
-        self.clear_dead_keeps(is_alive)
-    }
-
-    /// The part of [`ObjectStore::clear_dead`] that costs no more than one look into `pack/`.
-    ///
-    /// # Errors
-    /// One cannot be removed.
-    pub fn clear_dead_keeps(&self, is_alive: &dyn Fn(u32, u64) -> bool) -> Result<usize> {
-        let dir = self.own().path.join("pack");
         let mut removed = 0;
-        for path in paths(&dir) {
+        for path in paths(&objects.join("pack")) {
             if path.extension().is_none_or(|end| end != "keep") {
                 continue;
             }
-            let owner = crate::git::regular::read(&path)
-                .ok()
-                .and_then(|note| owner(&note));
-            if owner.is_some_and(|(pid, start)| !is_alive(pid, start)) {
-                if !path.with_extension("idx").exists() {
-                    remove_optional(&path.with_extension("pack"))?;
-                }
-                remove_optional(&path)?;
-                removed += 1;
+            let token = regular::read(&path).ok().and_then(|note| token(&note));
+            let Some(_dead) = token
+                .filter(|token| !is_needed(token))
+                .and_then(|_| freed(&path))
+            else {
+                continue;
+            };
+            if !path.with_extension("idx").exists() {
+                remove_optional(&path.with_extension("pack"))?;
             }
+            remove_optional(&path)?;
+            removed += 1;
         }
-        clear_dead_temps(&dir, is_alive)?;
         Ok(removed)
     }
 }
 
-fn clear_dead_temps(dir: &Path, is_alive: &dyn Fn(u32, u64) -> bool) -> Result<()> {
+fn clear_dead_temps(dir: &Path) -> Result<()> {
     for path in paths(dir) {
         let maker = path.file_name().and_then(OsStr::to_str).and_then(made_by);
-        if maker.is_some_and(|(pid, start)| !is_alive(pid, start)) {
+        if maker.is_some_and(|maker| !maker.is_alive()) {
             remove_optional(&path)?;
         }
     }
@@ -113,14 +112,16 @@ fn paths(dir: &Path) -> impl Iterator<Item = PathBuf> {
     entries.map(|entry| entry.path())
 }
 
-/// Process id and start time from a note of ours.
-fn owner(note: &[u8]) -> Option<(u32, u64)> {
+/// The token in a note of ours.
+fn token(note: &[u8]) -> Option<String> {
     let mut words = std::str::from_utf8(note).ok()?.split_ascii_whitespace();
     if words.next()? != "tw" {
         return None;
     }
-    words.next()?;
-    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    let token = words.next()?;
+    let _pid: u32 = words.next()?.parse().ok()?;
+    let _start: u64 = words.next()?.parse().ok()?;
+    Some(token.to_owned())
 }
 
 #[cfg(test)]
@@ -128,10 +129,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_notes_have_an_owner() {
-        assert_eq!(owner(b"tw k3 12 345\n"), Some((12, 345)));
+    fn only_our_notes_have_a_token() {
+        assert_eq!(token(b"tw k3 12 345\n").as_deref(), Some("k3"));
         for note in ["", "tw", "tw k3 12", "fetch-pack 12 345 6", "tw k3 x 1"] {
-            assert_eq!(owner(note.as_bytes()), None, "{note:?}");
+            assert_eq!(token(note.as_bytes()), None, "{note:?}");
         }
     }
 }

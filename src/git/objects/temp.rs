@@ -10,13 +10,13 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
 use crate::git::create;
-use crate::git::fs::process_start;
+use crate::git::process::Maker;
 use crate::git::repo::SharedRepository;
 
 const ATTEMPTS: usize = 4;
@@ -54,7 +54,11 @@ impl Target {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         for _ in 0..ATTEMPTS {
             let random = random()?;
-            let name = [prefix, format!("{}{random:016x}", maker()).as_bytes()].concat();
+            let name = [
+                prefix,
+                format!("tw-{}-{random:016x}", Maker::this()).as_bytes(),
+            ]
+            .concat();
             match rustix::fs::openat(&self.fd, &name[..], flags, Mode::from_raw_mode(0o444)) {
                 Ok(fd) => {
                     let temp = Temp {
@@ -125,6 +129,13 @@ impl Target {
     }
 }
 
+/// Whether a file is locked before it gets its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Locked {
+    Yes,
+    No,
+}
+
 /// A file that is being written.
 pub(super) struct Temp {
     target: Target,
@@ -136,15 +147,27 @@ pub(super) struct Temp {
 
 impl Temp {
     /// Gives the file its name, replacing what had it.
-    pub(super) fn place(mut self, to: &[u8]) -> io::Result<()> {
+    pub(super) fn place(self, to: &[u8]) -> io::Result<()> {
+        self.place_as(to, Locked::No).map(|_| ())
+    }
+
+    /// As [`Self::place`] for a file whose lock says that we live, as long as what is returned is open.
+    pub(super) fn place_locked(self, to: &[u8]) -> io::Result<File> {
+        self.place_as(to, Locked::Yes)?.file.try_clone()
+    }
+
+    fn place_as(mut self, to: &[u8], locked: Locked) -> io::Result<Self> {
         for _ in 0..ATTEMPTS {
             let Some(name) = &self.name else {
                 break;
             };
+            if locked == Locked::Yes {
+                rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive)?;
+            }
             match rustix::fs::renameat(&self.target.fd, &name[..], &self.target.fd, to) {
                 Ok(()) => {
                     self.name = None;
-                    return Ok(());
+                    return Ok(self);
                 }
                 Err(Errno::NOENT) => self.recover(to)?,
                 Err(errno) => return Err(errno.into()),
@@ -180,20 +203,10 @@ impl Drop for Temp {
     }
 }
 
-/// `tw-<pid>-<start>-`, of this process.
-fn maker() -> &'static str {
-    static MAKER: OnceLock<String> = OnceLock::new();
-    MAKER.get_or_init(|| {
-        let pid = std::process::id();
-        format!("tw-{pid}-{}-", process_start(pid).unwrap_or(0))
-    })
-}
-
-/// Process id and start time of the process of ours that made a temporary file; `None` when it is not ours.
-pub(super) fn made_by(name: &str) -> Option<(u32, u64)> {
+/// Who made a temporary file; `None` when it is not ours.
+pub(super) fn made_by(name: &str) -> Option<Maker> {
     let (_, maker) = name.strip_prefix("tmp_")?.split_once("_tw-")?;
-    let mut parts = maker.split('-');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    Maker::parse(maker).map(|(maker, _)| maker)
 }
 
 /// A number for a name that nobody else has.

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Code, Error, Result, ResultExt as _};
-use crate::git::fs::{process_is_alive, process_start};
+use crate::git::process::Maker;
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::names::session_component;
@@ -18,7 +18,7 @@ use crate::store::names::session_component;
 /// Where exports lie, and the forks of them that wait to be imported, below the worktree's directory.
 pub const DIR: &str = "exports";
 
-/// What an export's name has after the session's; then the process that reads it, its start, and a number.
+/// What an export's name has after the session's; then who reads it, and a number.
 const MARK: &str = ".export-";
 
 /// So much of what a failed export complained of is repeated.
@@ -53,11 +53,10 @@ pub fn export(ctx: &Context<'_>, session_id: &str, command: &[String]) -> Result
     let dir = Store::open(&ctx.repo)?.dir.file(DIR);
     clear_dead(&dir);
     let name = session_component(session_id);
-    let pid = std::process::id();
-    let start = process_start(pid).unwrap_or(0);
+    let maker = Maker::this();
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let export = Export {
-        path: dir.join(format!(".{name}{MARK}{pid}-{start}-{number}.json")),
+        path: dir.join(format!(".{name}{MARK}{maker}-{number}.json")),
     };
     let doing = || format!("cannot write '{}'", export.path.display());
     crate::git::create::private_dir(&dir).context(doing)?;
@@ -77,18 +76,17 @@ pub fn clear_dead(dir: &Path) {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     for entry in entries {
         let maker = entry.file_name().to_str().and_then(parse_maker);
-        if maker.is_some_and(|(pid, start)| !process_is_alive(pid, start)) {
+        if maker.is_some_and(|maker| !maker.is_alive()) {
             // Best effort: the next one tries again.
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-/// The process, and its start, in an export's name.
-fn parse_maker(name: &str) -> Option<(u32, u64)> {
+/// Who reads an export, by its name.
+fn parse_maker(name: &str) -> Option<Maker> {
     let (_, maker) = name.strip_suffix(".json")?.rsplit_once(MARK)?;
-    let mut numbers = maker.split('-');
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    Maker::parse(maker).map(|(maker, _)| maker)
 }
 
 fn run(dir: &Path, command: &[String], answer: File) -> Result<()> {

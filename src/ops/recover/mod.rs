@@ -25,6 +25,7 @@ use super::swap::{
     install_index, look, protected_dirs, rename_into, stored_extras,
 };
 use super::undo::{head_mark, path_of, side_of};
+use super::worktrees::{self, Worktree};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -206,12 +207,25 @@ fn remove_leftovers(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
     clear_dead_temps(ctx.repo.git_dir(), Below::Not)?;
     clear_dead_temps(store.dir.path(), Below::Too)?;
     clear_dead_temps(&store.common(""), Below::Too)?;
-    let alive = |pid: u32, start: u64| crate::git::fs::process_is_alive(pid, start);
-    store.objects.clear_dead(&alive)?;
+    let worktrees = worktrees::all(&ctx.repo)?;
+    store
+        .objects
+        .clear_dead(&|token| is_of_a_journal(&worktrees, token))?;
     for dead in dead {
         dead.forget()?;
     }
     Ok(())
+}
+
+/// Whether a swap of this id still has its journal, in whatever worktree: what it keeps is needed until it is recovered.
+fn is_of_a_journal(worktrees: &[Worktree], swap_id: &str) -> bool {
+    worktrees.iter().any(|worktree| {
+        let journal = worktree.dir.journal();
+        // Of one that cannot be read nobody knows what it needs.
+        journal.map_or(true, |found| {
+            found.is_some_and(|journal| journal.swap_id == swap_id)
+        })
+    })
 }
 
 /// `tw recover`.

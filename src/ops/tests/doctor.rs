@@ -100,13 +100,12 @@ fn interruptions_dead_locks_and_unreadable_states_are_seen_in_every_worktree() {
     let git_dir = lab.path(".git/worktrees/other");
     let dir = git_dir.join("timewarp");
     std::fs::create_dir_all(&dir).expect("made");
-    let journal = serde_json::to_vec(&super::lab::journal(false)).expect("plain");
+    let journal = serde_json::to_vec(&super::lab::journal()).expect("plain");
     std::fs::write(dir.join("journal.json"), journal).expect("written");
     let (status, message, fix) = check(&lab, "interrupted");
     assert_eq!((status, fix.as_str()), (CheckStatus::Error, "tw recover"));
     assert!(message.contains("'other'"));
-    let mut owner = Owner::this_process("travel-x");
-    owner.start += 1;
+    let owner = Owner::this_process("travel-x");
     std::fs::write(git_dir.join("index.lock"), owner.line()).expect("written");
     assert_eq!(check(&lab, "locks").0, CheckStatus::Warning);
     std::fs::write(git_dir.join("index.lock"), "").expect("git's own");

@@ -14,15 +14,6 @@ fn past(lab: &Lab) -> String {
     id
 }
 
-/// A journal of a process that has ended, or of this one.
-fn journal(lab: &Lab, alive: bool) {
-    let ctx = lab.ctx();
-    let store = Store::open(&ctx.repo).expect("store");
-    store.dir.create().expect("made");
-    let journal = super::lab::journal(alive);
-    store.dir.write_journal(&journal).expect("written");
-}
-
 #[test]
 fn a_repository_that_tw_never_saw_is_in_the_present() {
     let lab = Lab::with_commit();
@@ -72,14 +63,18 @@ fn a_snapshot_that_is_gone_is_a_notice() {
 }
 
 #[test]
-fn only_a_dead_process_is_an_interruption() {
+fn only_a_swap_that_nobody_is_at_is_an_interruption() {
     let lab = Lab::with_commit();
-    journal(&lab, true);
+    let ctx = lab.ctx();
+    let store = Store::open(&ctx.repo).expect("store");
+    let lock = ctx.lock(&store.dir, "travel").expect("locked");
+    let journal = super::lab::journal();
+    store.dir.write_journal(&journal).expect("written");
     let said = status(&lab.ctx()).expect("status");
     assert!(said.interrupted.is_none());
     assert!(said.notices[0].contains("travel is under way"));
     assert_eq!(prompt_line(lab.dir()), None);
-    journal(&lab, false);
+    drop(lock);
     let said = status(&lab.ctx()).expect("status");
     let interrupted = said.interrupted.expect("interrupted");
     assert_eq!(interrupted.swap_id, "travel-abcdef");
