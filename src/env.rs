@@ -112,8 +112,9 @@ pub fn clock_nanos() -> i64 {
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// Dies here, as by SIGKILL, when `TW_FAIL_POINT` names this place (`name`, or `name:n` for the n-th time it is passed);
-/// stops here until SIGCONT when `TW_STOP_POINT` does. Debug builds only: tests end a swap, or come in between, at every step.
+/// Dies here, as by SIGKILL, when `TW_FAIL_POINT` names this place (`name`, or `name:n` for the n-th time it is passed; several
+/// with commas between them); stops here until SIGCONT when `TW_STOP_POINT` does. Debug builds only: tests end a swap, or come in
+/// between, at every step.
 #[cfg(debug_assertions)]
 #[allow(
     clippy::disallowed_methods,
@@ -122,24 +123,22 @@ pub fn clock_nanos() -> i64 {
 pub fn fail_point(name: &str) {
     use rustix::process::Signal;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    static PASSED: AtomicUsize = AtomicUsize::new(0);
+    static PASSED: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
     let asked = [
         ("TW_FAIL_POINT", Signal::KILL),
         ("TW_STOP_POINT", Signal::STOP),
     ];
-    let asked = asked
-        .iter()
-        .find_map(|(variable, signal)| Some((std::env::var(variable).ok()?, *signal)));
-    let Some((wanted, signal)) = asked else {
-        return;
-    };
-    let (wanted, nth) = wanted
-        .split_once(':')
-        .map_or((wanted.as_str(), 1), |(name, nth)| {
-            (name, nth.parse().unwrap_or(1))
-        });
-    if wanted == name && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == nth {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+    let mut counters = PASSED.iter();
+    for (variable, signal) in asked {
+        let places = std::env::var(variable).unwrap_or_default();
+        for (place, passed) in places.split(',').zip(&mut counters) {
+            let (wanted, nth) = place
+                .split_once(':')
+                .map_or((place, 1), |(name, nth)| (name, nth.parse().unwrap_or(1)));
+            if wanted == name && passed.fetch_add(1, Ordering::Relaxed) + 1 == nth {
+                let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Oid;
 use super::notes;
+use super::objects::{NewObjects, ObjectStore};
 use super::repo::Repo;
 use crate::env::Moment;
 use crate::error::Result;
@@ -23,13 +24,14 @@ impl Repo {
         notes::blob_bytes(self.git2(), blob)
     }
 
-    /// Writes the notes commit that follows `tip` with each note moved to what `moved` answers for the object it annotates.
-    /// None when none moves. Moves no ref.
+    /// Makes the notes commit that follows `tip` with each note moved to what `moved` answers for the object it annotates.
+    /// None when none moves. What is made goes to `made`; no ref is moved.
     ///
     /// # Errors
-    /// As [`Repo::notes_in`], or the object database refuses.
+    /// As [`Repo::notes_in`].
     pub fn prepare_moved_notes(
         &self,
+        (objects, made): (&ObjectStore, &mut NewObjects),
         tip: Oid,
         moved: &dyn Fn(Oid) -> Option<Oid>,
         message: &str,
@@ -47,6 +49,6 @@ impl Repo {
         let gone = texts.iter().map(|(old, _, _)| (*old, None));
         let put = texts.iter().map(|(_, new, text)| (*new, Some(&text[..])));
         let changes: Vec<_> = gone.chain(put).collect();
-        notes::prepare_notes(self.git2(), Some(tip), &changes, message, at).map(Some)
+        notes::prepare_notes(objects, made, Some(tip), &changes, message, at).map(Some)
     }
 }

@@ -5,7 +5,7 @@
 //! as further names of a mark, or of a source beside it, and so known by their inode afterwards: never by a guess.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,9 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
 
 use super::Oid;
+use super::objects::{NewObjects, ObjectKind, ObjectStore};
 use super::refs::Refs;
+use super::tree::{self, Node, ReadTree};
 
 /// Length of an object id in hex.
 const HEX: usize = 40;
@@ -78,71 +80,98 @@ pub fn blob_bytes(repo: &Repository, blob: Oid) -> Result<Vec<u8>> {
     Ok(blob.content().to_vec())
 }
 
-/// Writes the commit that follows `tip` (None: the first) with `body` as the note on `annotated`. Moves no ref.
+/// Makes the commit that follows `tip` (None: the first) with each of `changes` as the note on an object; None takes a note away.
+/// What is made goes to `new`; no ref is moved.
 ///
 /// # Errors
-/// When `tip` is no notes commit or the object database refuses.
-pub fn prepare_note(
-    repo: &Repository,
-    tip: Option<Oid>,
-    annotated: Oid,
-    body: &[u8],
-    message: &str,
-    at: Moment,
-) -> Result<Oid> {
-    prepare_notes(repo, tip, &[(annotated, Some(body))], message, at)
-}
-
-/// As [`prepare_note`] for several notes in one commit; None takes a note away.
-///
-/// # Errors
-/// As [`prepare_note`].
+/// When `tip` is no notes commit, or its tree cannot be read.
 pub fn prepare_notes(
-    repo: &Repository,
+    objects: &ObjectStore,
+    new: &mut NewObjects,
     tip: Option<Oid>,
     changes: &[(Oid, Option<&[u8]>)],
     message: &str,
     at: Moment,
 ) -> Result<Oid> {
-    let mut tree = match tip {
-        Some(tip) => Some(tree_of(repo, tip)?),
-        None => None,
-    };
-    for (annotated, _) in changes {
-        if let Some(old) = &tree
-            && let Some(without) = without(repo, old, &annotated.to_string())?
-        {
-            tree = Some(repo.find_tree(without)?);
-        }
-    }
-    let odb = repo.odb()?;
-    let mut builder = repo.treebuilder(tree.as_ref())?;
+    let read = |oid| objects.read_tree(oid);
+    let base = tip.map(|tip| tree_id(objects, tip)).transpose()?;
+    let mut edits = Vec::new();
     for (annotated, body) in changes {
+        let hex = annotated.to_string();
+        if let Some(base) = base {
+            let mut places = Vec::new();
+            find_places(&read, base, "", &hex, &mut places)?;
+            edits.extend(places.into_iter().map(|path| (path, None)));
+        }
         if let Some(body) = body {
-            let blob = odb.write(ObjectType::Blob, body)?;
-            builder.insert(annotated.to_string(), blob, 0o100_644)?;
+            let oid = new.put(ObjectKind::Blob, body)?;
+            let mode = 0o100_644;
+            edits.push((hex.into_bytes(), Some(Node { mode, oid })));
         }
     }
-    let tree = builder.write()?;
+    let mut put = |bytes: &[u8]| new.put(ObjectKind::Tree, bytes);
+    let tree = tree::edit(&read, &mut put, base, &edits)?;
     let commit = commit_text(tree, tip.as_slice(), message, at);
-    Ok(odb.write(ObjectType::Commit, commit.as_bytes())?)
+    new.put(ObjectKind::Commit, commit.as_bytes())
 }
 
-/// Writes the commit that has the notes of `tip` and, as its second parent, `other`: a version that lost, kept in the
-/// history. Moves no ref.
+/// Makes the commit that has the notes of `tip` and, as its second parent, `other`: a version that lost, kept in the
+/// history.
 ///
 /// # Errors
-/// As [`prepare_note`].
+/// As [`prepare_notes`].
 pub fn prepare_merge(
-    repo: &Repository,
+    objects: &ObjectStore,
+    new: &mut NewObjects,
     tip: Oid,
     other: Oid,
     message: &str,
     at: Moment,
 ) -> Result<Oid> {
-    let tree = tree_of(repo, tip)?.id();
+    let tree = tree_id(objects, tip)?;
     let commit = commit_text(tree, &[tip, other], message, at);
-    Ok(repo.odb()?.write(ObjectType::Commit, commit.as_bytes())?)
+    new.put(ObjectKind::Commit, commit.as_bytes())
+}
+
+/// Every place in a notes tree where the note with these remaining digits stands, whatever the fan-out.
+fn find_places(
+    read: ReadTree<'_>,
+    tree: Oid,
+    above: &str,
+    rest: &str,
+    places: &mut Vec<Vec<u8>>,
+) -> Result<()> {
+    let bytes = read(tree)?;
+    let entries = tree::parse(&bytes)?;
+    let entry = |name: &str| entries.iter().find(|entry| entry.name == name.as_bytes());
+    if entry(rest).is_some_and(|entry| !entry.node.is_dir()) {
+        places.push(format!("{above}{rest}").into_bytes());
+    }
+    if let Some((head, tail)) = fan_out(rest)
+        && let Some(below) = entry(head).filter(|entry| entry.node.is_dir())
+    {
+        find_places(
+            read,
+            below.node.oid,
+            &format!("{above}{head}/"),
+            tail,
+            places,
+        )?;
+    }
+    Ok(())
+}
+
+/// The tree that a notes commit names.
+fn tree_id(objects: &ObjectStore, tip: Oid) -> Result<Oid> {
+    let bytes = objects.read_commit(tip)?;
+    let digits = bytes
+        .strip_prefix(b"tree ")
+        .and_then(|rest| rest.get(..HEX));
+    let oid = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    oid.ok_or_else(|| {
+        let message = format!("notes commit {tip} cannot be read: it names no tree");
+        Error::new(Code::CorruptRecord, message)
+    })
 }
 
 /// A commit by the fixed identity, unsigned. Its committer date is the epoch's first second: git orders fetch
@@ -235,37 +264,9 @@ fn is_hex(name: &str) -> bool {
         .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// The tree without any note under `rest`, wherever a fan-out may have put it; None when there is none.
-fn without(repo: &Repository, tree: &Tree<'_>, rest: &str) -> Result<Option<Oid>> {
-    let mut builder = repo.treebuilder(Some(tree))?;
-    let mut changed = false;
-    if let Some(entry) = tree.get_name(rest)
-        && entry.kind() == Some(ObjectType::Blob)
-    {
-        builder.remove(rest)?;
-        changed = true;
-    }
-    if let Some((head, tail)) = fan_out(rest)
-        && let Some(entry) = tree.get_name(head)
-        && entry.kind() == Some(ObjectType::Tree)
-        && let Some(below) = without(repo, &subtree(repo, entry.id())?, tail)?
-    {
-        if repo.find_tree(below)?.is_empty() {
-            builder.remove(head)?;
-        } else {
-            builder.insert(head, below, 0o040_000)?;
-        }
-        changed = true;
-    }
-    Ok(if changed {
-        Some(builder.write()?)
-    } else {
-        None
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::objects::Storage;
     use super::super::refs::sandbox::Sandbox;
     use super::*;
 
@@ -292,14 +293,21 @@ mod tests {
 
         fn put(&self, changes: &[(Oid, Option<&[u8]>)]) -> Oid {
             let tip = self.refs.read(NOTES).expect("read");
-            let new = prepare_notes(&self.repo, tip, changes, "note", AT).expect("prepare");
+            let objects = self.objects();
+            let mut new = NewObjects::default();
+            let next = prepare_notes(&objects, &mut new, tip, changes, "note", AT);
+            let next = next.expect("prepare");
             let mut transaction = self.refs.transaction();
             match tip {
-                Some(tip) => transaction.update(NOTES, new, tip),
-                None => transaction.create(NOTES, new),
+                Some(tip) => transaction.update(NOTES, next, tip),
+                None => transaction.create(NOTES, next),
             }
-            transaction.commit().expect("commit");
-            new
+            transaction.commit_with(&objects, &new).expect("commit");
+            next
+        }
+
+        fn objects(&self) -> ObjectStore {
+            ObjectStore::open(&self.sandbox.git_dir()).expect("opened")
         }
 
         fn read(&self, annotated: Oid) -> Option<Vec<u8>> {
@@ -429,7 +437,10 @@ mod tests {
         assert_eq!(note.as_deref(), Some(&b"deep"[..]));
         assert_eq!(note_at(&fixture.repo, tip, two).expect("none"), None);
         assert_eq!(notes_at(&fixture.repo, tip).expect("notes"), [(one, blob)]);
-        let next = prepare_note(&fixture.repo, Some(tip), one, b"flat", "note", AT).expect("next");
+        let (objects, mut new) = (fixture.objects(), NewObjects::default());
+        let flat = [(one, Some(&b"flat"[..]))];
+        let next = prepare_notes(&objects, &mut new, Some(tip), &flat, "note", AT).expect("next");
+        new.write(&objects, Storage::Loose).expect("written");
         let tree = tree_of(&fixture.repo, next).expect("tree");
         let names: Vec<_> = tree
             .iter()
@@ -446,7 +457,8 @@ mod tests {
         let blob = fixture.repo.blob(b"no commit").expect("blob");
         let error = note_at(&fixture.repo, blob, blob).expect_err("a blob");
         assert_eq!(error.code(), Code::CorruptRecord);
-        let error = prepare_note(&fixture.repo, Some(blob), blob, b"", "", AT).expect_err("a blob");
+        let (objects, mut new) = (fixture.objects(), NewObjects::default());
+        let error = prepare_notes(&objects, &mut new, Some(blob), &[], "", AT).expect_err("a blob");
         assert_eq!(error.code(), Code::CorruptRecord);
     }
 }

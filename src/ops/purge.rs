@@ -19,7 +19,7 @@ use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::objects::{ObjectWriter, WriteMode};
+use crate::git::objects::{NewObjects, ObjectWriter, WriteMode};
 use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
 use crate::store::Store;
@@ -157,7 +157,7 @@ impl Purging<'_, '_> {
             keep_note,
             sync: true,
         };
-        let writer = ObjectWriter::new(&self.store.objects, mode)?;
+        let writer = ObjectWriter::new(&self.store.objects, mode)?.afresh();
         let found = self.rewrite(&super::capture::Writing(&writer))?;
         let written = writer.finish()?;
         self.store.objects.refresh();
@@ -173,12 +173,13 @@ impl Purging<'_, '_> {
         }
         if !found.rewritten.is_empty() {
             let mut edit = self.store.refs.transaction();
-            self.move_refs(&mut edit, &found, &moved)?;
+            let mut notes = NewObjects::default();
+            self.move_refs(&mut edit, &mut notes, &found, &moved)?;
             edit.durable();
             let events: Vec<RefEvent> = found.rewritten.iter().map(|one| self.event(one)).collect();
             log::append(&self.store.dir, &events)?;
             fail_point("purge-logged");
-            edit.commit()?;
+            edit.commit_with(&self.store.objects, &notes)?;
             fail_point("purge-moved");
             self.store.forget_summaries()?;
         }
@@ -200,7 +201,13 @@ impl Purging<'_, '_> {
         }
     }
 
-    fn move_refs(&self, edit: &mut Transaction, found: &Found, moved: &Moved) -> Result<()> {
+    fn move_refs(
+        &self,
+        edit: &mut Transaction,
+        notes: &mut NewObjects,
+        found: &Found,
+        moved: &Moved,
+    ) -> Result<()> {
         for (id, old, new) in &found.rewritten {
             edit.update(&names::snapshot_ref(id), *new, *old);
         }
@@ -216,7 +223,9 @@ impl Purging<'_, '_> {
                     continue;
                 };
                 let to = |oid: Oid| moved.get(&oid).copied();
-                let next = self.ctx.repo.prepare_moved_notes(tip, &to, "purge", now)?;
+                let into = (&self.store.objects, &mut *notes);
+                let repo = &self.ctx.repo;
+                let next = repo.prepare_moved_notes(into, tip, &to, "purge", now)?;
                 if let Some(next) = next {
                     edit.update(&name, next, tip);
                 }

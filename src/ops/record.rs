@@ -346,6 +346,11 @@ impl NewRefs<'_, '_> {
         capture: &Capture<'_>,
         written: &Written,
     ) -> Result<bool> {
+        // One that began before the ref was there does not know of it. Asked first: one that has ended by now has taken what it
+        // will take, which the look that follows finds.
+        if !capture.afresh && gc::is_running(ctx.repo.common_dir()) {
+            return Ok(false);
+        }
         let objects = &self.store.objects;
         objects.refresh();
         let mut whole = written.reused.iter().all(|oid| objects.contains(*oid));
@@ -356,8 +361,7 @@ impl NewRefs<'_, '_> {
         if whole && !capture.anchored(ctx, self.store)? {
             whole = capture.missing(self.store).is_empty() && objects.contains(self.index_commit);
         }
-        // One that began before the ref was there does not know of it, and has not yet taken what it will take.
-        Ok(whole && (capture.afresh || !gc::is_running(ctx.repo.common_dir())))
+        Ok(whole)
     }
 
     fn take_back(&self) -> Result<()> {

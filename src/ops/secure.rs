@@ -1,7 +1,9 @@
 //! Bytes that changed after the backup was taken: into the backup, before they go.
 //!
-//! The backup's commit is replaced by one whose tree has them, its ref moved by compare-and-swap, and the journal says so, so that
-//! rolling back and returning put the later bytes in place. Rare, and slow on purpose.
+//! They go into a pack of their own, kept and on disk, with a commit that has them in place of what the backup had. Then the
+//! journal says so, and names the commit before; then the backup's ref is moved by compare-and-swap, and everything is looked up
+//! once more. Every pack stays kept until the swap has ended: neither commit ever depends on what a gc may take. A death between
+//! journal and ref is put right by [`settle`]. Rare, and slow on purpose.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,39 +12,94 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Stamp, read_link_at};
-use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
+use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
 use crate::git::path;
 use crate::git::tree::{self, LINK_MODE, Node};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
+use crate::store::lock::Owner;
 use crate::store::names;
 use crate::store::snapshot::{encode_commit, octal};
 use crate::store::state::{Journal, Side, stored_path};
 use crate::worktree::apply::Securing;
+
+/// Among the journal's other fields: the backup's commit that its ref still names, until it is moved to the one with late bytes.
+const WAS: &str = "backup_was";
 
 /// Secures late changes for one swap.
 pub struct Late<'a, 's> {
     store: &'a Store<'s>,
     journal: &'a mut Journal,
     commit: Oid,
+    kept: &'a mut Vec<KeptPack>,
 }
 
 impl<'a, 's> Late<'a, 's> {
-    /// For the swap of this journal, whose backup is `commit`.
-    pub fn new(store: &'a Store<'s>, journal: &'a mut Journal, commit: Oid) -> Self {
+    /// For the swap of this journal, whose backup is `commit`. Packs that must stay until it has ended are added to `kept`.
+    pub fn new(
+        store: &'a Store<'s>,
+        journal: &'a mut Journal,
+        commit: Oid,
+        kept: &'a mut Vec<KeptPack>,
+    ) -> Self {
         Self {
             store,
             journal,
             commit,
+            kept,
         }
     }
 
     /// The backup's commit as it is now.
     pub fn commit(&self) -> Oid {
         self.commit
+    }
+
+    /// Writes the file's bytes and the commit that has them; gives what the path is now, that commit, and all that was written.
+    fn write(
+        &mut self,
+        full: &[u8],
+        dir: BorrowedFd<'_>,
+        temp: &[u8],
+        stamp: &Stamp,
+    ) -> Result<(Node, Oid, Vec<Oid>)> {
+        let owner = Owner::this_process(&self.journal.swap_id).line();
+        let mode = WriteMode::Pack {
+            keep_note: owner.trim_end().to_owned(),
+            sync: true,
+        };
+        // What exists may be about to go.
+        let writer = ObjectWriter::new(&self.store.objects, mode)?.afresh();
+        let node = store_file(&writer, dir, temp, stamp)?;
+        let commit = amended(self.store, &writer, self.commit, full, node)?;
+        let written = writer.finish()?;
+        self.kept.extend(written.pack);
+        Ok((node, commit, written.written))
+    }
+
+    /// Says in the journal what the backup has now.
+    fn note(&mut self, full: &[u8], node: Node, stamp: &Stamp, commit: Oid) -> Result<()> {
+        let stored = stored_path(full);
+        let mut entries = self.journal.entries.iter_mut();
+        if let Some(entry) = entries.find(|entry| entry.path == stored) {
+            entry.before = Some(Side {
+                mode: format!("{:06o}", node.mode),
+                oid: node.oid.to_string(),
+                perm: octal(stamp.permissions()),
+            });
+        }
+        let commit = commit.to_string();
+        let was = std::mem::replace(&mut self.journal.backup_commit, commit.clone());
+        let after = &mut self.journal.state_after.backup_commit;
+        if after.as_deref() == Some(was.as_str()) {
+            *after = Some(commit);
+        }
+        self.journal.extra.insert(WAS.into(), was.into());
+        self.store.dir.write_journal(self.journal)
     }
 }
 
@@ -55,40 +112,45 @@ impl Securing for Late<'_, '_> {
         stamp: &Stamp,
     ) -> Result<()> {
         let what = || format!("cannot save the later bytes of '{}'", path::display(full));
-        let writer = ObjectWriter::new(&self.store.objects, WriteMode::Loose)?;
-        let node = store_file(&writer, dir, temp, stamp).context(what)?;
-        self.commit = amend(
-            self.store,
-            &writer,
-            &self.journal.backup_id,
-            self.commit,
-            full,
-            node,
-        )
-        .context(what)?;
-        writer.finish().context(what)?;
-        let stored = stored_path(full);
-        if let Some(entry) = self
-            .journal
-            .entries
-            .iter_mut()
-            .find(|entry| entry.path == stored)
-        {
-            entry.before = Some(Side {
-                mode: format!("{:06o}", node.mode),
-                oid: node.oid.to_string(),
-                perm: octal(stamp.permissions()),
-            });
+        let (node, commit, written) = self.write(full, dir, temp, stamp).context(what)?;
+        fail_point("late-objects");
+        self.note(full, node, stamp, commit).context(what)?;
+        fail_point("late-journal");
+        self.commit = commit;
+        settle(self.store, self.journal).context(what)?;
+        fail_point("late-ref");
+        self.journal.extra.remove(WAS);
+        let objects = &self.store.objects;
+        objects.refresh();
+        match written.iter().find(|oid| !objects.contains(**oid)) {
+            None => Ok(()),
+            Some(gone) => Err(Error::new(
+                Code::Io,
+                format!("object {gone} disappeared from a kept pack"),
+            ))
+            .context(what),
         }
-        let commit = self.commit.to_string();
-        if self.journal.state_after.backup_commit.as_deref()
-            == Some(self.journal.backup_commit.as_str())
-        {
-            self.journal.state_after.backup_commit = Some(commit.clone());
-        }
-        self.journal.backup_commit = commit;
-        self.store.dir.write_journal(self.journal)
     }
+}
+
+/// Moves the backup's ref to the commit with the late bytes that the journal names, when it still names the one before.
+///
+/// # Errors
+/// The ref cannot be moved.
+pub fn settle(store: &Store<'_>, journal: &Journal) -> Result<()> {
+    let was = journal.extra.get(WAS).and_then(serde_json::Value::as_str);
+    let (Some(was), Some(id)) = (was, SnapshotId::parse(&journal.backup_id)) else {
+        return Ok(());
+    };
+    let name = names::snapshot_ref(&id);
+    let was = Oid::from_str(was)?;
+    if store.refs.read_direct(&name)? != Some(was) {
+        return Ok(());
+    }
+    let mut transaction = store.refs.transaction();
+    transaction.update(&name, Oid::from_str(&journal.backup_commit)?, was);
+    transaction.durable();
+    Ok(transaction.commit()?)
 }
 
 fn store_file(
@@ -123,11 +185,10 @@ fn store_file(
     Ok(Node { mode, oid })
 }
 
-/// Makes a backup's commit anew with one path replaced, and moves its ref.
-fn amend(
+/// Makes a backup's commit anew with one path replaced.
+fn amended(
     store: &Store<'_>,
     writer: &ObjectWriter<'_>,
-    id: &str,
     commit: Oid,
     full: &[u8],
     node: Node,
@@ -139,13 +200,5 @@ fn amend(
     let tree = tree::edit(&read, &mut put, Some(raw.tree), &edits)?;
     let message = String::from_utf8_lossy(&raw.message).into_owned();
     let bytes = encode_commit(tree, &raw.parents, raw.author_time, &message);
-    let new = writer.put(ObjectKind::Commit, &bytes)?;
-    let id = SnapshotId::parse(id)
-        .ok_or_else(|| Error::new(Code::CorruptRecord, format!("'{id}' is no backup id")))?;
-    let name = names::snapshot_ref(&id);
-    let mut transaction = store.refs.transaction();
-    transaction.update(&name, new, commit);
-    transaction.durable();
-    transaction.commit()?;
-    Ok(new)
+    writer.put(ObjectKind::Commit, &bytes)
 }

@@ -106,6 +106,8 @@ impl WorktreeLock {
             Hold::Exclusive => FlockOperation::NonBlockingLockExclusive,
         };
         wait_for(&file, operation, deadline, &path)?;
+        // Not left to the closing: a child that another thread is just starting still has it open.
+        let _ = rustix::fs::flock(&gate, FlockOperation::Unlock);
         let mark = Mark::create(dir).context(|| format!("cannot mark '{}'", dir.display()))?;
         let lock = Self {
             file,

@@ -25,6 +25,8 @@ use super::names::{Record, RecordKind};
 use crate::env::{self, Moment};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::notes::{prepare_merge, prepare_notes};
+use crate::git::objects::NewObjects;
 use crate::git::refs::{Reason, Transaction, TransactionError};
 use crate::text::without_mark;
 
@@ -211,13 +213,14 @@ impl Store<'_> {
         self.held(name, commit, Vec::new())?.into_only(name)
     }
 
-    /// Writes the first commit of a new record and adds the making of its refs to a transaction, memory first.
+    /// Makes the first commit of a new record and adds the making of its refs to a transaction, memory first. The transaction is to
+    /// be committed with what is in `new` then.
     ///
     /// # Errors
-    /// When the object database refuses.
+    /// A collision attack.
     pub fn stage_record(
         &self,
-        transaction: &mut Transaction,
+        (transaction, new): (&mut Transaction, &mut NewObjects),
         name: &Record,
         note: &Note,
         message: &str,
@@ -225,9 +228,7 @@ impl Store<'_> {
     ) -> Result<Oid> {
         let body = encode(&note.json);
         let notes = [(note.annotated, Some(body.as_slice()))];
-        let commit = self
-            .repo
-            .prepare_notes(None, &notes, message, at)
+        let commit = prepare_notes(&self.objects, new, None, &notes, message, at)
             .context(|| format!("cannot write {name}"))?;
         transaction.create(&name.record_ref(), commit);
         if let Some(face) = name.note_ref() {
@@ -301,31 +302,30 @@ impl Store<'_> {
                 .iter()
                 .map(|(oid, body)| (*oid, body.as_deref()))
                 .collect();
-            let new = self
-                .repo
-                .prepare_notes(tip, &borrowed, message, at)
+            let mut new = NewObjects::default();
+            let next = prepare_notes(&self.objects, &mut new, tip, &borrowed, message, at)
                 .context(|| format!("cannot write {name}"))?;
-            env::fail_point("record-written");
-            match self.move_both(name, tip, new) {
-                Ok(()) => return Ok((answer, Some(new))),
+            match self.move_both(name, tip, next, &new) {
+                Ok(()) => return Ok((answer, Some(next))),
                 Err(error) if may_try_again(&error, begun) => {}
                 Err(error) => return Err(Error::from(error).while_doing(name)),
             }
         }
     }
 
-    /// Moves face and memory from `old` to `new`, or makes them.
+    /// Moves face and memory from `old` to `next`, or makes them.
     fn move_both(
         &self,
         name: &Record,
         old: Option<Oid>,
-        new: Oid,
+        next: Oid,
+        new: &NewObjects,
     ) -> std::result::Result<(), TransactionError> {
         let at = Refs2 {
             memory: old,
             face: old,
         };
-        self.settle_refs(name, at, new)
+        self.settle_refs(name, at, next, new)
     }
 
     fn where_it_stands(&self, name: &Record) -> Result<Refs2> {
@@ -406,11 +406,12 @@ impl Store<'_> {
             if self.is_locked(name) {
                 return Ok(Some((known, Vec::new())));
             }
+            let mut new = NewObjects::default();
             let (target, what) = match what {
-                Some(SECOND) => (self.merge(name, known, target)?, what),
+                Some(SECOND) => (self.merge(&mut new, name, known, target)?, what),
                 other => (target, other),
             };
-            match self.settle_refs(name, at, target) {
+            match self.settle_refs(name, at, target, &new) {
                 Ok(()) => {
                     let said = what.map(|what| format!("{name}: {what}"));
                     return Ok(Some((target, said.into_iter().collect())));
@@ -436,11 +437,10 @@ impl Store<'_> {
         })
     }
 
-    fn merge(&self, name: &Record, memory: Oid, face: Oid) -> Result<Oid> {
+    fn merge(&self, new: &mut NewObjects, name: &Record, memory: Oid, face: Oid) -> Result<Oid> {
         let message = "keep a second version that the notes ref was moved to";
         let at = Moment(i128::from(env::clock_nanos()));
-        self.repo
-            .prepare_notes_merge(memory, face, message, at)
+        prepare_merge(&self.objects, new, memory, face, message, at)
             .context(|| format!("cannot keep the second version of {name}"))
     }
 
@@ -449,6 +449,7 @@ impl Store<'_> {
         name: &Record,
         at: Refs2,
         target: Oid,
+        new: &NewObjects,
     ) -> std::result::Result<(), TransactionError> {
         let mut transaction = self.refs.transaction();
         let mut moves = vec![(name.record_ref(), at.memory)];
@@ -460,7 +461,7 @@ impl Store<'_> {
                 Some(old) => transaction.update(&name, target, old),
             }
         }
-        transaction.commit()
+        transaction.commit_with(&self.objects, new)
     }
 
     /// Whether a lock file stands on one of the record's refs. One left by a process that died goes.

@@ -2,10 +2,10 @@
 
 use std::process::Stdio;
 
-use crate::damage::raw_command;
+use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, litter, raw_command};
 use crate::many::{Held, go_on, wait_until_stopped};
 use crate::sandbox::Sandbox;
-use crate::stage::{KILLED, Stage, eventful};
+use crate::stage::{KILLED, Stage, eventful, taken};
 
 /// Starts `tw` and waits until it stops at a fail point.
 fn stopped_at(sandbox: &Sandbox, args: &[&str], point: &str) -> Held {
@@ -109,4 +109,128 @@ fn what_a_dead_swap_keeps_stays_until_it_is_recovered() {
     assert_eq!(keeps(sandbox), 1);
     stage.recover_and_check(&["recover", "-y"], "swap-applied");
     assert_eq!(keeps(sandbox), 0);
+}
+
+/// What `gc --prune=now` does to objects and refs, also while a swap holds `HEAD.lock`.
+fn sweep(sandbox: &Sandbox) {
+    sandbox.try_git(["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(["pack-refs", "--all", "--prune"]);
+    sandbox.git(["repack", "-a", "-d", "-q"]);
+    sandbox.git(["prune", "--expire=now"]);
+}
+
+const LATE: [&str; 3] = ["late-objects", "late-journal", "late-ref"];
+
+/// Files that travel moves out, changed after the backup was taken.
+fn write_late(sandbox: &Sandbox) {
+    sandbox.write("a.txt", "written late\n");
+    sandbox.write("new/fresh.txt", "written late, too\n");
+}
+
+#[test]
+fn late_bytes_survive_a_gc_at_every_step() {
+    for point in LATE {
+        let (sandbox, snapshot) = eventful();
+        let points = format!("swap-journal,{point}");
+        let mut child = stopped_at(&sandbox, &["travel", &snapshot], &points);
+        write_late(&sandbox);
+        let known = blobs(&sandbox);
+        go_on(child.0.id());
+        wait_until_stopped(child.0.id());
+        sweep(&sandbox);
+        go_on(child.0.id());
+        assert!(child.0.wait().unwrap().success(), "{point}");
+        assert_eq!(keeps(&sandbox), 0, "{point}");
+        sweep(&sandbox);
+        assert_fsck_clean(&sandbox, point);
+        assert_nothing_lost(&sandbox, &known, point);
+        sandbox.json(["return"]);
+        assert_eq!(sandbox.text("a.txt"), "written late\n", "{point}");
+        assert_eq!(sandbox.text("new/fresh.txt"), "written late, too\n");
+        assert_eq!(litter(&sandbox), [""; 0], "{point}");
+    }
+}
+
+#[test]
+fn late_bytes_survive_a_death_at_every_step() {
+    // The second late file comes when the first is in the backup already.
+    for point in LATE
+        .map(|point| [point.to_owned(), format!("{point}:2")])
+        .concat()
+    {
+        let (sandbox, snapshot) = eventful();
+        let mut child = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
+            .current_dir(sandbox.repo())
+            .env("TW_STOP_POINT", "swap-journal")
+            .env("TW_FAIL_POINT", &point)
+            .args(["-q", "travel", &snapshot])
+            .stderr(Stdio::null())
+            .spawn()
+            .map(Held)
+            .unwrap();
+        wait_until_stopped(child.0.id());
+        write_late(&sandbox);
+        let known = blobs(&sandbox);
+        go_on(child.0.id());
+        assert!(!child.0.wait().unwrap().success(), "{point}: never passed");
+        sweep(&sandbox);
+        sandbox.json(["recover", "-y"]);
+        sweep(&sandbox);
+        assert_fsck_clean(&sandbox, &point);
+        assert_nothing_lost(&sandbox, &known, &point);
+        assert_eq!(keeps(&sandbox), 0, "{point}");
+        assert_eq!(litter(&sandbox), [""; 0], "{point}");
+    }
+}
+
+#[test]
+fn records_survive_a_gc_at_every_step() {
+    let report = [
+        "issue",
+        "report",
+        "--task-context",
+        "context",
+        "--symptom",
+        "symptom",
+        "--success-criteria",
+        "criteria",
+    ];
+    for args in [&report[..], &["checkpoint", "-m", "noted"]] {
+        for point in ["objects-written", "objects-held"] {
+            let sandbox = Sandbox::new();
+            sandbox.json(["session", "start", "--session", "here"]);
+            let mut child = stopped_at(&sandbox, args, point);
+            sweep(&sandbox);
+            go_on(child.0.id());
+            assert!(child.0.wait().unwrap().success(), "{args:?} {point}");
+            assert_fsck_clean(&sandbox, &format!("{args:?} {point}"));
+            sandbox.git(["gc", "-q", "--prune=now"]);
+            assert_fsck_clean(&sandbox, &format!("{args:?} {point}, then gc"));
+            if args[0] == "issue" {
+                let issues = sandbox.json(["issue", "list"]);
+                let id = issues["issues"][0]["issue_id"].as_str().unwrap().to_owned();
+                sandbox.json(["issue", "get", &id]);
+            } else {
+                let shown = sandbox.json(["session", "show", "here"]);
+                assert_eq!(shown["session"]["checkpoints"], 1, "{shown}");
+            }
+            assert_eq!(keeps(&sandbox), 0);
+        }
+    }
+}
+
+#[test]
+fn a_symbolic_ref_as_the_anchor_stops_no_snapshot() {
+    let sandbox = Sandbox::new();
+    let id = taken(&sandbox);
+    let anchor = format!("refs/timewarp/snapshots/{id}");
+    let commit = sandbox.git(["rev-parse", &anchor]);
+    sandbox.git(["update-ref", "refs/heads/elsewhere", commit.trim()]);
+    sandbox.git(["symbolic-ref", &anchor, "refs/heads/elsewhere"]);
+    sandbox.write("a.txt", "two\n");
+    taken(&sandbox);
+    sandbox.write("a.txt", "three\n");
+    let last = taken(&sandbox);
+    assert_fsck_clean(&sandbox, "symbolic anchor");
+    sandbox.assert_round_trip(&last, |_| ());
 }

@@ -87,6 +87,33 @@ fn many_packs_are_folded_and_every_snapshot_is_still_whole() {
 }
 
 #[test]
+fn packs_that_a_multi_pack_index_names_are_not_folded() {
+    let sandbox = Sandbox::new();
+    let take = |from: usize| {
+        for n in from..from + 21 {
+            for file in 0..101 {
+                sandbox.write(format!("d/f{file}"), format!("{n} {file}\n"));
+            }
+            taken(&sandbox);
+        }
+    };
+    let dir = ".git/objects/pack";
+    take(0);
+    sandbox.git(["multi-pack-index", "write"]);
+    let named = below(&sandbox, dir, ".pack");
+    assert_eq!(named.len(), 21);
+    take(100);
+    background(&sandbox);
+    let left = below(&sandbox, dir, ".pack");
+    assert_eq!(left.len(), 22);
+    assert!(named.iter().all(|pack| left.contains(pack)));
+    sandbox.git(["multi-pack-index", "verify"]);
+    sandbox.git(["fsck", "--strict", "--full"]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    sandbox.git(["fsck", "--strict", "--full"]);
+}
+
+#[test]
 fn it_is_started_once_in_a_few_hundred_snapshots() {
     let sandbox = Sandbox::new();
     taken(&sandbox);

@@ -1,7 +1,8 @@
 //! Many small packs of ours made one.
 //!
 //! Each larger snapshot and each backup leaves a pack; every look-up asks all of them. Only packs that were made here are
-//! touched, known by their names, never one with a `.keep` or anything else beside it that says somebody needs it as it is. Their
+//! touched, known by their names, never one with a `.keep` or anything else beside it that says somebody needs it as it is, nor one
+//! that git's multi-pack-index names: git would look for its objects there. Their
 //! entries are copied as they stand, by the checksums in their indexes, into a new pack; when it is in place and on disk, they go,
 //! pack first: what a kill in between leaves is an index, in which no byte of anybody's is, and not a pack of which nobody
 //! could say whether its objects are elsewhere. An index without its pack counts for nothing, here as in git. Whoever had a
@@ -16,6 +17,7 @@ use std::time::SystemTime;
 
 use super::entry::{self, Entry};
 use super::idx::{Idx, IdxEntry};
+use super::midx::Named;
 use super::pack_writer::{PackWriter, is_ours};
 use super::store::ObjectStore;
 use super::temp::Target;
@@ -62,7 +64,9 @@ impl ObjectStore {
         let file = crate::git::regular::open(dir.join(kept.name()).with_extension("pack"));
         // Without it the pack is young, and what nothing needs lives as long as git lets new objects live.
         let _ = file.and_then(|file| file.set_modified(youngest.unwrap_or(SystemTime::UNIX_EPOCH)));
-        for pack in &packs {
+        // Read anew: an index may have been written meanwhile.
+        let named = Named::read(&dir);
+        for pack in packs.iter().filter(|pack| !named.has(&pack.path)) {
             for end in ["pack", "rev", "idx"] {
                 remove_optional(&pack.path.with_extension(end))?;
             }
@@ -95,11 +99,13 @@ fn clear_left_indexes(dir: &Path) -> Result<()> {
 /// The packs of ours that nothing holds as they are.
 fn small_packs(dir: &Path) -> Vec<Small> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let named = Named::read(dir);
     let small = |path: PathBuf| {
         let name = path.file_stem()?.to_str()?;
         let beside = |end| path.with_extension(end).exists();
         let is_free = path.extension()? == "pack"
             && is_ours(name)
+            && !named.has(&path)
             && beside("idx")
             && !["keep", "promisor", "mtimes", "bitmap"]
                 .into_iter()
@@ -260,6 +266,25 @@ mod tests {
         let digits = "0123456789abcdef".repeat(2);
         let mark = crc32fast::hash(digits.as_bytes());
         format!("pack-{digits}{mark:08x}")
+    }
+
+    #[test]
+    fn packs_of_a_multi_pack_index_stay() {
+        let sandbox = Sandbox::new();
+        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        pack_of(&store, &texts(1));
+        pack_of(&store, &texts(2));
+        sandbox.git(&["multi-pack-index", "write"]);
+        let named = stems(&sandbox, "pack");
+        assert_eq!(store.fold_packs(1, "tw test 1 1").expect("none"), 0);
+        pack_of(&store, &texts(3));
+        pack_of(&store, &texts(4));
+        assert_eq!(store.fold_packs(1, "tw test 1 1").expect("folded"), 2);
+        let packs = stems(&sandbox, "pack");
+        assert_eq!(packs.len(), 3);
+        assert!(named.iter().all(|pack| packs.contains(pack)));
+        sandbox.git(&["multi-pack-index", "verify"]);
+        sandbox.git(&["fsck", "--full", "--strict"]);
     }
 
     #[test]

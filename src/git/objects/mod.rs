@@ -15,6 +15,8 @@ mod idx;
 mod inflate;
 mod keep;
 mod loose;
+mod midx;
+mod new;
 mod odb_dir;
 mod pack_writer;
 mod read;
@@ -29,6 +31,7 @@ mod tests;
 
 pub use hash::{Hasher, hash, is_collision};
 pub use keep::KeptPack;
+pub use new::{NewObjects, Storage};
 pub use store::ObjectStore;
 pub use writer::{ObjectWriter, PutError, WriteMode, Written};
 

@@ -7,6 +7,7 @@
 
 mod check;
 mod failure;
+mod holding;
 mod lock;
 mod loose;
 mod name;
@@ -39,12 +40,13 @@ const MAX_DEPTH: usize = 5;
 /// The directories under `refs/` that each worktree has for itself.
 const PER_WORKTREE: [&str; 3] = ["refs/bisect/", "refs/rewritten/", "refs/worktree/"];
 
-/// The object a ref names, while it can be read: one that a power cut left empty keeps nothing alive, like one that is gone.
+/// The object a ref itself names, while it can be read: one that a power cut left empty keeps nothing alive, like one that is gone,
+/// nor does a symbolic one.
 ///
 /// # Errors
 /// The disk refuses.
 pub fn standing(refs: &Refs, name: &str) -> Result<Option<Oid>> {
-    match refs.read(name) {
+    match refs.read_direct(name) {
         Err(error) if error.code() == Code::CorruptRecord => Ok(None),
         read => read,
     }
@@ -198,6 +200,17 @@ impl Refs {
                 _ => {}
             }
         }
+    }
+
+    /// The object that the ref itself names; None also when it is symbolic.
+    ///
+    /// # Errors
+    /// As [`Refs::read`].
+    pub fn read_direct(&self, name: &str) -> Result<Option<Oid>> {
+        Ok(match self.read_value(name)? {
+            Some(Value::Direct(oid)) => Some(oid),
+            Some(Value::Symbolic(_)) | None => None,
+        })
     }
 
     /// What the ref itself says, symbolic refs not followed.

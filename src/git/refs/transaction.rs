@@ -31,9 +31,9 @@ use super::rewrite::Rewrite;
 /// Changes to be made together. Nothing happens before [`Transaction::commit`].
 #[derive(Debug)]
 pub struct Transaction {
-    refs: Refs,
-    edits: Vec<Edit>,
-    flush: Flush,
+    pub(super) refs: Refs,
+    pub(super) edits: Vec<Edit>,
+    pub(super) flush: Flush,
 }
 
 /// One ref's part in a transaction.

@@ -1,11 +1,10 @@
-//! Notes and their commits, for layers that do not know libgit2.
+//! Notes and their commits, read for layers that do not know libgit2.
 //!
-//! Owns nothing of its own: [`super::super::notes`] reads and writes the trees, this lends it the handle. Moves no ref.
+//! Owns nothing of its own: [`super::super::notes`] reads the trees, this lends it the handle.
 
 use git2::Oid;
 
 use super::Repo;
-use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::notes;
 
@@ -19,34 +18,6 @@ impl Repo {
             .into_iter()
             .map(|(annotated, blob)| Ok((annotated, notes::blob_bytes(&self.git2, blob)?)))
             .collect()
-    }
-
-    /// Writes the notes commit that follows `tip`; see [`notes::prepare_notes`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn prepare_notes(
-        &self,
-        tip: Option<Oid>,
-        changes: &[(Oid, Option<&[u8]>)],
-        message: &str,
-        at: Moment,
-    ) -> Result<Oid> {
-        notes::prepare_notes(&self.git2, tip, changes, message, at)
-    }
-
-    /// Writes the commit that keeps `tip`'s notes and has `other` as its second parent.
-    ///
-    /// # Errors
-    /// As [`notes::prepare_merge`].
-    pub fn prepare_notes_merge(
-        &self,
-        tip: Oid,
-        other: Oid,
-        message: &str,
-        at: Moment,
-    ) -> Result<Oid> {
-        notes::prepare_merge(&self.git2, tip, other, message, at)
     }
 
     /// Whether `commit` is `ancestor` or comes after it. False when either is no commit that is there.

@@ -289,7 +289,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         }
     }
 
-    /// The anchor of the cached ids, while it stands.
+    /// The anchor of the cached ids, while it stands. A symbolic ref keeps nothing: what it leads to is somebody else's.
     fn anchor(&self, meta: &Meta) -> Result<Option<(String, Oid)>> {
         let Ok(commit) = Oid::from_str(&meta.anchor_commit) else {
             return Ok(None);

@@ -10,6 +10,7 @@ use super::{Report, ReportFields, Reported, approval, desk, get, text_field};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
+use crate::git::objects::NewObjects;
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
 use crate::ops::request::Take;
@@ -286,13 +287,14 @@ fn write(
     let mut transaction = store.refs.transaction();
     transaction.durable();
     transaction.verify(&names::snapshot_ref(&snapshot.id), snapshot.commit);
+    let mut new = NewObjects::default();
     let mut stage = |name: &Record, json: Json| {
         let note = Note {
             annotated: snapshot.commit,
             json,
         };
         store.stage_record(
-            &mut transaction,
+            (&mut transaction, &mut new),
             name,
             &note,
             "issue: report",
@@ -306,7 +308,7 @@ fn write(
     stage(&Record::Issue(issue.id), issue.to_json())?;
     env::fail_point("issue-written");
     transaction
-        .commit()
+        .commit_with(&store.objects, &new)
         .context(|| format!("cannot record issue {}", issue.id))?;
     env::fail_point("issue-recorded");
     Ok(())

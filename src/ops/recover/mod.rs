@@ -19,7 +19,7 @@ use super::outcome::{Changes, Recovered};
 use super::pathindex;
 use super::record::{About, record};
 use super::request::{Direction, Recover};
-use super::secure::Late;
+use super::secure::{Late, settle};
 use super::swap::{
     Aim, Goal, HeadGoal, Logging, NO_INDEX, OperationGoal, changes, expected_in, finish,
     install_index, look, protected_dirs, rename_into, stored_extras,
@@ -319,6 +319,7 @@ fn carry_on(
     remove_dead_locks(ctx.repo.git_dir())?;
     let owner = Owner::this_process(&format!("recover-{}", journal.swap_id));
     let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
+    settle(store, journal)?;
     let mut done = put_right(ctx, store, journal, survey, forward, Rescue::Always)?;
     fail_point("recover-files");
     if forward {
@@ -394,7 +395,7 @@ fn put_right(
     };
     let mut looked = look(ctx, store, &goal, &storing)?;
     let mut rescue_id = None;
-    let mut kept = None;
+    let mut kept = Vec::new();
     if saving {
         let wanted = Wanted {
             storing,
@@ -411,7 +412,7 @@ fn put_right(
                 Error::new(Code::Io, "a gc ran meanwhile").hint("run 'tw recover' again")
             })?;
         rescue_id = Some(made.id.to_string());
-        kept = made.kept;
+        kept.extend(made.kept);
         looked.capture = made.capture;
     }
     remove_temps(&root, survey)?;
@@ -420,7 +421,7 @@ fn put_right(
     let (objects, blobs) = (&store.objects, &looked.blobs);
     let copy = |oid, out: &mut dyn std::io::Write| blobs.copy(objects, oid, out);
     let mut scratch = journal.clone();
-    let mut late = Late::new(store, &mut scratch, commit);
+    let mut late = Late::new(store, &mut scratch, commit, &mut kept);
     Apply {
         root: &root,
         tag: &format!("{}-r", journal.swap_id),
@@ -431,8 +432,8 @@ fn put_right(
         progress: ctx.progress,
     }
     .run(&looked.plan)?;
-    if let Some(kept) = kept {
-        kept.release()?;
+    for pack in kept {
+        pack.release()?;
     }
     Ok(Done {
         action: "rolled-back",

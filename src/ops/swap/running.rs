@@ -57,6 +57,11 @@ pub(super) fn journal_dirs(plan: &Plan) -> Vec<JournalDir> {
         .collect()
 }
 
+/// The swap has ended: what it kept is held by refs.
+fn release(kept: Vec<KeptPack>) -> Result<()> {
+    kept.into_iter().try_for_each(KeptPack::release)
+}
+
 pub(super) struct Running<'a, 'g, 's, 'r> {
     pub(super) ctx: &'a Context<'a>,
     pub(super) store: &'s Store<'r>,
@@ -85,7 +90,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         let before = self.store.dir.state()?;
         let after = state_after(&before, &saved, &self.swap_id);
         let mut journal = self.journal(&saved, &plan, &raw_head, before, after);
-        let kept = saved.kept.take();
+        let mut kept: Vec<KeptPack> = saved.kept.take().into_iter().collect();
         if let Err(error) = self.write_journal(&mut journal) {
             // Nothing was touched. What cannot be taken back now is cleared away by the next command.
             let _ = self
@@ -93,11 +98,11 @@ impl<'s> Running<'_, '_, 's, '_> {
                 .dir
                 .remove_journal()
                 .and_then(|()| remove_optional(&self.store.dir.file("index.before")))
-                .and_then(|()| kept.map_or(Ok(()), KeptPack::release));
+                .and_then(|()| release(kept));
             return Err(error);
         }
         fail_point("swap-journal");
-        let result = self.apply_all(&mut journal, &mut saved, (&plan, blobs), prove);
+        let result = self.apply_all(&mut journal, &mut saved, &mut kept, (&plan, blobs), prove);
         let (applied, proof) = match result {
             Ok(done) => done,
             Err(error) if error.code() == Code::VerifyFailed => {
@@ -109,9 +114,7 @@ impl<'s> Running<'_, '_, 's, '_> {
                 let back = super::super::recover::roll_back(self.ctx, self.store, &journal);
                 return Err(match back {
                     Ok(_) => {
-                        if let Some(kept) = kept {
-                            kept.release()?;
-                        }
+                        release(kept)?;
                         error.hint("everything is as it was")
                     }
                     Err(second) => Error::new(
@@ -128,9 +131,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         self.store.dir.write_state(&journal.state_after)?;
         fail_point("swap-state");
         finish(self.store, &journal)?;
-        if let Some(kept) = kept {
-            kept.release()?;
-        }
+        release(kept)?;
         Ok(Some(Swapped {
             swap_id: self.swap_id.clone(),
             saved,
@@ -261,6 +262,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         &self,
         journal: &mut Journal,
         saved: &mut Made<'s>,
+        kept: &mut Vec<KeptPack>,
         (plan, blobs): (&Plan, Blobs),
         prove: Option<Prove<'_>>,
     ) -> Result<(Applied, Option<super::super::prove::Proof>)> {
@@ -269,7 +271,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         let expected = |path: &[u8]| expected_in(manifest, path);
         let objects = &self.store.objects;
         let copy = |oid, out: &mut dyn std::io::Write| blobs.copy(objects, oid, out);
-        let mut late = Late::new(self.store, journal, saved.commit);
+        let mut late = Late::new(self.store, journal, saved.commit, kept);
         let applied = Apply {
             root: &root,
             tag: &self.swap_id,

@@ -63,10 +63,12 @@ impl Lab {
             annotated: self.commit,
             json: object(json!({"version": 1, "count": 0, "later": {"kept": true}})),
         };
-        let tip = store
-            .stage_record(&mut transaction, &name(), &note, "issue: report", AT)
-            .expect("staged");
-        transaction.commit().expect("made");
+        let mut new = NewObjects::default();
+        let into = (&mut transaction, &mut new);
+        let tip = store.stage_record(into, &name(), &note, "issue: report", AT);
+        let tip = tip.expect("staged");
+        let made = transaction.commit_with(&store.objects, &new);
+        made.expect("made");
         tip
     }
 

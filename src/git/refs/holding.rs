@@ -1,0 +1,83 @@
+//! New objects and the refs that hold them, in the one order in which no gc comes between.
+//!
+//! First the objects, loose, or in a kept pack where the refs must outlast a power cut or a gc is under way. Then the refs. Then it
+//! is looked whether a gc is under way, which may have begun before and not know of the refs: what it does not know it may still
+//! take, but never from a pack that came after it began. Only then everything is looked for once more: a gc that has ended by
+//! now has taken what it will take. What is missing, or not safe, is written again, into a kept pack; if that does not help, the
+//! refs go back. The `.keep` goes last. Snapshots keep the same order (`ops::record`).
+
+use super::failure::{Reason, TransactionError};
+use super::transaction::{Change, Transaction};
+use crate::env::fail_point;
+use crate::error::{Code, Error};
+use crate::git::gc;
+use crate::git::mark::Flush;
+use crate::git::objects::{KeptPack, NewObjects, ObjectStore, Storage};
+
+impl Transaction {
+    /// Makes the changes, as [`Transaction::commit`], for refs that need these objects.
+    ///
+    /// # Errors
+    /// As there; also when the objects cannot be written, or keep disappearing. Then the refs are as they were.
+    pub fn commit_with(
+        self,
+        store: &ObjectStore,
+        new: &NewObjects,
+    ) -> Result<(), TransactionError> {
+        if new.is_empty() {
+            return self.commit();
+        }
+        let first = self.edits.first().map(|edit| edit.name.clone());
+        let failed = |error| TransactionError::new(first.as_deref().unwrap_or_default(), error);
+        let common_dir = self.refs.common_dir.clone();
+        let storage = match self.flush {
+            Flush::Yes => Storage::SyncedPack,
+            Flush::No if gc::is_running(&common_dir) => Storage::Pack,
+            Flush::No => Storage::Loose,
+        };
+        let mut kept = new
+            .write(store, storage)
+            .map_err(|error| failed(Reason::Io(error)))?;
+        fail_point("objects-written");
+        let back = self.inverse();
+        if let Err(error) = self.commit() {
+            release(kept);
+            return Err(error);
+        }
+        fail_point("objects-held");
+        let safe = kept.is_some() || !gc::is_running(&common_dir);
+        if !(safe && new.are_there(store)) {
+            let again = new.write(store, Storage::Pack);
+            let whole = again.is_ok() && new.are_there(store);
+            release(kept);
+            kept = again.ok().flatten();
+            if !whole {
+                release(kept);
+                back.commit()?;
+                let error = Error::new(Code::Io, "new objects disappear while refs are made");
+                return Err(failed(Reason::Io(error)));
+            }
+        }
+        release(kept);
+        Ok(())
+    }
+
+    /// What undoes it.
+    fn inverse(&self) -> Self {
+        let mut back = Self::new(self.refs.clone());
+        for edit in self.edits.iter().rev() {
+            match edit.change {
+                Change::Create { new } => back.delete(&edit.name, Some(new)),
+                Change::Update { new, old } => back.update(&edit.name, old, new),
+                Change::Delete { old: Some(old) } => back.create(&edit.name, old),
+                Change::Delete { old: None } | Change::Verify { .. } => {}
+            }
+        }
+        back
+    }
+}
+
+/// The refs hold the objects, or nothing should: a `.keep` that stays is cleared away when this process is dead.
+fn release(kept: Option<KeptPack>) {
+    let _ = kept.map(KeptPack::release);
+}
