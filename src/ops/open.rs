@@ -6,6 +6,7 @@
 
 mod close;
 mod layout;
+mod opening;
 mod remove;
 mod survey;
 
@@ -27,6 +28,8 @@ use crate::store::names;
 use crate::store::stored::{Stored, not_found};
 
 pub use close::close;
+use opening::Opening;
+pub use opening::clear_dead;
 
 /// Lays a snapshot out.
 ///
@@ -34,14 +37,24 @@ pub use close::close;
 /// As [`address::resolve`]; `USAGE` for a place inside the workspace; `WOULD_OVERWRITE` when the directory is not empty;
 /// `NO_SPACE`; `CORRUPT_RECORD` when something of the snapshot cannot be read. Nothing is left then.
 pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
+    clear_dead(ctx)?;
     let store = Store::open(&ctx.repo)?;
     let stored = address::resolve(ctx, &store, &request.address)?;
     let place = Place::find(ctx, request.dir.as_deref(), &stored)?;
     layout::check_room(&stored, &place.existing)?;
     let parents = place.make_parents()?;
-    add_worktree(ctx, &place.dir, &stored)?;
-    let there = Context::open(&place.dir, ctx.env, ctx.progress)
-        .and_then(|there| lay_out(&there, &store, &stored, &place).map(|files| (there, files)));
+    let opening = Opening::begin(ctx, &place.dir, &place.parents)?;
+    if let Err(error) = add_worktree(ctx, &place.dir, &stored) {
+        opening::take_back(&ctx.repo, &place.dir)?;
+        return Err(error);
+    }
+    let there = Context::open(&place.dir, ctx.env, ctx.progress).and_then(|there| {
+        check_made(&there, &place)?;
+        say_opened(&there, &stored, &place)?;
+        drop(opening);
+        let files = lay_out(&there, &store, &stored)?;
+        Ok((there, files))
+    });
     let (there, files) = match there {
         Ok(done) => done,
         Err(error) => {
@@ -210,23 +223,19 @@ fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
         .run()
         .map(drop)
         .map_err(|error| {
-            remove::failed_open(ctx, dir);
             error.hint("'git worktree prune' forgets worktrees whose directories are gone")
         })
 }
 
-fn lay_out(
-    there: &Context<'_>,
-    store: &Store<'_>,
-    stored: &Stored,
-    place: &Place,
-) -> Result<usize> {
+fn check_made(there: &Context<'_>, place: &Place) -> Result<()> {
     if there.repo.worktree_root() != place.dir {
         let message = format!("'{}' did not become a worktree", place.dir.display());
         return Err(Error::new(Code::Io, message));
     }
-    let own = Store::open(&there.repo)?;
-    say_opened(there, &own, stored, place)?;
+    Ok(())
+}
+
+fn lay_out(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Result<usize> {
     hold(store, stored)?;
     if stored.head.is_none() {
         unborn_head(there, store, stored)?;
@@ -235,7 +244,8 @@ fn lay_out(
 }
 
 /// Writes down what holds the snapshot, before anything else is done with it.
-fn say_opened(there: &Context<'_>, own: &Store<'_>, stored: &Stored, place: &Place) -> Result<()> {
+fn say_opened(there: &Context<'_>, stored: &Stored, place: &Place) -> Result<()> {
+    let own = Store::open(&there.repo)?;
     let opened = OpenedDir {
         version: 1,
         snapshot_id: stored.id.to_string(),

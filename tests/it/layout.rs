@@ -3,4 +3,5 @@
 mod opened;
 mod own;
 mod submodules;
+mod toplevel;
 mod worktrees;

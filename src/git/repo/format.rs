@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use super::config::{Config, ConfigEntry, ConfigLevel};
+use super::config::{Config, ConfigEntry};
 use super::discover::Found;
 use crate::error::{Code, Error, Result, ResultExt};
 
@@ -74,11 +74,11 @@ fn spelled(name: &str) -> String {
 /// `UNSUPPORTED_REPOSITORY` for a bare repository, and when the working tree is not there.
 pub(super) fn worktree_root(found: &Found, local: &Config) -> Result<PathBuf> {
     let linked = found.is_linked();
-    // git: a linked worktree takes neither core.bare nor core.worktree from the shared file.
-    let own = |key: &str| {
-        let entry = local.entry(key)?;
-        (!linked || entry.level == ConfigLevel::Worktree).then_some(entry)
-    };
+    // git: where `commondir` names another directory, core.bare and core.worktree say nothing, unless each worktree has a
+    // configuration of its own; then even the shared file's do.
+    let is_shared = found.git_dir.join("commondir").exists();
+    let has_own = local.bool("extensions.worktreeConfig")? == Some(true);
+    let own = |key: &str| local.entry(key).filter(|_| !is_shared || has_own);
     if let Some(entry) = own("core.bare")
         && entry.bool()?
     {

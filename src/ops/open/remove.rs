@@ -12,6 +12,7 @@ use super::survey::names;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at, stamp_of};
 use crate::git::path;
+use crate::git::repo::Repo;
 use crate::ops::Context;
 use crate::worktree::apply::{content_oid, set_permissions};
 use crate::worktree::manifest::{FileRec, Kind, Manifest, RACY};
@@ -186,7 +187,7 @@ fn metadata(git_dir: &Path) -> Result<()> {
 }
 
 /// The git directory that a worktree's `.git` file names, when it is one of this repository's linked worktrees.
-pub fn linked_git_dir(ctx: &Context<'_>, dir: &Path) -> Option<PathBuf> {
+pub fn linked_git_dir(repo: &Repo, dir: &Path) -> Option<PathBuf> {
     let link = dir.join(".git");
     if !link.symlink_metadata().ok()?.is_file() {
         return None;
@@ -194,14 +195,14 @@ pub fn linked_git_dir(ctx: &Context<'_>, dir: &Path) -> Option<PathBuf> {
     let bytes = crate::git::fs::read_optional(&link).ok()??;
     let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
     let git_dir = dir.join(OsStr::from_bytes(target)).canonicalize().ok()?;
-    let worktrees = ctx.repo.common_dir().join("worktrees");
+    let worktrees = repo.common_dir().join("worktrees");
     (git_dir.parent() == Some(&worktrees)).then_some(git_dir)
 }
 
 /// Takes back an `open` that failed: the directory was empty before, and all in it is ours. What cannot be removed stays; the
 /// error that brought us here is the one to tell.
 pub fn failed_open(ctx: &Context<'_>, dir: &Path) {
-    let Some(git_dir) = linked_git_dir(ctx, dir) else {
+    let Some(git_dir) = linked_git_dir(&ctx.repo, dir) else {
         return;
     };
     if let Ok(root) = Root::open(dir)

@@ -235,6 +235,7 @@ fn is_of_a_journal(worktrees: &[Worktree], swap_id: &str) -> bool {
 pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     let store = Store::open(&ctx.repo)?;
     copied::check(ctx, &store)?;
+    super::open::clear_dead(ctx)?;
     let nothing = |notices: Vec<String>| Recovered {
         action: "nothing",
         operation: None,

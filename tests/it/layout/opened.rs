@@ -1,5 +1,7 @@
 //! `tw open` and `tw close`, with every word that they take.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::sandbox::Sandbox;
 use crate::trip::snapshot;
 
@@ -36,4 +38,61 @@ fn open_and_close_take_the_global_directory_beside_their_own() {
     assert!(usual.contains("/repo.tw/"), "{usual}");
     sandbox.ok(["close", usual]);
     assert!(!above.join("repo.tw").exists());
+}
+
+/// A `git` that does so much of `worktree add` and is killed, with `tw` or alone.
+fn killed_git(sandbox: &Sandbox, steps: usize, with_tw: bool) -> std::path::PathBuf {
+    let dir = sandbox.root().join("bin");
+    std::fs::create_dir_all(&dir).unwrap();
+    let (git_dir, top) = (".git/worktrees/opened", "../opened");
+    let absolute = sandbox.root().join("opened");
+    let all = [
+        format!("mkdir -p {git_dir}; echo initializing >{git_dir}/locked"),
+        format!("echo {}/.git >{git_dir}/gitdir", absolute.display()),
+        format!("mkdir -p {top}"),
+        format!("echo gitdir: $PWD/{git_dir} >{top}/.git"),
+        format!(
+            "echo ../.. >{git_dir}/commondir; echo {} >{git_dir}/HEAD",
+            "0".repeat(40)
+        ),
+    ];
+    let done = all[..steps].join("\n");
+    let kill = if with_tw { "kill -9 $PPID\n" } else { "" };
+    let text = format!(
+        "#!/bin/sh\ncase \"$*\" in *worktree*add*)\n{done}\n{kill}kill -9 $$;; esac\nexec \"$REAL_GIT\" \"$@\"\n"
+    );
+    std::fs::write(dir.join("git"), text).unwrap();
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(dir.join("git"), mode).unwrap();
+    dir
+}
+
+#[test]
+fn a_killed_open_leaves_no_half_made_worktree() {
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|dir| dir.join("git"));
+    let real = real.into_iter().find(|git| git.is_file()).unwrap();
+    for steps in 1..=5 {
+        for with_tw in [false, true] {
+            let sandbox = Sandbox::new();
+            let id = snapshot(&sandbox);
+            let bin = killed_git(&sandbox, steps, with_tw);
+            let mut tw = sandbox.tw_command();
+            tw.env("PATH", format!("{}:{path}", bin.display()));
+            tw.env("REAL_GIT", &real);
+            let output = tw.args(["open", &id, "../opened"]).output().unwrap();
+            assert!(!output.status.success());
+            if with_tw {
+                assert!(sandbox.exists(".git/worktrees/opened"), "{steps}");
+                sandbox.ok(["recover"]);
+            }
+            let case = format!("{steps} {with_tw}");
+            assert!(!sandbox.exists(".git/worktrees"), "{case}");
+            assert!(!sandbox.root().join("opened").exists(), "{case}");
+            let fsck = sandbox.try_git(["fsck", "--strict"]);
+            assert_eq!((fsck.code, fsck.err()), (0, String::new()), "{case}");
+            sandbox.ok(["open", &id, "../opened"]);
+            sandbox.ok(["close", "../opened"]);
+        }
+    }
 }
