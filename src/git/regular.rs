@@ -23,20 +23,32 @@ pub const LARGEST_RULES: u64 = 100 << 20;
 /// Opens a regular file for reading. A directory is [`ErrorKind::IsADirectory`], anything else that is not regular
 /// [`ErrorKind::InvalidInput`].
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
-    accept(
-        OpenOptions::new()
-            .read(true)
-            .custom_flags(without_waiting())
-            .open(path)?,
-    )
+    Ok(open_measured(path.as_ref())?.0)
+}
+
+/// With its length, which is known from the one look at what was opened.
+fn open_measured(path: &Path) -> io::Result<(File, u64)> {
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .custom_flags(without_waiting())
+        .open(path)?;
+    let length = judge(&file)?;
+    Ok((file, length))
 }
 
 /// The same file when it is a regular one: for what was opened in another way, without waiting.
 pub fn accept(file: File) -> io::Result<File> {
-    let kind = file.metadata()?.file_type();
-    if kind.is_file() {
-        Ok(file)
-    } else if kind.is_dir() {
+    judge(&file)?;
+    Ok(file)
+}
+
+/// The length of a regular file; the error of any other.
+fn judge(file: &File) -> io::Result<u64> {
+    let meta = file.metadata()?;
+    if meta.is_file() {
+        Ok(meta.len())
+    } else if meta.is_dir() {
         Err(rustix::io::Errno::ISDIR.into())
     } else {
         Err(io::Error::new(
@@ -72,12 +84,11 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 
 /// Reads a whole regular file; one of more than `limit` bytes is [`ErrorKind::FileTooLarge`].
 pub fn read_within(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    let (file, length) = open_measured(path.as_ref())?;
     let too_large = || {
         let message = format!("larger than {limit} bytes");
         io::Error::new(ErrorKind::FileTooLarge, message)
     };
-    let length = file.metadata()?.len();
     if length > limit {
         return Err(too_large());
     }

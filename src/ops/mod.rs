@@ -119,9 +119,13 @@ impl<'a> Context<'a> {
     /// The path that a user's word names, relative to the working tree's root. Not resolved: a symlink is itself.
     ///
     /// # Errors
-    /// `USAGE` when it lies outside the working tree.
+    /// `USAGE` when it lies outside the working tree, or is empty: an unset variable must not mean everything.
     pub fn repo_path(&self, word: &std::ffi::OsStr) -> Result<Vec<u8>> {
         use std::os::unix::ffi::OsStrExt;
+        if word.is_empty() {
+            return Err(Error::new(Code::Usage, "'' names no path")
+                .hint("'.' is the directory that you are in"));
+        }
         let absolute = self.cwd.join(word);
         let mut parts: Vec<&[u8]> = Vec::new();
         for part in absolute.as_os_str().as_bytes().split(|&byte| byte == b'/') {

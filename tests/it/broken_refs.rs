@@ -87,6 +87,34 @@ fn the_present_comes_back_although_its_branch_broke_meanwhile() {
 }
 
 #[test]
+fn a_head_that_cannot_be_read_is_named_with_what_mends_it() {
+    for text in BROKEN {
+        let (sandbox, _) = sandbox();
+        sandbox.write(".git/HEAD", text);
+        let (error, code) = sandbox.json_error(["snapshot"]);
+        assert_eq!((&error["code"], code), (&"NOT_A_REPOSITORY".into(), 1));
+        let head = sandbox.path(".git/HEAD").display().to_string();
+        assert!(error["message"].to_string().contains(&head), "{error}");
+        let mend = format!("echo 'ref: refs/heads/NAME' > '{head}'");
+        assert!(error["hint"].to_string().contains(&mend), "{error}");
+        sandbox.write(".git/HEAD", "ref: refs/heads/main\n");
+        sandbox.ok(["snapshot"]);
+    }
+}
+
+#[test]
+fn a_branch_at_a_commit_that_is_not_there_is_an_error_with_a_hint() {
+    let (sandbox, _) = sandbox();
+    let missing = "1234567890123456789012345678901234567890";
+    sandbox.write(".git/refs/heads/main", format!("{missing}\n"));
+    let (error, code) = sandbox.json_error(["snapshot"]);
+    assert_eq!(code, 1, "{error}");
+    assert!(error["message"].to_string().contains(missing), "{error}");
+    assert!(error["hint"].to_string().contains("git fsck"), "{error}");
+    assert_eq!(sandbox.git(["for-each-ref", "refs/timewarp"]), "");
+}
+
+#[test]
 fn broken_refs_of_ours_and_of_others_stop_no_snapshot() {
     for text in BROKEN {
         let (sandbox, _) = sandbox();

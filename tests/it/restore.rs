@@ -24,6 +24,16 @@ fn changed() -> (Sandbox, String) {
 }
 
 #[test]
+fn an_empty_word_is_no_path() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot"]);
+    sandbox.write("a.txt", "changed\n");
+    let (error, code) = sandbox.json_error(["restore", "latest", ""]);
+    assert_eq!((&error["code"], code), (&"USAGE".into(), 2), "{error}");
+    assert_eq!(sandbox.text("a.txt"), "changed\n");
+}
+
+#[test]
 fn restore_makes_the_whole_tree_as_the_snapshot_has_it() {
     let (sandbox, id) = changed();
     let answer = sandbox.json(["restore", &id]);

@@ -197,7 +197,24 @@ fn has_head(dir: &Path) -> bool {
     }
 }
 
+/// The HEAD of a git directory on the way up that has all but a HEAD that can be read, as after a crash.
+fn damaged_head(start: &Path) -> Option<PathBuf> {
+    let git_dirs = start.ancestors().map(|dir| dir.join(".git"));
+    let mut all_but_head =
+        git_dirs.filter(|dir| dir.join("objects").is_dir() && dir.join("refs").is_dir());
+    let dir = all_but_head.next().filter(|dir| !has_head(dir))?;
+    let head = dir.join("HEAD");
+    head.symlink_metadata().is_ok().then_some(head)
+}
+
 fn none(start: &Path, boundary: Option<&Path>) -> Error {
+    if let Some(head) = damaged_head(start) {
+        let head = head.display();
+        let message = format!("'{head}' is damaged: it names neither a branch nor a commit");
+        return Error::new(Code::NotARepository, message).hint(format!(
+            "put it back with the name of your branch: echo 'ref: refs/heads/NAME' > '{head}'"
+        ));
+    }
     let error = Error::new(
         Code::NotARepository,
         format!(

@@ -73,5 +73,8 @@ impl Repo {
         self.git2
             .find_commit(oid)
             .context(|| format!("read commit '{oid}'"))
+            .map_err(|error| {
+                error.hint("'git fsck' says what is missing; 'git reflog' shows where HEAD was")
+            })
     }
 }
