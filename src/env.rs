@@ -142,6 +142,25 @@ pub fn fail_point(name: &str) {
     }
 }
 
+/// Whether every file system is to look as one that counts in whole seconds: when `TW_TEST_COARSE_TIMES` is set. Debug builds
+/// only: such a file system can seldom be had for a test.
+#[cfg(debug_assertions)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one reader of the environment"
+)]
+pub fn has_coarse_times() -> bool {
+    static IS_SET: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *IS_SET.get_or_init(|| std::env::var_os("TW_TEST_COARSE_TIMES").is_some())
+}
+
+/// Never, in release builds.
+#[cfg(not(debug_assertions))]
+#[inline]
+pub fn has_coarse_times() -> bool {
+    false
+}
+
 /// Nothing, in release builds.
 #[cfg(not(debug_assertions))]
 #[inline]

@@ -15,13 +15,32 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 pub use super::regular::read_optional;
+use crate::env::has_coarse_times;
 use crate::error::{Result, ResultExt};
 use crate::git::process::Maker;
 use crate::work::{Work, count};
 
-/// A stamp this close to the moment it is looked at (or later) is racy: kernel time moves in ticks of up to 10 ms, and a later
-/// change within the same tick would leave it alone.
-pub const RACY_NANOS: i64 = 20_000_000;
+/// Kernel time moves in ticks of up to 10 ms: what changes within one gets the same time.
+const TICK: i64 = 20_000_000;
+
+/// The coarsest file system there is (FAT) counts in steps of two seconds.
+const COARSEST: i64 = 2_000_000_000;
+
+/// How long after a time (nanoseconds since the epoch) a change may still get the very same. Read off the time itself, for a
+/// working tree may span file systems, and what one is called does not say how it counts: a time without a fraction of a second
+/// is what a file system gives that has none, and all but never what another gives.
+fn granularity(time: i64) -> i64 {
+    if time % 1_000_000_000 == 0 {
+        COARSEST
+    } else {
+        TICK
+    }
+}
+
+/// Whether a file that changes after `moment` may still have this time, so that it says nothing about such a change.
+pub fn is_racy(time: i64, moment: i64) -> bool {
+    time.saturating_add(granularity(time)) >= moment
+}
 
 /// What `lstat` says of a path, as far as change detection and restoring need it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,7 +90,9 @@ impl Stamp {
     }
 }
 
-fn nanoseconds(seconds: i64, nanos: i64) -> i64 {
+/// A time of `stat(2)` as one number: nanoseconds since the epoch.
+pub fn nanoseconds(seconds: i64, nanos: i64) -> i64 {
+    let nanos = if has_coarse_times() { 0 } else { nanos };
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
@@ -481,6 +502,17 @@ pub fn remove_optional(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_without_a_fraction_is_racy_for_two_seconds() {
+        let second = 1_000_000_000;
+        for (time, racy_until) in [(7 * second + 5, TICK), (7 * second, 2 * second)] {
+            for (after, racy) in [(0, true), (racy_until, true), (racy_until + 1, false)] {
+                assert_eq!(is_racy(time, time + after), racy, "{time} {after}");
+            }
+            assert!(is_racy(time, time - 5), "not there yet");
+        }
+    }
 
     #[test]
     fn temporary_files_of_the_dead_go_and_nothing_else() {

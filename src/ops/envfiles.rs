@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
 use crate::env::clock_nanos;
-use crate::git::fs::{self, Durable, RACY_NANOS, Root, Stamp};
+use crate::git::fs::{self, Durable, Root, Stamp};
 use crate::git::path;
 use crate::store::paths;
 
@@ -114,7 +114,9 @@ impl Look<'_> {
             }
         })
         .ok()?;
-        let is_settled = stamp.mtime.max(stamp.ctime) < started - RACY_NANOS;
+        let is_settled = ![stamp.mtime, stamp.ctime]
+            .iter()
+            .any(|time| fs::is_racy(*time, started));
         Some((seen, is_settled))
     }
 }

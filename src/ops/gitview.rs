@@ -7,8 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::fs::Root;
-use crate::git::fs::Stamp;
+use crate::git::fs::{Root, Stamp, is_racy, nanoseconds};
 use crate::git::index::{Checksum, Entry, Flags, Index, TreeSource};
 use crate::git::objects::{ObjectKind, ObjectStore, hash};
 use crate::git::path;
@@ -209,7 +208,9 @@ pub fn is_stat_clean(entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
         size => size,
     };
     let stat = &entry.stat;
-    let racy = stat.mtime >= file.mtime;
+    let time = |(seconds, nanos): (u32, u32)| nanoseconds(seconds.into(), nanos.into());
+    // Also where the index is on a finer file system than the file.
+    let racy = is_racy(time(stat.mtime), time(file.mtime));
     !racy
         && stat.size == size
         && stat.mtime == (seconds(stamp.mtime), nanos(stamp.mtime))

@@ -16,7 +16,7 @@ use super::gitview::is_stat_clean;
 use super::pathindex::PathEntries;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::fs::Stamp;
+use crate::git::fs::{Stamp, nanoseconds};
 use crate::git::index::{Builder, Entry, Flags, Index, Stat};
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
 use crate::git::tree::{self, Node};
@@ -417,11 +417,10 @@ impl Making<'_> {
             None if self.written.contains_key(path) => None,
             None => self.finder.file(path).map(|file| file.stamp),
         };
-        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
         seen.is_none_or(|seen| {
             meta.is_dir()
-                || seen.mtime == nanos(meta.mtime(), meta.mtime_nsec())
-                    && seen.ctime == nanos(meta.ctime(), meta.ctime_nsec())
+                || seen.mtime == nanoseconds(meta.mtime(), meta.mtime_nsec())
+                    && seen.ctime == nanoseconds(meta.ctime(), meta.ctime_nsec())
                     && seen.ino == meta.ino()
                     && seen.size == meta.size()
         })

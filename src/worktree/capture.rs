@@ -15,7 +15,7 @@ use super::manifest::{
 };
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Root, Stamp, read_link_at, stamp_of};
+use crate::git::fs::{Root, Stamp, is_racy, read_link_at, stamp_of};
 use crate::git::objects::{Hasher, ObjectKind, PutError, hash, is_collision};
 use crate::git::path;
 use crate::git::threads;
@@ -81,8 +81,8 @@ pub type SeeTree<'a> = &'a mut dyn FnMut(Oid, Vec<u8>);
 /// How the hashing is done.
 #[derive(Debug, Clone, Copy)]
 pub struct Hashing {
-    /// When the scan started, nanoseconds since the epoch: what changed since is racy.
-    pub racy_since: i64,
+    /// When the scan started, nanoseconds since the epoch: what may have changed since is racy.
+    pub started: i64,
     /// Whether the owner's x bit decides the mode of regular files.
     pub modes_from_disk: bool,
 }
@@ -224,7 +224,8 @@ impl Reader<'_> {
 
     fn taken(&self, rec: &FileRec, stamp: &Stamp, oid: Oid, stable: bool) -> FileRec {
         let mut flags = rec.flags & !(TO_HASH | RACY | UNSTABLE);
-        if stamp.ctime.max(stamp.mtime) >= self.how.racy_since {
+        let started = self.how.started;
+        if is_racy(stamp.ctime, started) || is_racy(stamp.mtime, started) {
             flags |= RACY;
         }
         if !stable {

@@ -50,6 +50,7 @@ mod rewind_menu;
 mod sandbox;
 mod scale;
 mod schema;
+mod seeds;
 mod session;
 mod shapes;
 mod snapshot;

@@ -1,9 +1,8 @@
 //! What the index and HEAD say: read afresh, or out of the cache when neither moved.
 
 use super::super::gitview::{head_only_paths, read_index};
-use super::{Taking, index_stamp};
+use super::{Taking, index_stamp, is_fresh};
 use crate::error::Result;
-use crate::git::fs::RACY_NANOS;
 use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree};
 use crate::git::objects::{ObjectKind, hash};
 use crate::git::repo::Head;
@@ -132,9 +131,7 @@ impl Taking<'_, '_, '_, '_> {
         anchored: bool,
     ) -> Result<IndexState> {
         let stamp = index_stamp(self.ctx);
-        let fresh = stamp
-            .get(1)
-            .is_some_and(|ctime| *ctime >= self.started - RACY_NANOS);
+        let fresh = is_fresh(&stamp, self.started);
         let known = &meta.index;
         let same = known.stamp == stamp && known.head == head_text(head) && !fresh;
         if same && anchored && !known.record.is_null() {

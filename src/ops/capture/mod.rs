@@ -20,7 +20,7 @@ use super::Context;
 use crate::env::clock_nanos;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::fs::RACY_NANOS;
+use crate::git::fs::{is_racy, nanoseconds};
 use crate::git::gc;
 use crate::git::index::Index;
 use crate::git::objects::ObjectWriter;
@@ -149,17 +149,20 @@ pub struct Capture<'s> {
 /// The stamp of the index file as the cache keeps it; empty when there is no index.
 pub fn index_stamp(ctx: &Context<'_>) -> Vec<i64> {
     use std::os::unix::fs::MetadataExt;
-    let nanos =
-        |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
     match ctx.repo.index_path().symlink_metadata() {
         Ok(meta) => vec![
-            nanos(meta.mtime(), meta.mtime_nsec()),
-            nanos(meta.ctime(), meta.ctime_nsec()),
+            nanoseconds(meta.mtime(), meta.mtime_nsec()),
+            nanoseconds(meta.ctime(), meta.ctime_nsec()),
             i64::try_from(meta.ino()).unwrap_or(i64::MAX),
             i64::try_from(meta.size()).unwrap_or(i64::MAX),
         ],
         Err(_) => Vec::new(),
     }
+}
+
+/// Whether an index file with this stamp may have been replaced after `started` without a trace in it.
+fn is_fresh(stamp: &[i64], started: i64) -> bool {
+    stamp.get(1).is_some_and(|ctime| is_racy(*ctime, started))
 }
 
 /// Looks at the working tree.
@@ -190,10 +193,7 @@ pub fn capture<'s>(
 impl Capture<'_> {
     /// What the cache keeps of this, hung on the anchor given.
     pub fn meta(&self, anchor_ref: &str, anchor_commit: Oid, index_commit: Oid) -> Meta {
-        let fresh = self
-            .index_stamp
-            .get(1)
-            .is_some_and(|ctime| *ctime >= self.started - RACY_NANOS);
+        let fresh = is_fresh(&self.index_stamp, self.started);
         Meta {
             options: self.options.clone(),
             anchor_ref: anchor_ref.to_owned(),

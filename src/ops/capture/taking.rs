@@ -10,7 +10,7 @@ use super::index::{self, IndexState};
 use super::{Capture, LARGE, PACK_FROM, Storing, Wanted, Writing, load_ignore_file, rule_parts};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::fs::{RACY_NANOS, Root};
+use crate::git::fs::Root;
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::operation;
@@ -216,7 +216,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let (count, largest) = amount(&manifest);
         let writer = self.writer((count + state.trees.len(), largest))?;
         let how = Hashing {
-            racy_since: self.started - RACY_NANOS,
+            started: self.started,
             modes_from_disk: self.ctx.repo.file_mode()?,
         };
         let sink: &dyn Sink = match &writer {

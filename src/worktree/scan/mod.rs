@@ -9,8 +9,8 @@
 //! * *full*, top down: every directory is read and every name is judged. Stamps of the earlier manifest still save hashing.
 //!
 //! Whatever the fast way cannot decide (an ignore file moved, a repository appeared inside, a sparse directory came to life)
-//! makes it give up for the full one. A stamp that is not older than the scan itself is marked racy and looked at again next
-//! time, since a later write within the same clock tick would leave it alone.
+//! makes it give up for the full one. A stamp that a write after the scan's start might leave alone ([`is_racy`]) is marked racy
+//! and looked at again next time.
 
 mod entry;
 mod glance;
@@ -30,7 +30,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use super::manifest::{FileRec, Kind, Manifest, Name};
 use crate::error::{Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{RACY_NANOS, Root, Stamp, stamp_of};
+use crate::git::fs::{Root, Stamp, is_racy, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::path;
 
@@ -487,7 +487,7 @@ impl<J: Judge> Run<'_, '_, J> {
             Ctime::Trusted => stamp.ctime,
             Ctime::Ignored => stamp.mtime,
         };
-        time >= self.scan.started - RACY_NANOS
+        is_racy(time, self.scan.started)
     }
 
     fn same(&self, old: &Stamp, new: &Stamp) -> bool {

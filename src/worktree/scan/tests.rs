@@ -62,8 +62,24 @@ impl Tracked for Untracked {
     }
 }
 
-/// Every change below moves a size or an inode, so that no stamp need be held for racy.
+/// No stamp need be held for racy: every change of a file below moves a size or an inode, and directories that change have a
+/// tick of the clock between two looks ([`wait_a_tick`]).
 const LATER: i64 = i64::MAX / 2;
+
+/// Waits until a file that is made now gets a later time than one made before.
+fn wait_a_tick(dir: &Path) {
+    let probe = dir.join("probe");
+    let time = || {
+        std::fs::write(&probe, "").expect("written");
+        let meta = probe.metadata().expect("there");
+        std::fs::remove_file(&probe).expect("removed");
+        meta.modified().expect("a time")
+    };
+    let before = time();
+    while time() == before {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
 
 /// Looks, hashes and makes trees; the way that it went in the end.
 fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
@@ -96,7 +112,7 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
         other => panic!("{other:?}"),
     };
     let how = Hashing {
-        racy_since: LATER,
+        started: LATER,
         modes_from_disk: true,
     };
     hash_files(root, &mut manifest, &HashOnly, how, &Silent).expect("hashed");
@@ -210,6 +226,7 @@ fn the_fast_way_finds_what_a_look_at_everything_finds() {
             let (read, _) = through_cache(cache.path(), &manifest);
             assert_eq!(told(&read), told(&afresh), "seed {seed}, round {round}");
             known = Some(read);
+            wait_a_tick(cache.path());
         }
     }
     assert!(fast > 200, "only {fast} of 288 rounds went the fast way");
@@ -242,5 +259,6 @@ fn names_that_nothing_names_any_more_do_not_pile_up() {
         let (read, length) = through_cache(cache.path(), &manifest);
         assert!(length < 2500, "{length} bytes");
         known = Some(read);
+        wait_a_tick(cache.path());
     }
 }
