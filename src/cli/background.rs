@@ -1,14 +1,16 @@
-//! Work that no command waits for: asking the tools around for their versions, and keeping many refs and packs few.
+//! Work that no command waits for: proving ids by content, asking the tools around for their versions, and keeping many refs
+//! and packs few.
 //!
-//! A snapshot records tool versions out of a cache. When the cache lacks one, or many records were made since `ops::upkeep` ran,
-//! `tw` starts itself once more, detached, to do both; the next snapshot has it. `TW_NO_BACKGROUND` turns that off.
+//! A snapshot of a large fresh clone takes ids from git's index, and tool versions out of a cache. When there are ids to prove,
+//! the cache lacks a version, or many records were made since `ops::upkeep` ran, `tw` starts itself once more, detached, to do
+//! all of it; the next snapshot has it. `TW_NO_BACKGROUND` turns that off.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::env::Env;
-use crate::ops::{Context, fingerprint, upkeep};
+use crate::ops::{Context, fingerprint, seeds, upkeep};
 use crate::progress::Silent;
 
 /// The word by which `tw` asks itself; no command of its users.
@@ -17,7 +19,9 @@ const WORD: &str = "__background";
 /// Starts it when there is something to do. Nothing depends on its success.
 pub fn start_when_due(context: &Context<'_>) {
     let is_off = context.env.var("TW_NO_BACKGROUND").is_some();
-    if is_off || !(fingerprint::is_stale(context) || upkeep::is_due(context)) {
+    let is_due =
+        || seeds::is_due(context) || fingerprint::is_stale(context) || upkeep::is_due(context);
+    if is_off || !is_due() {
         return;
     }
     let Ok(program) = std::env::current_exe() else {
@@ -42,8 +46,9 @@ pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
         .map_err(Into::into)
         .and_then(|start| Context::open(&start, env, &Silent))
         .and_then(|context| {
+            let proven = seeds::prove(&context);
             let refreshed = fingerprint::refresh(&context);
-            upkeep::run(&context).and(refreshed)
+            upkeep::run(&context).and(refreshed).and(proven)
         });
     Some(u8::from(done.is_err()))
 }

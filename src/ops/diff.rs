@@ -148,9 +148,16 @@ fn file_diff(
         insertions: 0,
         deletions: 0,
         binary: false,
+        missing: false,
         patch: None,
     };
     let skipped = same_content && status == 'M';
+    for node in [change.old, change.new].into_iter().flatten() {
+        file.missing |= !skipped && !contents.is_here(&change.path, node)?;
+    }
+    if file.missing {
+        return Ok(file);
+    }
     let load = |node: Option<Node>| match node {
         Some(node) if !skipped => contents.text(&change.path, node),
         _ => Ok(Some(Vec::new())),
@@ -232,6 +239,13 @@ impl<'a, 's> Contents<'a, 's> {
             Some(bytes) => Ok(bytes.clone()),
             None => self.store.objects.read_tree(oid),
         }
+    }
+
+    /// Whether a side's bytes can be had without asking anybody for them.
+    fn is_here(&self, path: &[u8], node: Node) -> Result<bool> {
+        Ok(node.mode == GITLINK_MODE
+            || self.on_disk.get(path) == Some(&node.oid)
+            || self.store.objects.header(node.oid)?.is_some())
     }
 
     /// What is compared by lines; None when it is binary or too large for that.

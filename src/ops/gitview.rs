@@ -40,6 +40,7 @@ pub fn read_index(repo: &Repo, objects: &ObjectStore) -> Result<Index> {
 type LoadAttributes<'a> = Box<dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>> + Send + 'a>;
 
 /// What is known without the index.
+#[derive(Default)]
 pub struct Known {
     /// Paths in HEAD that the index lacks.
     pub head_only: BTreeSet<Vec<u8>>,
@@ -47,6 +48,8 @@ pub struct Known {
     pub forced: BTreeSet<Vec<u8>>,
     /// Whether the index has any submodule.
     pub submodules: bool,
+    /// Paths of the index whose objects are not there or damaged, in order.
+    pub missing: Vec<Vec<u8>>,
 }
 
 /// The index, read when somebody asks, with HEAD's own paths and what the caller forces in.
@@ -150,11 +153,13 @@ impl<'a> GitView<'a> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn conversion(&self, full: &[u8]) -> Option<Conversion> {
+    /// What may happen to a path's bytes when git adds it; nothing when attributes cannot be read.
+    pub fn conversion(&self, full: &[u8]) -> Option<Conversion> {
         self.lock_attributes().conversion(full).ok()
     }
 
-    /// The blob and mode of a clean entry, when the file's raw bytes are the blob's.
+    /// The blob and mode of a clean entry, when the file's raw bytes are the blob's as far as can be told without reading them: a
+    /// conversion that applied once may have kept the size, so that the caller still has to prove it.
     fn seed(
         &self,
         index: &Index,
@@ -172,16 +177,10 @@ impl<'a> GitView<'a> {
         if stamp.size == 0 && entry.stat.size == 0 && !is_empty_blob(entry.oid) {
             return None;
         }
-        if conversion.filter.is_some() || conversion.encoding {
-            return None;
-        }
-        if conversion.eol_or_ident {
-            let (kind, size) = self.objects.header(entry.oid).ok()??;
-            if kind != ObjectKind::Blob || size != stamp.size {
-                return None;
-            }
-        }
-        Some((entry.oid, entry.mode))
+        // What was converted when it was added may be of another size. A blob that is not there stands for nothing.
+        let same_size =
+            conversion.is_none() && self.objects.blob_size(entry.oid) == Some(stamp.size);
+        same_size.then_some((entry.oid, entry.mode))
     }
 }
 
@@ -283,6 +282,10 @@ impl Tracked for GitView<'_> {
             let at = index.find_from(next.get(), within.clone(), full)?;
             next.set(at + 1);
             let entry = index.entries().get(at)?;
+            let is_missing = |path: &Vec<u8>| path.as_slice().cmp(full);
+            if self.known.missing.binary_search_by(is_missing).is_ok() {
+                return None;
+            }
             let conversion = attributes.as_ref()?.conversion(full);
             self.seed(index, entry, &conversion, stamp)
         })
@@ -297,7 +300,8 @@ impl Tracked for GitView<'_> {
         if !is_stat_clean(entry, index, stamp) || entry.mode & 0o170_000 != 0o100_000 {
             return None;
         }
-        self.conversion(full)?.filter.map(|_| entry.oid)
+        self.conversion(full)?.filter?;
+        self.objects.is_sound(entry.oid).then_some(entry.oid)
     }
 
     fn index_mode(&self, full: &[u8]) -> Option<u32> {

@@ -41,6 +41,7 @@ pub mod restore;
 pub mod return_;
 pub mod rewind;
 pub mod secure;
+pub mod seeds;
 pub mod session;
 pub mod settings;
 pub mod snapshot;

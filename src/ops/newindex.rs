@@ -5,26 +5,27 @@
 //! git looks for itself: an entry that git would have called racy must never come out looking clean.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
 use super::Context;
 use super::capture::Capture;
-use super::gitview::is_stat_clean;
+use super::gitview::{self, GitView, is_stat_clean};
 use super::pathindex::PathEntries;
+use super::swap::read_tree;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::fs::{Stamp, nanoseconds};
+use crate::git::fs::{Root, Stamp, nanoseconds};
 use crate::git::index::{Builder, Entry, Flags, Index, Stat};
-use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
+use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::tree::{self, Node};
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};
 use crate::worktree::apply::Applied;
-use crate::worktree::manifest::{Finder, Kind, Manifest};
+use crate::worktree::manifest::{Finder, Kind};
 use crate::worktree::plan::Plan;
 
 /// What becomes of the index.
@@ -42,38 +43,33 @@ pub enum IndexGoal<'a> {
     Paths(&'a RefCell<PathEntries>),
 }
 
-/// Paths that git holds for clean although their raw bytes are not the entry's: filters, line ends.
-pub fn converted_paths(ctx: &Context<'_>, capture: &Capture<'_>) -> Vec<Vec<u8>> {
+/// Paths that git holds for clean although their raw bytes are not the entry's: filters and line ends, also such as do not hold
+/// any more.
+pub fn converted_paths(store: &Store<'_>, capture: &Capture<'_>) -> Result<Vec<Vec<u8>>> {
     let Some(index) = &capture.parsed_index else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
-    if !may_convert(ctx, &capture.manifest) {
-        return Vec::new();
+    let mut unwritten: HashMap<Oid, &Vec<u8>> = HashMap::new();
+    for bytes in &capture.index_trees {
+        unwritten.insert(hash(ObjectKind::Tree, bytes)?, bytes);
     }
-    let mut converted = Vec::new();
-    let finder = Finder::new(&capture.manifest);
-    for (path, entry) in index.iter().filter(|(_, entry)| entry.stage == 0) {
-        if let Some(file) = finder.file(path)
-            && file.kind == Kind::File
-            && file.oid != entry.oid.into()
-            && is_stat_clean(entry, index, &file.stamp)
-        {
-            converted.push(path.to_vec());
-        }
-    }
-    converted
-}
-
-fn may_convert(ctx: &Context<'_>, manifest: &Manifest) -> bool {
-    let config = ctx.repo.autocrlf().is_some() || ctx.repo.eol().is_some();
-    let global = ctx.repo.attributes_file().is_some_and(|file| file.exists())
-        || ctx.repo.common_dir().join("info/attributes").exists()
-        || std::path::Path::new("/etc/gitattributes").exists();
-    config
-        || global
-        || manifest
-            .entries()
-            .any(|(_, file)| manifest.bytes(file.name) == b".gitattributes")
+    let read = |oid: Oid| match unwritten.get(&oid) {
+        Some(bytes) => Ok((*bytes).clone()),
+        None => read_tree(store, capture, oid),
+    };
+    let changes = tree::diff(&read, Some(capture.index.tree_oid()?), Some(capture.tree))?;
+    let is_converted = |path: &[u8]| {
+        let file = capture.manifest.file(path)?;
+        let entry = index.get(path, 0)?;
+        Some(file.kind == Kind::File && is_stat_clean(entry, index, &file.stamp))
+    };
+    let other_bytes = changes
+        .into_iter()
+        .filter(|change| change.old.is_some() && change.new.is_some())
+        .map(|change| change.path);
+    Ok(other_bytes
+        .filter(|path| is_converted(path) == Some(true))
+        .collect())
 }
 
 /// Makes the index.
@@ -94,8 +90,11 @@ pub fn new_index(
         IndexGoal::Snapshot { lists, .. } => lists,
         IndexGoal::Paths(_) | IndexGoal::Stay => &none,
     };
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let known = gitview::Known::default();
     let making = Making {
         ctx,
+        attributes: GitView::new(&ctx.repo, &store.objects, &root, None, known)?,
         store,
         capture,
         finder: Finder::new(&capture.manifest),
@@ -128,6 +127,8 @@ pub fn new_index(
 
 struct Making<'a> {
     ctx: &'a Context<'a>,
+    /// The attributes of the files as they are now.
+    attributes: GitView<'a>,
     store: &'a Store<'a>,
     capture: &'a Capture<'a>,
     /// Finds what was captured.
@@ -156,7 +157,10 @@ impl Making<'_> {
             .map(|change| (change.path.as_slice(), change.new))
             .collect();
         let set = |list: &[Vec<u8>]| -> BTreeSet<Vec<u8>> { list.iter().cloned().collect() };
-        let conflicts = set(&self.lists.conflicts);
+        let stages = self.stages(side.state)?;
+        // What the target's tree lacks because it is unmerged there, or its object was not there.
+        let mut apart = set(&self.lists.conflicts);
+        apart.extend(stages.iter().map(|(path, _)| path.clone()));
         let intent = set(&self.lists.intent_to_add);
         let skip = set(&self.lists.skip_worktree);
         let assume = set(&self.lists.assume_unchanged);
@@ -172,8 +176,9 @@ impl Making<'_> {
         };
         let undo = self.store.state_blob(side.state, part::RESOLVE_UNDO)?;
         let seen = &self.capture.index;
-        let only_merged = [&conflicts, &intent].iter().all(|set| set.is_empty())
+        let only_merged = [&apart, &intent].iter().all(|set| set.is_empty())
             && seen.conflicts.is_empty()
+            && seen.missing.is_empty()
             && seen.intent_to_add.is_empty();
         if changes.is_empty() && only_merged {
             return Ok(self.with_flags(undo, &flags));
@@ -184,7 +189,8 @@ impl Making<'_> {
             let merged = entry.stage == 0 && !entry.flags.contains(Flags::INTENT_TO_ADD);
             if !merged
                 || changed.contains_key(path)
-                || conflicts.contains(path)
+                || apart.contains(path)
+                || seen.missing.iter().any(|missing| missing == path)
                 || intent.contains(path)
             {
                 continue;
@@ -216,7 +222,7 @@ impl Making<'_> {
             }
         }
         for (path, node) in fresh {
-            if conflicts.contains(&path) || intent.contains(&path) {
+            if apart.contains(&path) || intent.contains(&path) {
                 continue;
             }
             let mut entry = Entry::new(node.mode, node.oid);
@@ -225,7 +231,13 @@ impl Making<'_> {
             builder.push(&path, entry)?;
         }
         self.push_intents(&mut builder, stored, &flags)?;
-        self.push_stages(&mut builder, side.state)?;
+        for (path, mut entry) in stages {
+            if entry.stage == 0 {
+                entry.flags = flags(&path);
+                entry.stat = self.stat_of_missing(&path, &entry);
+            }
+            builder.push(&path, entry)?;
+        }
         builder.set_resolve_undo(undo);
         let mut index = builder.finish();
         index.version = self.current.version;
@@ -318,9 +330,20 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn push_stages(&self, builder: &mut Builder, state: Option<Oid>) -> Result<()> {
+    /// Stat data for an entry whose object is not there: what the current index says of the same, else as for any other.
+    fn stat_of_missing(&self, path: &[u8], entry: &Entry) -> Stat {
+        let current = self.current.get(path, 0);
+        match current.filter(|current| current.node() == entry.node()) {
+            Some(current) => self.stat_of_unchanged(path, current),
+            None => self.fresh_stat(path, entry.node()),
+        }
+    }
+
+    /// The entries that the target's tree lacks.
+    fn stages(&self, state: Option<Oid>) -> Result<Vec<(Vec<u8>, Entry)>> {
+        let mut entries = Vec::new();
         let Some(lines) = self.store.state_blob(state, part::UNMERGED)? else {
-            return Ok(());
+            return Ok(entries);
         };
         let corrupt = || {
             Error::new(
@@ -342,7 +365,7 @@ impl Making<'_> {
             let stage = words
                 .next()
                 .and_then(|word| word.parse::<u8>().ok())
-                .filter(|stage| (1..=3).contains(stage));
+                .filter(|stage| (0..=3).contains(stage));
             let (Some(mode), Some(oid), Some(stage)) = (mode, oid, stage) else {
                 return Err(corrupt());
             };
@@ -352,9 +375,9 @@ impl Making<'_> {
             }
             let mut entry = Entry::new(mode, oid);
             entry.stage = stage;
-            builder.push(path, entry)?;
+            entries.push((path.to_vec(), entry));
         }
-        Ok(())
+        Ok(entries)
     }
 
     /// Stat data for an entry that both indexes have alike.
@@ -392,7 +415,8 @@ impl Making<'_> {
         };
         let clean = match on_disk {
             Some(found) => {
-                found == node || (self.converted.contains(path) && found.mode == node.mode)
+                (found == node && self.is_kept_by_git(path, node))
+                    || (self.converted.contains(path) && found.mode == node.mode)
             }
             None => node.mode == tree::GITLINK_MODE,
         };
@@ -408,6 +432,25 @@ impl Making<'_> {
             Ok(meta) if self.is_as_seen(path, &meta) => Stat::from(&meta),
             _ => Stat::default(),
         }
+    }
+
+    /// Whether git would add a file with the bytes of this blob as this very blob, as far as that can be told without running a
+    /// filter. Else status shows it as modified, and only git's own look tells.
+    fn is_kept_by_git(&self, path: &[u8], node: Node) -> bool {
+        let conversion = self.attributes.conversion(path);
+        let Some(conversion) = conversion.filter(|_| node.mode != tree::LINK_MODE) else {
+            return node.mode == tree::LINK_MODE;
+        };
+        if conversion.filter.is_some() || conversion.encoding {
+            return false;
+        }
+        if !conversion.eol_or_ident {
+            return true;
+        }
+        let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+        self.store.objects.read(node.oid).is_ok_and(|(_, bytes)| {
+            !(has(&bytes, b"$Id") || conversion.normalizes && has(&bytes, b"\r\n"))
+        })
     }
 
     /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean.

@@ -107,6 +107,8 @@ pub struct FileDiff {
     pub deletions: usize,
     /// Content with NUL bytes, or too large to compare by lines.
     pub binary: bool,
+    /// The bytes of a side are not here: a partial clone has not fetched them, and nothing is fetched.
+    pub missing: bool,
     /// Unified diff text with git's header lines, when asked for.
     pub patch: Option<Vec<u8>>,
 }

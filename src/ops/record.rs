@@ -298,6 +298,9 @@ pub fn record<'s>(
         }
         capture.recorded = Some(meta);
     }
+    if record.seeds_unproven.is_some() {
+        super::seeds::remember(store, &id)?;
+    }
     Ok(Some(Made {
         id,
         commit,
@@ -460,6 +463,8 @@ fn new_record(
     };
     record.default_modes = capture.derived().default_modes();
     record.stats = capture.derived().stats();
+    let unproven = capture.derived().unproven;
+    record.seeds_unproven = (unproven > 0).then_some(unproven);
     record.interrupted = about.interrupted;
     record.extra.clone_from(&about.extra);
     Ok(record)

@@ -242,6 +242,7 @@ pub fn view(store: &Store<'_>, stored: &Stored) -> Result<SnapshotView> {
             .map_or(serde_json::Value::Null, Into::into);
         json.insert("label".into(), label);
     }
+    super::seeds::tell(store, &stored.id, &mut json)?;
     Ok(SnapshotView {
         id: stored.id.to_string(),
         kind: stored.id.kind().word().to_owned(),
@@ -263,12 +264,18 @@ pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<SnapshotView> {
     whole.set_lists_whole(&lists);
     if let Ok(serde_json::Value::Object(map)) = serde_json::to_value(&whole) {
         let label = view.json.get("label").cloned();
+        let unproven = view.json.get("seeds_unproven").cloned();
         for (key, value) in map {
             view.json.insert(key, value);
         }
         if let Some(label) = label {
             view.json.insert("label".into(), label);
         }
+        // Known better by now than when it was recorded.
+        match unproven {
+            Some(count) => view.json.insert("seeds_unproven".into(), count),
+            None => view.json.remove("seeds_unproven"),
+        };
     }
     Ok(view)
 }

@@ -203,6 +203,9 @@ pub struct SnapshotRecord {
     /// See `LIST_LIMIT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub converted_count: Option<usize>,
+    /// How many of the files have the id of their entry in git's index, which nobody has proven by their bytes yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seeds_unproven: Option<u64>,
     /// Taken while a dead swap waited for recovery.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,

@@ -33,6 +33,8 @@ pub struct FileFields {
     insertions: usize,
     deletions: usize,
     binary: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    missing: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,6 +60,7 @@ impl From<&FileDiff> for FileFields {
             insertions: file.insertions,
             deletions: file.deletions,
             binary: file.binary,
+            missing: file.missing,
             patch: patch.map(paths::lossy),
             patch_bytes: patch.and_then(paths::exact),
         }

@@ -224,6 +224,8 @@ fn record() -> Value {
         ("modes?", kind("object")),
         ("empty_dirs?", kind("array")),
         ("stats?", kind("object")),
+        ("seeds_unproven?", kind("integer")),
+        ("seeds_wrong?", texts()),
         (
             "uncaptured?",
             list_of(&loose(vec![
@@ -278,6 +280,7 @@ fn file_diff() -> Value {
         ("insertions", kind("integer")),
         ("deletions", kind("integer")),
         ("binary", kind("boolean")),
+        ("missing?", kind("boolean")),
         ("patch?", nonnull("string", "with --patch")),
         ("patch_bytes?", bytes()),
     ])

@@ -39,6 +39,8 @@ pub struct Conversion {
     pub encoding: bool,
     /// Line ends or `$Id$` may be converted, which only adds or removes bytes.
     pub eol_or_ident: bool,
+    /// CR LF becomes LF when the file is added, even where the blob has it: the file is text whatever it looks like.
+    pub normalizes: bool,
 }
 
 impl Conversion {
@@ -170,6 +172,7 @@ impl DirAttributes {
             // git refuses to work with a state that names no encoding: doubt enough.
             encoding: !matches!(values[ENCODING], None | Some(State::Unspecified)),
             eol_or_ident: is_on(values[IDENT]) || self.may_convert_eol(&values),
+            normalizes: normalizes(&values),
         }
     }
 
@@ -198,6 +201,16 @@ impl DirAttributes {
             shared.fill(&mut values, rules, path, b"");
         }
         values
+    }
+}
+
+/// Whether `text` says that a file is text, or `crlf` or `eol` where it says nothing. `auto` leaves a blob with CR LF alone.
+fn normalizes(values: &Values<'_>) -> bool {
+    match (values[TEXT], values[CRLF]) {
+        (Some(State::Value(value)), _) => **value != *b"auto",
+        (Some(State::Set), _) => true,
+        (Some(State::Unset), _) | (_, Some(State::Unset)) => false,
+        (_, crlf) => is_on(crlf) || is_on(values[EOL]),
     }
 }
 

@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::manifest::{
-    DIRTY, FileRec, Kind, Manifest, RACY, RawOid, SEEDED, TO_HASH, UNSTABLE, no_oid,
+    DIRTY, FileRec, Kind, Manifest, RACY, RawOid, SEEDED, TO_HASH, UNPROVEN, UNSTABLE, no_oid,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
@@ -130,6 +130,102 @@ pub fn hash_files(
     Ok(())
 }
 
+/// How many ids are unproven ([`UNPROVEN`]), and how many bytes of files stand behind them.
+pub fn unproven(manifest: &Manifest) -> (u64, u64) {
+    let files = manifest.entries().map(|(_, file)| file);
+    files
+        .filter(|file| file.flags & UNPROVEN != 0)
+        .fold((0, 0), |(count, bytes), file| {
+            (count + 1, bytes + file.stamp.size)
+        })
+}
+
+/// What proving ids by content found.
+#[derive(Debug, Default)]
+pub struct Proven {
+    /// How many files were read.
+    pub looked_at: usize,
+    /// How many are what their ids say.
+    pub same: usize,
+    /// Files that did not change since their ids were taken, and have other bytes; with those ids.
+    pub wrong: Vec<(Vec<u8>, Oid)>,
+}
+
+/// Proves unproven ids by content, of those paths of which `wanted` holds. A file that is what its id says loses the mark, one
+/// that is not is to be hashed.
+///
+/// # Errors
+/// A file that cannot be read for another reason than permissions.
+pub fn prove_seeds(
+    root: &Root,
+    manifest: &mut Manifest,
+    how: Hashing,
+    wanted: &dyn Fn(&[u8]) -> bool,
+) -> Result<Proven> {
+    let mut seeds: Vec<Wanted> = Vec::new();
+    for at in 0..manifest.dirs.len() {
+        let dir = &manifest.dirs[at];
+        for (nth, rec) in manifest.files_of(dir).iter().enumerate() {
+            if rec.flags & (UNPROVEN | TO_HASH) != UNPROVEN {
+                continue;
+            }
+            let full = manifest.path_of(dir, &rec);
+            if wanted(&full) {
+                seeds.push(Wanted { at, nth, full, rec });
+            }
+        }
+    }
+    let chunks: Vec<_> = seeds.chunks(CHUNK).collect();
+    let look = |chunk: &&[Wanted], found: &mut Taken| {
+        let sink = &HashOnly;
+        let reader = Reader { root, sink, how };
+        for file in *chunk {
+            let rec = reader.capture(&file.full, &file.rec, &mut found.buffer)?;
+            found.files.push((file.at, file.nth, rec));
+        }
+        Ok(())
+    };
+    let (parts, failed) = threads::gather(&chunks, seeds.len() * WEIGHT, look);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let mut proven = Proven {
+        looked_at: seeds.len(),
+        ..Proven::default()
+    };
+    for (at, nth, seen) in parts.into_iter().flat_map(|part| part.files) {
+        let dir = manifest.dirs[at];
+        let Some(file) = manifest.files_mut(at).get_mut(nth) else {
+            continue;
+        };
+        file.flags &= !UNPROVEN;
+        let is_the_one = seen.kind == file.kind && seen.stamp == file.stamp;
+        if is_the_one && seen.oid == file.oid {
+            proven.same += 1;
+            continue;
+        }
+        file.flags = file.flags & !SEEDED | TO_HASH;
+        let file = *file;
+        if is_the_one {
+            let path = manifest.path_of(&dir, &file);
+            proven.wrong.push((path, file.oid.get()));
+        }
+        set_dirty(manifest, at);
+    }
+    Ok(proven)
+}
+
+/// Marks a directory and all above it as changed: their trees are made anew.
+fn set_dirty(manifest: &mut Manifest, mut at: usize) {
+    while let Some(dir) = manifest.dirs.get_mut(at) {
+        dir.flags |= DIRTY;
+        if at == 0 {
+            return;
+        }
+        at = dir.parent as usize;
+    }
+}
+
 /// A file that is to be hashed: its directory's place, its own among the directory's files, its path and what is known of it.
 struct Wanted {
     at: usize,
@@ -223,7 +319,7 @@ impl Reader<'_> {
     }
 
     fn taken(&self, rec: &FileRec, stamp: &Stamp, oid: Oid, stable: bool) -> FileRec {
-        let mut flags = rec.flags & !(TO_HASH | RACY | UNSTABLE);
+        let mut flags = rec.flags & !(TO_HASH | RACY | UNSTABLE | UNPROVEN);
         let started = self.how.started;
         if is_racy(stamp.ctime, started) || is_racy(stamp.mtime, started) {
             flags |= RACY;

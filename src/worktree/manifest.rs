@@ -159,6 +159,8 @@ pub const TO_HASH: u8 = 4;
 pub const UNSTABLE: u8 = 8;
 /// Flag of a file: its id and mode are those of its entry in git's index. Only between a scan and the hashing.
 pub const SEEDED: u8 = 16;
+/// Flag of a file: its id is its entry's in git's index, and its bytes were not looked at since. Kept from one look to the next.
+pub const UNPROVEN: u8 = 32;
 /// Flag of a directory: not on disk (sparse checkout).
 pub const VIRTUAL: u8 = 16;
 /// Flag of a directory: ignored itself, entered for tracked or included files only.
@@ -194,7 +196,7 @@ pub struct FileRec {
     pub name: Name,
     /// What it is.
     pub kind: Kind,
-    /// `TRACKED`, `RACY`, `TO_HASH`, `UNSTABLE`, `SEEDED`.
+    /// `TRACKED`, `RACY`, `TO_HASH`, `UNSTABLE`, `SEEDED`, `UNPROVEN`.
     pub flags: u8,
     /// As `lstat` saw it.
     pub stamp: Stamp,

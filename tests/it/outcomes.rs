@@ -176,6 +176,7 @@ fn file(name: &str, status: char, insertions: usize, deletions: usize) -> FileDi
         insertions,
         deletions,
         binary: false,
+        missing: false,
         patch: Some(b"--- a\n+++ b\n@@ -1 +1 @@\n-\tone\n+\x1b[2Jtwo\xff\n".to_vec()),
     }
 }

@@ -17,6 +17,11 @@ fn wait_for_a_new_second() {
     }
 }
 
+/// An index that is written from now on vouches for the files that are there, also where git compares whole seconds.
+fn settle() {
+    std::thread::sleep(Duration::from_millis(1100));
+}
+
 /// Bytes of a path as the newest snapshot has them.
 fn stored(sandbox: &Sandbox, path: &str) -> String {
     let shown = sandbox.json(["show", "latest"]);
@@ -76,7 +81,10 @@ impl Disk {
         if output.status.success() {
             return Some(Self(at));
         }
-        eprintln!("skipped: no '{make}' can be mounted here");
+        #[expect(clippy::print_stderr, reason = "a skipped test says why")]
+        {
+            eprintln!("skipped: no '{make}' can be mounted here");
+        }
         None
     }
 }
@@ -116,5 +124,373 @@ fn an_edit_within_the_second_of_a_snapshot_is_seen_on_disks_that_count_seconds()
         if let Some(_disk) = Disk::mount(&sandbox, make) {
             sees_edits_within_a_second(&sandbox);
         }
+    }
+}
+
+/// A repository whose files were checked out through a filter that keeps sizes, and which is now on a branch without it: git
+/// holds all for clean, and no file has the bytes of its blob. With so many more files that have theirs.
+fn formerly_filtered(more: usize) -> Sandbox {
+    let sandbox = Sandbox::unborn();
+    sandbox.write("b.txt", "very old\n");
+    sandbox.ok(["snapshot", "--label", "early"]);
+    for side in ["clean", "smudge"] {
+        sandbox.git(["config", &format!("filter.case.{side}"), "tr a-zA-Z A-Za-z"]);
+    }
+    sandbox.write(".gitattributes", "*.txt filter=case\n");
+    sandbox.write("dir/a.txt", "small\n");
+    sandbox.write("b.txt", "small too\n");
+    for at in 0..more {
+        sandbox.write(format!("more/{at}"), format!("{at}\n"));
+    }
+    settle();
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "filtered"]);
+    sandbox.git(["rm", "-q", ".gitattributes"]);
+    sandbox.git(["commit", "-q", "-m", "plain"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    assert_eq!(sandbox.git(["show", "HEAD:b.txt"]), "SMALL TOO\n");
+    sandbox
+}
+
+#[test]
+fn a_file_that_was_once_converted_is_captured_with_its_own_bytes() {
+    let sandbox = Sandbox::unborn();
+    sandbox.write(".gitattributes", "*.txt eol=crlf\n");
+    sandbox.write("a.txt", "one\ntwo\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "crlf"]);
+    sandbox.remove("a.txt");
+    sandbox.git(["checkout", "-q", "a.txt"]);
+    assert_eq!(sandbox.text("a.txt"), "one\r\ntwo\r\n");
+    settle();
+    sandbox.git(["update-index", "--force-write-index"]);
+    sandbox.git(["switch", "-q", "-c", "plain"]);
+    sandbox.git(["rm", "-q", ".gitattributes"]);
+    sandbox.git(["commit", "-q", "-m", "plain"]);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    sandbox.ok(["snapshot"]);
+    assert_eq!(stored(&sandbox, "a.txt"), "one\r\ntwo\r\n");
+    let id = sandbox.json(["show", "latest"])["snapshot"]["snapshot_id"].clone();
+    let id = id.as_str().unwrap();
+    sandbox.assert_round_trip(id, |sandbox| sandbox.write("b.txt", "other\n"));
+    sandbox.json(["travel", id]);
+    sandbox.write("a.txt", "other\n");
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(sandbox.text("a.txt"), "one\r\ntwo\r\n");
+}
+
+#[test]
+fn a_seed_of_the_right_size_is_proven_by_content() {
+    let sandbox = formerly_filtered(0);
+    let shown = sandbox.json(["snapshot"]);
+    assert_eq!(shown["snapshot"]["seeds_unproven"], serde_json::Value::Null);
+    assert_eq!(stored(&sandbox, "b.txt"), "small too\n");
+    assert_eq!(stored(&sandbox, "dir/a.txt"), "small\n");
+}
+
+#[test]
+fn a_swap_proves_the_seeds_of_what_it_touches() {
+    let sandbox = formerly_filtered(2100);
+    let taken = sandbox.json(["snapshot"]);
+    assert_eq!(taken["snapshot"]["seeds_unproven"], 2102);
+    // The early one has `b.txt` otherwise, and no `dir/a.txt`.
+    sandbox.json(["restore", "early", "b.txt", "dir"]);
+    assert_eq!(sandbox.text("b.txt"), "very old\n");
+    assert!(!sandbox.exists("dir/a.txt"));
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("b.txt"), "small too\n");
+    assert_eq!(sandbox.text("dir/a.txt"), "small\n");
+    // A swap that leaves the index alone cannot make git hold for clean what it would not.
+    sandbox.git(["reset", "-q"]);
+    let before = sandbox.state();
+    let undone = sandbox.json(["travel", "early"]);
+    let backup = undone["backup_id"].as_str().unwrap();
+    let commit = sandbox.git(["rev-parse", &format!("refs/timewarp/backups/{backup}")]);
+    for (path, bytes) in [("b.txt", "small too\n"), ("dir/a.txt", "small\n")] {
+        let held = sandbox.git(["cat-file", "blob", &format!("{}:{path}", commit.trim())]);
+        assert_eq!(held, bytes);
+    }
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn work_in_the_background_proves_seeds_and_says_which_were_wrong() {
+    let sandbox = formerly_filtered(2100);
+    let first = sandbox.json(["snapshot"]);
+    assert_eq!(first["snapshot"]["seeds_unproven"], 2102);
+    sandbox.ok(["__background"]);
+    let id = first["snapshot"]["snapshot_id"].as_str().unwrap();
+    let shown = sandbox.json(["show", id]);
+    assert_eq!(shown["snapshot"]["seeds_unproven"], serde_json::Value::Null);
+    let wrong = serde_json::json!(["b.txt", "dir/a.txt"]);
+    assert_eq!(shown["snapshot"]["seeds_wrong"], wrong);
+    let second = sandbox.json(["snapshot"]);
+    assert_eq!(
+        second["snapshot"]["seeds_unproven"],
+        serde_json::Value::Null
+    );
+    assert_eq!(stored(&sandbox, "b.txt"), "small too\n");
+    assert_eq!(stored(&sandbox, "more/7"), "7\n");
+}
+
+/// The entries of the index with ids and stages.
+fn entries(sandbox: &Sandbox) -> String {
+    sandbox.git(["ls-files", "-s", "-t", "-v"])
+}
+
+/// The loose file of an object.
+fn loose(sandbox: &Sandbox, oid: &str) -> PathBuf {
+    sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]))
+}
+
+/// Takes a loose object away; its id.
+fn lose(sandbox: &Sandbox, name: &str) -> String {
+    let oid = sandbox.git(["rev-parse", name]).trim().to_owned();
+    std::fs::remove_file(loose(sandbox, &oid)).unwrap();
+    oid
+}
+
+/// No ref of ours leads to an object that is not there: git packs and checks all of it once the index is out of the way.
+fn assert_ours_is_whole(sandbox: &Sandbox) {
+    let ours = sandbox.git([
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/timewarp",
+        "refs/notes",
+    ]);
+    let mut list = vec!["rev-list", "--objects", "--quiet"];
+    list.extend(ours.lines());
+    sandbox.git(list);
+    assert_gc_goes_well(sandbox);
+}
+
+fn assert_gc_goes_well(sandbox: &Sandbox) {
+    let index = sandbox.path(".git/index");
+    let aside = sandbox.path(".git/index.aside");
+    std::fs::rename(&index, &aside).unwrap();
+    sandbox.git(["fsck", "--strict", "--no-dangling"]);
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    std::fs::rename(&aside, &index).unwrap();
+}
+
+fn uncaptured(document: &serde_json::Value) -> Vec<(String, String)> {
+    let list = document["snapshot"]["uncaptured"].as_array().unwrap();
+    let text = |entry: &serde_json::Value, key: &str| entry[key].as_str().unwrap().to_owned();
+    list.iter()
+        .map(|entry| (text(entry, "path"), text(entry, "reason")))
+        .collect()
+}
+
+#[test]
+fn a_file_whose_object_is_gone_is_captured_from_disk() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "staged and lost\n");
+    sandbox.write("dir/c.txt", "staged, lost, and edited\n");
+    settle();
+    sandbox.git(["add", "-A"]);
+    lose(&sandbox, ":b.txt");
+    lose(&sandbox, ":dir/c.txt");
+    sandbox.write("dir/c.txt", "edited since\n");
+    let before = entries(&sandbox);
+    let taken = sandbox.json(["snapshot"]);
+    assert_eq!(stored(&sandbox, "b.txt"), "staged and lost\n");
+    assert_eq!(stored(&sandbox, "dir/c.txt"), "edited since\n");
+    assert_eq!(uncaptured(&taken), []);
+    assert_eq!(entries(&sandbox), before);
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    sandbox.json(["travel", id]);
+    assert_eq!(entries(&sandbox), before);
+    sandbox.write("b.txt", "other\n");
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(entries(&sandbox), before);
+    assert_eq!(sandbox.text("b.txt"), "staged and lost\n");
+    assert_eq!(sandbox.text("dir/c.txt"), "edited since\n");
+    assert_ours_is_whole(&sandbox);
+}
+
+#[test]
+fn an_entry_without_file_and_object_is_listed_and_put_back() {
+    let sandbox = Sandbox::new();
+    let early = sandbox.json(["snapshot"]);
+    sandbox.write("dir/lost.txt", "lost\n");
+    sandbox.write("dir/kept.txt", "kept\n");
+    sandbox.git(["add", "-A"]);
+    lose(&sandbox, ":dir/lost.txt");
+    sandbox.remove("dir/lost.txt");
+    let null = "0".repeat(40);
+    let mut command = sandbox.command("git");
+    command.env("GIT_ALLOW_NULL_SHA1", "1").args([
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("100644,{null},null.txt"),
+    ]);
+    let with_null = command.output().unwrap().status.success();
+    let before = entries(&sandbox);
+    let taken = sandbox.json(["snapshot"]);
+    let mut expected = vec![("dir/lost.txt".to_owned(), "object-missing".to_owned())];
+    if with_null {
+        expected.push(("null.txt".to_owned(), "object-missing".to_owned()));
+    }
+    assert_eq!(uncaptured(&taken), expected);
+    let early = early["snapshot"]["snapshot_id"].as_str().unwrap();
+    sandbox.json(["travel", early]);
+    assert_ne!(entries(&sandbox), before);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(entries(&sandbox), before);
+    assert_ours_is_whole(&sandbox);
+}
+
+#[test]
+fn a_damaged_object_counts_as_missing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "some text that is long enough to be cut\n");
+    sandbox.write("c.txt", "some more text, edited later\n");
+    settle();
+    sandbox.git(["add", "-A"]);
+    for name in [":b.txt", ":c.txt"] {
+        let oid = sandbox.git(["rev-parse", name]).trim().to_owned();
+        let file = loose(&sandbox, &oid);
+        let mut bytes = std::fs::read(&file).unwrap();
+        let end = bytes.len() - 6;
+        bytes[end] ^= 0x55;
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, bytes).unwrap();
+    }
+    sandbox.write("c.txt", "edited\n");
+    let before = entries(&sandbox);
+    let taken = sandbox.json(["snapshot"]);
+    assert_eq!(
+        stored(&sandbox, "b.txt"),
+        "some text that is long enough to be cut\n"
+    );
+    assert_eq!(stored(&sandbox, "c.txt"), "edited\n");
+    let id = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    sandbox.json(["travel", id]);
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(entries(&sandbox), before);
+    let oid = sandbox.git(["rev-parse", ":c.txt"]).trim().to_owned();
+    std::fs::remove_file(loose(&sandbox, &oid)).unwrap();
+    assert_ours_is_whole(&sandbox);
+}
+
+/// A clone without blobs but for those of `here/`, whose origin is gone.
+fn partial() -> Sandbox {
+    let sandbox = Sandbox::bare_room();
+    let origin = sandbox.root().join("origin");
+    std::fs::create_dir(&origin).unwrap();
+    let git = |args: &[&str]| sandbox.git_in(&origin, args);
+    git(&["init", "-q", "-b", "main"]);
+    git(&["config", "uploadpack.allowFilter", "true"]);
+    git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    for path in ["here/a.txt", "there/b.txt", "there/deep/c.txt"] {
+        let file = origin.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, format!("{path}\n")).unwrap();
+    }
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "all"]);
+    let url = format!("file://{}", origin.display());
+    sandbox.git_in(
+        sandbox.root(),
+        [
+            "clone",
+            "-q",
+            "--filter=blob:none",
+            "--no-checkout",
+            &url,
+            "repo",
+        ],
+    );
+    sandbox.git(["sparse-checkout", "set", "here"]);
+    sandbox.git(["checkout", "-q", "main"]);
+    std::fs::rename(&origin, sandbox.root().join("gone")).unwrap();
+    sandbox
+}
+
+#[test]
+fn a_partial_clone_is_captured_without_asking_for_what_is_not_here() {
+    let sandbox = partial();
+    let before = entries(&sandbox);
+    let first = sandbox.json(["snapshot"]);
+    let missing = |path: &str| (path.to_owned(), "object-missing".to_owned());
+    let expected = [missing("there/b.txt"), missing("there/deep/c.txt")];
+    assert_eq!(uncaptured(&first), expected);
+    sandbox.write("here/a.txt", "edited\n");
+    sandbox.write("new.txt", "new\n");
+    let second = sandbox.json(["snapshot"]);
+    assert_eq!(uncaptured(&second), expected);
+    let id = first["snapshot"]["snapshot_id"].as_str().unwrap();
+    sandbox.json(["travel", id]);
+    assert_eq!(entries(&sandbox), before);
+    assert_eq!(sandbox.text("here/a.txt"), "here/a.txt\n");
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    assert_eq!(entries(&sandbox), before);
+    assert_eq!(sandbox.text("here/a.txt"), "edited\n");
+    assert_gc_goes_well(&sandbox);
+}
+
+/// A snapshot of an earlier version may name what a partial clone never fetched: said, not fetched.
+#[test]
+fn what_is_not_here_is_said_and_not_fetched() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "here when it was taken\n");
+    let taken = sandbox.json(["snapshot"]);
+    let commit = taken["snapshot"]["commit"].as_str().unwrap().to_owned();
+    let id = taken["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    sandbox.write("b.txt", "later\n");
+    lose(&sandbox, &format!("{commit}:b.txt"));
+    let shown = sandbox.json(["diff", &id, "present"]);
+    assert_eq!(shown["files"][0]["missing"], true, "{shown}");
+    assert!(
+        sandbox
+            .ok(["diff", "--stat", &id, "present"])
+            .contains("not here")
+    );
+    sandbox.json(["show", &id]);
+    sandbox.json(["list"]);
+    for args in [
+        &["restore", &id, "b.txt"][..],
+        &["travel", &id],
+        &["open", &id],
+    ] {
+        let (error, _) = sandbox.json_error(args);
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("b.txt"), "{args:?}: {message}");
+        assert_eq!(sandbox.text("b.txt"), "later\n");
+    }
+}
+
+#[test]
+fn what_status_showed_as_modified_by_line_ends_stays_so() {
+    let sandbox = Sandbox::unborn();
+    for name in ["a.txt", "b.txt", "auto.txt"] {
+        sandbox.write(name, "one\r\ntwo\r\n");
+    }
+    sandbox.git(["-c", "core.autocrlf=false", "add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "crlf"]);
+    let early = sandbox.json(["snapshot"]);
+    sandbox.write(".gitattributes", "* text\nauto.txt text=auto\n");
+    sandbox.git(["add", ".gitattributes"]);
+    sandbox.git(["commit", "-q", "-m", "text"]);
+    settle();
+    for name in ["a.txt", "b.txt", "auto.txt"] {
+        sandbox.write(name, "one\r\ntwo\r\n");
+    }
+    let status = || sandbox.git(["status", "--porcelain"]);
+    assert_eq!(status(), " M a.txt\n M b.txt\n");
+    let taken = sandbox.json(["snapshot"]);
+    for target in [&taken, &early] {
+        let id = target["snapshot"]["snapshot_id"].as_str().unwrap();
+        sandbox.json(["travel", id]);
+        sandbox.write("b.txt", "other\n");
+        assert_eq!(sandbox.json(["return"])["verified"], true);
+        settle();
+        assert_eq!(status(), " M a.txt\n M b.txt\n");
+        sandbox.git(["update-index", "-q", "--refresh", "auto.txt"]);
     }
 }

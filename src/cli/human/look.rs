@@ -100,6 +100,9 @@ fn stat(page: &mut Page, diff: &Diff, look: &Look) {
 }
 
 fn counts(file: &FileDiff, style: Style) -> String {
+    if file.missing {
+        return "not here".to_owned();
+    }
     if file.binary {
         return "binary".to_owned();
     }
@@ -120,6 +123,13 @@ fn counts(file: &FileDiff, style: Style) -> String {
 /// A patch goes into a file or pipe byte for byte. On a terminal its lines are coloured, and whatever would steer the
 /// terminal is escaped.
 fn patch(page: &mut Page, file: &FileDiff, look: &Look) {
+    if file.missing {
+        page.line(format!(
+            "{} {}: its bytes are not here",
+            file.status,
+            quoted(&file.path)
+        ));
+    }
     let Some(patch) = &file.patch else { return };
     if !look.terminal && !look.style.is_on() {
         page.text.extend_from_slice(patch);

@@ -247,6 +247,8 @@ impl Human for SnapshotView {
         row("empty dirs", json.get("empty_dirs").map(plain));
         row("modes", json.get("modes").map(plain));
         row("unstable", json.get("unstable").map(plain));
+        row("seeds unproven", json.get("seeds_unproven").map(plain));
+        row("seeds wrong", json.get("seeds_wrong").map(plain));
         row(
             "excluded by",
             json.get("exclude_globs")

@@ -41,7 +41,7 @@ use crate::git::mapped::Bytes;
 
 pub use builder::Builder;
 pub use cache_tree::{CacheTree, Valid};
-pub use tree::{TreeSink, Unmerged, build_tree};
+pub use tree::{TreeSink, Unmerged, build_tree, build_tree_without};
 
 /// The file type bits of a mode.
 const TYPE_MASK: u32 = 0o170_000;

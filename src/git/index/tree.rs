@@ -32,9 +32,22 @@ pub trait TreeSink {
 /// # Errors
 /// What `unmerged` and `sink` give; `CORRUPT_RECORD` for a path that no tree can hold.
 pub fn build_tree(index: &Index, unmerged: &Unmerged, sink: &mut dyn TreeSink) -> Result<Oid> {
+    build_tree_without(index, &[], unmerged, sink)
+}
+
+/// As [`build_tree`], without the entries at some positions, given in order: their objects are not there.
+///
+/// # Errors
+/// As [`build_tree`].
+pub fn build_tree_without(
+    index: &Index,
+    missing: &[usize],
+    unmerged: &Unmerged,
+    sink: &mut dyn TreeSink,
+) -> Result<Oid> {
     let mut build = Build {
         index,
-        odd: odd(index, unmerged)?,
+        odd: odd(index, missing, unmerged)?,
         sink,
         open: Vec::new(),
     };
@@ -58,7 +71,7 @@ pub fn build_tree(index: &Index, unmerged: &Unmerged, sink: &mut dyn TreeSink) -
     build.sink.put(&root.content)
 }
 
-/// Entries that a tree does not take as they are: an intent-to-add one, or an unmerged path.
+/// Entries that a tree does not take as they are: an intent-to-add one, one whose object is not there, or an unmerged path.
 struct Odd {
     at: usize,
     len: usize,
@@ -67,11 +80,12 @@ struct Odd {
 }
 
 /// Finds the odd entries, in order.
-fn odd(index: &Index, unmerged: &Unmerged) -> Result<Vec<Odd>> {
+fn odd(index: &Index, missing: &[usize], unmerged: &Unmerged) -> Result<Vec<Odd>> {
     let mut list: Vec<Odd> = Vec::new();
     for (at, entry) in index.entries().iter().enumerate() {
         let seen = list.last().is_some_and(|odd| at < odd.at + odd.len);
-        if seen || !is_odd(entry) {
+        let is_missing = missing.binary_search(&at).is_ok();
+        if seen || !(is_missing || is_odd(entry)) {
             continue;
         }
         let path = index.path(entry);
@@ -212,7 +226,7 @@ impl<'a> Build<'a, '_> {
             return None;
         }
         let oid = valid.oid;
-        self.sink.has(oid).then_some(Known { oid, end })
+        has_all(directory.cache?, self.sink).then_some(Known { oid, end })
     }
 
     /// Puts the innermost directory and adds it to the one above.
@@ -237,6 +251,12 @@ impl<'a> Build<'a, '_> {
         }
         Ok(())
     }
+}
+
+/// Whether a tree that the cache tree knows is there with all beneath it. In a partial clone one may be there and those in it not.
+fn has_all(known: &CacheTree, sink: &mut dyn TreeSink) -> bool {
+    known.valid.is_none_or(|valid| sink.has(valid.oid))
+        && known.children().all(|(_, child)| has_all(child, sink))
 }
 
 /// A component, unless it is empty.

@@ -1,8 +1,11 @@
 //! The header of one object in a pack.
 
+use std::io::Read;
+
 use git2::Oid;
 
 use super::ObjectKind;
+use super::inflate::Inflater;
 
 /// What an entry's header says.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +79,20 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
         _ => return None,
     };
     Some(Entry::Whole(kind, size, length))
+}
+
+/// The size of the blob whose entry these bytes begin with; nothing when it is no blob, or damaged there. Of a difference it is
+/// not known what it is from.
+pub(super) fn size_of_blob(bytes: &[u8]) -> Option<u64> {
+    match decode(bytes.get(..LONGEST.min(bytes.len()))?)? {
+        Entry::Whole(kind, size, _) => (kind == ObjectKind::Blob).then_some(size),
+        Entry::Delta(_, length) => {
+            let mut sizes = Vec::with_capacity(20);
+            let data = Inflater::new(bytes.get(length..)?, 64);
+            data.take(20).read_to_end(&mut sizes).ok()?;
+            made_size(&sizes)
+        }
+    }
 }
 
 /// How far back the base is: 7 bits in each byte, the highest first, one added for each byte but the last.

@@ -8,13 +8,15 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use git2::Oid;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW};
 
 use super::idx::Idx;
-use super::loose;
+use super::read::Opened;
+use super::{ObjectKind, entry, loose};
+use crate::git::mapped::{self, Use};
 use crate::git::regular;
 
 /// A pack and its index.
@@ -26,6 +28,8 @@ pub(super) struct Pack {
     /// Has a `.mtimes` file: git keeps each object's own age there, so the pack's mtime protects nothing.
     cruft: bool,
     pub(super) idx: Idx,
+    /// The pack itself, mapped when the sizes of many objects are asked for; none when it cannot be.
+    map: OnceLock<Option<memmap2::Mmap>>,
 }
 
 impl Pack {
@@ -164,6 +168,29 @@ impl OdbDir {
         }
     }
 
+    /// A pack's bytes from a place on; nothing when they cannot be had.
+    fn bytes_from<'p>(&self, pack: &'p Pack, offset: u64) -> Option<&'p [u8]> {
+        let map = || mapped::map(&self.open_pack(pack).ok()??, Use::Parts).ok();
+        let bytes = pack.map.get_or_init(map).as_ref()?;
+        bytes.get(usize::try_from(offset).ok()?..)
+    }
+
+    /// The size of a blob, from the header of the first copy that has one. Where that is a difference its kind is not asked for.
+    pub(super) fn blob_size(&self, oid: Oid) -> Option<u64> {
+        let packs = self.packs();
+        let mut places = packs.iter().filter_map(|pack| {
+            let bytes = self.bytes_from(pack, pack.offset(oid)?)?;
+            entry::size_of_blob(bytes)
+        });
+        places.next().or_else(|| {
+            let file = self.open_loose(oid).ok()??;
+            match loose::open(file) {
+                Ok(Opened::Stream { kind, size, .. }) => (kind == ObjectKind::Blob).then_some(size),
+                _ => None,
+            }
+        })
+    }
+
     /// Opens a pack.
     pub(super) fn open_pack(&self, pack: &Pack) -> io::Result<Option<File>> {
         self.open_file(&pack.name)
@@ -255,6 +282,7 @@ impl OdbDir {
             stamp,
             cruft,
             idx,
+            map: OnceLock::new(),
         }))
     }
 }

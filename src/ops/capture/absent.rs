@@ -9,8 +9,9 @@ use crate::worktree::manifest::{
 use std::collections::HashMap;
 
 /// Index entries with skip-worktree that are not on disk (sparse checkout) stand in the tree for what the index says, unless
-/// a file stands where one of their directories would be: a tree has each name once.
-pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>) {
+/// a file stands where one of their directories would be: a tree has each name once. Those whose objects are not there
+/// (`unheld`, in order) do not.
+pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>, unheld: &[Vec<u8>]) {
     let Some(index) = view.index() else { return };
     let mut missing: Vec<(Vec<u8>, u32, Oid)> = Vec::new();
     let covered = |path: &[u8]| {
@@ -21,7 +22,13 @@ pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>) {
     };
     for (path, entry) in index.iter() {
         let absent = entry.flags.contains(Flags::SKIP_WORKTREE) && entry.stage == 0;
+        let is_unheld = || {
+            unheld
+                .binary_search_by(|it| it.as_slice().cmp(path))
+                .is_ok()
+        };
         if absent
+            && !is_unheld()
             && manifest.file(path).is_none()
             && manifest.find_dir(path).is_none()
             && !covered(path)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::store::paths;
 use crate::store::snapshot::{DefaultModes, Lists, Stats, Uncaptured, octal};
 use crate::worktree::manifest::{
-    DirRec, FileRec, INSIDE_IGNORED, Kind, Manifest, UNSTABLE, VIRTUAL, no_oid,
+    DirRec, FileRec, INSIDE_IGNORED, Kind, Manifest, UNPROVEN, UNSTABLE, VIRTUAL, no_oid,
 };
 
 /// With more paths than this it is not kept.
@@ -25,6 +25,9 @@ pub struct Derived {
     files: u64,
     /// Their sizes' sum.
     bytes: u64,
+    /// Ids that were taken from git's index and not proven by content since.
+    #[serde(default)]
+    pub unproven: u64,
     modes: Vec<(Vec<u8>, u32)>,
     #[serde(with = "paths")]
     empty_dirs: Vec<Vec<u8>>,
@@ -100,6 +103,9 @@ impl Derived {
         if matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
             self.files += 1;
             self.bytes += file.stamp.size;
+        }
+        if file.flags & UNPROVEN != 0 {
+            self.unproven += 1;
         }
         if file.kind.reason().is_some() {
             self.uncaptured.push(uncaptured(manifest, dir, file));

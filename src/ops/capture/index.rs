@@ -3,10 +3,10 @@
 use super::super::gitview::{head_only_paths, read_index};
 use super::{Taking, index_stamp, is_fresh};
 use crate::error::Result;
-use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree};
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree, build_tree_without};
+use crate::git::objects::{ObjectKind, ObjectStore, hash};
 use crate::git::repo::Head;
-use crate::git::{Oid, tree};
+use crate::git::{Oid, threads, tree};
 use crate::store::{Store, paths};
 use crate::worktree::cache::Meta;
 use crate::worktree::capture::KnownTrees;
@@ -28,7 +28,7 @@ pub struct IndexSummary {
     /// Unmerged paths.
     #[serde(with = "paths")]
     pub conflicts: Vec<Vec<u8>>,
-    /// Unmerged entries as `git ls-files -u -z` prints them.
+    /// Entries that the tree lacks, as `git ls-files -s -z` prints them: unmerged ones, and those whose objects are not there.
     pub unmerged: Vec<u8>,
     /// Blobs of unmerged entries and of resolve-undo, with their modes.
     pub blobs: Vec<String>,
@@ -47,6 +47,9 @@ pub struct IndexSummary {
     pub resolve_undo: Option<Vec<u8>>,
     /// Whether there is any submodule.
     pub submodules: bool,
+    /// Paths whose objects are not there, in order.
+    #[serde(with = "paths")]
+    pub missing: Vec<Vec<u8>>,
 }
 
 impl IndexSummary {
@@ -54,6 +57,7 @@ impl IndexSummary {
         self.conflicts.len()
             + self.intent_to_add.len()
             + self.skip_worktree.len()
+            + self.missing.len()
             + self.assume_unchanged.len()
             + self.resolve_undo.as_ref().map_or(0, Vec::len)
     }
@@ -142,6 +146,8 @@ impl Taking<'_, '_, '_, '_> {
             };
             let kept = serde_json::from_value::<Kept>(known.record.clone());
             if let Ok(kept) = kept
+                // What was not there may have come.
+                && kept.summary.missing.is_empty()
                 // What was read is what the stamp stood for.
                 && (parsed.is_none() || index_stamp(self.ctx) == stamp)
             {
@@ -156,10 +162,20 @@ impl Taking<'_, '_, '_, '_> {
                 });
             }
         }
-        self.read_index_state(head, stamp)
+        let known = anchored.then(|| Oid::from_str(&known.index_commit).ok());
+        let known = known
+            .flatten()
+            .and_then(|commit| Some(self.store.commit(commit).ok()?.tree));
+        self.read_index_state(head, stamp, known)
     }
 
-    fn read_index_state(&self, head: &Head, stamp: Vec<i64>) -> Result<IndexState> {
+    /// `known`: the tree of an earlier index, which is held with all that it names.
+    fn read_index_state(
+        &self,
+        head: &Head,
+        stamp: Vec<i64>,
+        known: Option<Oid>,
+    ) -> Result<IndexState> {
         let index = read_index(&self.ctx.repo, &self.store.objects)?;
         let head_tree = head
             .oid
@@ -170,10 +186,18 @@ impl Taking<'_, '_, '_, '_> {
             made: HashMap::new(),
         };
         let unmerged = |path: &[u8]| match head_tree {
-            Some(tree) => self.ctx.repo.tree_entry(tree, path),
+            Some(tree) => {
+                let found = self.ctx.repo.tree_entry(tree, path)?;
+                Ok(found.filter(|(mode, oid)| is_held(&self.store.objects, *mode, *oid)))
+            }
             None => Ok(None),
         };
-        let index_tree = build_tree(&index, &unmerged, &mut memory)?;
+        let mut index_tree = build_tree(&index, &unmerged, &mut memory)?;
+        let missing = self.missing(&index, index_tree, known, &memory)?;
+        if !missing.is_empty() {
+            memory.made.clear();
+            index_tree = build_tree_without(&index, &missing, &unmerged, &mut memory)?;
+        }
         let made = Mutex::new(memory.made);
         let read = |oid: Oid| {
             let known = made
@@ -184,8 +208,16 @@ impl Taking<'_, '_, '_, '_> {
             known.map_or_else(|| self.store.objects.read_tree(oid), Ok)
         };
         let head_only = head_only_paths(&read, head_tree, index_tree, &index)?;
-        let summary = summarize(&index, index_tree);
-        let tracked = tracked_hash(&index, &head_only, self.ctx.repo.file_mode()?)?;
+        let summary = summarize(&index, index_tree, &missing, &self.store.objects);
+        let mut tracked = tracked_hash(&index, &head_only, self.ctx.repo.file_mode()?)?;
+        if !missing.is_empty() {
+            // What is not there has no place in the tree of the files either.
+            let text = format!(
+                "{tracked} {}",
+                summary.missing.join(&b"\0"[..]).escape_ascii()
+            );
+            tracked = hash(ObjectKind::Blob, text.as_bytes())?.to_string();
+        }
         let short = summary.paths() + head_only.len() <= SUMMARY_LIMIT;
         let record = if short {
             let kept = Kept {
@@ -212,22 +244,77 @@ impl Taking<'_, '_, '_, '_> {
     }
 }
 
-fn summarize(index: &Index, tree: Oid) -> IndexSummary {
+impl Taking<'_, '_, '_, '_> {
+    /// The positions of merged entries whose objects are not there, or damaged. What an earlier index tree of ours names is held.
+    fn missing(
+        &self,
+        index: &Index,
+        tree: Oid,
+        known: Option<Oid>,
+        memory: &MemoryTrees<'_, '_>,
+    ) -> Result<Vec<usize>> {
+        let objects = &self.store.objects;
+        let read = |oid: Oid| match memory.made.get(&oid) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => objects.read_tree(oid),
+        };
+        let new: Vec<usize> = match known {
+            Some(known) => tree::diff(&read, Some(known), Some(tree))?
+                .iter()
+                .filter(|change| change.new.is_some())
+                .filter_map(|change| index.position(&change.path, 0).ok())
+                .collect(),
+            None => (0..index.len()).collect(),
+        };
+        let is_missing = |at: &usize| {
+            let entry = index.entries().get(*at);
+            entry.is_some_and(|entry| {
+                let merged = entry.stage == 0 && !entry.flags.contains(Flags::INTENT_TO_ADD);
+                merged && !is_held(objects, entry.mode, entry.oid)
+            })
+        };
+        let missing = |among: &[usize]| -> Vec<usize> {
+            let found = threads::map(among, is_missing);
+            let found = among.iter().zip(found).filter(|(_, missing)| *missing);
+            found.map(|(at, _)| *at).collect()
+        };
+        let mut found = missing(&new);
+        if !found.is_empty() {
+            // Another process may have packed them since the packs were listed.
+            objects.refresh();
+            found = missing(&found);
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+}
+
+/// Whether what an entry of a tree or an index names may be named by a tree of ours. A submodule's commit is never here.
+fn is_held(objects: &ObjectStore, mode: u32, oid: Oid) -> bool {
+    mode == tree::GITLINK_MODE || objects.is_sound(oid)
+}
+
+fn summarize(index: &Index, tree: Oid, missing: &[usize], objects: &ObjectStore) -> IndexSummary {
     let mut summary = IndexSummary {
         tree: tree.to_string(),
         resolve_undo: index.resolve_undo.clone(),
         ..IndexSummary::default()
     };
-    for (path, entry) in index.iter() {
-        if entry.stage > 0 {
-            if summary.conflicts.last().is_none_or(|last| last != path) {
+    for (at, (path, entry)) in index.iter().enumerate() {
+        let is_missing = missing.binary_search(&at).is_ok();
+        if is_missing {
+            summary.missing.push(path.to_vec());
+        }
+        if entry.stage > 0 || is_missing {
+            let is_conflict = entry.stage > 0;
+            if is_conflict && summary.conflicts.last().is_none_or(|last| last != path) {
                 summary.conflicts.push(path.to_vec());
             }
             let line = format!("{:06o} {} {}\t", entry.mode, entry.oid, entry.stage);
             summary.unmerged.extend_from_slice(line.as_bytes());
             summary.unmerged.extend_from_slice(path);
             summary.unmerged.push(0);
-            if entry.mode != tree::GITLINK_MODE {
+            if entry.mode != tree::GITLINK_MODE && !is_missing {
                 summary.blobs.push(entry.oid.to_string());
             }
         }
@@ -253,6 +340,10 @@ fn summarize(index: &Index, tree: Oid) -> IndexSummary {
     }
     summary.blobs.sort();
     summary.blobs.dedup();
+    // A gc may have taken what only resolve-undo names.
+    summary
+        .blobs
+        .retain(|oid| Oid::from_str(oid).is_ok_and(|oid| objects.is_sound(oid)));
     summary
 }
 

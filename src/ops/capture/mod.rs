@@ -29,7 +29,7 @@ use crate::git::own::OwnDirs;
 use crate::git::refs::standing;
 use crate::git::repo::Head;
 use crate::store::Store;
-use crate::store::snapshot::Lists;
+use crate::store::snapshot::{Lists, Uncaptured};
 use crate::worktree::cache::{self, IndexMeta, Meta};
 use crate::worktree::manifest::{Kind, Manifest, no_oid};
 pub use derived::Derived;
@@ -41,6 +41,9 @@ use taking::Taking;
 
 /// From so many new objects on they go into a pack: as many as git keeps in one when it fetches (`transfer.unpackLimit`).
 const PACK_FROM: usize = 100;
+
+/// So many files, of so many bytes together, are read in a few milliseconds: their ids are proven at once.
+const CHEAP: (u64, u64) = (2000, 8 << 20);
 
 /// A file this large goes into a pack: git streams it from there.
 const LARGE: u64 = 32 << 20;
@@ -76,6 +79,19 @@ pub struct Wanted<'a> {
     pub base: Option<(&'a Manifest, Meta)>,
     /// The cache stays as it is: another look follows, and keeps what it sees.
     pub leave_cache: bool,
+    /// See [`Prove`].
+    pub prove: Prove,
+}
+
+/// Which ids that were taken from git's index are proven by content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prove {
+    /// All that were just taken, where that costs little.
+    Cheap,
+    /// Those of these paths.
+    Paths(BTreeSet<Vec<u8>>),
+    /// All.
+    All,
 }
 
 /// Looks at what a scan found before anything is hashed; may refuse, or change what is captured.
@@ -93,6 +109,7 @@ impl Default for Wanted<'_> {
             before_hashing: None,
             base: None,
             leave_cache: false,
+            prove: Prove::Cheap,
         }
     }
 }
@@ -268,13 +285,23 @@ impl Capture<'_> {
     /// The paths and directories that the record lists.
     pub fn lists(&self) -> Lists {
         let index = &self.index;
+        let mut derived = self.derived().lists();
+        let gone = index.missing.iter();
+        let gone = gone.filter(|path| self.manifest.file(path).is_none());
+        let before = derived.uncaptured.len();
+        derived
+            .uncaptured
+            .extend(gone.map(|path| (path.clone(), Uncaptured::new(path, "object-missing"))));
+        if derived.uncaptured.len() > before {
+            derived.uncaptured.sort_by(|a, b| a.0.cmp(&b.0));
+        }
         Lists {
             conflicts: index.conflicts.clone(),
             intent_to_add: index.intent_to_add.clone(),
             skip_worktree: index.skip_worktree.clone(),
             assume_unchanged: index.assume_unchanged.clone(),
             forced: self.forced.iter().cloned().collect(),
-            ..self.derived().lists()
+            ..derived
         }
     }
 }

@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use super::absent::add_absent;
 use super::derived::Derived;
 use super::index::{self, IndexState};
-use super::{Capture, LARGE, PACK_FROM, Storing, Wanted, Writing, load_ignore_file, rule_parts};
+use super::{
+    CHEAP, Capture, LARGE, PACK_FROM, Prove, Storing, Wanted, Writing, load_ignore_file, rule_parts,
+};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Root;
@@ -23,7 +25,8 @@ use crate::store::Store;
 use crate::store::lock::Owner;
 use crate::worktree::cache::Meta;
 use crate::worktree::capture::{
-    HashOnly, Hashing, Sink, amount, build_trees, drop_gone, hash_files, take_known_trees,
+    HashOnly, Hashing, Proven, Sink, amount, build_trees, drop_gone, hash_files, prove_seeds,
+    take_known_trees, unproven,
 };
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
@@ -87,7 +90,11 @@ impl<'s> Taking<'_, 's, '_, '_> {
         }
         let parsed = state.parsed.take();
         let files = match base {
-            Some(base) if glanced == Glanced::Same && self.may_stay(&base.dirs) => {
+            Some(base)
+                if glanced == Glanced::Same
+                    && self.wanted.prove == Prove::Cheap
+                    && self.may_stay(&base.dirs) =>
+            {
                 self.unchanged(base, &meta, parsed, state.trees.len())?
             }
             base => {
@@ -197,17 +204,24 @@ impl<'s> Taking<'_, 's, '_, '_> {
                 head_only: state.head_only.clone(),
                 forced: self.wanted.forced.clone(),
                 submodules: state.summary.submodules,
+                missing: state.summary.missing.clone(),
             },
         )?;
-        let (mut manifest, unchanged, way) = self.look(&root, &rules, &view, old, (way, &seen))?;
+        let (mut manifest, mut unchanged, way) =
+            self.look(&root, &rules, &view, old, (way, &seen))?;
         view.check()?;
         // Also what was on disk against the sparse patterns may have gone since.
         if way == Way::Full || (!unchanged && !state.summary.skip_worktree.is_empty()) {
-            add_absent(&mut manifest, &view);
+            add_absent(&mut manifest, &view, &state.summary.missing);
         }
         if let Some(look) = self.wanted.before_hashing {
             look(&mut manifest)?;
         }
+        let how = Hashing {
+            started: self.started,
+            modes_from_disk: self.ctx.repo.file_mode()?,
+        };
+        unchanged &= self.prove(&root, &mut manifest, how, way)?.looked_at == 0;
         if way == Way::Full {
             let cached = view.index().and_then(|index| index.cache_tree.as_ref());
             let has = |oid| !self.afresh && self.store.objects.contains(oid);
@@ -215,10 +229,6 @@ impl<'s> Taking<'_, 's, '_, '_> {
         }
         let (count, largest) = amount(&manifest);
         let writer = self.writer((count + state.trees.len(), largest))?;
-        let how = Hashing {
-            started: self.started,
-            modes_from_disk: self.ctx.repo.file_mode()?,
-        };
         let sink: &dyn Sink = match &writer {
             Some(writer) => &Writing(writer),
             None => &HashOnly,
@@ -239,6 +249,28 @@ impl<'s> Taking<'_, 's, '_, '_> {
             unchanged,
             seeded: way == Way::Full && !hung_on_nothing,
         })
+    }
+
+    /// Proves what is wanted of the ids that were taken from git's index.
+    fn prove(
+        &self,
+        root: &Root,
+        manifest: &mut Manifest,
+        how: Hashing,
+        way: Way,
+    ) -> Result<Proven> {
+        match &self.wanted.prove {
+            Prove::Cheap if way == Way::Fast => Ok(Proven::default()),
+            Prove::Cheap => {
+                let (count, bytes) = unproven(manifest);
+                if count > CHEAP.0 || bytes > CHEAP.1 {
+                    return Ok(Proven::default());
+                }
+                prove_seeds(root, manifest, how, &|_| true)
+            }
+            Prove::Paths(paths) => prove_seeds(root, manifest, how, &|path| paths.contains(path)),
+            Prove::All => prove_seeds(root, manifest, how, &|_| true),
+        }
     }
 
     fn ctime(&self) -> Result<Ctime> {

@@ -218,7 +218,10 @@ fn write_index(
         builder.push(&full, entry)?;
     }
     let unmerged = store.state_blob(side.state, part::UNMERGED)?;
-    for (full, entry) in stages(stored, &unmerged.unwrap_or_default())? {
+    for (full, mut entry) in stages(stored, &unmerged.unwrap_or_default())? {
+        if entry.stage == 0 {
+            entry.flags = flags(&full);
+        }
         builder.push(&full, entry)?;
     }
     builder.set_resolve_undo(store.state_blob(side.state, part::RESOLVE_UNDO)?);
@@ -264,7 +267,7 @@ fn stages(stored: &Stored, bytes: &[u8]) -> Result<Vec<(Vec<u8>, Entry)>> {
         let full = line.get(tab + 1..)?;
         let mut entry = Entry::new(mode, oid);
         entry.stage = stage;
-        ((1..=3).contains(&stage) && path::is_safe(full)).then(|| (full.to_vec(), entry))
+        ((0..=3).contains(&stage) && path::is_safe(full)).then(|| (full.to_vec(), entry))
     };
     bytes
         .split(|byte| *byte == 0)

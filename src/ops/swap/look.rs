@@ -1,7 +1,7 @@
 //! The look before a swap: capture, plan, refusals, proofs, room on disk. Nothing is written.
 
 use super::super::Context;
-use super::super::capture::{Capture, Storing, Wanted, capture, rule_parts};
+use super::super::capture::{Capture, Prove, Storing, Wanted, capture, rule_parts};
 use super::super::copied;
 use super::super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
 use super::super::treerules::TreeRules;
@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::worktree::globs::Globs;
-use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::manifest::{Kind, Manifest, UNPROVEN};
 use crate::worktree::plan::{Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan};
 use std::collections::BTreeSet;
 
@@ -44,6 +44,7 @@ pub fn look<'s>(
     let mut forced = goal.forced.clone();
     let mut other_rules = None;
     let own = OwnDirs::of(&ctx.repo, &store.objects);
+    let mut prove = Prove::Cheap;
     for _ in 0..TRIES {
         let raw_head = ctx.repo.raw_head()?;
         let wanted = Wanted {
@@ -52,6 +53,7 @@ pub fn look<'s>(
             other_rules,
             whole_index: true,
             before_hashing: goal.before_hashing,
+            prove: prove.clone(),
             ..Wanted::default()
         };
         let capture = capture(ctx, store, &wanted)?;
@@ -65,6 +67,11 @@ pub fn look<'s>(
             }
         }
         let plan = make_plan(ctx, store, goal, &capture, &forced)?;
+        let seeds = unproven_paths(&capture.manifest, &plan);
+        if !seeds.is_empty() {
+            prove = Prove::Paths(seeds);
+            continue;
+        }
         let root = Root::open(ctx.repo.worktree_root())?;
         let Obstacles {
             to_force,
@@ -88,6 +95,18 @@ pub fn look<'s>(
     }
     Err(Error::new(Code::Busy, "files keep appearing in the way")
         .hint("stop what writes here and try again"))
+}
+
+/// The paths that the plan would replace or remove although nobody has looked whether their bytes are what their ids say.
+fn unproven_paths(manifest: &Manifest, plan: &Plan) -> BTreeSet<Vec<u8>> {
+    let entries = plan.entries.iter().filter(|entry| !entry.is_chmod());
+    entries
+        .map(|entry| entry.path.clone())
+        .filter(|path| {
+            let file = manifest.file(path);
+            file.is_some_and(|file| file.flags & UNPROVEN != 0)
+        })
+        .collect()
 }
 
 pub(super) fn would_overwrite(goal: &Goal<'_>, refused: &[(Vec<u8>, &'static str)]) -> Error {
@@ -386,7 +405,17 @@ pub(super) fn prove_objects(
         .filter(|oid| !captured.contains(oid) || store.objects.contains(*oid))
         .collect();
     ctx.progress.begin("checking", Some(stored.len() as u64));
-    let blobs = Blobs::prove(&store.objects, &stored, ctx.progress)?;
+    let blobs = Blobs::prove(&store.objects, &stored, ctx.progress).map_err(|error| {
+        let cannot_be_read = |side: Side| store.objects.verify(side.node.oid).is_err();
+        let mut entries = plan.entries.iter();
+        match entries.find(|entry| !entry.is_chmod() && entry.after.is_some_and(cannot_be_read)) {
+            Some(entry) => error.while_doing(format!(
+                "the bytes of '{}' are not here",
+                path::display(&entry.path)
+            )),
+            None => error,
+        }
+    })?;
     ctx.progress.end();
     Ok(blobs)
 }

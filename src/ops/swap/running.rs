@@ -154,7 +154,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         let about = About {
             title: self.goal.title.clone(),
             trigger: self.goal.operation.to_owned(),
-            converted: super::super::newindex::converted_paths(self.ctx, &capture),
+            converted: super::super::newindex::converted_paths(self.store, &capture)?,
             extra: self.goal.extra.clone(),
             ..About::default()
         };

@@ -5,7 +5,7 @@ use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
 use crate::worktree::manifest::{
-    DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED,
+    DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED, UNPROVEN,
 };
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -203,7 +203,7 @@ impl<J: Judge> Run<'_, '_, J> {
             && let Some((oid, mode)) = look.seeds.and_then(|seeds| seeds(full, &stamp))
         {
             rec.oid = oid.into();
-            rec.flags &= !TO_HASH;
+            rec.flags = rec.flags & !TO_HASH | UNPROVEN;
             if mode == rec.git_mode {
                 rec.flags |= SEEDED;
             }
@@ -219,7 +219,7 @@ impl<J: Judge> Run<'_, '_, J> {
             && self.same(&file.stamp, &rec.stamp)
         {
             rec.oid = file.oid;
-            rec.flags &= !TO_HASH;
+            rec.flags = rec.flags & !TO_HASH | file.flags & UNPROVEN;
         }
     }
 

@@ -105,8 +105,8 @@ pub trait Tracked: Sync {
     fn index_mode(&self, path: &[u8]) -> Option<u32>;
 }
 
-/// The blob of a file (given by its whole path) whose stamp the index vouches for, when its raw bytes are that blob, and the
-/// entry's mode.
+/// The blob of a file (given by its whole path) whose stamp the index vouches for, when its raw bytes may be taken for that blob
+/// until they are proven to be, and the entry's mode.
 pub type Seeds<'t> = Box<dyn Fn(&[u8], &Stamp) -> Option<(Oid, u32)> + 't>;
 
 /// Whether the permission bits of the file system are to be believed.

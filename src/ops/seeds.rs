@@ -1,0 +1,175 @@
+//! Ids that snapshots took from git's index and nobody has proven yet: proven by content, where no command waits.
+//!
+//! A snapshot that relies on such ids puts its own into a list. The work in the background reads the files behind them. What is
+//! as its id says loses the mark in the cache; what is not is hashed by the next look. What came out is noted for each snapshot
+//! of the list, for `show`: how many ids are still unproven (their files changed before anybody looked), and which paths it has
+//! with other bytes than their files had.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Context;
+use super::capture::Derived;
+use crate::env::clock_nanos;
+use crate::error::Result;
+use crate::git::fs::{self, Durable, Root};
+use crate::git::tree;
+use crate::store::Store;
+use crate::store::id::SnapshotId;
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::state::stored_path;
+use crate::worktree::cache;
+use crate::worktree::capture::{Hashing, Proven, prove_seeds};
+use crate::worktree::manifest::{DIRTY, RACY, TO_HASH};
+
+/// The snapshots of this worktree that rely on unproven ids, one to a line.
+const LIST: &str = "unproven";
+
+/// What came out, by snapshot, beside what all worktrees share.
+const NOTES: &str = "seeds-proven";
+
+/// What came out for one snapshot.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Note {
+    /// So many ids nobody can prove any more.
+    unproven: u64,
+    /// Paths whose files had other bytes.
+    #[serde(default)]
+    wrong: Vec<String>,
+}
+
+/// Remembers that a snapshot relies on unproven ids.
+pub fn remember(store: &Store<'_>, id: &SnapshotId) -> Result<()> {
+    let file = store.dir.file(LIST);
+    let mut list = fs::read_optional(&file)?.unwrap_or_default();
+    list.extend_from_slice(format!("{id}\n").as_bytes());
+    fs::write_atomic(&file, &list, Durable::No)
+}
+
+/// Whether anything is to be proven. Costs a look at one name.
+pub fn is_due(ctx: &Context<'_>) -> bool {
+    Store::open(&ctx.repo).is_ok_and(|store| store.dir.file(LIST).exists())
+}
+
+/// Proves all ids of the cache that are unproven.
+///
+/// # Errors
+/// `BUSY` during a swap; a file that cannot be read.
+pub fn prove(ctx: &Context<'_>) -> Result<()> {
+    if !is_due(ctx) {
+        return Ok(());
+    }
+    let store = Store::open(&ctx.repo)?;
+    let _lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "prove", Duration::ZERO)?;
+    let list = fs::read_optional(&store.dir.file(LIST))?.unwrap_or_default();
+    let proven = prove_cache(ctx, &store)?;
+    note(&store, &list, &proven)?;
+    // A snapshot may have come in between: its own work comes after it.
+    if fs::read_optional(&store.dir.file(LIST))?.as_deref() == Some(&list[..]) {
+        fs::remove_optional(&store.dir.file(LIST))?;
+    }
+    Ok(())
+}
+
+/// Proves the ids of the cache and writes it back.
+fn prove_cache(ctx: &Context<'_>, store: &Store<'_>) -> Result<Proven> {
+    let file = store.dir.file("cache");
+    let Some((mut manifest, mut meta)) = cache::load(&file) else {
+        return Ok(Proven::default());
+    };
+    let how = Hashing {
+        started: clock_nanos(),
+        modes_from_disk: ctx.repo.file_mode()?,
+    };
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let proven = prove_seeds(&root, &mut manifest, how, &|_| true)?;
+    for at in manifest.made_dirs() {
+        for file in manifest.files_mut(at) {
+            if file.flags & TO_HASH != 0 {
+                // The cache keeps no file without an id; this one is not believed.
+                file.flags = file.flags & !TO_HASH | RACY;
+            }
+        }
+    }
+    for dir in &mut manifest.dirs {
+        dir.flags &= !DIRTY;
+    }
+    if proven.looked_at > 0 {
+        meta.derived = Derived::of(&manifest).kept();
+        cache::save(&file, &manifest, &meta)?;
+    }
+    Ok(proven)
+}
+
+/// Notes for each snapshot of the list what came out.
+fn note(store: &Store<'_>, list: &[u8], proven: &Proven) -> Result<()> {
+    let mut notes = notes(store)?;
+    let ids = String::from_utf8_lossy(list);
+    for id in ids.lines().filter_map(SnapshotId::parse) {
+        let Some(commit) = store.refs.read(&crate::store::names::snapshot_ref(&id))? else {
+            continue;
+        };
+        let stored = store.read(&id, commit)?;
+        let read = |oid| store.objects.read_tree(oid);
+        let mut note = Note::default();
+        for (path, oid) in &proven.wrong {
+            // Its file did not change in between: its stamp is the one that the id was taken by.
+            if tree::find(&read, stored.tree, path)?.is_some_and(|node| node.oid == *oid) {
+                note.wrong.push(stored_path(path));
+            }
+        }
+        // Ids only ever lose the mark: where as many were looked at now as there were then, they are the same.
+        let seen = u64::try_from(proven.same + proven.wrong.len()).unwrap_or(0);
+        note.unproven = stored
+            .record
+            .seeds_unproven
+            .unwrap_or(0)
+            .saturating_sub(seen);
+        notes.insert(id.to_string(), note);
+    }
+    let bytes = serde_json::to_vec(&notes).unwrap_or_default();
+    fs::write_atomic(&store.common(NOTES), &bytes, Durable::No)
+}
+
+/// The notes of snapshots that are still there.
+fn notes(store: &Store<'_>) -> Result<BTreeMap<String, Note>> {
+    let bytes = fs::read_optional(&store.common(NOTES))?.unwrap_or_default();
+    let mut notes: BTreeMap<String, Note> = serde_json::from_slice(&bytes).unwrap_or_default();
+    let mut failed = Ok(());
+    notes.retain(|id, _| {
+        let Some(id) = SnapshotId::parse(id) else {
+            return false;
+        };
+        let found = store.refs.read(&crate::store::names::snapshot_ref(&id));
+        match found {
+            Ok(found) => found.is_some(),
+            Err(error) => {
+                failed = Err(error);
+                true
+            }
+        }
+    });
+    failed?;
+    Ok(notes)
+}
+
+/// Puts into a snapshot's document what is known of its ids by now.
+pub fn tell(store: &Store<'_>, id: &SnapshotId, json: &mut Map<String, Value>) -> Result<()> {
+    if !json.contains_key("seeds_unproven") {
+        return Ok(());
+    }
+    let Some(note) = notes(store)?.remove(&id.to_string()) else {
+        return Ok(());
+    };
+    json.insert("seeds_unproven".into(), note.unproven.into());
+    if note.unproven == 0 {
+        json.remove("seeds_unproven");
+    }
+    if !note.wrong.is_empty() {
+        json.insert("seeds_wrong".into(), note.wrong.into());
+    }
+    Ok(())
+}
