@@ -94,6 +94,18 @@ impl Env {
     }
 }
 
+/// The boot that a test lets this process run in: `TW_TEST_BOOT_ID`, debug builds only.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one reader of the environment"
+)]
+pub fn told_boot_id() -> Option<String> {
+    #[cfg(debug_assertions)]
+    return std::env::var("TW_TEST_BOOT_ID").ok();
+    #[cfg(not(debug_assertions))]
+    None
+}
+
 /// Takes out of the umask what it would take from the owner. With such a umask a command could not read back what it had just
 /// made, and `index.lock` would stay as a file that nobody may look into. What it takes from others is left as it is.
 pub fn keep_own_permissions() {

@@ -1,9 +1,9 @@
-//! Work that no command waits for: proving ids by content, asking the tools around for their versions, and keeping many refs
-//! and packs few.
+//! Work that no command waits for: proving ids by content, asking the tools around for their versions, keeping many refs and packs
+//! few, and waiting until what a swap wrote is on disk.
 //!
 //! A snapshot of a large fresh clone takes ids from git's index, and tool versions out of a cache. When there are ids to prove,
-//! the cache lacks a version, or many records were made since `ops::upkeep` ran, `tw` starts itself once more, detached, to do
-//! all of it; the next snapshot has it. `TW_NO_BACKGROUND` turns that off.
+//! the cache lacks a version, many records were made since `ops::upkeep` ran, or a swap has just ended, `tw` starts itself once
+//! more, detached, to do all of it; the next snapshot has it. `TW_NO_BACKGROUND` turns that off.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -46,9 +46,11 @@ pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
         .map_err(Into::into)
         .and_then(|start| Context::open(&start, env, &Silent))
         .and_then(|context| {
+            let settled = upkeep::settle(&context);
             let proven = seeds::prove(&context);
             let refreshed = fingerprint::refresh(&context);
-            upkeep::run(&context).and(refreshed).and(proven)
+            let kept = upkeep::run(&context).and(refreshed);
+            kept.and(proven).and(settled)
         });
     Some(u8::from(done.is_err()))
 }

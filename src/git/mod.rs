@@ -4,6 +4,7 @@
 pub mod annotated;
 pub mod command;
 pub mod create;
+pub mod durable;
 pub mod fs;
 pub mod gc;
 pub mod head;

@@ -254,7 +254,7 @@ impl Making<'_> {
         let wait = self.asked.wait(self.ctx);
         let dir = self.store.dir.path();
         let lock = WorktreeLock::acquire(dir, Hold::Shared, "checkpoint", wait)?;
-        let interrupted = self.asked != Asked::ByCommand && self.store.dir.has_journal();
+        let interrupted = self.asked != Asked::ByCommand && self.store.dir.needs_recovery()?;
         let prompt = self.prompt.take();
         let prompt = prompt.map(|prompt| self.ctx.redactor().beginning(&prompt, PROMPT_CHARS));
         let taken = snapshot::take_locked(

@@ -232,7 +232,7 @@ pub struct Undone {
 /// Answer of `recover`.
 #[derive(Debug)]
 pub struct Recovered {
-    /// `nothing`, `rolled-back`, `rolled-forward`, `cleaned`, or `undecided` (paths differ from both sides; asked again with yes, they are kept).
+    /// `nothing`, `rolled-back`, `rolled-forward`, `cleaned`, `repaired` (after a power cut), or `undecided` (paths differ from both sides; asked again with yes, they are kept).
     pub action: &'static str,
     /// What kind of swap had died.
     pub operation: Option<String>,

@@ -19,6 +19,7 @@ use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::durable::sync_everything;
 use crate::git::objects::{NewObjects, ObjectWriter, WriteMode};
 use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
@@ -80,6 +81,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
         )?);
     }
     purging.refuse()?;
+    purging.settle()?;
     let found = purging.carry_out()?;
     purging.answer(DryRun::No, found)
 }
@@ -110,12 +112,26 @@ impl Purging<'_, '_> {
                 let message = format!("worktree '{name}' is in the past");
                 return Err(Error::new(Code::Held, message).hint("run 'tw return' there first"));
             }
-            if worktree.dir.has_journal() {
+            if worktree.dir.needs_recovery()? {
                 let message = format!("worktree '{name}' has an unfinished swap");
                 return Err(Error::new(Code::Held, message).hint("run 'tw recover' there first"));
             }
         }
         Ok(())
+    }
+
+    /// No journal stays that names what is about to be replaced.
+    fn settle(&self) -> Result<()> {
+        if self
+            .worktrees
+            .iter()
+            .any(|worktree| worktree.dir.is_unsettled())
+        {
+            sync_everything();
+        }
+        self.worktrees
+            .iter()
+            .try_for_each(|worktree| worktree.dir.settled())
     }
 
     fn rewrite(&self, sink: &dyn Sink) -> Result<Found> {

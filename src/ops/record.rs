@@ -332,6 +332,10 @@ impl NewRefs<'_, '_> {
         durable: bool,
     ) -> Result<bool> {
         let label = self.label.as_deref();
+        if durable {
+            // What it reuses was written without waiting, by earlier snapshots or by git.
+            self.store.wait_for_objects()?;
+        }
         if !create_refs(self.store, capture, &self.name, label, self.commit, durable)? {
             return Ok(false);
         }

@@ -43,6 +43,14 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
             });
         }
     }
+    if interrupted.is_none()
+        && let Some(lost) = store.dir.lost_power()?
+    {
+        notices.push(format!(
+            "the power went before a {} was on disk: 'tw recover', or the next command that changes something, compares its paths",
+            lost.operation
+        ));
+    }
     let mut seen = |found: Result<Option<SnapshotView>>| match found {
         Ok(view) => view,
         Err(error) => {

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use super::Context;
 use crate::error::Result;
+use crate::git::durable::sync_file_system;
 use crate::git::fs::{self, Durable};
 use crate::git::gc;
 use crate::git::objects::ObjectKind;
 use crate::store::Store;
-use crate::store::lock::{Owner, hold_file_within};
+use crate::store::lock::{Hold, Owner, WorktreeLock, hold_file_within};
 use crate::store::names;
 
 /// So many records are made before it is looked whether there is something to do.
@@ -27,9 +28,12 @@ const PACKS: usize = 20;
 /// The file with the number of the record at which it was looked last.
 const FILE: &str = "upkeep";
 
-/// Whether enough records were made since last time. Costs two small files.
+/// Whether a swap has just ended, or enough records were made since last time. Costs two small files.
 pub fn is_due(ctx: &Context<'_>) -> bool {
     Store::open(&ctx.repo).is_ok_and(|store| {
+        if store.dir.is_unsettled() {
+            return true;
+        }
         let done = number(&store, FILE).unwrap_or(0);
         number(&store, "seq").is_some_and(|seq| seq.abs_diff(done) >= EVERY)
     })
@@ -38,6 +42,32 @@ pub fn is_due(ctx: &Context<'_>) -> bool {
 fn number(store: &Store<'_>, file: &str) -> Option<u64> {
     let bytes = fs::read_optional(&store.common(file)).ok()??;
     std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
+}
+
+/// Waits until what the last swap wrote is on disk, unless it waits for a repair.
+///
+/// # Errors
+/// The disk refuses.
+pub fn settle(ctx: &Context<'_>) -> Result<()> {
+    let store = Store::open(&ctx.repo)?;
+    let Some(before) = store.dir.unsettled()? else {
+        return Ok(());
+    };
+    if before.is_of_another_boot() {
+        return Ok(());
+    }
+    sync_file_system(ctx.repo.worktree_root())?;
+    // A swap that ended meanwhile has files of its own to wait for.
+    let lock = WorktreeLock::acquire(store.dir.path(), Hold::Exclusive, "settle", Duration::ZERO)?;
+    if store
+        .dir
+        .unsettled()?
+        .is_some_and(|now| now.swap_id == before.swap_id)
+    {
+        store.dir.settled()?;
+    }
+    drop(lock);
+    Ok(())
 }
 
 /// Packs refs and folds packs, where there are many.

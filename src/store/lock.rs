@@ -246,7 +246,8 @@ impl GitLocks {
     pub fn acquire(git_dir: &Path, owner: &Owner, timeout: Duration) -> Result<Self> {
         let what = || format!("cannot lock '{}'", git_dir.display());
         let mark = Mark::create(&git_dir.join("timewarp")).context(what)?;
-        let source = mark.source(owner.line().as_bytes(), Flush::No);
+        // After a power cut, too, they say whose they are.
+        let source = mark.source(owner.line().as_bytes(), Flush::Yes);
         let source = source.context(what)?;
         let file = regular::open(source.path()).context(what)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).context(what)?;

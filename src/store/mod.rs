@@ -57,6 +57,14 @@ impl<'a> Store<'a> {
         self.repo.common_dir().join("timewarp").join(name)
     }
 
+    /// Waits until every object there is, whoever wrote it, is on disk. Costs little where nothing was added since the last time.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn wait_for_objects(&self) -> Result<()> {
+        self.objects.wait_for_disk(&self.common("synced"))
+    }
+
     /// The repository's random id; `None` before anything was recorded.
     pub fn repository_id(&self) -> Result<Option<String>> {
         let bytes = fs::read_optional(&self.common("id"))?;
@@ -75,7 +83,7 @@ impl<'a> Store<'a> {
         let id = hex(&random);
         // Of two that race, the first one's file stays: the link fails for the second.
         let temp = self.common(&format!("id.{}", std::process::id()));
-        fs::write_atomic(&temp, format!("{id}\n").as_bytes(), Durable::No)?;
+        fs::write_atomic(&temp, format!("{id}\n").as_bytes(), Durable::Yes)?;
         let linked = std::fs::hard_link(&temp, self.common("id"));
         fs::remove_optional(&temp)?;
         match linked {

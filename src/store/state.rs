@@ -1,14 +1,15 @@
 //! Where a worktree stands: `state.json`, the journal of a swap under way, and the log of swaps that can be undone.
 //!
 //! `state.json` is the commit point of a swap: it carries the swap's id, so a journal of the same id is only waiting to be
-//! cleaned away, and any other one belongs to a swap that died. Unknown fields survive; a newer version is refused by name.
+//! cleaned away, and any other one belongs to a swap that died. The journal of the last swap that ended stays under another name
+//! until its files are on disk. Unknown fields survive; a newer version is refused by name.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 
 /// The version of state and journal that this `tw` writes.
@@ -123,6 +124,9 @@ pub struct Journal {
     pub pid: u32,
     /// When our process started, clock ticks since boot.
     pub process_start: u64,
+    /// The boot that it began in, where the system says: after another one, what it wrote may not have reached the disk.
+    #[serde(default)]
+    pub boot_id: Option<String>,
     /// What was there before.
     pub backup_id: String,
     /// Its commit.
@@ -155,6 +159,32 @@ pub struct Journal {
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
+
+impl Journal {
+    /// Whether what this swap wrote, and did not wait for, may have gone with the power.
+    pub fn is_of_another_boot(&self) -> bool {
+        is_of_another_boot(self.boot_id.as_deref())
+    }
+}
+
+fn is_of_another_boot(boot: Option<&str>) -> bool {
+    boot.is_some_and(|boot| crate::git::durable::boot_id().is_some_and(|now| now != boot))
+}
+
+/// What is told of a swap that had ended when the power went.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PowerLost {
+    /// `travel`, `return`, …
+    pub operation: String,
+    /// Names the swap.
+    pub swap_id: String,
+    /// When it began, RFC 3339.
+    pub started_at: String,
+    boot_id: Option<String>,
+}
+
+/// The journal of the last swap, as long as its files may not be on disk.
+const UNSETTLED: &str = "unsettled.json";
 
 /// The files of one worktree's `timewarp` directory.
 #[derive(Debug, Clone)]
@@ -219,6 +249,52 @@ impl StateDir {
     /// Writes the journal, synced.
     pub fn write_journal(&self, journal: &Journal) -> Result<()> {
         fs::write_atomic(&self.file("journal.json"), &to_json(journal), Durable::Yes)
+    }
+
+    /// The journal of a swap that has ended and whose files may not be on disk yet.
+    ///
+    /// # Errors
+    /// As [`StateDir::state`].
+    pub fn unsettled(&self) -> Result<Option<Journal>> {
+        read_json(&self.file(UNSETTLED))
+    }
+
+    /// Whether there is one, without reading it.
+    pub fn is_unsettled(&self) -> bool {
+        self.file(UNSETTLED).symlink_metadata().is_ok()
+    }
+
+    /// Which swap that is, when the power went since: another boot is running than the one that it ended in.
+    ///
+    /// # Errors
+    /// As [`StateDir::state`].
+    pub fn lost_power(&self) -> Result<Option<PowerLost>> {
+        let lost: Option<PowerLost> = read_json(&self.file(UNSETTLED))?;
+        Ok(lost.filter(|lost| is_of_another_boot(lost.boot_id.as_deref())))
+    }
+
+    /// Whether a swap died, or may have lost files with the power, and nothing was put right yet.
+    ///
+    /// # Errors
+    /// As [`StateDir::state`].
+    pub fn needs_recovery(&self) -> Result<bool> {
+        Ok(self.has_journal() || self.lost_power()?.is_some())
+    }
+
+    /// The swap has ended: its journal stays as evidence until its files are on disk.
+    pub fn end_journal(&self) -> Result<()> {
+        let (from, to) = (self.file("journal.json"), self.file(UNSETTLED));
+        match std::fs::rename(&from, &to) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).context(|| format!("cannot rename '{}'", from.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the swap wrote is on disk.
+    pub fn settled(&self) -> Result<()> {
+        fs::remove_optional(&self.file(UNSETTLED))
     }
 
     /// Takes the journal away.

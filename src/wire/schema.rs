@@ -439,7 +439,13 @@ fn recover() -> Fields {
     vec![
         (
             "action",
-            words(&["nothing", "rolled-back", "rolled-forward", "cleaned"]),
+            words(&[
+                "nothing",
+                "rolled-back",
+                "rolled-forward",
+                "cleaned",
+                "repaired",
+            ]),
         ),
         ("operation", nullable("string", "the swap that had died")),
         ("rescue_id", nullable("string", "what was on disk before")),

@@ -3,9 +3,10 @@
 //! All new contents are written beside their places first: a disk that is full or fails stops the swap while nothing but
 //! temporary files has been touched, and the switch from the old state to the new one is short. Then come removals, which
 //! rename to a temporary name, directories, and the exchange of every new file with the old one by rename. What was moved out
-//! is compared with what the backup saw, and when it differs its bytes are secured (see [`Securing`]) before it goes; for what
-//! was exchanged that comes last of all, so that a program that goes on writing through its descriptor is noticed for longer. The
-//! temporary names are `.tw-<tag>-<n>`, `n` being the entry's place in the journal, so that recovery finds them.
+//! is compared with what the backup has, byte by byte: a store through a memory mapping leaves no trace in the stamp. When it
+//! differs its bytes are secured (see [`Securing`]) before it goes; for what was exchanged that comes last of all, so that a
+//! program that goes on writing through its descriptor is noticed for longer. The temporary names are `.tw-<tag>-<n>`, `n`
+//! being the entry's place in the journal, so that recovery finds them.
 
 mod hollow;
 mod opened;
@@ -43,10 +44,10 @@ pub enum Expected {
     Absent,
     /// This, with this blob.
     Known {
-        /// As the scan saw it.
-        stamp: Stamp,
-        /// The stamp alone does not vouch for the content.
-        racy: bool,
+        /// Full `st_mode`.
+        mode: u32,
+        /// Size in bytes.
+        size: u64,
         /// Its blob.
         oid: Oid,
     },
@@ -122,13 +123,7 @@ impl Apply<'_> {
         let mut written = temps.write_all(plan)?;
         fail_point("apply-prepared");
         let mut opened = OpenedDirs::default();
-        for (nth, entry) in plan.entries.iter().enumerate().rev() {
-            if entry.after.is_none() {
-                self.remove(nth, entry, &needed, &mut opened, &mut applied)
-                    .context(|| format!("cannot remove '{}'", path::display(&entry.path)))?;
-                self.progress.advance(1);
-            }
-        }
+        self.remove_all(plan, &needed, &mut opened, &mut applied)?;
         fail_point("apply-removed");
         self.remove_dirs(plan, &mut opened)?;
         for dir in &plan.dirs {
@@ -171,51 +166,83 @@ impl Apply<'_> {
         written: &BTreeSet<usize>,
         (stamps, applied): (&mut BTreeMap<usize, Stamp>, &mut Applied),
     ) -> Result<()> {
-        let switch = Switch {
+        let moved_out = self.switching().exchange_all(plan, written, stamps)?;
+        fail_point("apply-switched");
+        self.let_go_all(plan, &moved_out, applied)
+    }
+
+    fn switching(&self) -> Switch<'_> {
+        Switch {
             root: self.root,
             tag: self.tag,
             expected: self.expected,
+        }
+    }
+
+    /// Removes everything that the plan has nothing for, and the directories that this leaves empty.
+    fn remove_all(
+        &mut self,
+        plan: &Plan,
+        needed: &BTreeSet<&[u8]>,
+        opened: &mut OpenedDirs,
+        applied: &mut Applied,
+    ) -> Result<()> {
+        let mut moved_out = BTreeSet::new();
+        for (nth, entry) in plan.entries.iter().enumerate().rev() {
+            if entry.after.is_none() {
+                let moved = self.move_out(nth, entry, opened);
+                if moved.context(|| cannot_remove(entry))? {
+                    moved_out.insert(nth);
+                }
+                self.progress.advance(1);
+            }
+        }
+        self.let_go_all(plan, &moved_out, applied)?;
+        let moved = moved_out.iter().filter_map(|nth| plan.entries.get(*nth));
+        let emptied: BTreeSet<&[u8]> = moved.map(|entry| path::split(&entry.path).0).collect();
+        // What is in a directory comes after it.
+        emptied
+            .into_iter()
+            .rev()
+            .try_for_each(|dir| self.remove_emptied(dir, needed, opened))
+    }
+
+    /// Gives what is to be removed its temporary name; false when there is nothing.
+    fn move_out(&self, nth: usize, entry: &PlanEntry, opened: &mut OpenedDirs) -> Result<bool> {
+        let (dir_path, name) = path::split(&entry.path);
+        let dir = match opened.dir(self.root, dir_path) {
+            Ok(dir) => dir,
+            // Its directory is gone: so is the path.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
         };
-        let moved_out = switch.exchange_all(plan, written, stamps)?;
-        fail_point("apply-switched");
-        for (nth, seen) in switch.let_go_all(plan, &moved_out)? {
+        if stamp_at(dir.as_fd(), name)?.is_none() {
+            return Ok(false);
+        }
+        opened.with_write_access(self.root, dir_path, || {
+            rename_to_free(dir.as_fd(), name, &temp_name(self.tag, nth))
+        })?;
+        fail_point("apply-removing");
+        Ok(true)
+    }
+
+    /// Lets everything go that was moved out: all that the backup has at once, the rest one by one.
+    fn let_go_all(
+        &mut self,
+        plan: &Plan,
+        moved_out: &BTreeSet<usize>,
+        applied: &mut Applied,
+    ) -> Result<()> {
+        for nth in self.switching().let_go_all(plan, moved_out)? {
             let Some(entry) = plan.entries.get(nth) else {
                 continue;
             };
             let (dir, name) = path::split(&entry.path);
             let dir = self.root.open_dir(dir)?;
-            let temp = temp_name(self.tag, nth);
-            self.let_go(entry, dir.as_fd(), &temp, name, &seen, applied)
+            self.let_go(entry, dir.as_fd(), &temp_name(self.tag, nth), name, applied)
                 .context(|| cannot_write(entry))?;
         }
         Ok(())
-    }
-
-    fn remove(
-        &mut self,
-        nth: usize,
-        entry: &PlanEntry,
-        needed: &BTreeSet<&[u8]>,
-        opened: &mut OpenedDirs,
-        applied: &mut Applied,
-    ) -> Result<()> {
-        let (dir_path, name) = path::split(&entry.path);
-        let dir = match opened.dir(self.root, dir_path) {
-            Ok(dir) => dir,
-            // Its directory is gone: so is the path.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-            Err(errno) => return Err(errno.into()),
-        };
-        let Some(seen) = stamp_at(dir.as_fd(), name)? else {
-            return Ok(());
-        };
-        let temp = temp_name(self.tag, nth);
-        opened.with_write_access(self.root, dir_path, || {
-            rename_to_free(dir.as_fd(), name, &temp)
-        })?;
-        fail_point("apply-removing");
-        self.let_go(entry, dir.as_fd(), &temp, name, &seen, applied)?;
-        self.remove_emptied(dir_path, needed, opened)
     }
 
     /// The file named `temp` stood at the entry's path: it goes, once its bytes are known to be in the backup.
@@ -225,7 +252,6 @@ impl Apply<'_> {
         dir: BorrowedFd<'_>,
         temp: &[u8],
         name: &[u8],
-        seen: &Stamp,
         applied: &mut Applied,
     ) -> Result<()> {
         let Some(moved) = stamp_at(dir, temp)? else {
@@ -242,7 +268,7 @@ impl Apply<'_> {
                 ),
             ));
         }
-        if !is_as_backed_up(self.expected, &entry.path, (dir, temp), seen, &moved)? {
+        if !is_as_backed_up((self.expected)(&entry.path), (dir, temp), &moved)? {
             self.securing.secure(&entry.path, dir, temp, &moved)?;
             applied.late.push(entry.path.clone());
         }
@@ -386,41 +412,27 @@ impl Apply<'_> {
         let Some(seen) = stamp_at(dir, name)? else {
             return Ok(false);
         };
-        let known = match (self.expected)(&entry.path) {
-            Expected::Known { stamp, racy, .. } => !racy && stamp == seen,
-            Expected::Absent => false,
-        };
-        if known && seen.is_file() {
+        let known =
+            seen.is_file() && is_as_backed_up((self.expected)(&entry.path), (dir, name), &seen)?;
+        if known {
             set_permissions(self.root, &entry.path, side.perm)?;
         }
-        Ok(known && seen.is_file())
+        Ok(known)
     }
 }
 
-/// Whether what was moved out is what the backup has: by stamp, and by content when the stamp is racy. A rename changes
-/// the status change time, so that of just before the rename is compared.
+/// Whether a file is what the backup has: by its bytes, whatever its stamp says.
 fn is_as_backed_up(
-    expected: ExpectedAt<'_>,
-    full: &[u8],
-    (dir, temp): (BorrowedFd<'_>, &[u8]),
-    seen: &Stamp,
-    moved: &Stamp,
+    expected: Expected,
+    (dir, name): (BorrowedFd<'_>, &[u8]),
+    found: &Stamp,
 ) -> Result<bool> {
-    let Expected::Known { stamp, racy, oid } = expected(full) else {
-        return Ok(false);
-    };
-    let untouched = *seen == stamp
-        && Stamp {
-            ctime: seen.ctime,
-            ..*moved
-        } == *seen;
-    if untouched && !racy {
-        return Ok(true);
+    match expected {
+        Expected::Known { mode, size, oid } if (mode, size) == (found.mode, found.size) => {
+            Ok(content_oid(dir, name, found)? == Some(oid))
+        }
+        Expected::Known { .. } | Expected::Absent => Ok(false),
     }
-    if stamp.mode != moved.mode || stamp.size != moved.size {
-        return Ok(false);
-    }
-    Ok(content_oid(dir, temp, moved)? == Some(oid))
 }
 
 /// A directory, and the entries in it with their places in the plan.
@@ -438,6 +450,10 @@ fn by_dir(plan: &Plan, entries: impl Iterator<Item = usize>) -> (Vec<InDir<'_>>,
         }
     }
     (dirs.into_iter().collect(), amount)
+}
+
+fn cannot_remove(entry: &PlanEntry) -> String {
+    format!("cannot remove '{}'", path::display(&entry.path))
 }
 
 fn cannot_write(entry: &PlanEntry) -> String {

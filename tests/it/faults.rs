@@ -238,12 +238,14 @@ fn an_object_that_goes_while_the_ref_is_made_is_written_again() {
 #[test]
 fn the_backup_is_on_disk_before_the_first_path_is_touched() {
     let (sandbox, id) = eventful();
+    // Its objects are loose, and were not waited for.
+    sandbox.ok(["snapshot"]);
     let traced = raw_command(&sandbox.root(), "strace")
         .current_dir(sandbox.repo())
         .args(["-f", "-y", "-qq", "-o", "../trace"])
         .args([
             "-e",
-            "trace=fsync,renameat2,renameat,unlinkat,symlinkat,mkdirat,fchmodat",
+            "trace=fsync,syncfs,linkat,link,renameat2,renameat,unlinkat,symlinkat,mkdirat,fchmodat",
         ])
         .args([env!("CARGO_BIN_EXE_tw"), "--json", "travel", &id])
         .output();
@@ -271,4 +273,10 @@ fn the_backup_is_on_disk_before_the_first_path_is_touched() {
         let synced = place(&|line| line.contains("fsync(") && line.contains(part));
         assert!(synced.is_some_and(|at| at < touched), "{part}:\n{trace}");
     }
+    let objects = place(&|line| line.contains("syncfs(") && line.contains("/.git/objects"));
+    assert!(objects.is_some_and(|at| at < touched), "{trace}");
+    let locked = place(&|line| line.contains("link") && line.contains("index.lock"));
+    let locked = locked.expect("git's index is locked");
+    let source = place(&|line| line.contains("fsync(") && line.contains("timewarp/running/"));
+    assert!(source.is_some_and(|at| at < locked), "{trace}");
 }

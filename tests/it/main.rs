@@ -40,6 +40,7 @@ mod newer;
 mod objects;
 mod opencode;
 mod outcomes;
+mod power;
 mod recover;
 mod regular_files;
 mod report;

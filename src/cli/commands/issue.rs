@@ -1,6 +1,6 @@
 //! `tw issue`: the commands that look, and those that go.
 
-use super::{Call, Reply, dry_run, issue_write, reply};
+use super::{Call, Reply, dry_run, issue_write, reply, swapped};
 use crate::cli::args::{self, ClosedWord, IssueCommand, StatusWord};
 use crate::cli::ask::Flag;
 use crate::error::{Code, Result};
@@ -39,7 +39,7 @@ pub fn run(command: &IssueCommand, call: &Call<'_>) -> Reply {
                 force: args.force,
                 ..Travel::default()
             };
-            reply(issue::start(&call.open()?, &args.issue, &request))
+            swapped(call, |context| issue::start(context, &args.issue, &request))
         }
         IssueCommand::Verify(args) => reply(verify(args, call)),
         IssueCommand::Apply(args) => {
@@ -48,7 +48,7 @@ pub fn run(command: &IssueCommand, call: &Call<'_>) -> Reply {
                 run: args.run,
                 dry_run: dry_run(args.dry_run),
             };
-            reply(issue::apply(&call.open()?, &request))
+            swapped(call, |context| issue::apply(context, &request))
         }
         IssueCommand::Close(args) => {
             let request = Close {

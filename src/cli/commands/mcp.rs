@@ -30,13 +30,18 @@ impl Answer for Said {
 }
 
 pub fn run(args: &args::Mcp, call: &Call<'_>) -> Reply {
-    let said = if args.call {
-        mcp::answer(call.env)
-    } else {
+    let start_background = || {
         // No call waits for it, as no snapshot does.
         if let Ok(context) = call.open() {
             background::start_when_due(&context);
         }
+    };
+    let said = if args.call {
+        let answer = mcp::answer(call.env);
+        start_background();
+        answer
+    } else {
+        start_background();
         mcp::serve(call.start.to_owned(), call.env.clone())?;
         String::new()
     };

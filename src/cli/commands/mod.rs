@@ -39,6 +39,7 @@ use std::path::Path;
 
 use super::args::Command;
 use super::ask::Ask;
+use super::background;
 use super::human::{Human, Look, Page};
 use super::output::Output;
 use crate::env::Env;
@@ -106,6 +107,17 @@ pub type Reply = Result<Box<dyn Answer>>;
 
 fn reply(answer: Result<impl Answer + 'static>) -> Reply {
     Ok(Box::new(answer?))
+}
+
+/// Runs a command that may swap: what it wrote is waited for in the background.
+fn swapped<A: Answer + 'static>(
+    call: &Call<'_>,
+    swap: impl FnOnce(&Context<'_>) -> Result<A>,
+) -> Reply {
+    let context = call.open()?;
+    let answer = swap(&context);
+    background::start_when_due(&context);
+    reply(answer)
 }
 
 fn dry_run(flag: bool) -> DryRun {

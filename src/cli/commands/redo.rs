@@ -1,8 +1,8 @@
 //! `tw redo`.
 
-use super::{Call, Reply, reply};
+use super::{Call, Reply, swapped};
 use crate::ops;
 
 pub fn run(call: &Call<'_>) -> Reply {
-    reply(ops::undo::redo(&call.open()?))
+    swapped(call, ops::undo::redo)
 }

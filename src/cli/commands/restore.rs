@@ -1,6 +1,6 @@
 //! `tw restore`.
 
-use super::{Call, Reply, dry_run, reply};
+use super::{Call, Reply, dry_run, swapped};
 use crate::cli::args;
 use crate::ops::{self, request};
 
@@ -10,5 +10,5 @@ pub fn run(args: &args::Restore, call: &Call<'_>) -> Reply {
         paths: args.paths.clone(),
         dry_run: dry_run(args.dry_run),
     };
-    reply(ops::restore::restore(&call.open()?, &request))
+    swapped(call, |context| ops::restore::restore(context, &request))
 }

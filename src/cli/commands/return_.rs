@@ -1,6 +1,6 @@
 //! `tw return`.
 
-use super::{Call, Reply, dry_run, reply};
+use super::{Call, Reply, dry_run, swapped};
 use crate::cli::args;
 use crate::ops::{self, request};
 
@@ -12,5 +12,5 @@ pub fn run(args: &args::Return, call: &Call<'_>) -> Reply {
         move_aside: args.move_aside,
         dry_run: dry_run(args.dry_run),
     };
-    reply(ops::return_::return_(&call.open()?, &request))
+    swapped(call, |context| ops::return_::return_(context, &request))
 }

@@ -2,7 +2,7 @@
 
 use super::{Call, Reply, dry_run, reply};
 use crate::cli::args;
-use crate::cli::exec;
+use crate::cli::{background, exec};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::rewind::{self, Mode, Rewind, Undo};
@@ -11,7 +11,9 @@ pub fn run(args: &args::Rewind, call: &Call<'_>) -> Reply {
     let ctx = call.open()?;
     let Some(checkpoint) = args.checkpoint.clone().filter(|_| !args.undo) else {
         let session = args.session.clone();
-        return reply(rewind::undo(&ctx, &Undo { session }));
+        let undone = rewind::undo(&ctx, &Undo { session });
+        background::start_when_due(&ctx);
+        return reply(undone);
     };
     if args.exec && call.output.is_json() {
         return Err(Error::new(
@@ -41,6 +43,7 @@ pub fn run(args: &args::Rewind, call: &Call<'_>) -> Reply {
         call.output.answer(&rewound);
         return Err(exec::replace_process(words, part.cwd.as_deref()));
     }
+    background::start_when_due(&ctx);
     reply(Ok(rewound))
 }
 

@@ -1,6 +1,6 @@
 //! `tw travel`.
 
-use super::{Call, Reply, dry_run, reply};
+use super::{Call, Reply, dry_run, swapped};
 use crate::cli::args;
 use crate::ops::{self, request};
 
@@ -13,5 +13,5 @@ pub fn run(args: &args::Travel, call: &Call<'_>) -> Reply {
         issue_id: None,
         force: args.force,
     };
-    reply(ops::travel::travel(&call.open()?, &request))
+    swapped(call, |context| ops::travel::travel(context, &request))
 }

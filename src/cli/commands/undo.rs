@@ -1,8 +1,8 @@
 //! `tw undo`.
 
-use super::{Call, Reply, reply};
+use super::{Call, Reply, swapped};
 use crate::ops;
 
 pub fn run(call: &Call<'_>) -> Reply {
-    reply(ops::undo::undo(&call.open()?))
+    swapped(call, ops::undo::undo)
 }

@@ -324,6 +324,7 @@ impl Human for Recovered {
             "rolled-back" => format!("undid the interrupted {operation}"),
             "rolled-forward" => format!("finished the interrupted {operation}"),
             "cleaned" => format!("the {operation} was complete; cleaned up after it"),
+            "repaired" => format!("repaired what a power cut took of the last {operation}"),
             "undecided" => {
                 format!("the interrupted {operation} left paths that neither side explains")
             }

@@ -31,6 +31,8 @@ impl KeptPack {
     pub(super) fn create(target: &Target, name: String, note: &str) -> io::Result<Self> {
         let temp = target.create(b"pack/tmp_keep_")?;
         temp.file.write_all_at(format!("{note}\n").as_bytes(), 0)?;
+        // An empty one, as a power cut would leave it, would be nobody's and stay for ever.
+        temp.file.sync_all()?;
         // Before it has its name: nobody finds it free.
         let file = temp.place_locked(keep_name(&name).as_bytes())?;
         Ok(Self {

@@ -23,6 +23,7 @@ mod read;
 mod remembered;
 mod store;
 mod stream;
+mod synced;
 mod temp;
 mod writer;
 

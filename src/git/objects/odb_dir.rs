@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -107,11 +108,19 @@ impl OdbDir {
             .collect()
     }
 
-    /// Whether a loose file of that id is here. An empty one, as a crash leaves it, does not count.
+    /// Whether a loose file of that id is here. An empty one, or one that begins with zeros, as a power cut leaves them, does not
+    /// count.
     pub(super) fn has_loose(&self, oid: Oid) -> bool {
-        rustix::fs::statat(&self.fd, &loose::name(oid)[..], AtFlags::empty()).is_ok_and(|stat| {
+        let name = loose::name(oid);
+        let is_file = rustix::fs::statat(&self.fd, &name[..], AtFlags::empty()).is_ok_and(|stat| {
             stat.st_size > 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-        })
+        });
+        let mut first = [1];
+        // One that may not be read is left to whoever reads it.
+        if is_file && let Ok(Some(file)) = self.open_file(&name[..]) {
+            let _ = file.read_at(&mut first, 0);
+        }
+        is_file && first != [0]
     }
 
     /// The packs that hold an object, and where.
@@ -194,6 +203,17 @@ impl OdbDir {
     /// Opens a pack.
     pub(super) fn open_pack(&self, pack: &Pack) -> io::Result<Option<File>> {
         self.open_file(&pack.name)
+    }
+
+    /// `pack/pack-….pack` of every pack, in order.
+    pub(super) fn pack_names(&self) -> Vec<String> {
+        let packs = self.packs();
+        let mut names: Vec<String> = packs
+            .iter()
+            .map(|pack| String::from_utf8_lossy(&pack.name).into_owned())
+            .collect();
+        names.sort_unstable();
+        names
     }
 
     fn packs(&self) -> Packs {

@@ -307,6 +307,9 @@ fn write(
     env::fail_point("issue-chat-written");
     stage(&Record::Issue(issue.id), issue.to_json())?;
     env::fail_point("issue-written");
+    // The snapshot, too: nobody waited for it when it was taken.
+    store.wait_for_objects()?;
+    store.refs.sync(&names::snapshot_ref(&snapshot.id))?;
     transaction
         .commit_with(&store.objects, &new)
         .context(|| format!("cannot record issue {}", issue.id))?;

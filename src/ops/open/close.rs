@@ -17,6 +17,7 @@ use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId, Tail};
 use crate::store::state::Mode;
+use crate::worktree::cache;
 use crate::worktree::manifest::{Kind, Manifest};
 
 /// Closes a directory that `open` made.
@@ -47,6 +48,8 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     let root = Root::open(&dir)?;
     let left = remove::contents(&root, &made.capture.manifest, &found.output)?;
     if !left.is_empty() {
+        // Its stamps may not tell that something is not what was saved: the next try reads everything anew.
+        cache::remove(&store.dir.file("cache"))?;
         return Err(left_over(&dir, &made.id, &left));
     }
     fail_point("close-emptied");

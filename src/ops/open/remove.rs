@@ -15,7 +15,7 @@ use crate::git::path;
 use crate::git::repo::Repo;
 use crate::ops::Context;
 use crate::worktree::apply::{content_oid, set_permissions};
-use crate::worktree::manifest::{FileRec, Kind, Manifest, RACY};
+use crate::worktree::manifest::{FileRec, Kind, Manifest};
 
 /// Removes the captured files that are still what was captured, and the output named. Answers what is left: changed since,
 /// or made since.
@@ -51,10 +51,9 @@ fn captured(root: &Root, full: &[u8], file: &FileRec) -> Result<()> {
     let Some(stamp) = stamp_at(fd.as_fd(), name)? else {
         return Ok(());
     };
-    let untouched = stamp == file.stamp && file.flags & RACY == 0;
-    let same = untouched
-        || (stamp.mode == file.stamp.mode
-            && content_oid(fd.as_fd(), name, &stamp)? == Some(file.oid.get()));
+    // The stamp does not tell of stores through a memory mapping.
+    let same = stamp.mode == file.stamp.mode
+        && content_oid(fd.as_fd(), name, &stamp)? == Some(file.oid.get());
     if same {
         unlink(root, dir, fd.as_fd(), name, AtFlags::empty())?;
     }

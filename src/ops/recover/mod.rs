@@ -3,35 +3,37 @@
 //! `state.json` decides: when it carries the journal's swap id the swap is done and only cleaning is left. Before that, every
 //! journalled path is looked at: it is as the one side has it, as the other, or as somebody else left it. Mutating commands go on
 //! by themselves only when the last never happens. A temporary file goes only when its bytes are in the backup, the target or
-//! the rescue backup.
+//! the rescue backup. After a power cut a path may also be torn: what is left of a side, which counts as that side; and of the
+//! last swap that had ended the paths are looked at, too ([`settled`]).
 
+mod git_side;
+mod settled;
 mod survey;
 
-use std::cell::RefCell;
+use git_side::{put_git_back, put_git_forward};
 use std::collections::BTreeSet;
 use survey::{Found, Survey, survey};
 
 use super::Context;
-use super::capture::{Storing, Wanted, capture};
+use super::capture::{Storing, Wanted};
 use super::copied;
-use super::newindex::{IndexGoal, new_index};
+use super::newindex::IndexGoal;
 use super::outcome::{Changes, Recovered};
-use super::pathindex;
 use super::record::{About, record};
 use super::request::{Direction, Recover};
 use super::secure::{Late, settle};
 use super::swap::{
-    Aim, Goal, HeadGoal, Logging, NO_INDEX, OperationGoal, changes, expected_in, finish,
-    install_index, look, protected_dirs, rename_into, stored_extras,
+    Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, look,
+    protected_dirs, settle_last, stored_extras,
 };
 use super::undo::{head_mark, path_of, side_of};
 use super::worktrees::{self, Worktree};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::durable::sync_file_system;
 use crate::git::fs::{Below, Root, clear_dead_temps, remove_optional};
 use crate::git::mark::Dead;
-use crate::git::operation;
 use crate::git::path::{self, RepoPath};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
@@ -62,6 +64,16 @@ pub struct Done {
 /// # Errors
 /// `INTERRUPTED`.
 pub fn refuse_interrupted(store: &Store<'_>) -> Result<()> {
+    if let Some(lost) = store.dir.lost_power()? {
+        let message = format!(
+            "the power went before a {} was on disk ({})",
+            lost.operation, lost.started_at
+        );
+        return Err(Error::new(Code::Interrupted, message)
+            .hint("run 'tw recover'")
+            .detail("operation", lost.operation)
+            .detail("swap_id", lost.swap_id));
+    }
     if !store.dir.has_journal() {
         return Ok(());
     }
@@ -111,7 +123,7 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
 
 /// What a mutating command does first, without a lock of its own.
 pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
-    if !store.dir.has_journal() {
+    if !store.dir.needs_recovery()? {
         return Ok(Vec::new());
     }
     let lock = ctx.lock(&store.dir, "recover")?;
@@ -132,22 +144,24 @@ pub fn recover_locked(
     copied::check(ctx, store)?;
     if !store.dir.has_journal() {
         clear_after_death(ctx, store, lock)?;
-        return Ok(Vec::new());
+        return settled::repair_by_itself(ctx, store);
     }
     let Some(journal) = store.dir.journal()? else {
         return Ok(Vec::new());
     };
     if is_committed(store, &journal)? {
         clean(ctx, store, &journal)?;
-        return Ok(vec![format!(
+        let mut notices = vec![format!(
             "cleaned up after an interrupted {}",
             journal.operation
-        )]);
+        )];
+        notices.extend(settled::repair_by_itself(ctx, store)?);
+        return Ok(notices);
     }
     if journal.extra.contains_key("verify_failed") {
         return Err(interrupted(&journal, &[]));
     }
-    let survey = survey(ctx, &journal)?;
+    let survey = survey(ctx, store, &journal)?;
     if !survey.differing.is_empty() {
         return Err(interrupted(&journal, &survey.differing));
     }
@@ -251,6 +265,9 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
             let lock = ctx.lock(&store.dir, "recover")?;
             if !store.dir.has_journal() {
                 remove_leftovers(ctx, &store)?;
+                if let Some(repaired) = settled::repair(ctx, &store)? {
+                    return Ok(repaired.answer());
+                }
             }
             drop(lock);
         }
@@ -263,13 +280,16 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     let operation = Some(journal.operation.clone());
     if is_committed(&store, &journal)? {
         clean(ctx, &store, &journal)?;
+        if let Some(repaired) = settled::repair(ctx, &store)? {
+            return Ok(repaired.answer());
+        }
         return Ok(Recovered {
             action: "cleaned",
             operation,
             ..nothing(Vec::new())
         });
     }
-    let survey = survey(ctx, &journal)?;
+    let survey = survey(ctx, &store, &journal)?;
     if !survey.differing.is_empty() && !request.yes {
         return Ok(Recovered {
             action: "undecided",
@@ -292,10 +312,12 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
 
 /// Undoes a swap that failed in this very process; its locks are held.
 pub fn roll_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<Done> {
-    let survey = survey(ctx, journal)?;
+    let survey = survey(ctx, store, journal)?;
     let forward = false;
     let done = put_right(ctx, store, journal, &survey, forward, Rescue::WhenNeeded)?;
     put_git_back(ctx, store, journal)?;
+    // Nothing tells of what was put back once the journal is gone.
+    sync_file_system(ctx.repo.worktree_root())?;
     store.dir.remove_journal()?;
     Ok(done)
 }
@@ -328,10 +350,12 @@ fn carry_on(
         fail_point("recover-git");
         store.dir.write_state(&journal.state_after)?;
         finish_left(ctx, store, journal)?;
+        settle_last(ctx, store)?;
         done.action = "rolled-forward";
     } else {
         done.notices.extend(put_git_back(ctx, store, journal)?);
         fail_point("recover-git");
+        sync_file_system(ctx.repo.worktree_root())?;
         store.dir.remove_journal()?;
     }
     locks.release()?;
@@ -526,78 +550,4 @@ fn noted(store: &Store<'_>, id: &str, commit: Option<&str>) -> Result<Stored> {
 /// The backup's commit as its ref has it: one step ahead of the journal when the swap died while it saved late changes.
 fn current_commit(store: &Store<'_>, id: &str) -> Result<Oid> {
     Ok(noted(store, id, None)?.commit)
-}
-
-/// Index, HEAD and operation files as they were before the swap.
-fn put_git_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<Vec<String>> {
-    let mut notices = Vec::new();
-    let kept = store.dir.file("index.before");
-    if journal.swaps_index {
-        if kept.exists() {
-            rename_into(&kept, &ctx.repo.index_path())?;
-        } else if journal.extra.contains_key(NO_INDEX) {
-            remove_optional(&ctx.repo.index_path())?;
-        }
-        remove_optional(&kept)?;
-        remove_optional(&store.dir.file("index.after"))?;
-    }
-    if let Some((before, after)) = &journal.head {
-        let now = ctx.repo.raw_head()?;
-        if now == *after {
-            ctx.repo.write_raw_head(before)?;
-        } else if now != *before {
-            notices.push("HEAD was changed since and stays as it is".to_owned());
-        }
-    }
-    if journal.swaps_operation {
-        let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
-        operation::restore(&ctx.repo, &store.operation(&saved)?)?;
-    }
-    Ok(notices)
-}
-
-fn put_index_forward(ctx: &Context<'_>, store: &Store<'_>, goal: &IndexGoal<'_>) -> Result<()> {
-    let wanted = Wanted {
-        storing: Storing::No,
-        whole_index: true,
-        ..Wanted::default()
-    };
-    let seen = capture(ctx, store, &wanted)?;
-    let (applied, plan) = (Default::default(), Default::default());
-    let index = new_index(ctx, store, &seen, goal, &applied, &plan)?;
-    install_index(ctx, store, &index.write_bytes())
-}
-
-/// Index, HEAD and operation files as the swap would have left them.
-fn put_git_forward(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<()> {
-    let target = journal
-        .target_id
-        .as_deref()
-        .map(|id| noted(store, id, journal.target_commit.as_deref()))
-        .transpose()?;
-    if let Some(entries) = pathindex::read(journal, pathindex::Which::After)? {
-        put_index_forward(ctx, store, &IndexGoal::Paths(&RefCell::new(entries)))?;
-    } else if journal.swaps_index {
-        let target = target
-            .as_ref()
-            .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal names no target"))?;
-        let lists = store.lists(target)?;
-        let goal = IndexGoal::Snapshot {
-            stored: target,
-            lists: &lists,
-        };
-        put_index_forward(ctx, store, &goal)?;
-    }
-    if let Some((_, after)) = &journal.head {
-        ctx.repo.write_raw_head(after)?;
-    }
-    if let (true, Some(target)) = (journal.swaps_operation, &target) {
-        let state = if journal.operation == "travel" {
-            super::travel::past_operation(store, target)?.0
-        } else {
-            store.operation(target)?
-        };
-        operation::restore(&ctx.repo, &state)?;
-    }
-    Ok(())
 }

@@ -6,10 +6,13 @@ use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{Oid, path};
+use crate::store::Store;
 use crate::store::state::Journal;
 use crate::worktree::apply::{content_oid, temp_prefix};
 use crate::worktree::plan::Side;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsFd;
 
 /// How a journalled path is on disk.
@@ -64,7 +67,7 @@ pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Option<(Node, u32)>> {
     Ok(Some((node, stamp.permissions())))
 }
 
-pub(super) fn survey(ctx: &Context<'_>, journal: &Journal) -> Result<Survey> {
+pub(super) fn survey(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<Survey> {
     let root = Root::open(ctx.repo.worktree_root())?;
     let trusted = ctx.repo.file_mode()?;
     let mut survey = Survey {
@@ -96,6 +99,9 @@ pub(super) fn survey(ctx: &Context<'_>, journal: &Journal) -> Result<Survey> {
             (true, true) if !perm_is(before) && perm_is(after) => Found::After,
             (true, _) => Found::Before,
             (false, true) => Found::After,
+            (false, false) if journal.is_of_another_boot() => {
+                torn_of(store, &root, &full, (before, after))?
+            }
             (false, false) => Found::Other,
         };
         if found == Found::Other {
@@ -105,6 +111,47 @@ pub(super) fn survey(ctx: &Context<'_>, journal: &Journal) -> Result<Survey> {
     }
     survey.temps = temps(&root, journal)?;
     Ok(survey)
+}
+
+/// Which side a path that no side explains is left of, after the power went: what was written last had not reached the disk.
+fn torn_of(
+    store: &Store<'_>,
+    root: &Root,
+    full: &[u8],
+    (before, after): (Option<Side>, Option<Side>),
+) -> Result<Found> {
+    let is_torn =
+        |side: Option<Side>| side.map_or(Ok(false), |side| is_torn(store, root, full, side));
+    if is_torn(before)? {
+        Ok(Found::Before)
+    } else if is_torn(after)? {
+        Ok(Found::After)
+    } else {
+        Ok(Found::Other)
+    }
+}
+
+/// Whether what stands at a path is what a power cut leaves of a side: nothing, or no more than a beginning of its bytes, with
+/// zeros where some did not reach the disk.
+pub(super) fn is_torn(store: &Store<'_>, root: &Root, full: &[u8], side: Side) -> Result<bool> {
+    const SECTOR: usize = 512;
+    let Some(stamp) = root.stamp(full)? else {
+        return Ok(true);
+    };
+    if side.node.mode == LINK_MODE || !stamp.is_file() {
+        return Ok(false);
+    }
+    let what = || format!("cannot read '{}'", path::display(full));
+    let (_, whole) = store.objects.read(side.node.oid)?;
+    let mut found = Vec::new();
+    let file = File::from(root.open_file(full).context(what)?);
+    file.take(whole.len() as u64 + 1)
+        .read_to_end(&mut found)
+        .context(what)?;
+    let mut parts = found.chunks(SECTOR).zip(whole.chunks(SECTOR));
+    Ok(found.len() <= whole.len()
+        && parts
+            .all(|(part, wanted)| wanted.starts_with(part) || part.iter().all(|byte| *byte == 0)))
 }
 
 /// The swap's temporary files, and those of recoveries of it that died as well, beside the paths they were for.

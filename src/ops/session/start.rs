@@ -100,7 +100,7 @@ impl Starting<'_> {
         )?;
         let (notices, interrupted) = match self.request.asked {
             Asked::ByCommand => (recover::recover_locked(self.ctx, self.store, &lock)?, false),
-            Asked::ByHook { .. } => (Vec::new(), self.store.dir.has_journal()),
+            Asked::ByHook { .. } => (Vec::new(), self.store.dir.needs_recovery()?),
         };
         // Another hook may have taken it while this one waited.
         if self.is_repeated(before.as_ref(), self.sessions.get(&id)?.as_ref()) {

@@ -25,6 +25,7 @@ use super::record::Made;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::durable::sync_file_system;
 use crate::git::fs::{Stamp, remove_optional, write_atomic_with_mode};
 use crate::git::operation::OperationState;
 use crate::git::path::{self, RepoPath};
@@ -35,7 +36,7 @@ use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
 use crate::store::state::{Journal, State};
 use crate::store::stored::Stored;
 use crate::worktree::apply::{Applied, Expected};
-use crate::worktree::manifest::{Kind, Manifest, RACY};
+use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{EmptyDirs, Extras, Plan, Side};
 
 /// How often a scan is repeated because index, HEAD or what is in the way moved meanwhile.
@@ -272,8 +273,8 @@ pub fn protected_dirs(ctx: &Context<'_>) -> Vec<Vec<u8>> {
 pub fn expected_in(manifest: &Manifest, path: &[u8]) -> Expected {
     match manifest.file(path) {
         Some(file) if matches!(file.kind, Kind::File | Kind::Symlink) => Expected::Known {
-            stamp: file.stamp,
-            racy: file.flags & RACY != 0,
+            mode: file.stamp.mode,
+            size: file.stamp.size,
             oid: file.oid.get(),
         },
         _ => Expected::Absent,
@@ -364,7 +365,19 @@ pub fn finish(store: &Store<'_>, journal: &Journal) -> Result<()> {
     remove_optional(&store.dir.file("index.after"))?;
     super::undo::log_level(store, journal)?;
     fail_point("swap-logged");
-    store.dir.remove_journal()
+    store.dir.end_journal()
+}
+
+/// Waits until what the last swap wrote is on disk; its journal is no longer needed then.
+///
+/// # Errors
+/// The disk refuses.
+pub fn settle_last(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+    if !store.dir.is_unsettled() {
+        return Ok(());
+    }
+    sync_file_system(ctx.repo.worktree_root())?;
+    store.dir.settled()
 }
 
 /// Stamps by path, for the proof.

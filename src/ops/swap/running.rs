@@ -83,6 +83,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             blobs,
             raw_head,
         } = looked;
+        super::settle_last(self.ctx, self.store)?;
         let Some(mut saved) = self.save(capture, prove.is_some())? else {
             return Ok(None);
         };
@@ -199,6 +200,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             started_at: self.ctx.env.now().rfc3339(),
             pid: owner.pid,
             process_start: owner.start,
+            boot_id: crate::git::durable::boot_id(),
             backup_id: saved.id.to_string(),
             backup_commit: saved.commit.to_string(),
             target_id: self.goal.target.map(|stored| stored.id.to_string()),
@@ -245,7 +247,12 @@ impl<'s> Running<'_, '_, 's, '_> {
             return Ok(true);
         }
         match std::fs::hard_link(self.ctx.repo.index_path(), &before) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                // git writes its index without waiting.
+                let synced = crate::git::regular::open(&before).and_then(|index| index.sync_all());
+                synced.context(|| format!("cannot sync '{}'", before.display()))?;
+                Ok(true)
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
             Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
                 let index = self.ctx.repo.index_path();

@@ -222,6 +222,7 @@ pub fn journal() -> Journal {
         reverses: None,
         started_at: "2026-01-01T00:00:00Z".to_owned(),
         pid: std::process::id(),
+        boot_id: None,
         process_start: 0,
         backup_id: "b_20260101_000000_aaaaaa".to_owned(),
         backup_commit: String::new(),

@@ -29,19 +29,19 @@ pub(super) struct Switch<'a> {
 struct Done {
     /// How each path is right afterwards.
     stamps: Vec<(usize, Stamp)>,
-    /// Where something was moved out, and how it looked just before.
-    moved_out: Vec<(usize, Stamp)>,
+    /// Where something was moved out.
+    moved_out: Vec<usize>,
 }
 
 impl Switch<'_> {
-    /// Exchanges every entry's temporary file with what is in its place. Answers where something was there, and how it looked
-    /// just before; adds how each path looks right afterwards to `stamps`.
+    /// Exchanges every entry's temporary file with what is in its place. Answers where something was there; adds how each path
+    /// looks right afterwards to `stamps`.
     pub(super) fn exchange_all(
         &self,
         plan: &Plan,
         written: &BTreeSet<usize>,
         stamps: &mut BTreeMap<usize, Stamp>,
-    ) -> Result<BTreeMap<usize, Stamp>> {
+    ) -> Result<BTreeSet<usize>> {
         let (dirs, amount) = by_dir(plan, written.iter().copied());
         let (parts, failed) = threads::gather(&dirs, amount, |(dir, entries), done| {
             let first = entries.first().map(|(_, entry)| cannot_write(entry));
@@ -57,7 +57,7 @@ impl Switch<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
-        let mut moved_out = BTreeMap::new();
+        let mut moved_out = BTreeSet::new();
         for done in parts {
             stamps.extend(done.stamps);
             moved_out.extend(done.moved_out);
@@ -72,15 +72,13 @@ impl Switch<'_> {
         done: &mut Done,
     ) -> Result<()> {
         let name = path::split(&entry.path).1;
-        let mut seen = stamp_at(dir, name)?;
-        if seen.is_some_and(|seen| seen.is_dir()) {
+        if stamp_at(dir, name)?.is_some_and(|seen| seen.is_dir()) {
             hollow::remove(self.root, &entry.path)?;
-            seen = stamp_at(dir, name)?;
         }
         let exchanged = exchange(dir, &temp_name(self.tag, nth), name)?;
         fail_point("apply-exchanged");
         if exchanged == Exchanged::Swapped {
-            done.moved_out.push((nth, seen.unwrap_or_default()));
+            done.moved_out.push(nth);
         }
         let stamp = stamp_at(dir, name)?.ok_or(Errno::NOENT)?;
         done.stamps.push((nth, stamp));
@@ -91,11 +89,11 @@ impl Switch<'_> {
     pub(super) fn let_go_all(
         &self,
         plan: &Plan,
-        moved_out: &BTreeMap<usize, Stamp>,
-    ) -> Result<BTreeMap<usize, Stamp>> {
-        let (dirs, amount) = by_dir(plan, moved_out.keys().copied());
+        moved_out: &BTreeSet<usize>,
+    ) -> Result<BTreeSet<usize>> {
+        let (dirs, amount) = by_dir(plan, moved_out.iter().copied());
         let (late, failed) = threads::gather(&dirs, amount, |dir, late: &mut Vec<_>| {
-            self.let_go_in(dir, moved_out, late)
+            self.let_go_in(dir, late)
         });
         match failed {
             Some(error) => Err(error),
@@ -103,33 +101,26 @@ impl Switch<'_> {
         }
     }
 
-    fn let_go_in(
-        &self,
-        (dir, entries): &InDir<'_>,
-        moved_out: &BTreeMap<usize, Stamp>,
-        late: &mut Vec<(usize, Stamp)>,
-    ) -> Result<()> {
+    fn let_go_in(&self, (dir, entries): &InDir<'_>, late: &mut Vec<usize>) -> Result<()> {
         let fd = self
             .root
             .open_dir(dir)
             .context(|| format!("cannot open '{}'", path::display(dir)))?;
         for (nth, entry) in entries {
-            let (Some(seen), temp) = (moved_out.get(nth), temp_name(self.tag, *nth)) else {
-                continue;
-            };
+            let temp = temp_name(self.tag, *nth);
             let Some(moved) = stamp_at(fd.as_fd(), &temp)? else {
                 continue;
             };
             let place = (fd.as_fd(), temp.as_slice());
             let known = !moved.is_dir()
-                && is_as_backed_up(self.expected, &entry.path, place, seen, &moved)
+                && is_as_backed_up((self.expected)(&entry.path), place, &moved)
                     .context(|| cannot_write(entry))?;
             if known {
                 fail_point("apply-letting-go");
                 rustix::fs::unlinkat(&fd, OsStr::from_bytes(&temp), AtFlags::empty())
                     .context(|| cannot_write(entry))?;
             } else {
-                late.push((*nth, *seen));
+                late.push(*nth);
             }
         }
         Ok(())

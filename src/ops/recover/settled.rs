@@ -1,0 +1,137 @@
+//! What a power cut took from the last swap that had ended.
+//!
+//! A swap has ended when its state is on disk; the files that it wrote follow within seconds, and until then its journal stays.
+//! In another boot the paths are compared by content: one that is empty, torn or gone, or that is still as it was before, is put
+//! right from the target. What stands there is saved first; what somebody else changed since stays.
+
+use super::super::Context;
+use super::super::outcome::{Changes, Recovered};
+use super::super::swap::settle_last;
+use super::super::undo::{path_of, side_of};
+use super::survey::{Found, Survey, is_torn, node_of, temps};
+use super::{Rescue, put_right};
+use crate::env::Moment;
+use crate::error::Result;
+use crate::git::fs::Root;
+use crate::git::path::display;
+use crate::store::Store;
+use crate::store::state::{Journal, JournalEntry};
+use crate::worktree::cache;
+use crate::worktree::plan::Side;
+
+/// What was repaired.
+pub(super) struct Repaired {
+    operation: String,
+    rescue_id: Option<String>,
+    changes: Changes,
+}
+
+impl Repaired {
+    /// As the answer of `recover`.
+    pub(super) fn answer(self) -> Recovered {
+        let notices = vec![self.sentence()];
+        Recovered {
+            action: "repaired",
+            operation: Some(self.operation),
+            rescue_id: self.rescue_id,
+            differing: Vec::new(),
+            changes: self.changes,
+            notices,
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let count = self.changes.written.len() + self.changes.removed.len();
+        let mut paths = self.changes.written.iter().chain(&self.changes.removed);
+        let first = paths
+            .next()
+            .map(|path| format!(" ('{}' for one)", display(path.as_bytes())));
+        format!(
+            "the power went before a {} was on disk: {count} {} put right{}, what stood there is saved as {}",
+            self.operation,
+            if count == 1 { "path was" } else { "paths were" },
+            first.unwrap_or_default(),
+            self.rescue_id.as_deref().unwrap_or_default()
+        )
+    }
+}
+
+/// Repairs what has to be, and says so. Costs one look for a file, mostly.
+pub(super) fn repair_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+    let repaired = repair(ctx, store)?;
+    Ok(repaired.iter().map(Repaired::sentence).collect())
+}
+
+/// Puts right what the last swap wrote and the power took. `None`: there was nothing. The caller holds the lock alone.
+pub(super) fn repair(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<Repaired>> {
+    if store.dir.lost_power()?.is_none() {
+        return Ok(None);
+    }
+    let Some(journal) = store.dir.unsettled()? else {
+        return Ok(None);
+    };
+    // Its stamps may be those of files whose bytes did not reach the disk.
+    cache::remove(&store.dir.file("cache"))?;
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let lost = lost(store, &root, &journal)?;
+    let temps = temps(&root, &journal)?;
+    if lost.entries.is_empty() && lost.dirs.is_empty() && temps.is_empty() {
+        store.dir.settled()?;
+        return Ok(None);
+    }
+    let survey = Survey {
+        found: vec![Found::Before; lost.entries.len()],
+        differing: Vec::new(),
+        temps,
+    };
+    let guard = crate::interrupt::defer();
+    let done = put_right(ctx, store, &lost, &survey, true, Rescue::Always)?;
+    settle_last(ctx, store)?;
+    drop(guard);
+    Ok(Some(Repaired {
+        operation: journal.operation,
+        rescue_id: done.rescue_id,
+        changes: done.changes,
+    }))
+}
+
+/// The journal with nothing but the paths and directories that are not as the swap left them because the power went.
+fn lost(store: &Store<'_>, root: &Root, journal: &Journal) -> Result<Journal> {
+    let mut lost = journal.clone();
+    lost.entries.clear();
+    for entry in &journal.entries {
+        if is_lost(store, root, journal, entry)? {
+            lost.entries.push(entry.clone());
+        }
+    }
+    lost.dirs.clear();
+    for dir in &journal.dirs {
+        if dir.after.is_some() && root.stamp(&path_of(&dir.path)?)?.is_none() {
+            lost.dirs.push(dir.clone());
+        }
+    }
+    Ok(lost)
+}
+
+fn is_lost(
+    store: &Store<'_>,
+    root: &Root,
+    journal: &Journal,
+    entry: &JournalEntry,
+) -> Result<bool> {
+    let full = path_of(&entry.path)?;
+    let before = entry.before.as_ref().map(side_of).transpose()?;
+    let after = entry.after.as_ref().map(side_of).transpose()?;
+    let node = node_of(root, &full)?.map(|(node, _)| node);
+    let is = |side: Side| node.is_some_and(|node| node.oid == side.node.oid);
+    if after.is_some_and(is) {
+        return Ok(false);
+    }
+    // Somebody who put the old bytes back did so after the swap had begun.
+    let changed = root.stamp(&full)?.map(|stamp| Moment(stamp.ctime.into()));
+    let began = Moment::parse_rfc3339(&journal.started_at);
+    if before.is_some_and(is) && changed < began {
+        return Ok(true);
+    }
+    after.map_or(Ok(false), |after| is_torn(store, root, &full, after))
+}

@@ -1,0 +1,277 @@
+//! Bytes that arrive late, through a mapping that no stamp tells of, and what a power cut leaves.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::time::Duration;
+
+use assert_cmd::Command;
+use memmap2::MmapMut;
+
+use crate::damage::{assert_fsck_clean, document, litter};
+use crate::sandbox::Sandbox;
+use crate::trip::{commit, identity, snapshot, stored};
+
+/// Maps a file for writing. A page that was written to once is written to again without the file's stamp being told.
+fn mapped(file: &Path) -> MmapMut {
+    let file = OpenOptions::new().read(true).write(true).open(file);
+    #[expect(unsafe_code, reason = "nobody cuts the test's own file off")]
+    // SAFETY: see the reason.
+    unsafe {
+        MmapMut::map_mut(&file.unwrap()).unwrap()
+    }
+}
+
+/// Files that are mapped and known to the cache, and an older snapshot in which they are: another, not there, another mode.
+fn with_mapped(names: &[&str]) -> (Sandbox, String, Vec<MmapMut>) {
+    let sandbox = Sandbox::new();
+    sandbox.write("other", "old");
+    sandbox.write("mode", "mapped");
+    sandbox.chmod("mode", 0o755);
+    commit(&sandbox, "old");
+    let old = snapshot(&sandbox);
+    sandbox.chmod("mode", 0o644);
+    let mut maps = Vec::new();
+    for name in names {
+        sandbox.write(name, "mapped");
+        let mut map = mapped(&sandbox.path(name));
+        // The same byte: the store alone makes the page one that is written to without notice.
+        map[0] = b'm';
+        maps.push(map);
+    }
+    // Long enough for no stamp to be racy.
+    std::thread::sleep(Duration::from_millis(60));
+    snapshot(&sandbox);
+    (sandbox, old, maps)
+}
+
+#[test]
+fn what_is_stored_through_a_mapping_is_in_the_backup() {
+    let names = ["gone", "mode", "other"];
+    let (sandbox, old, mut maps) = with_mapped(&names);
+    let before = names.map(|name| identity(&sandbox, name));
+    for map in &mut maps {
+        map[1] = b'X';
+    }
+    if before != names.map(|name| identity(&sandbox, name)) {
+        println!("skipped: the system had written the pages back, and stamps tell of the stores");
+        return;
+    }
+    let travelled = sandbox.json(["travel", &old]);
+    let backup = travelled["backup_id"].as_str().unwrap();
+    for name in names {
+        assert_eq!(stored(&sandbox, backup, name), "mXpped", "{name}");
+    }
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    for name in names {
+        assert_eq!(sandbox.text(name), "mXpped", "{name}");
+    }
+}
+
+#[test]
+fn closing_keeps_what_is_stored_through_a_mapping() {
+    let (sandbox, old, _) = with_mapped(&["gone"]);
+    let dir = sandbox.root().join("opened");
+    let dir_text = dir.to_str().unwrap();
+    sandbox.json(["open", &old, dir_text]);
+    let mut map = mapped(&dir.join("other"));
+    map[0] = b'O';
+    let stamp = |at: &Path| {
+        use std::os::unix::fs::MetadataExt;
+        let meta = at.metadata().unwrap();
+        (meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec())
+    };
+    let before = stamp(&dir.join("other"));
+    std::thread::sleep(Duration::from_millis(60));
+    sandbox.tw_in(&dir, ["snapshot"]);
+    map[1] = b'X';
+    if before != stamp(&dir.join("other")) {
+        println!("skipped: the system had written the page back, and the stamp tells of the store");
+        return;
+    }
+    // It is not what was saved: it stays, and the next try saves it.
+    let (error, code) = sandbox.json_error(["close", dir_text]);
+    assert_eq!(
+        (&error["code"], code),
+        (&"WOULD_OVERWRITE".into(), 5),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(dir.join("other")).unwrap(), b"OXd");
+    let closed = sandbox.json(["close", dir_text]);
+    let experiment = closed["experiment_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, experiment, "other"), "OXd");
+}
+
+/// `tw` after the power went: in another boot.
+fn next_boot(sandbox: &Sandbox, boot: u32) -> Command {
+    let mut command = sandbox.tw_command();
+    command.env("TW_TEST_BOOT_ID", format!("boot-{boot}"));
+    command
+}
+
+/// Runs a command in another boot; it has to succeed.
+fn in_boot(sandbox: &Sandbox, boot: u32, args: &[&str]) -> serde_json::Value {
+    let output = next_boot(sandbox, boot).arg("--json").args(args).output();
+    let said = document(&output.unwrap().into());
+    assert_eq!(said["ok"], true, "{args:?}: {said}");
+    said
+}
+
+const LINES: &str = "a line of some length that is there several times\n";
+
+/// Paths that differ in the present and in a snapshot: changed, removed, made, longer than a block.
+fn some_paths() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("changed", "old\n");
+    sandbox.write("long", LINES.repeat(300));
+    sandbox.write("removed", "to be removed\n");
+    commit(&sandbox, "old");
+    let old = snapshot(&sandbox);
+    sandbox.write("changed", "new\n");
+    sandbox.write("long", format!("{}new\n", LINES.repeat(400)));
+    sandbox.remove("removed");
+    sandbox.write("made/here", "made\n");
+    (sandbox, old)
+}
+
+/// What a power cut makes of files whose names reached the disk before their bytes did.
+fn cut_power(sandbox: &Sandbox) {
+    sandbox.write("changed", "");
+    let mut long = sandbox.read("long");
+    long.truncate(9000);
+    long[4096..8192].fill(0);
+    sandbox.write("long", long);
+}
+
+#[test]
+fn what_a_power_cut_took_of_a_return_is_put_right() {
+    let (sandbox, old) = some_paths();
+    in_boot(&sandbox, 1, &["travel", &old]);
+    let home = sandbox.read("long");
+    let returned = in_boot(&sandbox, 1, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    let present = sandbox.state();
+    assert_ne!(home, sandbox.read("long"));
+    cut_power(&sandbox);
+    sandbox.remove("made/here");
+    std::fs::remove_dir(sandbox.path("made")).unwrap();
+    sandbox.write("theirs", "somebody else's\n");
+    let status = next_boot(&sandbox, 2).arg("status").output().unwrap();
+    let text = String::from_utf8_lossy(&status.stderr).into_owned();
+    assert!(
+        text.contains("the power went before a return was on disk"),
+        "{text}"
+    );
+    let hooked = next_boot(&sandbox, 2)
+        .args(["hook", "claude", "session-start"])
+        .write_stdin(r#"{"session_id":"s1"}"#)
+        .output();
+    assert!(hooked.unwrap().status.success());
+    assert_eq!(sandbox.text("changed"), "", "hooks repair nothing");
+    let taken = in_boot(&sandbox, 2, &["snapshot"]);
+    let notice = taken["notices"][0].as_str().unwrap();
+    assert!(notice.contains("3 paths were put right"), "{taken}");
+    assert_eq!(sandbox.text("theirs"), "somebody else's\n");
+    sandbox.remove("theirs");
+    present.assert_same(&sandbox.state());
+    let again = in_boot(&sandbox, 2, &["recover"]);
+    assert_eq!(again["action"], "nothing", "{again}");
+    assert_eq!(litter(&sandbox), [""; 0]);
+}
+
+#[test]
+fn recover_puts_right_what_a_power_cut_took_and_saves_what_is_there() {
+    let (sandbox, old) = some_paths();
+    in_boot(&sandbox, 1, &["restore", &old]);
+    cut_power(&sandbox);
+    sandbox.write("removed", "another, by somebody else\n");
+    let recovered = in_boot(&sandbox, 2, &["recover"]);
+    assert_eq!(recovered["action"], "repaired", "{recovered}");
+    let rescue = recovered["rescue_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, rescue, "changed"), "");
+    assert_eq!(sandbox.text("changed"), "old\n");
+    assert_eq!(sandbox.text("long"), LINES.repeat(300));
+    assert_eq!(sandbox.text("removed"), "another, by somebody else\n");
+    assert_fsck_clean(&sandbox, "after the repair");
+}
+
+#[test]
+fn a_swap_that_is_on_disk_leaves_nothing_to_look_at() {
+    let (sandbox, old) = some_paths();
+    let unsettled = sandbox.path(".git/timewarp/unsettled.json");
+    in_boot(&sandbox, 1, &["travel", &old]);
+    assert!(unsettled.exists());
+    let settled = next_boot(&sandbox, 1).arg("__background").output();
+    assert!(settled.unwrap().status.success());
+    assert!(!unsettled.exists());
+    // What was emptied since was emptied by somebody.
+    sandbox.write("changed", "");
+    in_boot(&sandbox, 2, &["snapshot"]);
+    assert_eq!(sandbox.text("changed"), "");
+}
+
+#[test]
+fn what_was_not_lost_with_the_power_is_not_repaired() {
+    let (sandbox, old) = some_paths();
+    in_boot(&sandbox, 1, &["travel", &old]);
+    sandbox.write("changed", "edited before the power went\n");
+    let taken = in_boot(&sandbox, 2, &["snapshot"]);
+    assert_eq!(
+        taken["notices"].as_array().map(Vec::len),
+        Some(0),
+        "{taken}"
+    );
+    assert_eq!(sandbox.text("changed"), "edited before the power went\n");
+    assert!(!sandbox.exists(".git/timewarp/unsettled.json"));
+    let returned = in_boot(&sandbox, 2, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+}
+
+#[test]
+fn a_swap_that_a_power_cut_stopped_is_undone_although_files_are_torn() {
+    for point in ["apply-switched", "swap-index", "swap-state"] {
+        let (sandbox, old) = some_paths();
+        let home = sandbox.state();
+        let died = next_boot(&sandbox, 1)
+            .args(["travel", &old])
+            .env("TW_FAIL_POINT", point)
+            .output();
+        assert!(!died.unwrap().status.success());
+        cut_power(&sandbox);
+        let status = next_boot(&sandbox, 2).arg("status").output().unwrap();
+        assert!(status.status.success());
+        in_boot(&sandbox, 2, &["snapshot"]);
+        if point == "swap-state" {
+            assert_eq!(sandbox.text("changed"), "old\n");
+            let returned = in_boot(&sandbox, 2, &["return"]);
+            assert_eq!(returned["verified"], true, "{returned}");
+        }
+        home.assert_same(&sandbox.state());
+        assert_eq!(litter(&sandbox), [""; 0], "{point}");
+        assert_fsck_clean(&sandbox, point);
+    }
+}
+
+#[test]
+fn objects_that_a_power_cut_left_as_zeros_are_written_again() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "its bytes\n");
+    let first = snapshot(&sandbox);
+    let blob = sandbox.git([
+        "rev-parse",
+        &format!("refs/timewarp/snapshots/{first}:file"),
+    ]);
+    let object = sandbox.path(format!(".git/objects/{}/{}", &blob[..2], blob[2..].trim()));
+    sandbox.chmod(&object, 0o644);
+    let length = object.metadata().unwrap().len();
+    std::fs::write(&object, vec![0; usize::try_from(length).unwrap()]).unwrap();
+    sandbox.git([
+        "update-ref",
+        "-d",
+        &format!("refs/timewarp/snapshots/{first}"),
+    ]);
+    std::fs::remove_file(sandbox.path(".git/timewarp/cache")).unwrap();
+    let second = snapshot(&sandbox);
+    assert_eq!(stored(&sandbox, &second, "file"), "its bytes\n");
+    assert_fsck_clean(&sandbox, "after the next snapshot");
+}
