@@ -59,6 +59,7 @@ sub files {
         }
         elsif (S_ISLNK($stat[2])) { unlink $full; write_file($full, "was a link $round\n") }
         elsif (!S_ISREG($stat[2])) { next }
+        elsif ($stat[3] > 1 && ($kind == 4 || $kind == 5)) { next }
         elsif ($kind == 4) { chmod(($stat[2] & 07777) ^ 0111, $full) }
         elsif ($kind == 5) { chmod 0600, $full }
         elsif ($kind == 6) {    # other bytes, same size, in place
