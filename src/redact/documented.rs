@@ -38,21 +38,6 @@ fn stands_whole(text: &str, found: &Range<usize>) -> bool {
         && !text[found.end..].starts_with(|ch: char| ch.is_ascii_alphanumeric())
 }
 
-/// Whether a value goes through the alphabet or the digits, up or down, as nobody's secret does: `1234567890abcdefghij`.
-pub(super) fn is_counted(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    let counts = |pair: &[u8]| {
-        let (one, two) = (pair[0].to_ascii_lowercase(), pair[1].to_ascii_lowercase());
-        one.is_ascii_alphanumeric()
-            && two.is_ascii_alphanumeric()
-            && (two.wrapping_sub(one) <= 1
-                || one.wrapping_sub(two) == 1
-                || (one, two) == (b'9', b'a'))
-    };
-    let steps = bytes.windows(2).filter(|pair| counts(pair)).count();
-    bytes.len() >= 12 && steps * 100 >= (bytes.len() - 1) * 92
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,23 +53,5 @@ mod tests {
         assert!(!known("x = sk_test_·4eC39HqLyjWDarjtT1zdp7dd"));
         assert!(!known("x = sk_test_·4eC39HqLyjWDarjtT1zdp7dc1"));
         assert!(!known("x = sk_test_·4EC39HqLyjWDarjtT1zdp7dc"));
-    }
-
-    #[test]
-    fn counting_is_no_secret() {
-        for value in [
-            "1234567890abcdefghijklmnop",
-            "abcdefghijklmnopqrstuvwxyz0123456789",
-            "0123456789ABCDEF",
-        ] {
-            assert!(is_counted(value), "{value}");
-        }
-        for value in [
-            "q7gzkxv0w1jh9p2m",
-            "abcdef1234567890abcdef1234567890",
-            "12345678",
-        ] {
-            assert!(!is_counted(value), "{value}");
-        }
     }
 }

@@ -71,9 +71,9 @@ pub struct Redactor {
 /// A replacement may bring things together that were apart; so many passes settle every text seen so far.
 const PASSES: usize = 6;
 
-/// How much of a long text is read for its beginning, at first and at most, and how much of that is left out at its end.
-const WINDOW: usize = 32 * 1024;
-const WINDOW_MAX: usize = 512 * 1024;
+/// How much of a long text is read for its beginning, at first and at most, and how much more to see what that changes.
+const WINDOW: usize = 16 * 1024;
+const WINDOW_MAX: usize = 64 * 1024;
 const MARGIN: usize = 8 * 1024;
 
 impl Redactor {
@@ -135,11 +135,14 @@ impl Redactor {
         let mut window = WINDOW.max(characters.saturating_mul(8));
         loop {
             let end = span::floor(input, window);
-            let whole = end == input.len();
             let mut text = self.text(&input[..end]).text;
+            let whole = end == input.len();
             if !whole {
-                // What stands at the end may be the half of a secret.
-                text.truncate(span::floor(&text, text.len().saturating_sub(MARGIN)));
+                // What stands at the end may be the half of a secret: only what more of the text does not change counts.
+                let more = self.text(&input[..span::floor(input, end + MARGIN)]).text;
+                let same = text.bytes().zip(more.bytes());
+                let same = same.take_while(|(one, other)| one == other).count();
+                text.truncate(span::floor(&text, same));
             }
             if whole || window >= WINDOW_MAX || text.chars().nth(characters).is_some() {
                 return text.chars().take(characters).collect();

@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use super::documented::is_counted;
 use super::finder::Index;
 use super::shape::{Shape, symbols};
 use super::words::{APART, INSIDE, REFERENCES, WHOLE, Words};
@@ -24,19 +23,12 @@ pub(super) fn is_stand_in(value: &str) -> bool {
     }
     let lower = head(value).to_ascii_lowercase();
     value.is_empty()
-        || is_counted(body(value))
         || is_template(value)
         || is_masked(value)
         || INSIDE_FINDER.any(&lower, |_| true)
         || APART_FINDER.any(&lower, |found| {
             stands_apart(lower.as_bytes(), found.start, found.end)
         })
-}
-
-/// What comes after the prefix of an issuer.
-fn body(value: &str) -> &str {
-    let core = value.rsplit(['_', '-', '.']).next().unwrap_or(value);
-    if core.len() >= 12 { core } else { value }
 }
 
 fn finder(words: &'static Words) -> Index<&'static str> {

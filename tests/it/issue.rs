@@ -797,15 +797,14 @@ fn documents_and_settings_with_a_byte_order_mark_are_read() {
     let issue = sandbox.json(["issue", "get", &id])["issue"].clone();
     assert_eq!(issue["symptom"], "it hangs");
     assert_eq!(issue["experiment"]["repro"], "run it");
-    sandbox.write(".timewarp/config.toml", "\u{feff}keep_days = 3\n");
+    sandbox.write(".timewarp/config.toml", "\u{feff}exclude = ['big/']\n");
     sandbox.write(".env", "\u{feff}DB_PASSWORD=\"open sesame 7\"\n");
-    let config = sandbox.json(["config"])["config"].clone();
-    let days = config
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|row| row["key"] == "keep_days");
-    assert_eq!(days.unwrap()["value"], 3);
+    let config = sandbox.tw(["--json", "config"]).out();
+    let config: Value = serde_json::from_str(&config).unwrap();
+    let config = config["config"].clone();
+    let rows = config.as_array().unwrap();
+    let globs = rows.iter().find(|row| row["key"] == "exclude");
+    assert_eq!(globs.unwrap()["value"], json!(["big/"]));
     sandbox.write("said.txt", "open sesame 7 opens it\n");
     assert!(!sandbox.tw(["redact", "said.txt"]).out().contains("sesame"));
 }
