@@ -1,6 +1,7 @@
 //! The one face of git: objects, packs, refs, the index, HEAD and operations under way, and the file primitives that
 //! work no-follow. git2 is named in this layer alone.
 
+pub mod access;
 pub mod annotated;
 pub mod command;
 pub mod create;

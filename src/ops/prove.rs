@@ -4,12 +4,14 @@
 //! files and HEAD. A path that somebody else changed after it was put back (its stamp moved since) is told, not held against it.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsFd;
 
 use super::Context;
 use super::capture::{Capture, IndexSummary, Storing, Wanted, capture};
 use super::swap::{captured_extras, read_tree, stamp_of_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::access::Access;
 use crate::git::create;
 use crate::git::fs::Root;
 use crate::git::operation::{self, OperationState};
@@ -79,8 +81,9 @@ pub fn prove(
     let extras = captured_extras(&seen);
     let root = Root::open(ctx.repo.worktree_root())?;
     if extras.modes != claim.extras.modes || extras.defaults != claim.extras.defaults {
-        differing.extend(other_permissions(&seen.manifest, claim.extras));
+        differing.extend(other_permissions(&seen.manifest, claim.extras, applied));
     }
+    differing.extend(other_access(&root, claim.extras, applied)?);
     for dir in &claim.extras.empty_dirs {
         if !extras.empty_dirs.contains(dir) {
             differing.insert(dir.clone());
@@ -123,15 +126,41 @@ pub fn prove(
 }
 
 /// Plain files whose permission bits are not those of the claim.
-fn other_permissions(manifest: &Manifest, claimed: &Extras) -> Vec<Vec<u8>> {
+fn other_permissions(manifest: &Manifest, claimed: &Extras, applied: &Applied) -> Vec<Vec<u8>> {
     let plain = manifest
         .entries()
         .filter(|(_, file)| file.git_mode & 0o170_000 == 0o100_000 && file.kind != Kind::Absent);
     plain
         .map(|(dir, file)| (manifest.path_of(dir, &file), file))
-        .filter(|(path, file)| file.stamp.permissions() != claimed.permissions(path, file.git_mode))
+        .filter(|(path, file)| {
+            let perm = claimed.permissions(path, file.git_mode);
+            let perm = applied
+                .lost
+                .get(path)
+                .map_or(perm, |lost| lost.narrow(perm));
+            file.stamp.permissions() != perm
+        })
         .map(|(path, _)| path)
         .collect()
+}
+
+/// Paths that the swap wrote and that have not the owner, group and attributes that were recorded of them, although nothing was in the way.
+fn other_access(root: &Root, claimed: &Extras, applied: &Applied) -> Result<Vec<Vec<u8>>> {
+    let mut other = Vec::new();
+    let written = applied.stamps.iter().map(|(path, _)| path);
+    for path in written.filter(|path| !applied.lost.contains_key(*path)) {
+        let Some(recorded) = claimed.access.get(path) else {
+            continue;
+        };
+        let (dir, name) = path::split(path);
+        let what = || format!("cannot look at '{}'", path::display(path));
+        let dir = root.open_dir(dir).context(what)?;
+        let now = Access::at(dir.as_fd(), name).context(what)?;
+        if now.is_some_and(|(now, _)| now != *recorded) {
+            other.push(path.clone());
+        }
+    }
+    Ok(other)
 }
 
 /// Whether a directory holds nothing at all.

@@ -4,17 +4,21 @@
 //! anchor, then a second look at everything that was reused, then the `.keep` goes. A ref whose objects a gc took in between
 //! is taken back and the whole is tried again.
 
+use std::collections::BTreeMap;
+
 use super::Context;
 use super::capture::{Capture, Storing, Wanted, Writing, capture};
 use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::access::Access;
 use crate::git::gc;
 use crate::git::objects::{KeptPack, ObjectKind, Written, hash};
 use crate::git::operation;
 use crate::git::refs::Reason;
 use crate::git::tree::{self, Node};
 use crate::store::Store;
+use crate::store::access;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
 use crate::store::snapshot::{
@@ -47,6 +51,8 @@ pub struct About {
     pub interrupted: bool,
     /// Paths that git held for clean although their raw bytes differ.
     pub converted: Vec<Vec<u8>>,
+    /// Owner, group and attributes of what is about to be replaced or removed, as far as they are unusual.
+    pub access: BTreeMap<Vec<u8>, Access>,
     /// Other fields of the record.
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
@@ -233,7 +239,10 @@ pub fn record<'s>(
     let now = ctx.env.now();
     let state = store.dir.state()?;
     let mut record = new_record(ctx, store, &capture, about, &state, now)?;
-    let long = record.set_lists(&lists);
+    let mut long = record.set_lists(&lists);
+    if !about.access.is_empty() {
+        long.push((access::LIST, access::encode(&about.access)));
+    }
     let state_commit = commits.state(&capture, &long)?;
     let index_commit = commits.index(&capture, state_commit)?;
     let id = loop {
@@ -256,6 +265,9 @@ pub fn record<'s>(
         &record.message(&about.title),
     );
     let commit = writer.put(ObjectKind::Commit, &bytes)?;
+    if !about.access.is_empty() || gives_special_bits(&record, &lists)? {
+        store.note_made_here(commit)?;
+    }
     fail_point("record-objects");
     let mut written = writer.finish()?;
     fail_point("record-written");
@@ -308,6 +320,17 @@ pub fn record<'s>(
         capture,
         kept,
     }))
+}
+
+/// Whether a record has setuid, setgid or sticky bits, which only what this machine made gives back.
+fn gives_special_bits(record: &SnapshotRecord, lists: &Lists) -> Result<bool> {
+    let is_special = |mode: u32| mode & 0o7000 != 0;
+    for mode in [0o100_644, 0o100_755, tree::DIR_MODE] {
+        if is_special(record.default_permissions(mode)?) {
+            return Ok(true);
+        }
+    }
+    Ok(lists.modes.values().any(|mode| is_special(*mode)))
 }
 
 /// The refs of a snapshot that is being made.

@@ -116,7 +116,7 @@ pub fn put_back(
         backup_id: Some(swapped.saved.id.to_string()),
         dry_run: false,
         changes: swapped.changes(),
-        notices: super::travel::late_notice(&swapped.applied.late)
+        notices: super::travel::swap_notices(&swapped.applied)
             .into_iter()
             .collect(),
     })

@@ -361,7 +361,7 @@ impl<'a, 's> Homeward<'a, 's> {
         keep: Vec<Vec<u8>>,
     ) -> Returned {
         let paths = |list: Vec<Vec<u8>>| list.into_iter().map(RepoPath::new).collect();
-        let mut notices: Vec<String> = super::travel::late_notice(&swapped.applied.late)
+        let mut notices: Vec<String> = super::travel::swap_notices(&swapped.applied)
             .into_iter()
             .collect();
         if let Some(reason) = &head.reason {

@@ -200,5 +200,7 @@ fn amended(
     let tree = tree::edit(&read, &mut put, Some(raw.tree), &edits)?;
     let message = String::from_utf8_lossy(&raw.message).into_owned();
     let bytes = encode_commit(tree, &raw.parents, raw.author_time, &message);
-    writer.put(ObjectKind::Commit, &bytes)
+    let new = writer.put(ObjectKind::Commit, &bytes)?;
+    store.note_successor(commit, new)?;
+    Ok(new)
 }

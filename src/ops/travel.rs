@@ -16,6 +16,7 @@ use crate::store::id::{IdKind, Tail};
 use crate::store::names;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
+use crate::worktree::apply::Applied;
 use crate::worktree::plan::EmptyDirs;
 
 /// Travels.
@@ -212,7 +213,7 @@ fn travel_to(
         ..before.clone()
     };
     let swapped = swap(ctx, store, &goal, &state_after, None)?;
-    notices.extend(late_notice(&swapped.applied.late));
+    notices.extend(swap_notices(&swapped.applied));
     Ok(Travelled {
         snapshot: view,
         backup_id: Some(swapped.saved.id.to_string()),
@@ -224,15 +225,35 @@ fn travel_to(
     })
 }
 
-/// Says which files changed during the swap; their bytes are in the backup.
-pub fn late_notice(late: &[Vec<u8>]) -> Option<String> {
-    let first = late.first()?;
-    Some(format!(
-        "{} changed while the working tree was being replaced, '{}' for one; the later bytes are in the backup",
-        count(late.len(), "file"),
-        crate::git::path::display(first)
-    ))
+/// What is to be said of how a swap was carried out: files that changed meanwhile, and access that could not be kept.
+pub fn swap_notices(applied: &Applied) -> Vec<String> {
+    let mut notices = Vec::new();
+    if let Some(first) = applied.late.first() {
+        notices.push(format!(
+            "{} changed while the working tree was being replaced, '{}' for one; the later bytes are in the backup",
+            count(applied.late.len(), "file"),
+            crate::git::path::display(first)
+        ));
+    }
+    for (path, lost) in applied.lost.iter().take(LOST_SHOWN) {
+        notices.push(format!(
+            "'{}' could not keep: {}; nobody else got access to it",
+            crate::git::path::display(path),
+            lost.words()
+        ));
+    }
+    let more = applied.lost.len().saturating_sub(LOST_SHOWN);
+    if more > 0 {
+        notices.push(format!(
+            "{} more could not keep owner, group or attributes",
+            count(more, "file")
+        ));
+    }
+    notices
 }
+
+/// So many paths are named one by one.
+const LOST_SHOWN: usize = 100;
 
 fn lfs_notice(lists: &crate::store::snapshot::Lists) -> Option<String> {
     let clean = lists

@@ -326,7 +326,7 @@ impl Stepping<'_, '_> {
             ..before.clone()
         };
         let swapped = swap(self.ctx, self.store, &goal, &state_after, None)?;
-        let mut notices: Vec<String> = super::travel::late_notice(&swapped.applied.late)
+        let mut notices: Vec<String> = super::travel::swap_notices(&swapped.applied)
             .into_iter()
             .collect();
         let head_stayed = stays.then(|| "head-moved".to_owned());
@@ -429,7 +429,7 @@ impl Stepping<'_, '_> {
             changes: swapped.changes(),
             changed_since,
             head_stayed: stays.then(|| "head-moved".to_owned()),
-            notices: super::travel::late_notice(&swapped.applied.late)
+            notices: super::travel::swap_notices(&swapped.applied)
                 .into_iter()
                 .chain(
                     stays.then(|| "HEAD has moved since, so the index stayed as it is".to_owned()),

@@ -1,5 +1,6 @@
 //! What `tw` keeps in a repository: refs, snapshot commits, state. The one door to `refs/timewarp/*` and to our notes.
 
+pub mod access;
 pub mod address;
 pub mod backtrack;
 pub mod chat;
@@ -8,6 +9,7 @@ pub mod context;
 pub mod id;
 pub mod issue;
 pub mod lock;
+pub mod made;
 pub mod names;
 pub mod paths;
 pub mod records;

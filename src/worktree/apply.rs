@@ -8,6 +8,7 @@
 //! program that goes on writing through its descriptor is noticed for longer. The temporary names are `.tw-<tag>-<n>`, `n`
 //! being the entry's place in the journal, so that recovery finds them.
 
+mod access;
 mod hollow;
 mod opened;
 mod switch;
@@ -23,6 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
+pub use access::unusual_access;
 use opened::OpenedDirs;
 use switch::Switch;
 use temps::{Temps, Written};
@@ -32,6 +34,7 @@ use super::plan::{DirChange, Plan, PlanEntry, Side};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::access::{Access, Lost};
 use crate::git::fs::{Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of};
 use crate::git::objects::{ObjectKind, PutError, hash};
 use crate::git::path;
@@ -84,10 +87,28 @@ pub struct Apply<'a> {
     pub expected: ExpectedAt<'a>,
     /// Where late changes go.
     pub securing: &'a mut dyn Securing,
+    /// Owners and attributes that come back.
+    pub access: &'a Granted<'a>,
     /// Directories that are never removed: the one `tw` was started in and its parents.
     pub protected: &'a [Vec<u8>],
     /// Told of each path.
     pub progress: &'a dyn Progress,
+}
+
+/// What the side that a plan leads to gives beside content and permission bits.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Granted<'a> {
+    /// By path. What is not here gets the access of what it replaces.
+    pub recorded: Option<&'a BTreeMap<Vec<u8>, Access>>,
+    /// Somebody else made that side: its content gets no capabilities.
+    pub foreign: bool,
+}
+
+impl Granted<'_> {
+    /// What was recorded of a path.
+    pub fn of(&self, path: &[u8]) -> Option<&Access> {
+        self.recorded?.get(path)
+    }
 }
 
 /// What was done.
@@ -97,6 +118,8 @@ pub struct Applied {
     pub stamps: Vec<(Vec<u8>, Stamp)>,
     /// Paths that had changed after the backup; their bytes are in it now.
     pub late: Vec<Vec<u8>>,
+    /// Paths whose owner, group or attributes could not all be kept.
+    pub lost: BTreeMap<Vec<u8>, Lost>,
 }
 
 /// The name of the temporary file of a journal entry.
@@ -119,7 +142,13 @@ impl Apply<'_> {
         let needed = needed_dirs(plan);
         self.progress
             .begin("writing", Some(plan.entries.len() as u64));
-        let temps = Temps::new(self.root, self.tag, self.copy_blob, self.progress);
+        let temps = Temps::new(
+            self.root,
+            self.tag,
+            self.copy_blob,
+            *self.access,
+            self.progress,
+        );
         let mut written = temps.write_all(plan)?;
         fail_point("apply-prepared");
         let mut opened = OpenedDirs::default();
@@ -128,7 +157,10 @@ impl Apply<'_> {
         self.remove_dirs(plan, &mut opened)?;
         for dir in &plan.dirs {
             if let (None, Some(perm)) = (dir.before, dir.after) {
-                self.make_dir(&dir.path, perm, &mut opened)?;
+                let lost = self.make_dir(&dir.path, perm, &mut opened)?;
+                if !lost.is_empty() {
+                    applied.lost.insert(dir.path.clone(), lost);
+                }
             }
         }
         fail_point("apply-dirs");
@@ -154,7 +186,8 @@ impl Apply<'_> {
             .map(|(entry, stamp)| (entry.path.clone(), *stamp))
             .collect();
         opened.close(self.root)?;
-        self.set_dir_modes(plan)?;
+        applied.lost.extend(temps.into_lost());
+        self.set_dir_modes(plan, &applied.lost)?;
         self.progress.end();
         Ok(applied)
     }
@@ -340,7 +373,7 @@ impl Apply<'_> {
         Ok(())
     }
 
-    fn make_dir(&self, full: &[u8], perm: u32, opened: &mut OpenedDirs) -> Result<()> {
+    fn make_dir(&self, full: &[u8], perm: u32, opened: &mut OpenedDirs) -> Result<Lost> {
         let what = || format!("cannot create directory '{}'", path::display(full));
         let (parent, name) = path::split(full);
         let dir = opened.dir(self.root, parent).context(what)?;
@@ -349,22 +382,31 @@ impl Apply<'_> {
         });
         match made {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Ok(()),
+            Err(Errno::EXIST) => return Ok(Lost::default()),
             Err(errno) => return Err(errno).context(what),
         }
         let new = self.root.open_dir_for_reading(full).context(what)?;
+        if let Some(access) = self.access.of(full) {
+            let mut lost = access.give_owner(&new).context(what)?;
+            access
+                .give_rest(&new, perm | 0o700, &mut lost)
+                .context(what)?;
+            return Ok(lost);
+        }
         if rustix::process::geteuid().is_root() {
             let owner = rustix::fs::fstat(&dir)?;
             let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
             rustix::fs::fchown(&new, Some(uid), Some(gid)).context(what)?;
         }
         // Until everything is in it we need to get in; its final bits come at the end when they say otherwise.
-        rustix::fs::fchmod(&new, Mode::from_raw_mode(perm | 0o700)).context(what)
+        rustix::fs::fchmod(&new, Mode::from_raw_mode(perm | 0o700)).context(what)?;
+        Ok(Lost::default())
     }
 
-    fn set_dir_modes(&self, plan: &Plan) -> Result<()> {
+    fn set_dir_modes(&self, plan: &Plan, lost: &BTreeMap<Vec<u8>, Lost>) -> Result<()> {
         for dir in plan.dirs.iter().rev() {
             if let Some(perm) = dir.after {
+                let perm = lost.get(&dir.path).map_or(perm, |lost| lost.narrow(perm));
                 let current = self
                     .root
                     .open_dir(&dir.path)
@@ -414,6 +456,12 @@ impl Apply<'_> {
         };
         let known =
             seen.is_file() && is_as_backed_up((self.expected)(&entry.path), (dir, name), &seen)?;
+        if known && let Some(access) = self.access.of(&entry.path) {
+            let now = Access::at(dir, name)?.map(|(access, _)| access);
+            if now.as_ref() != Some(access) {
+                return Ok(false);
+            }
+        }
         if known {
             set_permissions(self.root, &entry.path, side.perm)?;
         }

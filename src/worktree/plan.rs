@@ -10,6 +10,7 @@ use super::manifest::{Kind, Manifest, VIRTUAL};
 use super::scan::DESK;
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::access::Access;
 use crate::git::path;
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
 
@@ -94,6 +95,10 @@ pub struct Extras {
     pub empty_dirs: BTreeSet<Vec<u8>>,
     /// Tree paths that were not on disk.
     pub absent: BTreeSet<Vec<u8>>,
+    /// Owner, group and attributes by path, as far as they are unusual and were recorded here.
+    pub access: BTreeMap<Vec<u8>, Access>,
+    /// Somebody else made this side: it gives nobody more than he had.
+    pub foreign: bool,
 }
 
 impl Extras {

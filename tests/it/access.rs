@@ -295,3 +295,191 @@ fn a_head_that_is_a_symlink_stays_one() {
     let link = std::fs::read_link(sandbox.path(".git/worktrees/other/HEAD")).unwrap();
     assert_eq!(link, Path::new("refs/heads/side"));
 }
+
+/// Owner, group, permission bits and an attribute of a file.
+fn access_of(path: &Path) -> (u32, u32, u32, Vec<(String, Vec<u8>)>) {
+    let meta = path.symlink_metadata().unwrap();
+    let names = [
+        "user.tw",
+        "security.capability",
+        "system.posix_acl_access",
+        "system.posix_acl_default",
+    ];
+    let attributes = names.iter().filter_map(|name| {
+        let mut value = vec![0; 1024];
+        let length = rustix::fs::lgetxattr(path, *name, &mut value[..]).ok()?;
+        value.truncate(length);
+        Some(((*name).to_owned(), value))
+    });
+    (
+        meta.uid(),
+        meta.gid(),
+        meta.mode() & 0o7777,
+        attributes.collect(),
+    )
+}
+
+fn set_attribute(path: &Path, name: &str, value: &[u8]) -> bool {
+    rustix::fs::lsetxattr(path, name, value, rustix::fs::XattrFlags::empty()).is_ok()
+}
+
+/// An ACL that lets `uid` read, and the owning group nothing, though the mask, which the mode shows, says otherwise.
+fn acl(uid: u32) -> Vec<u8> {
+    let nobody = u32::MAX;
+    let entries: [(u16, u16, u32); 5] = [
+        (0x01, 6, nobody),
+        (0x02, 4, uid),
+        (0x04, 0, nobody),
+        (0x10, 4, nobody),
+        (0x20, 0, nobody),
+    ];
+    let mut bytes = 2u32.to_le_bytes().to_vec();
+    for (tag, perm, id) in entries {
+        bytes.extend(tag.to_le_bytes());
+        bytes.extend(perm.to_le_bytes());
+        bytes.extend(id.to_le_bytes());
+    }
+    bytes
+}
+
+/// What `security.capability` holds for `cap_net_raw`, not inherited.
+const CAPABILITY: [u8; 20] = [
+    1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+];
+
+#[test]
+fn owners_acls_attributes_and_capabilities_come_back() {
+    let root = is_root();
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/gone.txt", "to be removed\n");
+    sandbox.git(["config", "user.name", "x"]);
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    // All of these are replaced, removed or made by the trip.
+    let paths = ["a.txt", "new/private", "new/made", "dir/gone.txt", "new"];
+    sandbox.write("a.txt", "two\n");
+    sandbox.write("new/private", "secret\n");
+    sandbox.write("new/made", "tool\n");
+    sandbox.write("dir/gone.txt", "changed\n");
+    for (nth, path) in paths.into_iter().enumerate() {
+        let full = sandbox.path(path);
+        if root {
+            let own = 2000 + u32::try_from(nth).unwrap();
+            chown(&full, Some(own), Some(own + 10)).unwrap();
+        }
+        sandbox.chmod(path, if path == "new" { 0o750 } else { 0o600 });
+        if !set_attribute(&full, "user.tw", path.as_bytes()) {
+            println!("skipped: no extended attributes here");
+            return;
+        }
+        set_attribute(&full, "system.posix_acl_access", &acl(3000));
+    }
+    set_attribute(&sandbox.path("new"), "system.posix_acl_default", &acl(3001));
+    if root {
+        set_attribute(
+            &sandbox.path("new/made"),
+            "security.capability",
+            &CAPABILITY,
+        );
+    }
+    let before = paths.map(|path| access_of(&sandbox.path(path)));
+    assert_eq!(before[1].3.len(), 2, "attribute and ACL: {:?}", before[1]);
+    sandbox.json(["travel", &id]);
+    // What is replaced keeps what it had, and nobody else gets in.
+    let there = access_of(&sandbox.path("a.txt"));
+    assert_eq!((there.0, there.1), (before[0].0, before[0].1));
+    assert_eq!(there.3[0], before[0].3[0]);
+    assert_eq!(there.3.len(), 2, "attribute and ACL: {there:?}");
+    assert!(!sandbox.exists("new/private"));
+    sandbox.remove("a.txt");
+    sandbox.write("a.txt", "written anew in the past\n");
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    for (path, before) in paths.iter().zip(&before) {
+        assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
+    }
+    // Undo and redo go the same ways.
+    sandbox.json(["undo", "--into-past"]);
+    sandbox.json(["return"]);
+    for (path, before) in paths.iter().zip(&before) {
+        assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
+    }
+}
+
+#[test]
+fn a_group_that_cannot_be_kept_is_told_and_gets_nothing() {
+    if !is_root() {
+        return;
+    }
+    let sandbox = somebodys();
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
+    // The user owns the file and is not in its group.
+    chown(sandbox.path("a.txt"), Some(USER), Some(4321)).unwrap();
+    sandbox.chmod("a.txt", 0o640);
+    let travelled = json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    let told = travelled["notices"].to_string();
+    assert!(
+        told.contains("'a.txt' could not keep: group"),
+        "{travelled}"
+    );
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    let told = returned["notices"].to_string();
+    assert!(told.contains("'a.txt' could not keep: group"), "{returned}");
+    let (uid, gid, mode, _) = access_of(&sandbox.path("a.txt"));
+    assert_eq!((uid, gid, mode), (USER, USER, 0o600));
+}
+
+#[test]
+fn a_group_of_the_users_is_kept() {
+    if !is_root() {
+        return;
+    }
+    let sandbox = somebodys();
+    let tw = |args: &[&str]| -> Value {
+        let ids = [format!("--reuid={USER}"), format!("--regid={USER}")];
+        let mut command = sandbox.command("setpriv");
+        command
+            .args(ids)
+            .arg("--groups=4321")
+            .arg(sandbox.root().join("tw"));
+        let ran: Ran = command.arg("--json").args(args).output().unwrap().into();
+        assert_eq!(ran.code, 0, "{args:?} {}{}", ran.out(), ran.err());
+        serde_json::from_slice(&ran.stdout).unwrap()
+    };
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    for (path, text) in [("a.txt", "two\n"), ("b.txt", "new\n")] {
+        std::fs::write(sandbox.path(path), text).unwrap();
+        chown(sandbox.path(path), Some(USER), Some(4321)).unwrap();
+        sandbox.chmod(path, 0o640);
+    }
+    tw(&["travel", id.as_str().unwrap()]);
+    assert_eq!(tw(&["return"])["verified"], true);
+    for path in ["a.txt", "b.txt"] {
+        let (uid, gid, mode, _) = access_of(&sandbox.path(path));
+        assert_eq!((uid, gid, mode), (USER, 4321, 0o640), "{path}");
+    }
+}
+
+#[test]
+fn a_forged_record_gives_no_special_bits() {
+    let sandbox = Sandbox::new();
+    sandbox.chmod("a.txt", 0o4755);
+    let own = sandbox.snap();
+    let own_id = own["snapshot_id"].as_str().unwrap();
+    let commit = sandbox.git(["rev-parse", &format!("refs/timewarp/snapshots/{own_id}")]);
+    // The same record under another id, with this repository's own id in it.
+    let forged = "s_20260101_000000_forged";
+    let text = sandbox.git(["cat-file", "commit", commit.trim()]);
+    let file = sandbox.root().join("forged");
+    std::fs::write(&file, text.replace(own_id, forged)).unwrap();
+    let oid = sandbox.git(["hash-object", "-t", "commit", "-w", file.to_str().unwrap()]);
+    let name = format!("refs/timewarp/snapshots/{forged}");
+    sandbox.git(["update-ref", &name, oid.trim()]);
+    let mode = || sandbox.path("a.txt").metadata().unwrap().mode() & 0o7777;
+    sandbox.chmod("a.txt", 0o644);
+    sandbox.json(["restore", forged]);
+    assert_eq!(mode(), 0o755, "somebody else's word");
+    sandbox.json(["restore", own_id]);
+    assert_eq!(mode(), 0o4755, "our own");
+}

@@ -31,7 +31,7 @@ use crate::ops::swap::{
     Aim, FoundPaths, Goal, HeadGoal, Logging, OperationGoal, changes, look, read_tree,
     stored_extras, swap,
 };
-use crate::ops::travel::late_notice;
+use crate::ops::travel::swap_notices;
 use crate::store::Store;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::issue::{Issue, Run};
@@ -182,7 +182,7 @@ impl<'a, 's> Applying<'a, 's> {
         let swapped = swapped?;
         let backup = Some(swapped.saved.id.to_string());
         let mut answer = self.answer(id, run, backup, swapped.changes());
-        answer.notices.extend(late_notice(&swapped.applied.late));
+        answer.notices.extend(swap_notices(&swapped.applied));
         Ok(answer)
     }
 

@@ -17,7 +17,7 @@ use crate::ops::Context;
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};
-use crate::worktree::apply::{Apply, Expected, Securing};
+use crate::worktree::apply::{Apply, Expected, Granted, Securing};
 use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 use crate::worktree::scan::DESK;
 
@@ -69,6 +69,7 @@ pub fn lay_out(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Resul
         copy_blob: &copy,
         expected: &|_| Expected::Absent,
         securing: &mut NoOneElse,
+        access: &Granted::default(),
         protected: &[],
         progress: there.progress,
     }
@@ -154,7 +155,7 @@ fn is_desk(full: &[u8]) -> bool {
 
 /// What the tree cannot say. Of a foreign snapshot only the plain permission bits count.
 fn extras(store: &Store<'_>, stored: &Stored, lists: &Lists) -> Result<Extras> {
-    let mask = if store.is_foreign(stored)? {
+    let mask = if store.is_foreign(stored)? || !store.is_made_here(stored.commit)? {
         0o777
     } else {
         0o7777
@@ -173,6 +174,7 @@ fn extras(store: &Store<'_>, stored: &Stored, lists: &Lists) -> Result<Extras> {
         ],
         empty_dirs: empty_dirs.cloned().collect(),
         absent: lists.absent.iter().cloned().collect(),
+        ..Extras::default()
     })
 }
 

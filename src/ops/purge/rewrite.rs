@@ -8,6 +8,7 @@ use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, Node};
 use crate::store::Store;
+use crate::store::access as access_list;
 use crate::store::id::SnapshotId;
 use crate::store::snapshot::{
     FIXED_TIME, IndexRecord, Lists, SnapshotRecord, Uncaptured, encode_commit,
@@ -63,6 +64,7 @@ impl<'a, 'r> Rewriter<'a, 'r> {
             Some(state) => self.state_edits(&stored, state)?,
             None => Vec::new(),
         };
+        edits.extend(self.access(&stored)?);
         let mut lists = self.store.lists(&stored)?;
         let in_lists = self.clean(&mut lists);
         let same_trees = tree == stored.tree && index_tree == parts.index.tree;
@@ -81,7 +83,28 @@ impl<'a, 'r> Rewriter<'a, 'r> {
         let parents: Vec<Oid> = stored.head.into_iter().chain([index]).collect();
         let time = self.store.commit(commit)?.author_time;
         let bytes = encode_commit(tree, &parents, time, &record.message(&stored.title));
-        self.sink.put(ObjectKind::Commit, &bytes)
+        let new = self.sink.put(ObjectKind::Commit, &bytes)?;
+        self.store.note_successor(commit, new)?;
+        Ok(new)
+    }
+
+    /// The list of unusual access without the paths that go.
+    fn access(&self, stored: &Stored) -> Result<Option<(Vec<u8>, Option<Node>)>> {
+        let mut access = self.store.access(stored)?;
+        let before = access.len();
+        access.retain(|path, _| !self.is_purged(path));
+        if access.len() == before {
+            return Ok(None);
+        }
+        let name = format!("{}/{}", part::LISTS, access_list::LIST).into_bytes();
+        if access.is_empty() {
+            return Ok(Some((name, None)));
+        }
+        let oid = self
+            .sink
+            .put(ObjectKind::Blob, &access_list::encode(&access))?;
+        let mode = 0o100_644;
+        Ok(Some((name, Some(Node { mode, oid }))))
     }
 
     fn parts(&self, stored: &Stored) -> Result<Parts> {

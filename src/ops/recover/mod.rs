@@ -23,7 +23,7 @@ use super::record::{About, record};
 use super::request::{Direction, Recover};
 use super::secure::{Late, settle};
 use super::swap::{
-    Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, look,
+    Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, granted, look,
     protected_dirs, settle_last, stored_extras,
 };
 use super::undo::{head_mark, path_of, side_of};
@@ -41,7 +41,7 @@ use crate::store::lock::{GitLocks, Owner, WorktreeLock, remove_dead_locks};
 use crate::store::snapshot::parse_octal;
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
-use crate::worktree::apply::Apply;
+use crate::worktree::apply::{Apply, unusual_access};
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Side;
 
@@ -430,6 +430,7 @@ fn put_right(
             title: goal.title.clone(),
             trigger: "recover".into(),
             interrupted: true,
+            access: unusual_access(&root, &looked.plan)?,
             ..About::default()
         };
         let made = record(ctx, store, IdKind::Backup, &wanted, looked.capture, &about)?
@@ -453,6 +454,7 @@ fn put_right(
         copy_blob: &copy,
         expected: &expected,
         securing: &mut late,
+        access: &granted(&goal.aim),
         protected: &protected_dirs(ctx),
         progress: ctx.progress,
     }

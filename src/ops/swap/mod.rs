@@ -12,9 +12,9 @@ mod running;
 pub use blobs::Blobs;
 pub use look::look;
 use running::Running;
-pub use running::journal_entries;
+pub use running::{granted, journal_entries};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::Context;
@@ -211,11 +211,16 @@ pub fn changes(plan: &Plan) -> Changes {
     }
 }
 
-/// The extras of a stored snapshot. Permission bits of a foreign one are cut to the plain nine.
+/// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine.
 pub fn stored_extras(store: &Store<'_>, stored: &Stored) -> Result<Extras> {
     let lists = store.lists(stored)?;
-    let foreign = store.is_foreign(stored)?;
+    let foreign = store.is_foreign(stored)? || !store.is_made_here(stored.commit)?;
     let mask = if foreign { 0o777 } else { 0o7777 };
+    let access = if foreign {
+        BTreeMap::new()
+    } else {
+        store.access(stored)?
+    };
     let record = &stored.record;
     let defaults =
         [0o100_644, 0o100_755, tree::DIR_MODE].map(|mode| record.default_permissions(mode));
@@ -233,6 +238,8 @@ pub fn stored_extras(store: &Store<'_>, stored: &Stored) -> Result<Extras> {
             .filter(|dir| path::is_safe(dir))
             .collect(),
         absent: lists.absent.into_iter().collect(),
+        access,
+        foreign,
     })
 }
 
@@ -244,6 +251,7 @@ pub fn captured_extras(capture: &Capture<'_>) -> Extras {
         defaults: capture.derived().usual_modes,
         empty_dirs: lists.empty_dirs.into_iter().collect(),
         absent: lists.absent.into_iter().collect(),
+        ..Extras::default()
     }
 }
 

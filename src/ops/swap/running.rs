@@ -7,8 +7,8 @@ use super::super::pathindex;
 use super::super::record::{About, Made, record};
 use super::super::secure::Late;
 use super::{
-    Blobs, Goal, HeadGoal, Logging, Looked, NO_INDEX, OperationGoal, Prove, StateAfter, Swapped,
-    expected_in, finish, install_index, protected_dirs,
+    Aim, Blobs, Goal, HeadGoal, Logging, Looked, NO_INDEX, OperationGoal, Prove, StateAfter,
+    Swapped, expected_in, finish, install_index, protected_dirs,
 };
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -22,7 +22,7 @@ use crate::store::snapshot::octal;
 use crate::store::state::{
     Journal, JournalDir, JournalEntry, Side as StoredSide, State, stored_path,
 };
-use crate::worktree::apply::{Applied, Apply};
+use crate::worktree::apply::{Applied, Apply, Granted, unusual_access};
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::{Plan, Side};
 
@@ -62,6 +62,18 @@ fn release(kept: Vec<KeptPack>) -> Result<()> {
     kept.into_iter().try_for_each(KeptPack::release)
 }
 
+/// What the side that a swap leads to may give.
+pub fn granted<'a>(aim: &'a Aim<'_>) -> Granted<'a> {
+    let extras = match aim {
+        Aim::Tree { extras, .. } => extras,
+        Aim::Paths { saved, .. } | Aim::Found { saved, .. } => saved,
+    };
+    Granted {
+        recorded: Some(&extras.access),
+        foreign: extras.foreign,
+    }
+}
+
 pub(super) struct Running<'a, 'g, 's, 'r> {
     pub(super) ctx: &'a Context<'a>,
     pub(super) store: &'s Store<'r>,
@@ -84,7 +96,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             raw_head,
         } = looked;
         super::settle_last(self.ctx, self.store)?;
-        let Some(mut saved) = self.save(capture, prove.is_some())? else {
+        let Some(mut saved) = self.save(capture, &plan, prove.is_some())? else {
             return Ok(None);
         };
         fail_point("swap-backup");
@@ -151,11 +163,12 @@ impl<'s> Running<'_, '_, 's, '_> {
         self.store.dir.write_journal(journal)
     }
 
-    fn save(&self, capture: Capture<'s>, proved: bool) -> Result<Option<Made<'s>>> {
+    fn save(&self, capture: Capture<'s>, plan: &Plan, proved: bool) -> Result<Option<Made<'s>>> {
         let about = About {
             title: self.goal.title.clone(),
             trigger: self.goal.operation.to_owned(),
             converted: super::super::newindex::converted_paths(self.store, &capture)?,
+            access: unusual_access(&Root::open(self.ctx.repo.worktree_root())?, plan)?,
             extra: self.goal.extra.clone(),
             ..About::default()
         };
@@ -285,6 +298,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             copy_blob: &copy,
             expected: &expected,
             securing: &mut late,
+            access: &granted(&self.goal.aim),
             protected: &protected_dirs(self.ctx),
             progress: self.ctx.progress,
         }

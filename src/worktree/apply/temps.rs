@@ -8,18 +8,21 @@
 //! A file never has more bits for group and others than it will have, and gets its owner before its content and its special
 //! bits after it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
-use super::{CopyBlob, InDir, by_dir, cannot_write, temp_name};
+use super::{CopyBlob, Granted, InDir, by_dir, cannot_write, temp_name};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
+use crate::git::access::{Access, Lost, without_capabilities};
 use crate::git::fs::Root;
 use crate::git::tree::LINK_MODE;
 use crate::git::{path, threads};
@@ -41,8 +44,11 @@ pub(super) struct Temps<'a> {
     tag: &'a str,
     copy_blob: CopyBlob<'a>,
     progress: &'a dyn Progress,
-    /// We are root: a file gets the owner of what it replaces, else of its directory.
+    granted: Granted<'a>,
+    /// We are root: what replaces nothing gets the owner of its directory.
     privileged: bool,
+    /// What could not be given.
+    lost: Mutex<Vec<(Vec<u8>, Lost)>>,
 }
 
 impl<'a> Temps<'a> {
@@ -50,6 +56,7 @@ impl<'a> Temps<'a> {
         root: &'a Root,
         tag: &'a str,
         copy_blob: CopyBlob<'a>,
+        granted: Granted<'a>,
         progress: &'a dyn Progress,
     ) -> Self {
         Self {
@@ -57,8 +64,17 @@ impl<'a> Temps<'a> {
             tag,
             copy_blob,
             progress,
+            granted,
             privileged: rustix::process::geteuid().is_root(),
+            lost: Mutex::default(),
         }
+    }
+
+    /// What could not be given, by path.
+    pub(super) fn into_lost(self) -> Vec<(Vec<u8>, Lost)> {
+        self.lost
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes the new content of every entry that it can be written for now, and tells which these are.
@@ -121,9 +137,9 @@ impl<'a> Temps<'a> {
     ) -> Result<Written> {
         let temp = temp_name(self.tag, nth);
         let made = if side.node.mode == LINK_MODE {
-            self.link(dir, &temp, side)
+            self.link(dir, &temp, (entry, side))
         } else {
-            self.file(dir, &temp, side, path::split(&entry.path).1)
+            self.file(dir, &temp, (entry, side))
         };
         if matches!(made, Ok(Written::Whole)) {
             fail_point("apply-written");
@@ -132,7 +148,12 @@ impl<'a> Temps<'a> {
         made
     }
 
-    fn link(&self, dir: BorrowedFd<'_>, temp: &[u8], side: Side) -> Result<Written> {
+    fn link(
+        &self,
+        dir: BorrowedFd<'_>,
+        temp: &[u8],
+        (entry, side): (&PlanEntry, Side),
+    ) -> Result<Written> {
         let mut target = Vec::new();
         (self.copy_blob)(side.node.oid, &mut target)?;
         let (target, name) = (OsStr::from_bytes(&target), OsStr::from_bytes(temp));
@@ -140,7 +161,8 @@ impl<'a> Temps<'a> {
         let Some(()) = make(dir, temp, link)? else {
             return Ok(Written::Closed);
         };
-        own_link(dir, name, self.privileged).inspect_err(|_| forget(dir, temp))?;
+        self.own_link(dir, name, entry)
+            .inspect_err(|_| forget(dir, temp))?;
         Ok(Written::Whole)
     }
 
@@ -148,12 +170,12 @@ impl<'a> Temps<'a> {
         &self,
         dir: BorrowedFd<'_>,
         temp: &[u8],
-        side: Side,
-        replaces: &[u8],
+        (entry, side): (&PlanEntry, Side),
     ) -> Result<Written> {
-        let owner = self.owner(dir, replaces)?;
+        let access = self.access(dir, entry)?;
+        let owner = self.owner(dir, access.as_deref())?;
         // Whoever opens it before it has its owner keeps what he opened: until then it is for us alone.
-        let bits = if owner.is_some() || side.perm & 0o200 == 0 {
+        let bits = if access.is_some() || owner.is_some() || side.perm & 0o200 == 0 {
             0o600
         } else {
             side.perm & 0o777
@@ -162,43 +184,103 @@ impl<'a> Temps<'a> {
             return Ok(Written::Closed);
         };
         let file = File::from(fd);
-        self.fill(&file, side, owner)
+        self.fill(&file, side, (owner, access.as_deref()))
+            .map(|lost| self.note(entry, lost))
             .inspect_err(|_| forget(dir, temp))?;
         Ok(Written::Whole)
     }
 
-    fn fill(&self, mut file: &File, side: Side, owner: Option<(u32, u32)>) -> Result<()> {
-        let made = rustix::fs::fstat(file)?;
-        if let Some((uid, gid)) = owner
-            && (uid, gid) != (made.st_uid, made.st_gid)
-        {
+    fn fill(
+        &self,
+        mut file: &File,
+        side: Side,
+        (owner, access): (Option<(u32, u32)>, Option<&Access>),
+    ) -> Result<Lost> {
+        let mut lost = Lost::default();
+        if let Some(access) = access {
+            lost = access.give_owner(file)?;
+        } else if let Some((uid, gid)) = owner {
             rustix::fs::fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
         }
         (self.copy_blob)(side.node.oid, &mut file)?;
-        if made.st_mode & 0o7777 != side.perm {
+        if let Some(access) = access {
+            access.give_rest(file, side.perm, &mut lost)?;
+        } else if rustix::fs::fstat(file)?.st_mode & 0o7777 != side.perm {
             rustix::fs::fchmod(file, Mode::from_raw_mode(side.perm))?;
         }
-        Ok(())
+        Ok(lost)
     }
 
-    /// Who shall own a file that is made as root.
+    fn note(&self, entry: &PlanEntry, lost: Lost) {
+        if !lost.is_empty() {
+            let mut all = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push((entry.path.clone(), lost));
+        }
+    }
+
+    /// The access that a new file gets: what was recorded of its path, else that of what it replaces. A directory's is not a file's.
+    fn access(
+        &self,
+        dir: BorrowedFd<'_>,
+        entry: &PlanEntry,
+    ) -> rustix::io::Result<Option<Cow<'a, Access>>> {
+        if let Some(recorded) = self.granted.recorded.and_then(|all| all.get(&entry.path)) {
+            return Ok(Some(Cow::Borrowed(recorded)));
+        }
+        let name = path::split(&entry.path).1;
+        let there = Access::at(dir, name)?;
+        let Some((mut access, _)) = there.filter(|(_, stat)| !is_dir(stat)) else {
+            return Ok(None);
+        };
+        if self.granted.foreign {
+            without_capabilities(&mut access);
+        }
+        Ok(Some(Cow::Owned(access)))
+    }
+
+    /// Who shall own a file that is made as root where nothing says so.
     fn owner(
         &self,
         dir: BorrowedFd<'_>,
-        replaces: &[u8],
+        access: Option<&Access>,
     ) -> rustix::io::Result<Option<(u32, u32)>> {
-        if !self.privileged {
+        if !self.privileged || access.is_some() {
             return Ok(None);
         }
-        let name = OsStr::from_bytes(replaces);
-        let there = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-        let is_dir = |stat: &Stat| stat.st_mode & 0o170_000 == 0o040_000;
-        let stat = match there.filter(|stat| !is_dir(stat)) {
-            Some(stat) => stat,
-            None => rustix::fs::fstat(dir)?,
-        };
+        let stat = rustix::fs::fstat(dir)?;
         Ok(Some((stat.st_uid, stat.st_gid)))
     }
+
+    /// A new symlink gets the owner that a file would get.
+    fn own_link(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &OsStr,
+        entry: &PlanEntry,
+    ) -> rustix::io::Result<()> {
+        let access = self.access(dir, entry)?;
+        let owner = match &access {
+            Some(access) => Some((access.uid, access.gid)),
+            None => self.owner(dir, None)?,
+        };
+        let Some((uid, gid)) = owner else {
+            return Ok(());
+        };
+        let made = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if (made.st_uid, made.st_gid) == (uid, gid) {
+            return Ok(());
+        }
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        match rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW) {
+            // Nobody's access depends on who owns a symlink.
+            Err(Errno::PERM) if !self.privileged => Ok(()),
+            other => other,
+        }
+    }
+}
+
+fn is_dir(stat: &Stat) -> bool {
+    stat.st_mode & 0o170_000 == 0o040_000
 }
 
 /// Makes a temporary file; nothing in a closed directory. One of this very entry can only be there when an earlier try of
@@ -225,16 +307,6 @@ fn create(dir: BorrowedFd<'_>, temp: &[u8], bits: u32) -> rustix::io::Result<Own
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(bits);
     rustix::fs::openat(dir, OsStr::from_bytes(temp), flags, mode)
-}
-
-/// A new symlink made as root gets the owner of its directory.
-fn own_link(dir: BorrowedFd<'_>, name: &OsStr, privileged: bool) -> rustix::io::Result<()> {
-    if !privileged {
-        return Ok(());
-    }
-    let owner = rustix::fs::fstat(dir)?;
-    let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
-    rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
 }
 
 fn unlink(dir: BorrowedFd<'_>, temp: &[u8]) -> rustix::io::Result<()> {
@@ -304,7 +376,7 @@ mod tests {
         let bits = [0o644, 0o600, 0o444, 0o755, 0o4755, 0o2711, 0, 0o777];
         let entries = bits.map(|perm| entry("f", 7, 0o100_644, perm));
         for privileged in [false, rustix::process::geteuid().is_root()] {
-            let mut temps = Temps::new(&root, "t", &copy, &Silent);
+            let mut temps = Temps::new(&root, "t", &copy, Granted::default(), &Silent);
             temps.privileged = privileged;
             let written = temps.write_all(&plan(entries.to_vec())).expect("written");
             assert_eq!(written.len(), bits.len());
@@ -325,7 +397,7 @@ mod tests {
         let root = Root::open(dir.path()).expect("root");
         let paths = ["a", "file/x", "link/x", "new/x", "sub/x"];
         let entries = paths.map(|path| entry(path, 1, 0o100_644, 0o644)).to_vec();
-        let temps = Temps::new(&root, "t", &copy, &Silent);
+        let temps = Temps::new(&root, "t", &copy, Granted::default(), &Silent);
         let written = temps.write_all(&plan(entries)).expect("written");
         assert_eq!(written, BTreeSet::from([0, 4]));
         assert_eq!(
@@ -346,7 +418,7 @@ mod tests {
             let good = (0..300).map(|nth| entry(&format!("sub/f{nth:03}"), 1, 0o100_644, 0o644));
             let link = entry("a", 2, LINK_MODE, 0);
             let entries = std::iter::once(link).chain(good).chain([bad]).collect();
-            let temps = Temps::new(&root, "t", &copy, &Silent);
+            let temps = Temps::new(&root, "t", &copy, Granted::default(), &Silent);
             assert!(temps.write_all(&plan(entries)).is_err());
             assert_eq!(names(dir.path()), ["sub"]);
         }

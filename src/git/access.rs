@@ -1,0 +1,305 @@
+//! Who may use a file beyond its permission bits: owner, group, ACL, extended attributes, capabilities.
+//!
+//! What is read is exactly what can be given: `user.*`, POSIX ACLs and `security.capability`. What the process may not give, or the file
+//! system does not have, is told, and then narrower permission bits apply: nobody gets at a file who could not before.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
+use rustix::io::Errno;
+
+/// The entries of an ACL that say who may use the file itself.
+const ACL: &[u8] = b"system.posix_acl_access";
+/// Those that new files in a directory get.
+const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
+/// What a program may do when it is run.
+const CAPABILITY: &[u8] = b"security.capability";
+
+/// Owner, group and the attributes that are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Extended attributes by name; ACLs and capabilities are among them.
+    pub attributes: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// What could not be given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lost {
+    owner: bool,
+    group: bool,
+    acl: bool,
+    attributes: Vec<Vec<u8>>,
+}
+
+impl Lost {
+    /// Nothing was lost.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What was lost, in words.
+    pub fn words(&self) -> String {
+        let mut words = Vec::new();
+        for (lost, word) in [
+            (self.owner, "owner"),
+            (self.group, "group"),
+            (self.acl, "ACL"),
+        ] {
+            if lost {
+                words.push(word.to_owned());
+            }
+        }
+        let names = self.attributes.iter();
+        words.extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
+        words.join(", ")
+    }
+
+    /// The permission bits that let nobody in who was kept out: a group that is another one, or without the ACL that said what its bits mean, gets
+    /// what everybody has.
+    pub fn narrow(&self, perm: u32) -> u32 {
+        let mut perm = perm;
+        if self.owner {
+            perm &= !0o4000;
+        }
+        if self.group || self.acl {
+            perm &= !0o2070 | (perm & 0o007) << 3;
+        }
+        perm
+    }
+}
+
+impl Access {
+    /// That of what stands at a name; `None` when nothing does.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn at(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<Option<(Self, Stat)>> {
+        let place = OsStr::from_bytes(name);
+        let stat = match rustix::fs::statat(dir, place, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(errno),
+        };
+        let attributes = match stat.st_mode & 0o170_000 {
+            0o100_000 | 0o040_000 => read_attributes(dir, name)?,
+            _ => BTreeMap::new(),
+        };
+        let access = Self {
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            attributes,
+        };
+        Ok(Some((access, stat)))
+    }
+
+    /// Gives a new file its owner and group, before anything else is in it.
+    ///
+    /// # Errors
+    /// The disk refuses for another reason than that this process may not.
+    pub fn give_owner(&self, new: impl AsFd) -> rustix::io::Result<Lost> {
+        let made = rustix::fs::fstat(&new)?;
+        let mut lost = Lost::default();
+        if made.st_uid != self.uid {
+            lost.owner = refused(rustix::fs::fchown(
+                &new,
+                Some(Uid::from_raw(self.uid)),
+                None,
+            ))?;
+        }
+        if made.st_gid != self.gid {
+            lost.group = refused(rustix::fs::fchown(
+                &new,
+                None,
+                Some(Gid::from_raw(self.gid)),
+            ))?;
+        }
+        Ok(lost)
+    }
+
+    /// Gives a new file that is whole its attributes and its permission bits, and takes away what it inherited. Capabilities come last: whatever
+    /// else changes a file takes them away.
+    ///
+    /// # Errors
+    /// The bits cannot be set.
+    pub fn give_rest(&self, new: impl AsFd, perm: u32, lost: &mut Lost) -> rustix::io::Result<()> {
+        let new = new.as_fd();
+        for name in [ACL, DEFAULT_ACL] {
+            if !self.attributes.contains_key(name) {
+                // Mostly there is none.
+                let _ = rustix::fs::fremovexattr(new, OsStr::from_bytes(name));
+            }
+        }
+        let capability = self.attributes.get(CAPABILITY);
+        for (name, value) in &self.attributes {
+            if name != CAPABILITY && set(new, name, value).is_err() {
+                if name == ACL {
+                    lost.acl = true;
+                } else {
+                    lost.attributes.push(name.clone());
+                }
+            }
+        }
+        let perm = lost.narrow(perm);
+        if rustix::fs::fstat(new)?.st_mode & 0o7777 != perm {
+            rustix::fs::fchmod(new, Mode::from_raw_mode(perm))?;
+        }
+        if capability.is_some_and(|value| lost.owner || set(new, CAPABILITY, value).is_err()) {
+            lost.attributes.push(CAPABILITY.to_vec());
+        }
+        Ok(())
+    }
+}
+
+/// Takes away from an access what makes a program more than its content is.
+pub fn without_capabilities(access: &mut Access) {
+    access.attributes.remove(CAPABILITY);
+}
+
+/// Whether this process may not do it.
+fn refused(done: rustix::io::Result<()>) -> rustix::io::Result<bool> {
+    match done {
+        Ok(()) => Ok(false),
+        Err(Errno::PERM | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(true),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn set(file: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
+    rustix::fs::fsetxattr(file, OsStr::from_bytes(name), value, XattrFlags::empty())
+}
+
+fn is_kept(name: &[u8]) -> bool {
+    name.starts_with(b"user.") || [ACL, DEFAULT_ACL, CAPABILITY].contains(&name)
+}
+
+/// The attributes of a file or directory, also where its bits forbid opening it. None where the file system has none.
+fn read_attributes(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
+    path.extend_from_slice(name);
+    let listed = grown(|buffer| rustix::fs::llistxattr(OsStr::from_bytes(&path), buffer));
+    let names = match listed {
+        Ok(names) => names,
+        Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(BTreeMap::new()),
+        Err(Errno::NOENT) => return read_opened_attributes(dir, name),
+        Err(errno) => return Err(errno),
+    };
+    each_kept(&names, |attribute| {
+        grown(|buffer| rustix::fs::lgetxattr(OsStr::from_bytes(&path), attribute, buffer))
+    })
+}
+
+/// The same where there is no `/proc`.
+fn read_opened_attributes(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(dir, OsStr::from_bytes(name), flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT | Errno::ACCESS) => return Ok(BTreeMap::new()),
+        Err(errno) => return Err(errno),
+    };
+    let names = match grown(|buffer| rustix::fs::flistxattr(&file, buffer)) {
+        Ok(names) => names,
+        Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(BTreeMap::new()),
+        Err(errno) => return Err(errno),
+    };
+    each_kept(&names, |attribute| {
+        grown(|buffer| rustix::fs::fgetxattr(&file, attribute, buffer))
+    })
+}
+
+fn each_kept(
+    names: &[u8],
+    get: impl Fn(&OsStr) -> rustix::io::Result<Vec<u8>>,
+) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let mut attributes = BTreeMap::new();
+    for name in names.split(|&byte| byte == 0).filter(|name| is_kept(name)) {
+        match get(OsStr::from_bytes(name)) {
+            Ok(value) => drop(attributes.insert(name.to_vec(), value)),
+            // Gone meanwhile, or not for us to read.
+            Err(Errno::NODATA | Errno::ACCESS | Errno::PERM) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(attributes)
+}
+
+/// What a call fills a buffer with that has to be large enough.
+fn grown(call: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
+    // The largest that Linux knows.
+    for size in [512, 64 << 10] {
+        let mut buffer = vec![0; size];
+        match call(&mut buffer) {
+            Ok(length) => {
+                buffer.truncate(length);
+                return Ok(buffer);
+            }
+            Err(Errno::RANGE) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::RANGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_narrowed_for_whom_they_were_not_meant() {
+        let lost = |owner, group, acl| Lost {
+            owner,
+            group,
+            acl,
+            attributes: Vec::new(),
+        };
+        for (lost, perm, narrow) in [
+            (lost(false, false, false), 0o6775, 0o6775),
+            (lost(true, false, false), 0o4755, 0o0755),
+            (lost(false, true, false), 0o0640, 0o0600),
+            (lost(false, true, false), 0o2775, 0o0755),
+            (lost(false, false, true), 0o0664, 0o0644),
+            (lost(false, true, true), 0o0604, 0o0604),
+        ] {
+            assert_eq!(lost.narrow(perm), narrow, "{perm:o}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_given() {
+        let dir = tempfile::tempdir().expect("tempdir");
+        let fd = std::fs::File::open(dir.path()).expect("opened");
+        let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+        std::fs::write(&old, "x").expect("written");
+        if rustix::fs::setxattr(&old, "user.tw", b"value", XattrFlags::empty()).is_err() {
+            println!("skipped: no extended attributes here");
+            return;
+        }
+        let read = |name: &[u8]| Access::at(fd.as_fd(), name).expect("read");
+        let (access, _) = read(b"old").expect("there");
+        assert_eq!(
+            access.attributes.get(&b"user.tw"[..]).expect("kept"),
+            b"value"
+        );
+        let opened = read_opened_attributes(fd.as_fd(), b"old").expect("read");
+        assert_eq!(opened, access.attributes);
+        let file = std::fs::File::create(&new).expect("made");
+        let mut lost = access.give_owner(&file).expect("given");
+        access.give_rest(&file, 0o640, &mut lost).expect("given");
+        assert!(lost.is_empty(), "{}", lost.words());
+        let (given, stat) = read(b"new").expect("there");
+        assert_eq!((given, stat.st_mode & 0o7777), (access, 0o640));
+        assert!(read(b"nothing").is_none());
+    }
+}
