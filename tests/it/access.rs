@@ -398,7 +398,7 @@ fn owners_acls_attributes_and_capabilities_come_back() {
         assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
     }
     // Undo and redo go the same ways.
-    sandbox.json(["undo", "--into-past"]);
+    sandbox.json(["undo", "-y"]);
     sandbox.json(["return"]);
     for (path, before) in paths.iter().zip(&before) {
         assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
