@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::fs::Stamp;
 use super::objects::ObjectStore;
-use super::repo::{Repo, is_git_directory};
+use super::repo::{Repo, holds_repository, is_git_directory};
 
 /// What in a git directory may be a symlink to where the rest of the repository is. Hooks, `info` and the like are no part of
 /// it: people keep them in the working tree on purpose, and track them.
@@ -89,6 +89,16 @@ impl OwnDirs {
     /// Whether the directory at a path, symlinks followed, is one of them.
     pub fn contains_path(&self, dir: &Path) -> bool {
         Identity::at(dir).is_some_and(|found| self.0.contains(&found))
+    }
+
+    /// Whether a directory is the working tree of another repository, or of another worktree of this one. As for git, this
+    /// worktree's own git directory makes none of the directory that holds it.
+    pub fn is_nested_repository(&self, dir: &Path) -> bool {
+        let is_own = |dot_git: &Path| {
+            let found = Identity::at(dot_git);
+            found.is_some() && found.as_ref() == self.0.first()
+        };
+        holds_repository(dir) && !is_own(&dir.join(".git"))
     }
 
     /// Tells one set from another. The numbers of devices are left out: they differ from boot to boot.

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, RepositoryOpenFlags};
 
 pub use self::config::{ConfigEntry, ConfigLevel};
-pub use self::discover::is_git_directory;
+pub use self::discover::{holds_repository, is_git_directory};
 pub use self::head::Head;
 pub use self::settings::SharedRepository;
 

@@ -184,6 +184,14 @@ impl<'a> GitView<'a> {
     }
 }
 
+fn any_within(paths: &BTreeSet<Vec<u8>>, dir: &[u8]) -> bool {
+    let first = path::join(dir, b"");
+    let mut from_there = paths.range(first..);
+    from_there
+        .next()
+        .is_some_and(|path| path::is_within(path, dir))
+}
+
 /// The id of no bytes at all.
 fn is_empty_blob(oid: Oid) -> bool {
     static EMPTY: OnceLock<Option<Oid>> = OnceLock::new();
@@ -237,20 +245,19 @@ fn truncated_u64(number: u64) -> u32 {
 
 impl Tracked for GitView<'_> {
     fn is_tracked(&self, full: &[u8]) -> bool {
-        self.known.forced.contains(full)
-            || self.known.head_only.contains(full)
-            || self.index().is_some_and(|index| index.has_path(full))
+        self.known.head_only.contains(full) || self.is_in_index(full)
     }
 
     fn any_beneath(&self, dir: &[u8]) -> bool {
-        let beneath = |set: &BTreeSet<Vec<u8>>| {
-            let first = path::join(dir, b"");
-            set.range(first..)
-                .next()
-                .is_some_and(|path| path::is_within(path, dir))
-        };
-        beneath(&self.known.forced)
-            || beneath(&self.known.head_only)
+        any_within(&self.known.head_only, dir) || self.index_beneath(dir)
+    }
+
+    fn is_in_index(&self, full: &[u8]) -> bool {
+        self.known.forced.contains(full) || self.index().is_some_and(|index| index.has_path(full))
+    }
+
+    fn index_beneath(&self, dir: &[u8]) -> bool {
+        any_within(&self.known.forced, dir)
             || self
                 .index()
                 .is_some_and(|index| !index.within(dir).is_empty())

@@ -5,8 +5,10 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
+use super::capture::Capture;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, Stamp, each_name, stamp_at, stamp_of};
+use crate::git::index::Index;
 use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::worktree::manifest::{Kind, Manifest};
@@ -24,17 +26,23 @@ pub struct Obstacles {
 /// Why a directory of git's own is refused. It is nothing to be moved away.
 pub const GIT_DIRECTORY: &str = "git-directory";
 
+const NESTED: &str = "nested-repository";
+
 /// Looks at every place that the plan writes to, replaces or removes.
 pub fn find_obstacles(
     root: &Root,
     own: &OwnDirs,
-    manifest: &Manifest,
+    shared: &BTreeSet<Vec<u8>>,
+    capture: &Capture<'_>,
     plan: &Plan,
 ) -> Result<Obstacles> {
+    let manifest = &capture.manifest;
     let mut finder = Finder {
         root,
         own,
+        shared,
         manifest,
+        index: capture.parsed_index.as_ref(),
         found: Obstacles::default(),
         clear: BTreeSet::new(),
     };
@@ -56,7 +64,7 @@ pub fn find_obstacles(
         .filter(|dir| dir.before.is_none() && dir.after.is_some())
     {
         finder.parents(&dir.path)?;
-        finder.dir_place(&dir.path)?;
+        finder.dir_place(&dir.path, &dir.path)?;
     }
     let mut found = finder.found;
     found.refused.sort();
@@ -67,7 +75,10 @@ pub fn find_obstacles(
 struct Finder<'a> {
     root: &'a Root,
     own: &'a OwnDirs,
+    /// Nested repositories that the later side was in with files of its own.
+    shared: &'a BTreeSet<Vec<u8>>,
     manifest: &'a Manifest,
+    index: Option<&'a Index>,
     found: Obstacles,
     /// Directories known to be passable.
     clear: BTreeSet<Vec<u8>>,
@@ -110,21 +121,30 @@ impl Finder<'_> {
             if self.clear.contains(at) {
                 continue;
             }
-            if !self.dir_place(at)? {
+            if !self.dir_place(at, full)? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    /// Whether a directory is, or can be made, at this path. What is in the way is noted.
-    fn dir_place(&mut self, at: &[u8]) -> Result<bool> {
+    /// Whether a directory is, or can be made, at this path, for something to stand at `full`. What is in the way is noted.
+    fn dir_place(&mut self, at: &[u8], full: &[u8]) -> Result<bool> {
         if self.manifest.find_dir(at).is_some() {
+            if self.is_nested(at) && !self.shared.contains(at) {
+                // Of a repository of somebody else only what the index has is ours to write.
+                let ours = self.in_index(full);
+                if !ours {
+                    self.refuse(at, NESTED);
+                }
+                return Ok(ours);
+            }
             self.clear.insert(at.to_vec());
             return Ok(true);
         }
         if let Some(file) = self.manifest.file(at) {
-            return Ok(self.known(at, file.kind));
+            let is_shared = file.kind == Kind::Nested && self.shared.contains(at);
+            return Ok(is_shared || self.known(at, file.kind));
         }
         match self.stamp(at)? {
             None => {}
@@ -140,6 +160,17 @@ impl Finder<'_> {
         }
         self.clear.insert(at.to_vec());
         Ok(true)
+    }
+
+    /// Whether a directory that was entered is a nested repository.
+    fn is_nested(&self, dir: &[u8]) -> bool {
+        let dot_git = self.manifest.file(&path::join(dir, b".git"));
+        dot_git.is_some_and(|file| file.kind == Kind::Nested)
+    }
+
+    fn in_index(&self, full: &[u8]) -> bool {
+        self.index
+            .is_some_and(|index| index.has_path(full) || !index.within(full).is_empty())
     }
 
     /// A name that the manifest has in the way: captured ones are replaced, others are captured first or refused.
@@ -169,6 +200,7 @@ impl Finder<'_> {
             // What is empty can be made again.
             Kind::Gitlink if self.is_empty(at) => true,
             Kind::Nested
+            | Kind::StrayGit
             | Kind::Gitlink
             | Kind::Socket
             | Kind::Pipe
@@ -188,7 +220,7 @@ impl Finder<'_> {
         let fd = self.root.open_dir(at);
         let why = match fd.and_then(|fd| Ok((stamp_of(fd.as_fd())?, fd))) {
             Ok((stamp, fd)) if self.own.contains(fd.as_fd(), &stamp) => GIT_DIRECTORY,
-            _ if self.holds_repository(at) => "nested-repository",
+            _ if self.holds_repository(at) => NESTED,
             _ => return false,
         };
         self.refuse(at, why);
@@ -241,7 +273,9 @@ impl Finder<'_> {
     fn inside(&mut self, dir: &[u8]) -> Result<()> {
         let mut pending = vec![dir.to_vec()];
         while let Some(at) = pending.pop() {
-            if (at != dir || self.manifest.find_dir(&at).is_none()) && self.refuse_if_git_s(&at) {
+            if (at != dir || self.is_nested(&at) || self.manifest.find_dir(&at).is_none())
+                && self.refuse_if_git_s(&at)
+            {
                 continue;
             }
             let fd = match self.root.open_dir_for_reading(&at) {
@@ -263,6 +297,10 @@ impl Finder<'_> {
                     continue;
                 }
                 let full = path::join(&at, name);
+                if name == b".git" {
+                    self.refuse(&full, "unsafe-name");
+                    continue;
+                }
                 if let Some(file) = self.manifest.file(&full)
                     && matches!(file.kind, Kind::File | Kind::Symlink)
                 {

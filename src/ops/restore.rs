@@ -80,6 +80,7 @@ pub fn put_back(
             keep: Vec::new(),
         },
         target: Some(stored),
+        also_from: &[],
         index: IndexGoal::Stay,
         head: HeadGoal::Stay,
         operation_files: OperationGoal::Stay,

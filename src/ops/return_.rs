@@ -173,6 +173,7 @@ impl<'a, 's> Homeward<'a, 's> {
                 keep,
             },
             target: Some(&self.backup),
+            also_from: &[],
             index: IndexGoal::Snapshot {
                 stored: &self.backup,
                 lists: &self.lists,

@@ -153,6 +153,7 @@ fn travel_to(
             keep: Vec::new(),
         },
         target: Some(stored),
+        also_from: &[],
         index: if request.files_only {
             IndexGoal::Stay
         } else {

@@ -284,6 +284,7 @@ impl Stepping<'_, '_> {
                 keep: Vec::new(),
             },
             target: Some(&left),
+            also_from: &[],
             index: if stays {
                 IndexGoal::Stay
             } else {
@@ -369,7 +370,8 @@ impl Stepping<'_, '_> {
         let saved = self
             .store
             .read_noted(&saved, Some(&self.level.backup_commit))?;
-        let saved = stored_extras(self.store, &saved)?;
+        let from = [saved];
+        let saved = stored_extras(self.store, &from[0])?;
         let entries = pathindex::read(self.level, pathindex::Which::Before)?;
         let stays = entries.is_some() && self.head_moved()?;
         let entries = RefCell::new(entries.filter(|_| !stays).unwrap_or_default());
@@ -382,6 +384,7 @@ impl Stepping<'_, '_> {
                 saved: &saved,
             },
             target: None,
+            also_from: &from,
             index: IndexGoal::Paths(&entries),
             head: HeadGoal::Stay,
             operation_files: OperationGoal::Stay,

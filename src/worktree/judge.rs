@@ -110,6 +110,22 @@ impl Judge for Rules<'_> {
         ignored(inside.disk) && ignored(inside.other)
     }
 
+    fn in_nested_repository(&self, inside: SidesInside) -> SidesInside {
+        let nested = |side: Option<Inside>| side.map(Inside::in_nested_repository);
+        SidesInside {
+            disk: nested(inside.disk),
+            other: nested(inside.other),
+        }
+    }
+
+    fn is_in_nested_repository(&self, dir: &Sides) -> bool {
+        let nested = |side: &Option<RulesDir>| {
+            let inside = side.as_ref().map(RulesDir::inside);
+            inside.is_some_and(Inside::is_in_nested_repository)
+        };
+        nested(&dir.disk) || nested(&dir.other)
+    }
+
     fn judge(&self, dir: &Sides, path: &[u8], is_dir: bool, tracked: bool) -> Verdict<SidesInside> {
         let ask = |side: &Option<RulesDir>| {
             side.as_ref()

@@ -46,7 +46,7 @@ pub enum Kind {
     Absent = 4,
     /// A clean, tracked, filtered file over the size limit, recorded by its index blob.
     FilteredClean = 5,
-    /// A nested repository; `oid` is its HEAD commit, zero when unborn.
+    /// A nested repository. By the name `.git`: the directory is one, and is entered for what git tracks in it.
     Nested = 10,
     /// An untracked file over the size limit.
     TooLarge = 11,
@@ -70,6 +70,8 @@ pub enum Kind {
     Collision = 20,
     /// A directory that is git's own: of this repository, or of one that it borrows objects from.
     GitDirectory = 21,
+    /// A `.git` that makes no repository of its directory, as long as it makes none.
+    StrayGit = 22,
     /// An ignore file that is itself ignored: watched, not captured.
     IgnoreFile = 30,
     /// Vanished while being captured.
@@ -98,6 +100,7 @@ impl Kind {
             19 => Self::TeamExclude,
             20 => Self::Collision,
             21 => Self::GitDirectory,
+            22 => Self::StrayGit,
             30 => Self::IgnoreFile,
             31 => Self::Gone,
             _ => return None,
@@ -122,7 +125,7 @@ impl Kind {
             Self::Pipe => "pipe",
             Self::Device => "device",
             Self::Unreadable => "unreadable",
-            Self::UnsafeName => "unsafe-name",
+            Self::UnsafeName | Self::StrayGit => "unsafe-name",
             Self::DefaultExclude => "default-exclude",
             Self::UserExclude => "exclude",
             Self::TeamExclude => "team-exclude",

@@ -64,12 +64,27 @@ pub struct Inside {
     git_ignored: bool,
     excluded: Option<ExcludedBy>,
     included: Option<Source>,
+    nested_repository: bool,
 }
 
 impl Inside {
     /// Whether what is neither tracked nor included is left out here, whatever its name.
     pub fn is_ignored(self) -> bool {
-        self.git_ignored || self.excluded.is_some()
+        self.git_ignored || self.excluded.is_some() || self.nested_repository
+    }
+
+    /// Whether it is in a nested repository.
+    pub fn is_in_nested_repository(self) -> bool {
+        self.nested_repository
+    }
+
+    /// The same in a nested repository: nothing but what is tracked is taken, not even what is included.
+    #[must_use]
+    pub fn in_nested_repository(self) -> Self {
+        Self {
+            nested_repository: true,
+            ..self
+        }
     }
 }
 
@@ -122,6 +137,13 @@ impl RulesDir {
 
     fn judge_dir(&self, path: &[u8], holds: Inside, tracked_beneath: bool) -> Decision {
         let hides_tracked = holds.excluded.is_some_and(ExcludedBy::hides_tracked);
+        if holds.nested_repository {
+            return if tracked_beneath && !hides_tracked {
+                Decision::Descend(holds)
+            } else {
+                Decision::GitIgnored
+            };
+        }
         let enter = !holds.is_ignored()
             || wins(holds)
             || (tracked_beneath && !hides_tracked)
@@ -147,6 +169,7 @@ impl RulesDir {
                 && (above.git_ignored || self.ignore.is_ignored(path, is_dir) == Verdict::Ignored),
             excluded: above.excluded.max(exclude),
             included: inherited.max(include),
+            nested_repository: above.nested_repository,
         }
     }
 }
@@ -159,6 +182,9 @@ fn wins(holds: Inside) -> bool {
 }
 
 fn judge_file(holds: Inside, tracked: bool) -> Decision {
+    if holds.nested_repository && !tracked {
+        return Decision::GitIgnored;
+    }
     if wins(holds) {
         return Decision::Capture;
     }

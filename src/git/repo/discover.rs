@@ -171,6 +171,26 @@ pub(super) fn git_dir_of(dir: &Path) -> Option<PathBuf> {
     found.top.map(|_| found.git_dir)
 }
 
+/// Whether a directory is the working tree of a repository, as git decides it: its `.git` is a git directory or a file that names
+/// one. What cannot be read counts as one.
+pub fn holds_repository(dir: &Path) -> bool {
+    let dot_git = dir.join(".git");
+    let Ok(meta) = std::fs::metadata(&dot_git) else {
+        return false;
+    };
+    if meta.is_file() {
+        return is_unreadable(&dot_git) || from_gitfile(dir, &dot_git, meta.len()).is_ok();
+    }
+    from_git_dir(&dot_git).is_some()
+}
+
+fn is_unreadable(file: &Path) -> bool {
+    let kind = crate::git::regular::open(file)
+        .err()
+        .map(|error| error.kind());
+    kind == Some(std::io::ErrorKind::PermissionDenied)
+}
+
 /// Whether git would take this directory for a git directory, bare or not.
 pub fn is_git_directory(dir: &Path) -> bool {
     from_git_dir(dir).is_some()

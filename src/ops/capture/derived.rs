@@ -177,7 +177,13 @@ fn is_recorded_dir(dir: &DirRec) -> bool {
 }
 
 fn uncaptured(manifest: &Manifest, dir: &DirRec, file: &FileRec) -> (Vec<u8>, Uncaptured) {
-    let path = manifest.path_of(dir, file);
+    // A repository with files of ours in it is known by its `.git`, and listed like any other.
+    let is_entered = file.kind == Kind::Nested && manifest.bytes(file.name) == b".git";
+    let path = if is_entered {
+        manifest.dir_path(dir).to_vec()
+    } else {
+        manifest.path_of(dir, file)
+    };
     let mut entry = Uncaptured::new(&path, file.kind.reason().unwrap_or_default());
     if matches!(file.kind, Kind::TooLarge | Kind::FilteredClean) {
         entry.bytes = Some(file.stamp.size);

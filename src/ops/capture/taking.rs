@@ -86,7 +86,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let same_rules = meta.options == options && meta.index.tracked == state.tracked;
         let mut glanced = Glanced::Differs(Vec::new());
         if let (true, true, Some(base)) = (same_rules, anchor.is_some(), &base) {
-            glanced = glance(&root, base, self.ctime()?);
+            glanced = glance(&root, &self.own, base, self.ctime()?);
         }
         let parsed = state.parsed.take();
         let files = match base {

@@ -200,6 +200,7 @@ impl<'a, 's> Applying<'a, 's> {
                 unwritten: &self.unwritten,
             },
             target: None,
+            also_from: &[],
             index: IndexGoal::Paths(&self.entries),
             head: HeadGoal::Stay,
             operation_files: OperationGoal::Stay,

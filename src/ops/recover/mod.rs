@@ -388,8 +388,15 @@ fn put_right(
         forced,
         blocked,
     } = sides(&root, journal, survey, forward)?;
-    let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
-    let saved = stored_extras(store, &saved)?;
+    let mut from = vec![noted(
+        store,
+        &journal.backup_id,
+        Some(&journal.backup_commit),
+    )?];
+    let saved = stored_extras(store, &from[0])?;
+    if let (true, Some(id)) = (forward, &journal.target_id) {
+        from.push(noted(store, id, journal.target_commit.as_deref())?);
+    }
     let goal = Goal {
         operation: "recover",
         reverses: None,
@@ -399,6 +406,7 @@ fn put_right(
             saved: &saved,
         },
         target: None,
+        also_from: &from,
         index: IndexGoal::Stay,
         head: HeadGoal::Stay,
         operation_files: OperationGoal::Stay,

@@ -45,6 +45,10 @@ pub fn look<'s>(
     let mut other_rules = None;
     let own = OwnDirs::of(&ctx.repo, &store.objects);
     let mut prove = Prove::Cheap;
+    let mut shared = BTreeSet::new();
+    for side in goal.target.into_iter().chain(goal.also_from) {
+        shared.extend(nested_in(store, side)?);
+    }
     for _ in 0..TRIES {
         let raw_head = ctx.repo.raw_head()?;
         let wanted = Wanted {
@@ -76,7 +80,7 @@ pub fn look<'s>(
         let Obstacles {
             to_force,
             mut refused,
-        } = find_obstacles(&root, &own, &capture.manifest, &plan)?;
+        } = find_obstacles(&root, &own, &shared, &capture, &plan)?;
         refused.extend(start_in_the_way(ctx, &plan));
         if !refused.is_empty() {
             return Err(would_overwrite(goal, &refused));
@@ -212,6 +216,13 @@ pub(super) fn make_plan(
             Ok(plan)
         }
     }
+}
+
+/// The nested repositories that a stored side names. Those with files of the side in them are written into again.
+fn nested_in(store: &Store<'_>, stored: &Stored) -> Result<BTreeSet<Vec<u8>>> {
+    let lists = store.lists(stored)?.uncaptured.into_iter();
+    let nested = lists.filter(|(_, entry)| entry.reason == "nested-repository");
+    Ok(nested.map(|(path, _)| path).collect())
 }
 
 /// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was

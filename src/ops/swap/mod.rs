@@ -143,6 +143,8 @@ pub struct Goal<'a> {
     pub aim: Aim<'a>,
     /// Whose files these are, when they are one snapshot's.
     pub target: Option<&'a Stored>,
+    /// Other snapshots that its files come from.
+    pub also_from: &'a [Stored],
     /// Index.
     pub index: IndexGoal<'a>,
     /// HEAD.

@@ -2,13 +2,17 @@
 
 use super::{DESK, DESK_CONFIG, FileMode, Judge, Run, Seeds, Verdict, Way};
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Stamp, stamp_at, stamp_of};
+use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
+use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::worktree::manifest::{
     DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED, UNPROVEN,
 };
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 impl<J: Judge> Run<'_, '_, J> {
     /// Looks at a known name once more; `None` when it is not there any more.
@@ -31,8 +35,14 @@ impl<J: Judge> Run<'_, '_, J> {
             return Ok((file.kind == Kind::Absent).then_some(*file));
         };
         match file.kind {
-            Kind::Nested | Kind::Gitlink => {
-                if !stamp.is_dir() || (file.kind == Kind::Nested && !is_repository(fd, name)) {
+            Kind::Nested | Kind::StrayGit => {
+                if !self.nested().is_as_before(old, dir, file, &stamp) {
+                    self.needs_full();
+                }
+                return Ok(Some(*file));
+            }
+            Kind::Gitlink => {
+                if !stamp.is_dir() {
                     self.needs_full();
                 }
                 return Ok(Some(*file));
@@ -171,7 +181,7 @@ impl<J: Judge> Run<'_, '_, J> {
             && file.kind.is_watched()
             && !matches!(
                 file.kind,
-                Kind::Nested | Kind::Gitlink | Kind::Absent | Kind::Unreadable
+                Kind::Nested | Kind::StrayGit | Kind::Gitlink | Kind::Absent | Kind::Unreadable
             )
             && self.same(&file.stamp, &stamp)
             && file.flags & (RACY | TO_HASH) == 0
@@ -184,6 +194,10 @@ impl<J: Judge> Run<'_, '_, J> {
             if !touched_only {
                 self.needs_full();
             }
+        }
+        if name == b".git" {
+            let kind = self.nested().kind_of_dot_git(dir_path);
+            return Ok(Entry::File(Self::listed(kind, &stamp)));
         }
         if !path::is_safe_component(name) {
             return Ok(Entry::File(Self::listed(Kind::UnsafeName, &stamp)));
@@ -235,7 +249,12 @@ impl<J: Judge> Run<'_, '_, J> {
         if matches!(verdict, Verdict::Take) {
             return Some(self.file_record(full, unnamed, stamp, false));
         }
-        if self.scan.tracked.is_tracked(full) {
+        let tracked = if self.scan.judge.is_in_nested_repository(rules) {
+            self.scan.tracked.is_in_index(full)
+        } else {
+            self.scan.tracked.is_tracked(full)
+        };
+        if tracked {
             let verdict = self.scan.judge.judge(rules, full, false, true);
             if let Verdict::Excluded(kind) = verdict {
                 return Some(Self::listed(kind, stamp));
@@ -307,13 +326,36 @@ impl<J: Judge> Run<'_, '_, J> {
                     Ok(None) => Ok(Entry::Dir(inside, Some((fd, now)))),
                     // Without the x bit names can be read, but nothing behind them.
                     Err(Errno::ACCESS) => unreadable(),
-                    _ if is_repository_dir(fd.as_fd(), b".git") => listed(Kind::Nested),
+                    _ if self.nested().is_repository(full) => {
+                        Ok(match self.judge_tracked(look.rules, full) {
+                            Some(inside) => Entry::Dir(inside, Some((fd, now))),
+                            None => Entry::File(Self::listed(Kind::Nested, &now)),
+                        })
+                    }
                     _ => Ok(Entry::Dir(inside, Some((fd, now)))),
                 }
             }
             Err(Errno::ACCESS | Errno::PERM) => unreadable(),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Entry::Nothing),
             Err(errno) => Err(errno).context(what),
+        }
+    }
+
+    /// What follows from a nested repository for what the index has in it; nothing when that is nothing.
+    fn judge_tracked(&self, rules: &J::Dir, full: &[u8]) -> Option<J::Inside> {
+        let tracked = self.scan.tracked.index_beneath(full);
+        let verdict = tracked.then(|| self.scan.judge.judge(rules, full, true, true));
+        match verdict {
+            Some(Verdict::Enter(inside)) => Some(self.scan.judge.in_nested_repository(inside)),
+            _ => None,
+        }
+    }
+
+    /// What tells nested repositories.
+    pub(super) fn nested(&self) -> Nested<'_> {
+        Nested {
+            root: self.scan.root,
+            own: self.scan.own,
         }
     }
 
@@ -358,19 +400,46 @@ pub(super) enum Entry<I> {
     Nothing,
 }
 
-/// Whether a directory holds a repository of its own: a `.git` directory with a HEAD, or a `.git` file that names one.
-pub(super) fn is_repository(parent: BorrowedFd<'_>, name: &[u8]) -> bool {
-    is_repository_dir(parent, &path::join(name, b".git"))
+/// Tells the working trees of other repositories.
+pub(super) struct Nested<'a> {
+    pub(super) root: &'a Root,
+    pub(super) own: &'a OwnDirs,
 }
 
-pub(super) fn is_repository_dir(parent: BorrowedFd<'_>, dot_git: &[u8]) -> bool {
-    match stamp_at(parent, dot_git) {
-        Ok(Some(stamp)) if stamp.is_dir() => {
-            matches!(stamp_at(parent, &path::join(dot_git, b"HEAD")), Ok(Some(_)))
+impl Nested<'_> {
+    fn path(&self, full: &[u8]) -> PathBuf {
+        self.root.path().join(OsStr::from_bytes(full))
+    }
+
+    /// Whether the directory is one.
+    pub(super) fn is_repository(&self, dir: &[u8]) -> bool {
+        self.own.is_nested_repository(&self.path(dir))
+    }
+
+    /// What the name `.git` is in a directory.
+    fn kind_of_dot_git(&self, dir: &[u8]) -> Kind {
+        let dot_git = self.path(&path::join(dir, b".git"));
+        if self.own.contains_path(&dot_git) {
+            Kind::GitDirectory
+        } else if self.is_repository(dir) {
+            Kind::Nested
+        } else {
+            Kind::StrayGit
         }
-        // A file (a submodule or linked worktree) or a symlink: not ours to look behind.
-        Ok(Some(_)) => true,
-        Ok(None) => false,
-        Err(_) => true,
+    }
+
+    /// Whether a record still says what is there, of a nested repository or of a `.git` that makes none.
+    pub(super) fn is_as_before(
+        &self,
+        old: &Manifest,
+        dir: &DirRec,
+        file: &FileRec,
+        now: &Stamp,
+    ) -> bool {
+        let full = old.path_of(dir, file);
+        match old.bytes(file.name) {
+            b".git" => (file.kind == Kind::Nested) == self.is_repository(old.dir_path(dir)),
+            _ => now.is_dir() && self.is_repository(&full),
+        }
     }
 }

@@ -10,9 +10,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
-use super::entry::is_repository;
+use super::entry::Nested;
 use super::{CHUNK, Ctime, same_stamp};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
+use crate::git::own::OwnDirs;
 use crate::git::threads;
 use crate::worktree::manifest::{DirRec, FileRec, Kind, Manifest, RACY, TO_HASH, VIRTUAL};
 
@@ -41,8 +42,13 @@ pub enum Seen {
 const WEIGHT: usize = 4;
 
 /// Compares the working tree with what was seen before, under the rules that hold now.
-pub fn glance(root: &Root, known: &Manifest, ctime: Ctime) -> Glanced {
-    let look = Look { root, known, ctime };
+pub fn glance(root: &Root, own: &OwnDirs, known: &Manifest, ctime: Ctime) -> Glanced {
+    let look = Look {
+        root,
+        own,
+        known,
+        ctime,
+    };
     let dirs = &known.dirs;
     let chunks: Vec<_> = (0..dirs.len()).step_by(CHUNK).collect();
     let work = |&start: &usize, differing: &mut Vec<_>| {
@@ -67,6 +73,7 @@ pub fn glance(root: &Root, known: &Manifest, ctime: Ctime) -> Glanced {
 
 struct Look<'a> {
     root: &'a Root,
+    own: &'a OwnDirs,
     known: &'a Manifest,
     ctime: Ctime,
 }
@@ -87,7 +94,7 @@ impl Look<'_> {
         }
         let mut touched = Vec::new();
         for (nth, file) in self.known.files_of(dir).iter().enumerate() {
-            match self.file(&file, fd.as_fd()) {
+            match self.file(dir, &file, fd.as_fd()) {
                 SeenFile::Same => {}
                 SeenFile::Touched(stamp) => touched.push((nth, stamp)),
                 SeenFile::Unclear => return Seen::Moved,
@@ -100,7 +107,7 @@ impl Look<'_> {
         }
     }
 
-    fn file(&self, file: &FileRec, dir: BorrowedFd<'_>) -> SeenFile {
+    fn file(&self, within: &DirRec, file: &FileRec, dir: BorrowedFd<'_>) -> SeenFile {
         if !file.kind.is_watched() {
             return SeenFile::Same;
         }
@@ -110,7 +117,10 @@ impl Look<'_> {
             (kind, Ok(None)) => kind == Kind::Absent,
             (Kind::Absent, _) => false,
             (Kind::Gitlink, Ok(Some(stamp))) => stamp.is_dir(),
-            (Kind::Nested, Ok(Some(stamp))) => stamp.is_dir() && is_repository(dir, name),
+            (Kind::Nested | Kind::StrayGit, Ok(Some(stamp))) => {
+                let Self { root, own, .. } = *self;
+                Nested { root, own }.is_as_before(self.known, within, file, &stamp)
+            }
             (_, Ok(Some(stamp))) => {
                 let trusted = file.flags & (RACY | TO_HASH) == 0;
                 if !(trusted && same_stamp(self.ctime, &file.stamp, &stamp)) {

@@ -79,6 +79,10 @@ pub trait Judge: Sync {
     ) -> Self::Dir;
     /// Whether a directory is left out itself, and entered only for what is tracked or included beneath.
     fn is_for_some(&self, inside: &Self::Inside) -> bool;
+    /// What follows from a directory that is a nested repository, and is entered for what the index has in it.
+    fn in_nested_repository(&self, inside: Self::Inside) -> Self::Inside;
+    /// Whether this directory is in a nested repository.
+    fn is_in_nested_repository(&self, dir: &Self::Dir) -> bool;
     /// What becomes of a name in a directory. For a directory, `tracked` means that something tracked lies beneath.
     fn judge(
         &self,
@@ -95,6 +99,10 @@ pub trait Tracked: Sync {
     fn is_tracked(&self, path: &[u8]) -> bool;
     /// Something tracked lies beneath this directory.
     fn any_beneath(&self, dir: &[u8]) -> bool;
+    /// In the index or forced in: captured also in a nested repository, where what only HEAD has is not ours.
+    fn is_in_index(&self, path: &[u8]) -> bool;
+    /// Something that the index has, or that is forced in, lies beneath this directory.
+    fn index_beneath(&self, dir: &[u8]) -> bool;
     /// The submodule commit that the index names at this path.
     fn gitlink(&self, path: &[u8]) -> Option<Oid>;
     /// Gives seeds for the files directly in a directory. `has_attributes`: a `.gitattributes` is among its names.

@@ -24,6 +24,12 @@ impl Judge for Most {
         false
     }
 
+    fn in_nested_repository(&self, (): ()) {}
+
+    fn is_in_nested_repository(&self, (): &()) -> bool {
+        false
+    }
+
     fn judge(&self, (): &(), path: &[u8], is_dir: bool, _: bool) -> Verdict<()> {
         match is_dir {
             _ if path.ends_with(b".skip") => Verdict::Ignored,
@@ -42,6 +48,14 @@ impl Tracked for Untracked {
     }
 
     fn any_beneath(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn is_in_index(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn index_beneath(&self, _: &[u8]) -> bool {
         false
     }
 
@@ -83,7 +97,7 @@ fn wait_a_tick(dir: &Path) {
 
 /// Looks, hashes and makes trees; the way that it went in the end.
 fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
-    let seen = match old.map(|old| glance(root, old, Ctime::Trusted)) {
+    let seen = match old.map(|old| glance(root, &OwnDirs::default(), old, Ctime::Trusted)) {
         Some(Glanced::Differs(seen)) => seen,
         Some(Glanced::Same) => vec![Seen::Same; old.map_or(0, |old| old.dirs.len())],
         _ => Vec::new(),

@@ -1,6 +1,6 @@
 //! Looking at directories: known ones again, and new ones top down.
 
-use super::entry::{Entry, Look, is_repository_dir};
+use super::entry::{Entry, Look};
 use super::names::NameBuffer;
 use super::{
     Chain, FoundDir, FoundFile, Judge, Names, ReadNames, Run, Seen, Task, Verdict, Way,
@@ -175,6 +175,11 @@ impl<J: Judge> Run<'_, '_, J> {
         let Verdict::Enter(inside) = self.judge_dir(&parent, dir_path) else {
             return Ok(None);
         };
+        let inside = if self.was_nested(dir_path) {
+            judge.in_nested_repository(inside)
+        } else {
+            inside
+        };
         let ignore = read_ignore_file(self.scan.root, dir_path)?;
         let rules = judge.enter(&parent, dir_path, inside, ignore.as_deref());
         Ok(Some((rules, judge.is_for_some(&inside))))
@@ -270,7 +275,8 @@ impl<J: Judge> Run<'_, '_, J> {
             return Ok(());
         }
         names.read(fd.as_fd(), &dir_path)?;
-        if self.lost_ignore_file(at, names) {
+        let lost_repository = self.was_nested(&dir_path) && !names.has(b".git");
+        if lost_repository || self.lost_ignore_file(at, names) {
             self.needs_full();
             return Ok(());
         }
@@ -310,8 +316,9 @@ impl<J: Judge> Run<'_, '_, J> {
                 if dir_path.is_empty() {
                     continue;
                 }
-                if self.way == Way::Fast && is_repository_dir(fd.as_fd(), b".git") {
-                    // A repository appeared in a directory we know: the whole of it drops out.
+                let nested = self.nested().is_repository(&dir_path);
+                if self.way == Way::Fast && nested != self.was_nested(&dir_path) {
+                    // A repository appeared in a directory we know, or went: what is not tracked in it drops out.
                     self.needs_full();
                     return Ok(());
                 }
@@ -372,6 +379,12 @@ impl<J: Judge> Run<'_, '_, J> {
     fn lost_ignore_file(&self, at: usize, names: &NameBuffer) -> bool {
         let had = |old: &Manifest| old.find_in(&old.dirs[at], b".gitignore").is_some();
         self.old.is_some_and(had) && !names.has(b".gitignore")
+    }
+
+    /// Whether the earlier manifest has the directory as a nested repository, entered for what is tracked in it.
+    fn was_nested(&self, dir: &[u8]) -> bool {
+        let file = self.old.and_then(|old| old.file(&path::join(dir, b".git")));
+        file.is_some_and(|file| file.kind == Kind::Nested)
     }
 
     /// Sparse entries of the directory that are still not on disk stay, on the fast way.

@@ -1,0 +1,189 @@
+//! Files that git tracks beside or beneath a `.git` that makes a repository of their directory, or makes none.
+
+use crate::sandbox::Sandbox;
+use crate::trip::{commit, list, snapshot, stored};
+
+/// A repository that tracks `dir/f` and `dir/deep/g`.
+fn tracking() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/f", "tracked\n");
+    sandbox.write("dir/deep/g", "tracked, too\n");
+    commit(&sandbox, "a directory");
+    sandbox
+}
+
+#[test]
+fn what_git_tracks_is_captured_beside_a_stray_git_file() {
+    for stray in ["gitdir: ../nowhere\n", "no git file\n", ""] {
+        let sandbox = tracking();
+        let clean = snapshot(&sandbox);
+        sandbox.write("dir/.git", stray);
+        sandbox.write("dir/f", "edited\n");
+        sandbox.write("dir/untracked", "taken, too\n");
+        let id = snapshot(&sandbox);
+        for (path, text) in [
+            ("dir/f", "edited\n"),
+            ("dir/deep/g", "tracked, too\n"),
+            ("dir/untracked", "taken, too\n"),
+        ] {
+            assert_eq!(stored(&sandbox, &id, path), text, "{stray:?}");
+        }
+        sandbox.assert_round_trip(&clean, |sandbox| {
+            assert_eq!(sandbox.text("dir/f"), "tracked\n");
+        });
+        assert_eq!(sandbox.text("dir/.git"), stray);
+    }
+}
+
+#[test]
+fn a_working_nested_repository_hides_only_what_is_not_tracked() {
+    let sandbox = tracking();
+    let clean = snapshot(&sandbox);
+    sandbox.git(["init", "-q", "dir"]);
+    sandbox.write("dir/f", "edited\n");
+    sandbox.write("dir/deep/untracked", "of the other repository\n");
+    let id = snapshot(&sandbox);
+    assert_eq!(stored(&sandbox, &id, "dir/f"), "edited\n");
+    assert_eq!(stored(&sandbox, &id, "dir/deep/g"), "tracked, too\n");
+    let names = sandbox.git([
+        "ls-tree",
+        "-r",
+        "--name-only",
+        &format!("refs/timewarp/snapshots/{id}"),
+    ]);
+    assert!(!names.contains("untracked"), "{names}");
+    let shown = sandbox.ok(["show", &id]);
+    assert!(shown.contains("nested-repository  dir\n"), "{shown}");
+    // The fast way sees an edit, and that the repository ends and begins.
+    sandbox.write("dir/deep/g", "edited, too\n");
+    let next = snapshot(&sandbox);
+    assert_eq!(stored(&sandbox, &next, "dir/deep/g"), "edited, too\n");
+    std::fs::rename(sandbox.path("dir/.git/HEAD"), sandbox.path("dir/.git/no")).unwrap();
+    let broken = snapshot(&sandbox);
+    let text = stored(&sandbox, &broken, "dir/deep/untracked");
+    assert_eq!(text, "of the other repository\n");
+    std::fs::rename(sandbox.path("dir/.git/no"), sandbox.path("dir/.git/HEAD")).unwrap();
+    sandbox.assert_round_trip(&clean, |sandbox| {
+        assert_eq!(sandbox.text("dir/f"), "tracked\n");
+        assert!(sandbox.exists("dir/deep/untracked"), "none of ours");
+    });
+}
+
+#[test]
+fn return_puts_tracked_files_back_into_a_nested_repository() {
+    let sandbox = Sandbox::new();
+    let without = snapshot(&sandbox);
+    sandbox.write("dir/f", "tracked\n");
+    commit(&sandbox, "a directory");
+    sandbox.git(["init", "-q", "dir"]);
+    sandbox.write("dir/own", "of the other repository\n");
+    sandbox.assert_round_trip(&without, |sandbox| {
+        assert!(!sandbox.exists("dir/f"));
+        assert!(sandbox.exists("dir/own"));
+    });
+    assert_eq!(sandbox.text("dir/f"), "tracked\n");
+}
+
+/// Travel is refused over this path, and nothing has changed.
+#[track_caller]
+fn refused(sandbox: &Sandbox, id: &str, path: &str) {
+    let before = sandbox.state();
+    let (error, code) = sandbox.json_error(["travel", id]);
+    let told = (error["code"].as_str(), code);
+    assert_eq!(told, (Some("WOULD_OVERWRITE"), 5), "{error}");
+    assert_eq!(list(&error["paths"]), [path], "{error}");
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn what_only_head_has_in_a_nested_repository_is_not_ours() {
+    let sandbox = tracking();
+    let clean = snapshot(&sandbox);
+    sandbox.git(["rm", "-q", "--cached", "dir/deep/g"]);
+    sandbox.git(["init", "-q", "dir"]);
+    sandbox.write("dir/deep/g", "of the other repository\n");
+    let id = snapshot(&sandbox);
+    assert_eq!(stored(&sandbox, &id, "dir/f"), "tracked\n");
+    let tree = format!("refs/timewarp/snapshots/{id}");
+    let names = sandbox.git(["ls-tree", "-r", "--name-only", &tree]);
+    assert!(!names.contains("dir/deep/g"), "{names}");
+    refused(&sandbox, &clean, "dir");
+    assert_eq!(sandbox.text("dir/deep/g"), "of the other repository\n");
+}
+
+#[test]
+fn a_nested_repository_with_tracked_files_gives_way_to_no_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir", "a file then\n");
+    sandbox.write("stray", "a file then\n");
+    let id = snapshot(&sandbox);
+    for dir in ["dir", "stray"] {
+        sandbox.remove(dir);
+        sandbox.write(format!("{dir}/f"), "tracked\n");
+    }
+    commit(&sandbox, "directories");
+    sandbox.git(["init", "-q", "dir"]);
+    refused(&sandbox, &id, "dir");
+    sandbox.remove("dir/.git");
+    sandbox.mkdir("stray/.git/objects");
+    refused(&sandbox, &id, "stray/.git");
+}
+
+#[test]
+fn undo_and_redo_reach_what_is_tracked_in_a_nested_repository() {
+    let sandbox = tracking();
+    let clean = snapshot(&sandbox);
+    sandbox.git(["init", "-q", "dir"]);
+    sandbox.write("dir/f", "edited\n");
+    sandbox.remove("dir/deep/g");
+    let edited = sandbox.state();
+    sandbox.json(["restore", &clean]);
+    assert_eq!(sandbox.text("dir/f"), "tracked\n");
+    assert_eq!(sandbox.text("dir/deep/g"), "tracked, too\n");
+    let restored = sandbox.state();
+    sandbox.json(["undo"]);
+    edited.assert_same(&sandbox.state());
+    sandbox.json(["redo"]);
+    restored.assert_same(&sandbox.state());
+}
+
+#[test]
+fn recover_reaches_what_is_tracked_in_a_nested_repository() {
+    let sandbox = Sandbox::new();
+    let without = snapshot(&sandbox);
+    sandbox.write("dir/f", "tracked\n");
+    sandbox.write("dir/deep/g", "tracked, too\n");
+    commit(&sandbox, "a directory");
+    let clean = snapshot(&sandbox);
+    sandbox.git(["init", "-q", "dir"]);
+    sandbox.write("dir/own", "of the other repository\n");
+    sandbox.write("dir/f", "edited\n");
+    sandbox.write("dir/deep/own", "of the other repository\n");
+    sandbox.remove("dir/deep/g");
+    let present = sandbox.state();
+    for target in [&without, &clean] {
+        for point in ["swap-applied", "swap-index", "swap-proved"] {
+            killed(&sandbox, &["travel", target], point);
+            sandbox.ok(["recover", "--back"]);
+            present.assert_same(&sandbox.state());
+            killed(&sandbox, &["travel", target], point);
+            sandbox.ok(["recover", "--forward"]);
+            let past = sandbox.state();
+            killed(&sandbox, &["return"], point);
+            sandbox.ok(["recover", "--back"]);
+            past.assert_same(&sandbox.state());
+            killed(&sandbox, &["return"], point);
+            sandbox.ok(["recover", "--forward"]);
+            present.assert_same(&sandbox.state());
+        }
+    }
+}
+
+fn killed(sandbox: &Sandbox, args: &[&str], point: &str) {
+    let mut command = sandbox.tw_command();
+    let output = command.env("TW_FAIL_POINT", point).args(args).output();
+    let output = output.unwrap();
+    assert!(!output.status.success(), "{args:?} at {point}");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!told.contains("error"), "{args:?} at {point}: {told}");
+}
