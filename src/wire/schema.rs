@@ -561,7 +561,7 @@ fn config() -> Fields {
         ("key", kind("string")),
         (
             "value",
-            json!({"type": ["string", "integer", "boolean", "array", "null"]}),
+            json!({"type": ["string", "number", "boolean", "array", "null"]}),
         ),
         ("origin", kind("string")),
         ("description", kind("string")),

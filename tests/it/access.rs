@@ -12,14 +12,10 @@ use crate::sandbox::{Ran, Sandbox};
 const USER: u32 = 1234;
 
 /// Whether the test runs as root; says why not otherwise.
-#[allow(
-    clippy::print_stdout,
-    reason = "whoever reads the log shall see what was not tried"
-)]
-fn is_root() -> bool {
+fn may_act_for_others() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        println!("skipped: only root can act for somebody else");
+        crate::sandbox::skipped("only root can act for somebody else");
     }
     root
 }
@@ -88,7 +84,7 @@ fn full_cycle(sandbox: &Sandbox, ok: &dyn Fn(&[&str]) -> Value) {
 
 #[test]
 fn a_run_as_root_locks_nobody_out() {
-    if !is_root() {
+    if !may_act_for_others() {
         return;
     }
     let sandbox = somebodys();
@@ -113,7 +109,7 @@ fn a_run_as_root_locks_nobody_out() {
 
 #[test]
 fn a_past_that_root_entered_is_left_by_the_user() {
-    if !is_root() {
+    if !may_act_for_others() {
         return;
     }
     let sandbox = somebodys();
@@ -127,7 +123,7 @@ fn a_past_that_root_entered_is_left_by_the_user() {
 
 #[test]
 fn a_state_that_cannot_be_read_is_an_error_that_names_it() {
-    if !is_root() {
+    if !may_act_for_others() {
         return;
     }
     let sandbox = somebodys();
@@ -349,7 +345,7 @@ const CAPABILITY: [u8; 20] = [
 
 #[test]
 fn owners_acls_attributes_and_capabilities_come_back() {
-    let root = is_root();
+    let root = may_act_for_others();
     let sandbox = Sandbox::new();
     sandbox.write("dir/gone.txt", "to be removed\n");
     sandbox.git(["config", "user.name", "x"]);
@@ -368,7 +364,7 @@ fn owners_acls_attributes_and_capabilities_come_back() {
         }
         sandbox.chmod(path, if path == "new" { 0o750 } else { 0o600 });
         if !set_attribute(&full, "user.tw", path.as_bytes()) {
-            println!("skipped: no extended attributes here");
+            crate::sandbox::skipped("no extended attributes here");
             return;
         }
         set_attribute(&full, "system.posix_acl_access", &acl(3000));
@@ -407,7 +403,7 @@ fn owners_acls_attributes_and_capabilities_come_back() {
 
 #[test]
 fn a_group_that_cannot_be_kept_is_told_and_gets_nothing() {
-    if !is_root() {
+    if !may_act_for_others() {
         return;
     }
     let sandbox = somebodys();
@@ -432,7 +428,7 @@ fn a_group_that_cannot_be_kept_is_told_and_gets_nothing() {
 
 #[test]
 fn a_group_of_the_users_is_kept() {
-    if !is_root() {
+    if !may_act_for_others() {
         return;
     }
     let sandbox = somebodys();

@@ -312,3 +312,16 @@ fn every_error_document_keeps_to_its_schema() {
         .detail("paths", vec!["a".to_owned()]);
     schema::check("error", &timewarp::wire::error(&error));
 }
+
+#[test]
+fn config_keeps_to_its_schema() {
+    let listed = Sandbox::new().json(["config"]);
+    let has = |key: &str| {
+        listed["config"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|row| row["key"] == key)
+    };
+    assert!(has("lock_timeout"), "{listed}");
+}

@@ -36,7 +36,7 @@ fn elsewhere(sandbox: &Sandbox, script: &str) -> Option<std::process::Output> {
     if inside("true").is_ok_and(|output| output.status.success()) {
         return Some(inside(script).unwrap());
     }
-    eprintln!("skipped: no pid namespace is to be had here");
+    crate::sandbox::skipped("no pid namespace is to be had here");
     None
 }
 

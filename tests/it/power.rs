@@ -53,7 +53,9 @@ fn what_is_stored_through_a_mapping_is_in_the_backup() {
         map[1] = b'X';
     }
     if before != names.map(|name| identity(&sandbox, name)) {
-        println!("skipped: the system had written the pages back, and stamps tell of the stores");
+        crate::sandbox::skipped(
+            "the system had written the pages back, and stamps tell of the stores",
+        );
         return;
     }
     let travelled = sandbox.json(["travel", &old]);
@@ -86,7 +88,9 @@ fn closing_keeps_what_is_stored_through_a_mapping() {
     sandbox.tw_in(&dir, ["snapshot"]);
     map[1] = b'X';
     if before != stamp(&dir.join("other")) {
-        println!("skipped: the system had written the page back, and the stamp tells of the store");
+        crate::sandbox::skipped(
+            "the system had written the page back, and the stamp tells of the store",
+        );
         return;
     }
     // It is not what was saved: it stays, and the next try saves it.

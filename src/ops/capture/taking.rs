@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use serde_json::Value;
+
 use super::absent::add_absent;
 use super::derived::Derived;
 use super::index::{self, IndexState};
@@ -92,7 +94,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let files = match base {
             Some(base)
                 if glanced == Glanced::Same
-                    && self.wanted.prove == Prove::Cheap
+                    && self.has_proven(&meta)
                     && self.may_stay(&base.dirs) =>
             {
                 self.unchanged(base, &meta, parsed, state.trees.len())?
@@ -146,6 +148,15 @@ impl<'s> Taking<'_, 's, '_, '_> {
             record: state.record,
             recorded: None,
         })
+    }
+
+    /// Whether nothing that is wanted is left to prove in a manifest that did not change.
+    fn has_proven(&self, meta: &Meta) -> bool {
+        match self.wanted.prove {
+            Prove::Cheap => true,
+            Prove::Paths(_) => false,
+            Prove::All => meta.derived.get("unproven").and_then(Value::as_u64) == Some(0),
+        }
     }
 
     /// Whether a manifest that did not change may stay where it is: nobody changes it, and all its trees are there.

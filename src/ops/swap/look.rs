@@ -6,7 +6,7 @@ use super::super::copied;
 use super::super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
 use super::super::treerules::TreeRules;
 use super::blobs::Blobs;
-use super::{Aim, Goal, Looked, TRIES, captured_extras, protected_dirs, read_tree};
+use super::{Aim, Goal, HeadGoal, Looked, TRIES, captured_extras, protected_dirs, read_tree};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
@@ -44,7 +44,7 @@ pub fn look<'s>(
     let mut forced = goal.forced.clone();
     let mut other_rules = None;
     let own = OwnDirs::of(&ctx.repo, &store.objects);
-    let mut prove = Prove::Cheap;
+    let mut prove = prove_first(goal, storing);
     let mut shared = BTreeSet::new();
     for side in goal.target.into_iter().chain(goal.also_from) {
         shared.extend(nested_in(store, side)?);
@@ -73,6 +73,7 @@ pub fn look<'s>(
         let plan = make_plan(ctx, store, goal, &capture, &forced)?;
         let seeds = unproven_paths(&capture.manifest, &plan);
         if !seeds.is_empty() {
+            // Only where not all are proven anyway.
             prove = Prove::Paths(seeds);
             continue;
         }
@@ -99,6 +100,18 @@ pub fn look<'s>(
     }
     Err(Error::new(Code::Busy, "files keep appearing in the way")
         .hint("stop what writes here and try again"))
+}
+
+/// What is proven before there is a plan. What is saved of a whole state is what that state is put back from later, also at paths
+/// that this swap leaves alone and somebody changes in between. What a dry run finds is kept nowhere.
+fn prove_first(goal: &Goal<'_>, storing: &Storing) -> Prove {
+    let whole = matches!(&goal.aim, Aim::Tree { only, .. } if only.is_empty())
+        || matches!(goal.head, HeadGoal::Raw(_));
+    if whole && *storing != Storing::No {
+        Prove::All
+    } else {
+        Prove::Cheap
+    }
 }
 
 /// The paths that the plan would replace or remove although nobody has looked whether their bytes are what their ids say.
