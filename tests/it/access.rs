@@ -44,7 +44,13 @@ fn give_all(top: &Path, uid: u32, gid: u32) {
 fn tw_as(sandbox: &Sandbox, uid: u32, args: &[&str]) -> Ran {
     let tw = sandbox.root().join("tw");
     if !tw.exists() {
-        std::fs::copy(env!("CARGO_BIN_EXE_tw"), &tw).unwrap();
+        // By another process: a child of another thread could hold our own copy open for writing, and nobody could run it.
+        sandbox
+            .command("cp")
+            .arg(env!("CARGO_BIN_EXE_tw"))
+            .arg(&tw)
+            .assert()
+            .success();
     }
     let ids = [format!("--reuid={uid}"), format!("--regid={uid}")];
     let mut command = sandbox.command("setpriv");

@@ -23,7 +23,6 @@ fn stopped_at(sandbox: &Sandbox, args: &[&str], point: &str) -> Held {
 }
 
 /// Runs a shell command in a pid namespace of its own, `/proc` included. None where the system grants none.
-#[expect(clippy::print_stderr, reason = "says why a test had nothing to do")]
 fn elsewhere(sandbox: &Sandbox, script: &str) -> Option<std::process::Output> {
     let inside = |script: &str| {
         raw_command(&sandbox.root(), "unshare")
