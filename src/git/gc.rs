@@ -4,15 +4,21 @@
 //! `--prune=now`, but nothing in a pack that came after. Whoever sees one under way writes a pack, and trusts no object for being
 //! there. A bare `git prune` says nothing of itself and is not seen.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Pid, test_kill_process};
+use super::process;
 
 /// git: a file older than this was left behind.
 const STALE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Whether one is under way in the repository with this common git directory. When in doubt, yes.
+/// The file of the last gc that was found dead: device, inode, time. One command asks several times.
+static DEAD: Mutex<Option<(u64, u64, i64, i64)>> = Mutex::new(None);
+
+/// Whether one is under way in the repository with this common git directory. When in doubt, yes: the file does not say
+/// in which pid namespace its pid is one, so that a gc counts as dead only where every process is seen.
 pub fn is_running(common_dir: &Path) -> bool {
     let file = common_dir.join("gc.pid");
     let Ok(meta) = file.symlink_metadata() else {
@@ -28,10 +34,15 @@ pub fn is_running(common_dir: &Path) -> bool {
     let here = words
         .next()
         .is_some_and(|name| host().as_deref() == Some(name));
-    match pid.and_then(Pid::from_raw) {
-        Some(pid) if here => test_kill_process(pid) != Err(rustix::io::Errno::SRCH),
-        _ => true,
+    let Some(pid) = pid.filter(|_| here) else {
+        return true;
+    };
+    let this = (meta.dev(), meta.ino(), meta.mtime(), meta.mtime_nsec());
+    let mut dead = DEAD.lock().unwrap_or_else(PoisonError::into_inner);
+    if *dead != Some(this) && process::is_nobodys(pid) {
+        *dead = Some(this);
     }
+    *dead != Some(this)
 }
 
 /// This machine's name, where it can be read.
@@ -52,7 +63,10 @@ mod tests {
         assert!(!is_running(temp.path()));
         for (text, running) in [
             (format!("{} {host}", std::process::id()), true),
-            (format!("2147483646 {host}"), false),
+            (
+                format!("4294967295 {host}"),
+                !process::is_nobodys(4_294_967_295),
+            ),
             (format!("2147483646 not-{host}"), true),
             (String::new(), true),
         ] {

@@ -174,6 +174,55 @@ fn is_running(pid: u32, start: u64) -> bool {
     !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH))
 }
 
+/// Linux: the number of the first pid namespace, from which every process of the machine is seen.
+const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Whether no process of this machine has this pid, neither here nor in the pid namespace that it runs in itself. Not when not
+/// every process is seen from here: what nobody sees may live.
+pub fn is_nobodys(pid: u32) -> bool {
+    if pid_namespace() != Some(FIRST_NAMESPACE) || !proc_is_ours() {
+        return false;
+    }
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    // Where `/proc` hides other users' processes, the first one is hidden, too.
+    let mut first_is_seen = false;
+    for entry in entries {
+        let Ok(entry) = entry else { return false };
+        let Some(shown) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
+        let status = match regular::read(entry.path().join("status")) {
+            Ok(status) => status,
+            Err(error) if has_ended(&error) => continue,
+            Err(_) => return false,
+        };
+        let own = pid_of_its_own(&status);
+        if shown == pid || own.is_none_or(|own| own == pid) {
+            return false;
+        }
+        first_is_seen |= shown == 1;
+    }
+    first_is_seen
+}
+
+fn has_ended(error: &std::io::Error) -> bool {
+    regular::is_absent(error) || Errno::from_io_error(error) == Some(Errno::SRCH)
+}
+
+/// What `getpid` tells a process, by its `status`: its number in the innermost of the namespaces that it is in.
+fn pid_of_its_own(status: &[u8]) -> Option<u32> {
+    let mut lines = status.split(|&byte| byte == b'\n');
+    let numbers = lines.find_map(|line| line.strip_prefix(b"NSpid:"))?;
+    let numbers = std::str::from_utf8(numbers).ok()?;
+    numbers.split_whitespace().last()?.parse().ok()
+}
+
 /// The file at `path`, locked by us, when no process that held its lock lives any more. Only who has it may remove it. `None` also
 /// when it is not to be opened, or when another file has the name by now.
 pub fn freed(path: &Path) -> Option<File> {
@@ -246,6 +295,21 @@ mod tests {
         };
         assert!(elsewhere(&here.boot, here.namespace + 1).is_alive());
         assert!(!elsewhere("00000000", here.namespace).is_alive());
+    }
+
+    #[test]
+    fn a_number_is_nobodys_only_where_every_process_is_seen() {
+        assert!(!is_nobodys(std::process::id()));
+        assert!(!is_nobodys(1));
+        let sees_all = pid_namespace() == Some(FIRST_NAMESPACE)
+            && std::fs::read("/proc/1/status").is_ok()
+            && proc_is_ours();
+        assert_eq!(is_nobodys(u32::MAX), sees_all);
+        assert_eq!(
+            pid_of_its_own(b"Pid:\t7\nNSpid:\t812\t31\t2\nx:\t3\n"),
+            Some(2)
+        );
+        assert_eq!(pid_of_its_own(b"Pid:\t7\n"), None);
     }
 
     #[test]

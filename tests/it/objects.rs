@@ -40,10 +40,19 @@ fn elsewhere(sandbox: &Sandbox, script: &str) -> Option<std::process::Output> {
 }
 
 fn keeps(sandbox: &Sandbox) -> usize {
+    packed(sandbox, "keep")
+}
+
+fn packs(sandbox: &Sandbox) -> usize {
+    packed(sandbox, "pack")
+}
+
+/// How many files of a kind lie with the packs.
+fn packed(sandbox: &Sandbox, kind: &str) -> usize {
     let entries = std::fs::read_dir(sandbox.path(".git/objects/pack")).unwrap();
-    let is_keep = |path: std::path::PathBuf| path.extension().is_some_and(|end| end == "keep");
+    let is_one = |path: std::path::PathBuf| path.extension().is_some_and(|end| end == kind);
     entries
-        .filter(|entry| is_keep(entry.as_ref().unwrap().path()))
+        .filter(|entry| is_one(entry.as_ref().unwrap().path()))
         .count()
 }
 
@@ -75,6 +84,26 @@ fn a_live_swap_is_alive_from_another_pid_namespace() {
     assert!(child.0.wait().unwrap().success());
     assert_eq!(keeps(&sandbox), 0);
     sandbox.json(["return"]);
+}
+
+#[test]
+fn a_gc_in_another_pid_namespace_is_under_way() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot"]);
+    let gc = raw_command(&sandbox.root(), "sleep")
+        .arg("600")
+        .spawn()
+        .map(Held)
+        .unwrap();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    sandbox.write(".git/gc.pid", format!("{} {}", gc.0.id(), host.trim_end()));
+    sandbox.write("new", "new\n");
+    let before = packs(&sandbox);
+    // The number is nobody's in there.
+    let Some(_) = elsewhere(&sandbox, "\"$TW\" -q snapshot") else {
+        return;
+    };
+    assert_eq!(packs(&sandbox), before + 1);
 }
 
 #[test]
