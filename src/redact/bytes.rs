@@ -29,8 +29,10 @@ pub fn redacted_bytes(input: &[u8], redact: impl Fn(&str) -> Redacted) -> (Vec<u
         let redacted = redact(text);
         return (redacted.text.into_bytes(), redacted.counts);
     }
+    // A mark alone proves nothing: other bytes may begin with it, and have their secrets in plain text.
     let wide = order(input).and_then(|order| wide(input, order, &redact));
-    wide.or_else(|| narrow(input, &redact))
+    wide.filter(|(_, counts)| !counts.is_empty())
+        .or_else(|| narrow(input, &redact))
         .unwrap_or_else(|| piecewise(input, &redact))
 }
 
@@ -191,6 +193,16 @@ mod tests {
         let line = format!("\u{10ff80} token = '{SECRET}' ");
         let with = |value: &str| [line.replace(SECRET, value).as_bytes(), b"\x80\xff\n"].concat();
         assert_eq!(redacted(&with(SECRET)), with(MARK));
+    }
+
+    #[test]
+    fn the_mark_of_utf_16_before_other_bytes_hides_no_secret() {
+        for mark in [&b"\xff\xfe"[..], b"\xfe\xff", b"\xff\xfe\x80"] {
+            let text = |secret: &str| {
+                [mark, format!(" password={secret} \n").as_bytes(), b"\x81"].concat()
+            };
+            assert_eq!(redacted(&text(SECRET)), text(MARK));
+        }
     }
 
     #[test]
