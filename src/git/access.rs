@@ -99,6 +99,16 @@ impl Access {
         Ok(Some((access, stat)))
     }
 
+    /// What is to be given up when a file of this access and mode gets permission bits that were recorded without its ACL, and that would give
+    /// those it names more than they have.
+    pub fn widened(&self, mode: u32, perm: u32) -> Option<Lost> {
+        let more = perm & !mode & 0o070;
+        (more != 0 && self.attributes.contains_key(ACL)).then(|| Lost {
+            acl: true,
+            ..Lost::default()
+        })
+    }
+
     /// Gives a new file its owner and group, before anything else is in it.
     ///
     /// # Errors

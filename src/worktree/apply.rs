@@ -24,7 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
-pub use access::unusual_access;
+pub use access::{all_unusual_access, unusual_access};
 use opened::OpenedDirs;
 use switch::Switch;
 use temps::{Temps, Written};
@@ -170,7 +170,7 @@ impl Apply<'_> {
                 && !written.contains(&nth)
             {
                 let stamp = self
-                    .put((nth, entry, side), &temps, &mut opened)
+                    .put((nth, entry, side), &temps, &mut opened, &mut applied.lost)
                     .context(|| cannot_write(entry))?;
                 match stamp {
                     Some(stamp) => drop(stamps.insert(nth, stamp)),
@@ -187,7 +187,7 @@ impl Apply<'_> {
             .collect();
         opened.close(self.root)?;
         applied.lost.extend(temps.into_lost());
-        self.set_dir_modes(plan, &applied.lost)?;
+        self.set_dir_modes(plan, &mut applied.lost)?;
         self.progress.end();
         Ok(applied)
     }
@@ -403,22 +403,6 @@ impl Apply<'_> {
         Ok(Lost::default())
     }
 
-    fn set_dir_modes(&self, plan: &Plan, lost: &BTreeMap<Vec<u8>, Lost>) -> Result<()> {
-        for dir in plan.dirs.iter().rev() {
-            if let Some(perm) = dir.after {
-                let perm = lost.get(&dir.path).map_or(perm, |lost| lost.narrow(perm));
-                let current = self
-                    .root
-                    .open_dir(&dir.path)
-                    .and_then(|fd| stamp_of(fd.as_fd()));
-                if matches!(current, Ok(stamp) if stamp.permissions() != perm) {
-                    set_permissions(self.root, &dir.path, perm)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// What could not be done for an entry before its directory was there and open: its bits are set, which gives its stamp, or
     /// its new content is written.
     fn put(
@@ -426,10 +410,12 @@ impl Apply<'_> {
         (nth, entry, side): (usize, &PlanEntry, Side),
         temps: &Temps<'_>,
         opened: &mut OpenedDirs,
+        lost: &mut BTreeMap<Vec<u8>, Lost>,
     ) -> Result<Option<Stamp>> {
         let (dir_path, name) = path::split(&entry.path);
         let dir = opened.dir(self.root, dir_path)?;
-        if entry.is_chmod() && self.chmod_in_place(entry, side, dir.as_fd(), name)? {
+        if entry.is_chmod() && self.can_chmod_in_place(entry, dir.as_fd(), name)? {
+            self.chmod_narrowly(&entry.path, side.perm, lost)?;
             self.progress.advance(1);
             let stamp = stamp_at(dir.as_fd(), name)?;
             return stamp.map_or_else(|| Err(Errno::NOENT.into()), |stamp| Ok(Some(stamp)));
@@ -443,11 +429,10 @@ impl Apply<'_> {
         Ok(None)
     }
 
-    /// Sets permission bits where nothing else differs; false when the file is not the one the backup saw.
-    fn chmod_in_place(
+    /// Whether nothing but permission bits differs: the file is the one that the backup saw, and has the access that was recorded.
+    fn can_chmod_in_place(
         &self,
         entry: &PlanEntry,
-        side: Side,
         dir: BorrowedFd<'_>,
         name: &[u8],
     ) -> Result<bool> {
@@ -461,9 +446,6 @@ impl Apply<'_> {
             if now.as_ref() != Some(access) {
                 return Ok(false);
             }
-        }
-        if known {
-            set_permissions(self.root, &entry.path, side.perm)?;
         }
         Ok(known)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Ran, Sandbox, is_root, skipped};
 
 /// Somebody who is not root.
 const USER: u32 = 1234;
@@ -15,7 +15,7 @@ const USER: u32 = 1234;
 fn may_act_for_others() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        crate::sandbox::skipped("only root can act for somebody else");
+        skipped("only root can act for somebody else");
     }
     root
 }
@@ -404,6 +404,80 @@ fn owners_acls_attributes_and_capabilities_come_back() {
     sandbox.json(["return"]);
     for (path, before) in paths.iter().zip(&before) {
         assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
+    }
+}
+
+#[test]
+fn access_of_what_a_trip_left_alone_comes_back() {
+    let sandbox = Sandbox::new();
+    // The trip is about `a.txt` alone: these are the same on both sides.
+    let paths = ["kept/removed", "kept/replaced", "kept/stripped", "kept"];
+    for path in &paths[..3] {
+        sandbox.write(path, "the same on both sides\n");
+        sandbox.chmod(path, 0o664);
+    }
+    sandbox.chmod("kept", 0o775);
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    for (nth, path) in paths.into_iter().enumerate() {
+        let full = sandbox.path(path);
+        if is_root() {
+            let own = 2000 + u32::try_from(nth).unwrap();
+            chown(&full, Some(own), Some(own + 10)).unwrap();
+        }
+        if !set_attribute(&full, "system.posix_acl_access", &acl(3000)) {
+            skipped("no ACLs here");
+            return;
+        }
+        // The mask: the same bits as before the ACL, which lets the group do nothing.
+        sandbox.chmod(path, if path == "kept" { 0o775 } else { 0o664 });
+        set_attribute(&full, "user.tw", path.as_bytes());
+    }
+    let before = paths.map(|path| access_of(&sandbox.path(path)));
+    sandbox.write("a.txt", "two\n");
+    sandbox.json(["travel", &id]);
+    for (path, before) in paths.iter().zip(&before) {
+        assert_eq!(access_of(&sandbox.path(path)), *before, "{path} left alone");
+    }
+    for path in ["kept/removed", "kept/replaced"] {
+        sandbox.remove(path);
+    }
+    sandbox.write("kept/replaced", "written anew in the past\n");
+    for (path, bits) in [("kept/stripped", 0o604), ("kept", 0o705)] {
+        rustix::fs::lremovexattr(sandbox.path(path), "system.posix_acl_access").unwrap();
+        sandbox.chmod(path, bits);
+    }
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    for (path, before) in paths.iter().zip(&before) {
+        assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
+    }
+}
+
+#[test]
+fn permission_bits_do_not_open_an_acl_that_was_not_recorded() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/file", "x\n");
+    for (path, bits) in [("a.txt", 0o664), ("dir", 0o775)] {
+        sandbox.chmod(path, bits);
+    }
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    for (path, bits) in [("a.txt", 0o604), ("dir", 0o705)] {
+        if !set_attribute(&sandbox.path(path), "system.posix_acl_access", &acl(3000)) {
+            skipped("no ACLs here");
+            return;
+        }
+        // The mask lets in nobody whom the ACL names.
+        sandbox.chmod(path, bits);
+    }
+    let restored = sandbox.json(["restore", &id]);
+    let told = restored["notices"].to_string();
+    for (path, bits) in [("a.txt", 0o644), ("dir", 0o755)] {
+        assert!(
+            told.contains(&format!("'{path}' could not keep: ACL")),
+            "{restored}"
+        );
+        // What everybody may, and nothing else.
+        assert_eq!(access_of(&sandbox.path(path)).2, bits, "{path}");
     }
 }
 

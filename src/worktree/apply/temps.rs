@@ -279,7 +279,7 @@ impl<'a> Temps<'a> {
     }
 }
 
-fn is_dir(stat: &Stat) -> bool {
+pub(super) fn is_dir(stat: &Stat) -> bool {
     stat.st_mode & 0o170_000 == 0o040_000
 }
 
