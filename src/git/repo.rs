@@ -219,6 +219,10 @@ fn open_git2(found: &Found, root: &Path) -> Result<git2::Repository> {
         Err(error) if error.code() == ErrorCode::NotFound && head::is_symlink(git_dir) => {
             return open_objects(&found.common_dir);
         }
+        // And it refuses grafts with comments, or with a space at a line's end, which git reads.
+        Err(_) if found.common_dir.join("info/grafts").exists() => {
+            return open_objects(&found.common_dir);
+        }
         other => other,
     };
     let repo = opened.context(|| format!("open the repository at '{}'", git_dir.display()))?;

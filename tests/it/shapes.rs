@@ -250,6 +250,24 @@ fn a_partial_clone_is_left_alone_with_its_remote() {
 }
 
 #[test]
+fn grafts_as_git_reads_them_stop_nothing() {
+    let sandbox = wide();
+    let [head, before] =
+        ["HEAD", "HEAD~1"].map(|name| sandbox.git(["rev-parse", name]).trim().to_owned());
+    for grafts in [
+        format!("# comment\n\n{head}\n"),
+        format!("{head} {before} \n"),
+    ] {
+        sandbox.git(["checkout", "-q", "-f", "."]);
+        sandbox.write(".git/info/grafts", grafts);
+        works(&sandbox, &sandbox.repo());
+        sandbox.remove(".git/info/grafts");
+        sandbox.git(["reset", "-q", "--hard"]);
+        sandbox.git(["clean", "-fdq"]);
+    }
+}
+
+#[test]
 fn a_shallow_clone_works() {
     let sandbox = wide();
     let clone = sandbox.root().join("clone");
