@@ -19,7 +19,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, nanoseconds};
 use crate::git::index::{Builder, Entry, Flags, Index, Stat};
-use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
+use crate::git::objects::{ObjectKind, hash};
 use crate::git::tree::{self, Node};
 use crate::store::Store;
 use crate::store::snapshot::Lists;
@@ -310,13 +310,7 @@ impl Making<'_> {
         stored: &Stored,
         flags: &dyn Fn(&[u8]) -> Flags,
     ) -> Result<()> {
-        if self.lists.intent_to_add.is_empty() {
-            return Ok(());
-        }
-        // As `git add -N` does: no commit of ours names it, so that a gc since may have taken it.
-        let writer = ObjectWriter::new(&self.store.objects, WriteMode::Loose)?;
-        let empty_blob = writer.put(ObjectKind::Blob, b"")?;
-        writer.finish()?;
+        let empty_blob = hash(ObjectKind::Blob, b"")?;
         for path in &self.lists.intent_to_add {
             let key = crate::store::state::stored_path(path);
             let mode = stored.record.index.intent_to_add_modes.get(&key);

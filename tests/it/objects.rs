@@ -248,6 +248,30 @@ fn records_survive_a_gc_at_every_step() {
 }
 
 #[test]
+fn what_is_intended_to_be_added_survives_a_gc_at_the_switch_of_the_index() {
+    let sandbox = Sandbox::new();
+    sandbox.write("new", "new\n");
+    sandbox.git(["add", "-N", "new"]);
+    let id = taken(&sandbox);
+    let empty = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+    sandbox.git(["reset", "-q"]);
+    sandbox.git(["prune", "--expire=now"]);
+    assert_ne!(sandbox.try_git(["cat-file", "-e", empty]).code, 0);
+    let mut child = stopped_at(&sandbox, &["travel", &id], "index-written");
+    sweep(&sandbox);
+    go_on(child.0.id());
+    assert!(child.0.wait().unwrap().success());
+    sandbox.git(["cat-file", "-e", empty]);
+    assert_fsck_clean(&sandbox, "a path that is intended to be added");
+    assert_eq!(
+        sandbox.git(["ls-files", "-s", "new"]),
+        format!("100644 {empty} 0\tnew\n")
+    );
+    assert_eq!(keeps(&sandbox), 0);
+    sandbox.json(["return"]);
+}
+
+#[test]
 fn a_symbolic_ref_as_the_anchor_stops_no_snapshot() {
     let sandbox = Sandbox::new();
     let id = taken(&sandbox);

@@ -55,7 +55,7 @@ fn put_index_forward(ctx: &Context<'_>, store: &Store<'_>, goal: &IndexGoal<'_>)
     let seen = capture(ctx, store, &wanted)?;
     let (applied, plan) = (Default::default(), Default::default());
     let index = new_index(ctx, store, &seen, goal, &applied, &plan)?;
-    install_index(ctx, store, &index.write_bytes())
+    install_index(ctx, store, &index)
 }
 
 /// Index, HEAD and operation files as the swap would have left them.

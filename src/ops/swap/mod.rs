@@ -27,6 +27,8 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::durable::sync_file_system;
 use crate::git::fs::{Stamp, remove_optional, write_atomic_with_mode};
+use crate::git::index::{Flags, Index};
+use crate::git::objects::{KeptPack, NewObjects, ObjectKind, Storage};
 use crate::git::operation::OperationState;
 use crate::git::path::{self, RepoPath};
 use crate::git::tree::{self};
@@ -344,13 +346,29 @@ pub fn swap<'s>(
 }
 
 /// Writes the index beside itself and renames it in. The caller holds `index.lock`.
-pub fn install_index(ctx: &Context<'_>, store: &Store<'_>, bytes: &[u8]) -> Result<()> {
+pub fn install_index(ctx: &Context<'_>, store: &Store<'_>, made: &Index) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
+    let kept = write_intended(store, made)?;
     let index = ctx.repo.index_path();
     let after = store.dir.file("index.after");
     let mode = index.metadata().map_or(0o644, |meta| meta.mode() & 0o777);
-    write_atomic_with_mode(&after, bytes, crate::git::fs::Durable::Yes, mode)?;
-    rename_into(&after, &index)
+    let bytes = made.write_bytes();
+    write_atomic_with_mode(&after, &bytes, crate::git::fs::Durable::Yes, mode)?;
+    fail_point("index-written");
+    rename_into(&after, &index)?;
+    kept.map_or(Ok(()), KeptPack::release)
+}
+
+/// Writes the object that `git add -N` gives a path, which no commit of ours names: a gc since may have taken it. Kept until the
+/// index holds it.
+fn write_intended(store: &Store<'_>, index: &Index) -> Result<Option<KeptPack>> {
+    let mut entries = index.entries().iter();
+    if !entries.any(|entry| entry.flags.contains(Flags::INTENT_TO_ADD)) {
+        return Ok(None);
+    }
+    let mut new = NewObjects::default();
+    new.put(ObjectKind::Blob, b"")?;
+    new.write(&store.objects, Storage::SyncedPack)
 }
 
 /// Renames, and syncs the directory. An index that a symlink puts on another file system is copied to where it belongs.

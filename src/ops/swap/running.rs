@@ -354,7 +354,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             applied,
             plan,
         )?;
-        install_index(self.ctx, self.store, &index.write_bytes())
+        install_index(self.ctx, self.store, &index)
     }
 
     fn put_head(&self, journal: &mut Journal) -> Result<()> {
