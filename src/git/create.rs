@@ -4,15 +4,17 @@
 //! with sudo or in a container locks nobody out. Under a git directory with `core.sharedRepository`, what is made gets the bits that git
 //! would give it. Leaves out the content: whoever writes it does so before the file has its final name.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-use rustix::fs::{Gid, Mode, OFlags, Stat, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::repo::SharedRepository;
@@ -264,6 +266,66 @@ pub fn private_dir(path: &Path) -> Result<()> {
         return Ok(());
     }
     dirs(path, 0o700).context(|| format!("cannot create '{}'", path.display()))
+}
+
+/// As root, gives what root made at `path` and beneath to the owner of the directory over it: another program made it, or an older `tw`. Never follows
+/// a symlink, and leaves alone what has a second name elsewhere.
+///
+/// # Errors
+/// The disk refuses.
+pub fn give_all(path: &Path) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let (over, Some(name)) = (parent(path), path.file_name()) else {
+        return Ok(());
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let over = match rustix::fs::open(over, flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        other => other?,
+    };
+    match owner_in(&rustix::fs::fstat(&over)?) {
+        Some(owner) => Ok(give_named(over.as_fd(), name, owner)?),
+        None => Ok(()),
+    }
+}
+
+fn give_named(dir: BorrowedFd<'_>, name: &OsStr, owner: (Uid, Gid)) -> rustix::io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = match rustix::fs::openat(dir, name, flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        other => other?,
+    };
+    let stat = rustix::fs::fstat(&found)?;
+    // Another file system lies here.
+    if stat.st_dev != rustix::fs::fstat(dir)?.st_dev {
+        return Ok(());
+    }
+    let is_dir = stat.st_mode & 0o170_000 == 0o040_000;
+    if stat.st_uid == 0 && (is_dir || stat.st_nlink == 1) {
+        let (uid, gid) = (Some(owner.0), Some(owner.1));
+        match rustix::fs::chownat(&found, "", uid, gid, AtFlags::EMPTY_PATH) {
+            Ok(()) | Err(Errno::PERM | Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    if !is_dir {
+        return Ok(());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let inside = match rustix::fs::openat(&found, ".", flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        other => other?,
+    };
+    for entry in rustix::fs::Dir::read_from(&inside)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            give_named(inside.as_fd(), name, owner)?;
+        }
+    }
+    Ok(())
 }
 
 fn parent(path: &Path) -> &Path {

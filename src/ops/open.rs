@@ -216,6 +216,7 @@ fn check_outside(ctx: &Context<'_>, dir: &Path) -> Result<()> {
 fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
     // Of a snapshot without a HEAD the snapshot itself stands in, until HEAD is written below.
     let commit = stored.head.unwrap_or(stored.commit);
+    let was_there = dir.exists();
     Git::new(&ctx.repo)
         .args(["worktree", "add", "--quiet", "--no-checkout", "--detach"])
         .arg(dir)
@@ -224,7 +225,18 @@ fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
         .map(drop)
         .map_err(|error| {
             error.hint("'git worktree prune' forgets worktrees whose directories are gone")
-        })
+        })?;
+    // git makes them as whoever runs it.
+    let new_dir = if was_there {
+        dir.join(".git")
+    } else {
+        dir.to_owned()
+    };
+    for made in [ctx.repo.common_dir().join("worktrees"), new_dir] {
+        let what = || format!("cannot give away '{}'", made.display());
+        create::give_all(&made).context(what)?;
+    }
+    Ok(())
 }
 
 fn check_made(there: &Context<'_>, place: &Place) -> Result<()> {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::create;
 use crate::git::fs::{self, Durable};
 
 /// The version of state and journal that this `tw` writes.
@@ -210,9 +211,11 @@ impl StateDir {
         self.dir.join(name)
     }
 
-    /// Makes it, private.
+    /// Makes it, private. What an older run as root left in it is its owner's from then on.
     pub fn create(&self) -> Result<()> {
-        crate::git::create::private_dir(&self.dir)
+        create::private_dir(&self.dir)?;
+        let what = || format!("cannot give away '{}'", self.dir.display());
+        create::give_all(&self.dir).context(what)
     }
 
     /// `state.json`; the default when there is none.

@@ -86,6 +86,9 @@ fn full_cycle(sandbox: &Sandbox, ok: &dyn Fn(&[&str]) -> Value) {
     ok(&["restore", id, "a.txt"]);
     ok(&["undo", "-y"]);
     ok(&["label", "--remove", "before"]);
+    let report = "issue report --snapshot latest --task-context t --symptom s --success-criteria c";
+    let reported = ok(&report.split(' ').collect::<Vec<_>>());
+    ok(&["issue", "get", reported["issue_id"].as_str().unwrap()]);
 }
 
 #[test]
@@ -110,6 +113,62 @@ fn a_run_as_root_locks_nobody_out() {
             meta.gid()
         );
     }
+    full_cycle(&sandbox, &|args| json_as(&sandbox, USER, args));
+}
+
+#[test]
+fn a_snapshot_that_root_opens_is_somebody_elses() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    let dirs = ["new", "there"].map(|name| sandbox.root().join(name));
+    std::fs::create_dir(&dirs[1]).unwrap();
+    chown(&dirs[1], Some(USER), Some(USER)).unwrap();
+    for dir in &dirs {
+        sandbox.json(["open", &id, dir.to_str().unwrap()]);
+    }
+    for top in [&sandbox.path(".git"), &dirs[0], &dirs[1]] {
+        for path in all_below(top) {
+            let meta = path.symlink_metadata().unwrap();
+            assert_eq!((meta.uid(), meta.gid()), (USER, USER), "{}", path.display());
+        }
+    }
+    for dir in &dirs {
+        json_as(&sandbox, USER, &["close", dir.to_str().unwrap()]);
+    }
+}
+
+#[test]
+fn what_an_older_run_of_roots_left_is_given_back() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    full_cycle(&sandbox, &|args| json_as(&sandbox, USER, args));
+    let own = sandbox.path(".git/timewarp");
+    // None of ours: a second name of a file elsewhere, and a symlink.
+    let elsewhere = sandbox.root().join("elsewhere");
+    std::fs::write(&elsewhere, "root's\n").unwrap();
+    std::fs::hard_link(&elsewhere, own.join("second")).unwrap();
+    symlink(&elsewhere, own.join("link")).unwrap();
+    give_all(&own, 0, 0);
+    std::fs::write(sandbox.path("a.txt"), "three\n").unwrap();
+    let ran = tw_as(&sandbox, USER, &["snapshot"]);
+    assert_ne!(ran.code, 0, "{}", ran.out());
+    assert!(
+        ran.err().contains("chown") && ran.err().contains(".git/timewarp"),
+        "{}",
+        ran.err()
+    );
+    sandbox.json(["snapshot"]);
+    for path in all_below(&own) {
+        let owner = path.symlink_metadata().unwrap().uid();
+        let wanted = if path.ends_with("second") { 0 } else { USER };
+        assert_eq!(owner, wanted, "{}", path.display());
+    }
+    std::fs::remove_file(own.join("second")).unwrap();
     full_cycle(&sandbox, &|args| json_as(&sandbox, USER, args));
 }
 
