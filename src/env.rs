@@ -94,7 +94,7 @@ impl Env {
     }
 }
 
-/// The boot that a test lets this process run in: `TW_TEST_BOOT_ID`, debug builds only.
+/// The boot that a test lets this process run in, as hex digits: `TW_TEST_BOOT_ID`, debug builds only.
 #[allow(
     clippy::disallowed_methods,
     reason = "the one reader of the environment"

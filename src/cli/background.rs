@@ -1,5 +1,5 @@
 //! Work that no command waits for: proving ids by content, asking the tools around for their versions, keeping many refs and packs
-//! few, and waiting until what a swap wrote is on disk.
+//! few, and waiting until what a swap wrote is on disk, and with it all snapshots.
 //!
 //! A snapshot of a large fresh clone takes ids from git's index, and tool versions out of a cache. When there are ids to prove,
 //! the cache lacks a version, many records were made since `ops::upkeep` ran, or a swap has just ended, `tw` starts itself once
@@ -46,7 +46,7 @@ pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
         .map_err(Into::into)
         .and_then(|start| Context::open(&start, env, &Silent))
         .and_then(|context| {
-            let settled = upkeep::settle(&context);
+            let settled = upkeep::settle(&context).and(upkeep::wait(&context));
             let proven = seeds::prove(&context);
             let refreshed = fingerprint::refresh(&context);
             let kept = upkeep::run(&context).and(refreshed);

@@ -4,6 +4,7 @@
 //! directories. Single files of ours are synced where they are written ([`super::fs`]).
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -36,9 +37,12 @@ pub fn sync_everything() {
 }
 
 /// What the system calls this boot; `None` where it does not say.
-pub fn boot_id() -> Option<String> {
-    told_boot_id().or_else(|| {
+pub fn boot_id() -> Option<&'static str> {
+    static BOOT: OnceLock<Option<String>> = OnceLock::new();
+    let read = || {
         let text = regular::read("/proc/sys/kernel/random/boot_id").ok()?;
-        Some(String::from_utf8(text).ok()?.trim().to_owned())
-    })
+        let text = String::from_utf8(text).ok()?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    BOOT.get_or_init(|| told_boot_id().or_else(read)).as_deref()
 }

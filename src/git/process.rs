@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 
+use super::durable::boot_id;
 use super::regular;
 
 /// So much of the boot id stands in a name.
@@ -113,17 +114,6 @@ impl Place {
             namespace: namespace.parse().ok()?,
         })
     }
-}
-
-/// What the system calls this boot; `None` where it does not say.
-pub fn boot_id() -> Option<&'static str> {
-    static BOOT: OnceLock<Option<String>> = OnceLock::new();
-    let read = || {
-        let text = regular::read("/proc/sys/kernel/random/boot_id").ok()?;
-        let text = String::from_utf8(text).ok()?;
-        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-    };
-    BOOT.get_or_init(read).as_deref()
 }
 
 /// The pid namespace of this process: pids mean something only in it.

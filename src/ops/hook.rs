@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::checkpoint;
+use super::recover::taken_by_power;
 use super::session::{self, NoSnapshot, Started};
 use super::{Context, redaction};
 use super::{log, session::Ended};
@@ -18,6 +19,7 @@ use crate::agents::hook::{HookEvent, parse};
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::progress::Progress;
+use crate::store::Store;
 use crate::store::session::Sessions;
 use crate::store::state::StateDir;
 
@@ -218,6 +220,11 @@ fn note_start(ctx: &Context<'_>, hooked: &mut Hooked, started: &Started) {
         Err(NoSnapshot::Repeated) => Done::Nothing,
         Err(_) => Done::Recorded,
     };
+    let lost = Store::open(&ctx.repo).and_then(|store| taken_by_power(ctx, &store));
+    for title in lost.into_iter().flatten() {
+        let message = format!("the power went before {title} was on disk; run 'tw recover'");
+        write_log(ctx, hooked, "interrupted", None, &message);
+    }
     if started.interrupted {
         let message =
             "a swap was interrupted here: the snapshot has what was on disk; run 'tw recover'";

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::Context;
 use super::address;
 use super::outcome::{Interrupted, RepositoryInfo, SnapshotView, Status};
+use super::recover::taken_by_power;
 use super::snapshot::view;
 use crate::error::Result;
 use crate::git::fs;
@@ -49,6 +50,11 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
         notices.push(format!(
             "the power went before a {} was on disk: 'tw recover', or the next command that changes something, compares its paths",
             lost.operation
+        ));
+    }
+    for title in taken_by_power(ctx, &store)? {
+        notices.push(format!(
+            "the power went before {title} was on disk: 'tw recover', or the next command that changes something, clears it away"
         ));
     }
     let mut seen = |found: Result<Option<SnapshotView>>| match found {

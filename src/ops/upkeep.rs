@@ -70,6 +70,18 @@ pub fn settle(ctx: &Context<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Waits until all snapshots and records made so far are on disk, unless it was not looked yet at what a power cut took.
+///
+/// # Errors
+/// The disk refuses.
+pub fn wait(ctx: &Context<'_>) -> Result<()> {
+    let store = Store::open(&ctx.repo)?;
+    if store.is_another_boot()? {
+        return Ok(());
+    }
+    store.wait_for_objects()
+}
+
 /// Packs refs and folds packs, where there are many.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod address;
 pub mod backtrack;
+mod boot;
 pub mod chat;
 pub mod checkpoint;
 pub mod context;
@@ -64,6 +65,10 @@ impl<'a> Store<'a> {
     /// # Errors
     /// The disk refuses.
     pub fn wait_for_objects(&self) -> Result<()> {
+        if self.is_another_boot()? {
+            // What a power cut took was not looked for yet: the mark would say that it is there.
+            return self.objects.sync();
+        }
         self.objects.wait_for_disk(&self.common("synced"))
     }
 
@@ -89,7 +94,7 @@ impl<'a> Store<'a> {
         let linked = std::fs::hard_link(&temp, self.common("id"));
         fs::remove_optional(&temp)?;
         match linked {
-            Ok(()) => Ok(id),
+            Ok(()) => self.note_boot().map(|()| id),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 Ok(self.repository_id()?.unwrap_or(id))
             }

@@ -109,7 +109,7 @@ fn closing_keeps_what_is_stored_through_a_mapping() {
 /// `tw` after the power went: in another boot.
 fn next_boot(sandbox: &Sandbox, boot: u32) -> Command {
     let mut command = sandbox.tw_command();
-    command.env("TW_TEST_BOOT_ID", format!("boot-{boot}"));
+    command.env("TW_TEST_BOOT_ID", boot.to_string().repeat(32));
     command
 }
 
@@ -278,4 +278,158 @@ fn objects_that_a_power_cut_left_as_zeros_are_written_again() {
     let second = snapshot(&sandbox);
     assert_eq!(stored(&sandbox, &second, "file"), "its bytes\n");
     assert_fsck_clean(&sandbox, "after the next snapshot");
+}
+
+/// What a power cut makes of an object whose name reached the disk before its bytes did.
+fn zero(sandbox: &Sandbox, oid: &str) {
+    let oid = oid.trim();
+    let object = sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]));
+    sandbox.chmod(&object, 0o644);
+    let length = object.metadata().unwrap().len();
+    std::fs::write(&object, vec![0; usize::try_from(length).unwrap()]).unwrap();
+}
+
+fn said_in_log(sandbox: &Sandbox, event: &str, name: &str) -> bool {
+    let log = sandbox.text(".git/timewarp/log.jsonl");
+    log.lines()
+        .any(|line| line.contains(&format!(r#""event":"{event}""#)) && line.contains(name))
+}
+
+#[test]
+fn a_snapshot_that_a_power_cut_took_is_cleared_away_and_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "old\n");
+    commit(&sandbox, "old");
+    let kept = in_boot(&sandbox, 1, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    sandbox.write("file", "its bytes\n");
+    sandbox.write("torn", LINES.repeat(300));
+    let lost = in_boot(&sandbox, 1, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    let (kept, lost) = (kept.as_str().unwrap(), lost.as_str().unwrap());
+    let name = format!("refs/timewarp/snapshots/{lost}");
+    let blob = sandbox.git(["rev-parse", &format!("{name}:file")]);
+    zero(&sandbox, &blob);
+    sandbox.write("file", "other bytes\n");
+    // An object that nothing names stops git as well.
+    let stray = sandbox.git(["hash-object", "-w", ".git/config"]);
+    zero(&sandbox, &stray);
+    let status = next_boot(&sandbox, 2).arg("status").output().unwrap();
+    let text = String::from_utf8_lossy(&status.stderr).into_owned();
+    assert!(text.contains(&format!("snapshot {lost}")), "{text}");
+    assert!(sandbox.path(format!(".git/{name}")).exists());
+    let hooked = next_boot(&sandbox, 2)
+        .args(["hook", "claude", "session-start"])
+        .write_stdin(r#"{"session_id":"s1"}"#)
+        .output();
+    assert!(hooked.unwrap().status.success());
+    assert!(
+        sandbox.path(format!(".git/{name}")).exists(),
+        "hooks repair nothing"
+    );
+    assert!(said_in_log(&sandbox, "hook", lost));
+    let taken = in_boot(&sandbox, 2, &["snapshot"]);
+    let notice = taken["notices"][0].as_str().unwrap();
+    assert!(notice.contains(&format!("snapshot {lost}")), "{taken}");
+    assert!(!sandbox.path(format!(".git/{name}")).exists());
+    assert!(said_in_log(&sandbox, "lost", lost));
+    // Nothing is deleted, and what is there now is whole.
+    assert!(sandbox.exists(format!(".git/timewarp/lost/{}", stray.trim())));
+    let now = taken["snapshot"]["snapshot_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, now, "file"), "other bytes\n");
+    assert_eq!(stored(&sandbox, kept, "file"), "old\n");
+    assert_fsck_clean(&sandbox, "after the next command");
+    sandbox.git(["gc", "-q", "--prune=now"]);
+    let again = in_boot(&sandbox, 2, &["snapshot"]);
+    assert_eq!(
+        again["notices"].as_array().map(Vec::len),
+        Some(0),
+        "{again}"
+    );
+}
+
+#[test]
+fn a_hook_relies_on_no_snapshot_that_a_power_cut_may_have_taken() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "its bytes\n");
+    sandbox.write("other", "other\n");
+    let first = in_boot(&sandbox, 1, &["snapshot"]);
+    let first = first["snapshot"]["snapshot_id"].as_str().unwrap();
+    std::thread::sleep(Duration::from_millis(60));
+    in_boot(&sandbox, 1, &["snapshot"]);
+    let blob = sandbox.git([
+        "rev-parse",
+        &format!("refs/timewarp/snapshots/{first}:file"),
+    ]);
+    zero(&sandbox, &blob);
+    sandbox.write("other", "changed\n");
+    let hooked = next_boot(&sandbox, 2)
+        .args(["hook", "claude", "session-start"])
+        .write_stdin(r#"{"session_id":"s1"}"#)
+        .output();
+    assert!(hooked.unwrap().status.success());
+    let refs = sandbox.git([
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/timewarp/snapshots",
+    ]);
+    assert_eq!(refs.lines().count(), 3, "{refs}");
+    for name in refs.lines() {
+        assert_eq!(
+            sandbox.git(["show", &format!("{name}:file")]),
+            "its bytes\n"
+        );
+    }
+}
+
+#[test]
+fn a_record_that_a_power_cut_took_goes_back_to_what_is_whole() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "one\n");
+    commit(&sandbox, "one");
+    in_boot(&sandbox, 1, &["session", "start", "--session", "s1"]);
+    in_boot(&sandbox, 1, &["checkpoint", "--session", "s1"]);
+    let face = "refs/notes/timewarp/sessions/s1";
+    let whole = sandbox.git(["rev-parse", face]);
+    sandbox.write("file", "two\n");
+    in_boot(&sandbox, 1, &["checkpoint", "--session", "s1"]);
+    let tip = sandbox.git(["rev-parse", face]);
+    assert_ne!(whole, tip);
+    zero(&sandbox, &tip);
+    let recovered = in_boot(&sandbox, 2, &["recover"]);
+    let notice = recovered["notices"][0].as_str().unwrap();
+    assert!(notice.contains("session 's1'"), "{recovered}");
+    assert_eq!(sandbox.git(["rev-parse", face]), whole);
+    assert_eq!(
+        sandbox.git(["rev-parse", "refs/timewarp/records/sessions/s1"]),
+        whole
+    );
+    assert!(said_in_log(&sandbox, "set-back", face));
+    assert_fsck_clean(&sandbox, "after the next command");
+}
+
+#[test]
+fn what_an_absent_alternate_lends_is_not_lost() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "lent\n");
+    let id = in_boot(&sandbox, 1, &["snapshot"]);
+    let id = id["snapshot"]["snapshot_id"].as_str().unwrap();
+    let blob = sandbox.git(["rev-parse", &format!("refs/timewarp/snapshots/{id}:file")]);
+    let blob = blob.trim();
+    std::fs::remove_file(sandbox.path(format!(".git/objects/{}/{}", &blob[..2], &blob[2..])))
+        .unwrap();
+    sandbox.write(".git/objects/info/alternates", "/nowhere/objects\n");
+    in_boot(&sandbox, 2, &["snapshot"]);
+    assert!(sandbox.exists(format!(".git/refs/timewarp/snapshots/{id}")));
+}
+
+#[test]
+fn a_keep_that_a_power_cut_left_goes_without_a_mark() {
+    let sandbox = Sandbox::new();
+    sandbox.write("file", "its bytes\n");
+    in_boot(&sandbox, 1, &["snapshot"]);
+    let keep = ".git/objects/pack/pack-00000000000000000000000000000000000000aa.keep";
+    sandbox.write(keep, "tw record 1 1\n");
+    in_boot(&sandbox, 1, &["snapshot"]);
+    assert!(sandbox.exists(keep), "in the same boot a mark would tell");
+    in_boot(&sandbox, 2, &["snapshot"]);
+    assert!(!sandbox.exists(keep));
 }

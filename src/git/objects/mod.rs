@@ -25,6 +25,7 @@ mod store;
 mod stream;
 mod synced;
 mod temp;
+mod torn;
 mod writer;
 
 #[cfg(test)]

@@ -390,7 +390,7 @@ fn read_whole(size: u64, data: Box<dyn Read>) -> std::result::Result<Vec<u8>, Fa
     }
 }
 
-fn stream_proven(
+pub(super) fn stream_proven(
     oid: Oid,
     kind: ObjectKind,
     size: u64,

@@ -38,17 +38,35 @@ impl ObjectStore {
         let before = clock_nanos();
         let seen = self.seen()?;
         let lasts = seen.youngest.saturating_add(FRESH_NANOS) < before;
-        let known = read_optional(mark)?;
-        if lasts && known.is_some_and(|known| known == seen.text.as_bytes()) {
+        if lasts && read_mark(mark)?.is_some_and(|(known, _)| known == seen.text) {
             return Ok(());
         }
-        for dir in &self.dirs {
-            sync_file_system(&dir.path)?;
-        }
+        self.sync()?;
         if lasts {
-            write_atomic(mark, seen.text.as_bytes(), Durable::No)?;
+            let text = format!("{} {before}\n", seen.text);
+            write_atomic(mark, text.as_bytes(), Durable::No)?;
         }
         Ok(())
+    }
+
+    /// Waits for the same, and leaves what is known as it is.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn sync(&self) -> Result<()> {
+        let paths = self.dirs.iter().map(|dir| &dir.path);
+        paths
+            .into_iter()
+            .try_for_each(|path| sync_file_system(path))
+    }
+
+    /// The time, in nanoseconds since the epoch, before which everything was written that the mark says is on disk.
+    ///
+    /// # Errors
+    /// The mark cannot be read.
+    pub fn synced_until(&self, mark: &Path) -> Result<Option<i64>> {
+        let known = read_mark(mark)?;
+        Ok(known.map(|(_, before)| before.saturating_sub(FRESH_NANOS)))
     }
 
     fn seen(&self) -> Result<Seen> {
@@ -57,9 +75,19 @@ impl ObjectStore {
         for dir in &self.dirs {
             dir.describe(&mut all, &mut youngest);
         }
-        let text = format!("{}\n", hash(ObjectKind::Blob, all.as_bytes())?);
+        let text = hash(ObjectKind::Blob, all.as_bytes())?.to_string();
         Ok(Seen { text, youngest })
     }
+}
+
+/// How the directories were, and when that was looked at. One that a power cut tore says nothing.
+fn read_mark(mark: &Path) -> Result<Option<(String, i64)>> {
+    let bytes = read_optional(mark)?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let Some((seen, before)) = text.trim_end().split_once(' ') else {
+        return Ok(None);
+    };
+    Ok(before.parse().ok().map(|before| (seen.to_owned(), before)))
 }
 
 impl OdbDir {

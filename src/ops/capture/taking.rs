@@ -337,7 +337,9 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let Ok(commit) = Oid::from_str(&meta.anchor_commit) else {
             return Ok(None);
         };
-        let stands = standing(&self.store.refs, &meta.anchor_ref)? == Some(commit);
+        // After a power cut its objects may be gone. The first command that looks tells; until then each id is looked up.
+        let stands = standing(&self.store.refs, &meta.anchor_ref)? == Some(commit)
+            && !self.store.is_another_boot()?;
         Ok(stands.then(|| (meta.anchor_ref.clone(), commit)))
     }
 

@@ -9,10 +9,12 @@
 mod git_side;
 mod settled;
 mod survey;
+mod unwaited;
 
 use git_side::{put_git_back, put_git_forward};
 use std::collections::BTreeSet;
 use survey::{Found, Survey, survey};
+pub use unwaited::taken_by_power;
 
 use super::Context;
 use super::capture::{Storing, Wanted};
@@ -123,7 +125,7 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
 
 /// What a mutating command does first, without a lock of its own.
 pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
-    if !store.dir.needs_recovery()? {
+    if !store.dir.needs_recovery()? && !store.is_another_boot()? {
         return Ok(Vec::new());
     }
     let lock = ctx.lock(&store.dir, "recover")?;
@@ -142,6 +144,12 @@ pub fn recover_locked(
     lock: &WorktreeLock,
 ) -> Result<Vec<String>> {
     copied::check(ctx, store)?;
+    let mut notices = recover_swap(ctx, store, lock)?;
+    notices.extend(unwaited::clear(ctx, store)?);
+    Ok(notices)
+}
+
+fn recover_swap(ctx: &Context<'_>, store: &Store<'_>, lock: &WorktreeLock) -> Result<Vec<String>> {
     if !store.dir.has_journal() {
         clear_after_death(ctx, store, lock)?;
         return settled::repair_by_itself(ctx, store);
@@ -250,56 +258,61 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     let store = Store::open(&ctx.repo)?;
     copied::check(ctx, &store)?;
     super::open::clear_dead(ctx)?;
-    let nothing = |notices: Vec<String>| Recovered {
+    if !store.dir.has_journal() {
+        // Where nothing can be read, nobody knows that there is nothing to do.
+        store.dir.state()?;
+        if !store.dir.path().exists() {
+            return Ok(nothing());
+        }
+    }
+    let lock = ctx.lock(&store.dir, "recover")?;
+    let mut recovered = recover_asked(ctx, &store, request)?;
+    if recovered.action != "undecided" {
+        recovered.notices.extend(unwaited::clear(ctx, &store)?);
+    }
+    drop(lock);
+    Ok(recovered)
+}
+
+fn nothing() -> Recovered {
+    Recovered {
         action: "nothing",
         operation: None,
         rescue_id: None,
         differing: Vec::new(),
         changes: Changes::default(),
-        notices,
-    };
-    if !store.dir.has_journal() {
-        // Where nothing can be read, nobody knows that there is nothing to do.
-        store.dir.state()?;
-        if store.dir.path().exists() {
-            let lock = ctx.lock(&store.dir, "recover")?;
-            if !store.dir.has_journal() {
-                remove_leftovers(ctx, &store)?;
-                if let Some(repaired) = settled::repair(ctx, &store)? {
-                    return Ok(repaired.answer());
-                }
-            }
-            drop(lock);
-        }
-        return Ok(nothing(Vec::new()));
+        notices: Vec::new(),
     }
-    let lock = ctx.lock(&store.dir, "recover")?;
+}
+
+fn recover_asked(ctx: &Context<'_>, store: &Store<'_>, request: &Recover) -> Result<Recovered> {
     let Some(journal) = store.dir.journal()? else {
-        return Ok(nothing(Vec::new()));
+        remove_leftovers(ctx, store)?;
+        let repaired = settled::repair(ctx, store)?;
+        return Ok(repaired.map_or_else(nothing, settled::Repaired::answer));
     };
     let operation = Some(journal.operation.clone());
-    if is_committed(&store, &journal)? {
-        clean(ctx, &store, &journal)?;
-        if let Some(repaired) = settled::repair(ctx, &store)? {
+    if is_committed(store, &journal)? {
+        clean(ctx, store, &journal)?;
+        if let Some(repaired) = settled::repair(ctx, store)? {
             return Ok(repaired.answer());
         }
         return Ok(Recovered {
             action: "cleaned",
             operation,
-            ..nothing(Vec::new())
+            ..nothing()
         });
     }
-    let survey = survey(ctx, &store, &journal)?;
+    let survey = survey(ctx, store, &journal)?;
     if !survey.differing.is_empty() && !request.yes {
         return Ok(Recovered {
             action: "undecided",
             operation,
             differing: survey.differing.into_iter().map(RepoPath::new).collect(),
-            ..nothing(Vec::new())
+            ..nothing()
         });
     }
-    let done = carry_on(ctx, &store, &journal, &survey, request.direction)?;
-    drop(lock);
+    let done = carry_on(ctx, store, &journal, &survey, request.direction)?;
     Ok(Recovered {
         action: done.action,
         operation,

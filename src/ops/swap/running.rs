@@ -232,7 +232,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             started_at: self.ctx.env.now().rfc3339(),
             pid: owner.pid,
             process_start: owner.start,
-            boot_id: crate::git::durable::boot_id(),
+            boot_id: crate::git::durable::boot_id().map(str::to_owned),
             backup_id: saved.id.to_string(),
             backup_commit: saved.commit.to_string(),
             target_id: self.goal.target.map(|stored| stored.id.to_string()),

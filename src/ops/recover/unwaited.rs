@@ -1,0 +1,252 @@
+//! What a power cut took of what nobody waits for: plain snapshots, and the records that hooks write.
+//!
+//! git does not wait for its own loose objects and refs either. But a ref that stands without its objects, or a loose object of
+//! zeros, makes the user's `git gc` and `git fsck` fail. The first command that changes something in another boot looks at
+//! what is younger than the last sync that is known of ([`Store::on_disk_until`]): a torn object is moved to `timewarp/lost/`,
+//! a snapshot's ref without its objects goes, a record goes back to the newest commit of it that is whole. All of it is said,
+//! and stands in the log. Backups and experiments are waited for: theirs are never touched, and `doctor` names them.
+//! What is left of a lost snapshot is not pruned by us: `git fsck --lost-found` has it until git's own gc takes it.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+
+use super::super::Context;
+use super::super::log::{self, RefEvent};
+use super::super::recover_dropped::Whole;
+use crate::error::{Code, Result};
+use crate::git::Oid;
+use crate::git::command::Git;
+use crate::git::objects::ObjectKind;
+use crate::store::Store;
+use crate::store::names::{self, Record};
+
+/// Where torn objects go, in the common `timewarp` directory.
+const ASIDE: &str = "lost";
+
+/// A ref whose objects, or whose own bytes, a power cut took.
+#[derive(Debug)]
+struct Lost {
+    name: String,
+    /// What it names, where it can be read.
+    commit: Option<Oid>,
+}
+
+/// How what a power cut took is called, for who only looks; empty in a boot that was looked at.
+///
+/// # Errors
+/// Refs cannot be listed.
+pub fn taken_by_power(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+    if !store.is_another_boot()? {
+        return Ok(Vec::new());
+    }
+    let mut titles: Vec<String> = find(ctx, store)?
+        .iter()
+        .map(|lost| names::title(&lost.name))
+        .collect();
+    titles.sort();
+    titles.dedup();
+    Ok(titles)
+}
+
+/// Clears it away, and says so. Costs one look at a file, mostly. The caller holds the lock alone, and no journal is left.
+pub(super) fn clear(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+    if !store.is_another_boot()? {
+        return Ok(Vec::new());
+    }
+    // Not every process of the boot before left a mark that reached the disk.
+    super::remove_leftovers(ctx, store)?;
+    let torn = store.objects.torn_since(store.on_disk_until()?);
+    for oid in &torn {
+        store.objects.set_aside(*oid, &store.common(ASIDE))?;
+    }
+    store.objects.refresh();
+    let mut said = Vec::new();
+    let mut records: BTreeMap<Record, Vec<Lost>> = BTreeMap::new();
+    for lost in find(ctx, store)? {
+        match record_of(&lost.name) {
+            Some(record) => records.entry(record).or_default().push(lost),
+            None => said.push(take_away(ctx, store, &lost)?),
+        }
+    }
+    for (record, lost) in records {
+        said.push(set_back(ctx, store, &record, &lost)?);
+    }
+    store.objects.wait_for_disk(&store.common("synced"))?;
+    store.note_boot()?;
+    Ok(said)
+}
+
+fn record_of(name: &str) -> Option<Record> {
+    Record::parse_record_ref(name).or_else(|| Record::parse_note_ref(name))
+}
+
+/// Where an object may be missing without being lost, nothing is.
+fn find(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<Lost>> {
+    let partial = ctx.repo.config("extensions.partialClone")?.is_some();
+    if partial || !store.objects.has_all_alternates() {
+        return Ok(Vec::new());
+    }
+    let since = store.on_disk_until()?;
+    let mut whole = Whole::new(store);
+    let mut found = Vec::new();
+    for prefix in [names::SNAPSHOTS, names::RECORDS, names::NOTES] {
+        for (name, read) in store.refs.read_all(prefix)? {
+            let commit = match read {
+                Ok(commit) => Some(commit),
+                Err(error) if error.code() == Code::CorruptRecord => None,
+                Err(error) => return Err(error),
+            };
+            if is_young(store, &name, commit, since) && !commit.is_some_and(|oid| whole.commit(oid))
+            {
+                found.push(Lost { name, commit });
+            }
+        }
+    }
+    if !found.is_empty() && !store.objects.may_read_all() {
+        found.clear();
+    }
+    Ok(found)
+}
+
+/// Whether a ref may be younger than what is known to be on disk, by its commit's time or its file's.
+fn is_young(store: &Store<'_>, name: &str, commit: Option<Oid>, since: i64) -> bool {
+    const NANOS: i64 = 1_000_000_000;
+    let made = commit.and_then(|oid| store.commit(oid).ok());
+    let file = store.repo.common_dir().join(name).metadata().ok();
+    let times = [
+        made.map(|raw| raw.author_time),
+        file.map(|meta| meta.mtime()),
+    ];
+    times
+        .into_iter()
+        .max()
+        .flatten()
+        .is_some_and(|seconds| seconds.saturating_add(1) >= since / NANOS)
+}
+
+fn take_away(ctx: &Context<'_>, store: &Store<'_>, lost: &Lost) -> Result<String> {
+    remove(ctx, store, lost)?;
+    Ok(format!(
+        "the power went before {} was on disk: it is lost, and its ref is gone",
+        names::title(&lost.name)
+    ))
+}
+
+fn remove(ctx: &Context<'_>, store: &Store<'_>, lost: &Lost) -> Result<()> {
+    note(ctx, store, lost, "lost", None)?;
+    let mut edit = store.refs.transaction();
+    edit.durable();
+    edit.delete(&lost.name, lost.commit);
+    Ok(edit.commit()?)
+}
+
+fn note(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    lost: &Lost,
+    event: &str,
+    now: Option<Oid>,
+) -> Result<()> {
+    let id = names::parse_snapshot_ref(&lost.name)
+        .map_or_else(|| names::title(&lost.name), |id| id.to_string());
+    let was = lost.commit.map(|oid| oid.to_string());
+    let event = RefEvent {
+        at: ctx.env.now().rfc3339(),
+        event: event.to_owned(),
+        reference: lost.name.clone(),
+        commit: now.map_or_else(|| was.clone().unwrap_or_default(), |oid| oid.to_string()),
+        old_commit: now.and(was),
+        id,
+    };
+    log::append(&store.dir, &[event])
+}
+
+/// A record goes back to the newest commit of it that is whole. Where there is none, it is gone.
+fn set_back(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    record: &Record,
+    lost: &[Lost],
+) -> Result<String> {
+    for one in lost {
+        remove(ctx, store, one)?;
+    }
+    let names = [Some(record.record_ref()), record.note_ref()];
+    // When one of the two refs is whole, the next reader makes the other of it.
+    let stands = names
+        .iter()
+        .flatten()
+        .any(|name| matches!(store.refs.read(name), Ok(Some(_))));
+    let before = if stands {
+        None
+    } else {
+        newest_whole(ctx, store, record)?
+    };
+    if let Some(commit) = before {
+        let mut edit = store.refs.transaction();
+        edit.durable();
+        for name in names.iter().flatten() {
+            edit.create(name, commit);
+        }
+        edit.commit()?;
+        for one in lost {
+            note(ctx, store, one, "set-back", Some(commit))?;
+        }
+    }
+    let what = if stands || before.is_some() {
+        "it is as it was before that"
+    } else {
+        "it is lost, and its refs are gone"
+    };
+    Ok(format!(
+        "the power went before {record} was on disk: {what}"
+    ))
+}
+
+/// The newest commit of a record that is whole, among all there are: nothing names those before the last one.
+fn newest_whole(ctx: &Context<'_>, store: &Store<'_>, record: &Record) -> Result<Option<Oid>> {
+    let name = record.record_ref();
+    let word = name.rsplit('/').next().unwrap_or_default();
+    let kind = [
+        "--batch-all-objects",
+        "--unordered",
+        "--batch-check=%(objecttype) %(objectname)",
+    ];
+    let listed = Git::new(&ctx.repo)
+        .arg("cat-file")
+        .args(kind)
+        .output()?
+        .stdout;
+    let commits = String::from_utf8_lossy(&listed);
+    let mut best: Option<(i64, Oid)> = None;
+    for oid in commits
+        .lines()
+        .filter_map(|line| line.strip_prefix(ObjectKind::Commit.name()))
+    {
+        let Ok(oid) = Oid::from_str(oid.trim()) else {
+            continue;
+        };
+        let Ok(raw) = store.commit(oid) else { continue };
+        let younger = best.is_none_or(|(time, best)| {
+            raw.author_time > time || raw.author_time == time && raw.parents.contains(&best)
+        });
+        let is_its = String::from_utf8_lossy(&raw.message).contains(word);
+        if younger && is_its && is_whole_record(ctx, store, record, oid, raw.tree) {
+            best = Some((raw.author_time, oid));
+        }
+    }
+    Ok(best.map(|(_, oid)| oid))
+}
+
+fn is_whole_record(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    record: &Record,
+    oid: Oid,
+    tree: Oid,
+) -> bool {
+    let notes = ctx.repo.notes_in(oid);
+    notes.is_ok_and(|notes| !notes.is_empty())
+        && Whole::new(store).tree(tree)
+        && store.record_in_history(record, oid).is_ok()
+}
