@@ -42,6 +42,24 @@ fn gc_between_any_two_commands_takes_nothing() {
     assert_fsck_clean(&sandbox, "after all");
 }
 
+/// `git maintenance` packs loose objects into `loose-….pack`, and git reads a pack of any name.
+#[test]
+fn packs_that_git_maintenance_made_are_read() {
+    let (sandbox, snapshot) = eventful();
+    for _ in 0..2 {
+        sandbox.git(["maintenance", "run", "--task=loose-objects"]);
+    }
+    let packs = std::fs::read_dir(sandbox.path(".git/objects/pack")).unwrap();
+    let is_loose = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("loose-");
+    assert!(packs.flatten().any(|it| is_loose(&it.file_name())));
+    taken(&sandbox);
+    sandbox.assert_round_trip(&snapshot, |_| {});
+    sandbox.write("a.txt", "after the maintenance\n");
+    let again = taken(&sandbox);
+    sandbox.assert_round_trip(&again, gc);
+    assert_fsck_clean(&sandbox, "after git maintenance");
+}
+
 #[test]
 fn gc_after_the_anchor_is_gone_makes_no_hollow_snapshot() {
     let (sandbox, _) = eventful();

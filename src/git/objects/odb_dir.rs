@@ -22,7 +22,7 @@ use crate::git::regular;
 
 /// A pack and its index.
 pub(super) struct Pack {
-    /// `pack/pack-….pack`, relative to the objects directory.
+    /// `pack/….pack`, relative to the objects directory.
     name: Vec<u8>,
     /// The idx file as it was when it was mapped.
     stamp: Stamp,
@@ -205,7 +205,7 @@ impl OdbDir {
         self.open_file(&pack.name)
     }
 
-    /// `pack/pack-….pack` of every pack, in order.
+    /// `pack/….pack` of every pack, in order.
     pub(super) fn pack_names(&self) -> Vec<String> {
         let packs = self.packs();
         let mut names: Vec<String> = packs
@@ -265,7 +265,8 @@ impl OdbDir {
         Some(Stamp::from(&stat))
     }
 
-    /// Every idx with its pack beside it; one that cannot be read is passed over, as git does. Cruft packs come last.
+    /// Every idx with its pack beside it, whatever its name (`git maintenance` makes `loose-….pack`); one that cannot be read is passed
+    /// over, as git does. Cruft packs come last.
     fn list_packs(&self, known: &[Arc<Pack>]) -> Vec<Arc<Pack>> {
         let Ok(entries) = std::fs::read_dir(self.path.join("pack")) else {
             return Vec::new();
@@ -279,7 +280,7 @@ impl OdbDir {
         let mut packs: Vec<_> = names
             .iter()
             .filter_map(|name| name.as_bytes().strip_suffix(b".idx"))
-            .filter(|stem| stem.starts_with(b"pack-") && beside(stem, b".pack"))
+            .filter(|stem| beside(stem, b".pack"))
             .filter_map(|stem| self.load_pack(stem, beside(stem, b".mtimes"), known))
             .collect();
         packs.sort_by_key(|pack| (pack.cruft, std::cmp::Reverse(pack.stamp.mtime)));
