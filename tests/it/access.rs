@@ -386,9 +386,14 @@ fn set_attribute(path: &Path, name: &str, value: &[u8]) -> bool {
 
 /// An ACL that lets `uid` read, and the owning group nothing, though the mask, which the mode shows, says otherwise.
 fn acl(uid: u32) -> Vec<u8> {
+    acl_of(uid, 6)
+}
+
+/// As [`acl`], with these bits of the owner: a directory's has to get in.
+fn acl_of(uid: u32, owner: u16) -> Vec<u8> {
     let nobody = u32::MAX;
     let entries: [(u16, u16, u32); 5] = [
-        (0x01, 6, nobody),
+        (0x01, owner, nobody),
         (0x02, 4, uid),
         (0x04, 0, nobody),
         (0x10, 4, nobody),
@@ -432,7 +437,8 @@ fn owners_acls_attributes_and_capabilities_come_back() {
             crate::sandbox::skipped("no extended attributes here");
             return;
         }
-        set_attribute(&full, "system.posix_acl_access", &acl(3000));
+        let owner = if path == "new" { 7 } else { 6 };
+        set_attribute(&full, "system.posix_acl_access", &acl_of(3000, owner));
     }
     set_attribute(&sandbox.path("new"), "system.posix_acl_default", &acl(3001));
     if root {
