@@ -161,37 +161,51 @@ fn note(
     log::append(&store.dir, &[event])
 }
 
-/// A record goes back to the newest commit of it that is whole. Where there is none, it is gone.
+/// A record goes back to the newest commit of it that is whole. Where there is none, it is gone. Refs that can be read change in
+/// one transaction: a kill before it leaves them as they were found, for the next command.
 fn set_back(
     ctx: &Context<'_>,
     store: &Store<'_>,
     record: &Record,
     lost: &[Lost],
 ) -> Result<String> {
-    for one in lost {
-        remove(ctx, store, one)?;
-    }
-    let names = [Some(record.record_ref()), record.note_ref()];
+    let names: Vec<String> = [Some(record.record_ref()), record.note_ref()]
+        .into_iter()
+        .flatten()
+        .collect();
+    let lost_of = |name: &String| lost.iter().find(|one| one.name == *name);
     // When one of the two refs is whole, the next reader makes the other of it.
     let stands = names
         .iter()
-        .flatten()
-        .any(|name| matches!(store.refs.read(name), Ok(Some(_))));
+        .any(|name| lost_of(name).is_none() && matches!(store.refs.read(name), Ok(Some(_))));
     let before = if stands {
         None
     } else {
         newest_whole(ctx, store, record)?
     };
-    if let Some(commit) = before {
+    let event = if before.is_some() { "set-back" } else { "lost" };
+    for one in lost {
+        note(ctx, store, one, event, before)?;
+    }
+    let mut edit = store.refs.transaction();
+    edit.durable();
+    for name in &names {
+        match (lost_of(name).map(|one| one.commit), before) {
+            (Some(Some(now)), Some(before)) => edit.update(name, before, now),
+            (Some(now), _) => edit.delete(name, now),
+            (None, Some(before)) => edit.create(name, before),
+            (None, None) => {}
+        }
+    }
+    edit.commit()?;
+    // A ref whose own bytes are gone can be removed, but not compared with what it was: it is made anew.
+    if let Some(before) = before {
         let mut edit = store.refs.transaction();
         edit.durable();
-        for name in names.iter().flatten() {
-            edit.create(name, commit);
+        for one in lost.iter().filter(|one| one.commit.is_none()) {
+            edit.create(&one.name, before);
         }
         edit.commit()?;
-        for one in lost {
-            note(ctx, store, one, "set-back", Some(commit))?;
-        }
     }
     let what = if stands || before.is_some() {
         "it is as it was before that"

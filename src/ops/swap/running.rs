@@ -198,9 +198,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
         match &self.goal.aim {
             Aim::Tree { only, .. } if only.is_empty() => {
-                let mut unusual = unusual_access(&root, plan)?;
-                unusual.extend(all_unusual_access(&root, &capture.manifest)?);
-                Ok(unusual)
+                all_unusual_access(&root, &capture.manifest)
             }
             _ => unusual_access(&root, plan),
         }
