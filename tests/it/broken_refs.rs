@@ -102,6 +102,46 @@ fn a_head_that_cannot_be_read_is_named_with_what_mends_it() {
     }
 }
 
+/// git works on it as on a branch without a commit, whatever stands in the place that the name leads to.
+#[test]
+fn a_head_that_names_what_is_no_branch_is_kept() {
+    for name in ["invalid.lock", "a..b", "b.lock/c", "with space"] {
+        let (sandbox, tip) = sandbox();
+        let head = format!("ref: refs/heads/{name}\n");
+        sandbox.ok(["snapshot"]);
+        sandbox.write(".git/HEAD", &head);
+        sandbox.write(format!(".git/refs/heads/{name}"), format!("{tip}\n"));
+        let status = sandbox.git(["status"]);
+        assert!(status.contains("No commits yet"), "{status}");
+        let told = sandbox.tw(["snapshot"]);
+        assert_eq!(told.code, 0, "{name}: {}", told.err());
+        let mend = "git symbolic-ref HEAD refs/heads/NAME";
+        assert!(told.err().contains(mend), "{name}: {}", told.err());
+        assert!(sandbox.tw(["status"]).err().contains(mend), "{name}");
+        let taken = sandbox.json(["show", "latest"])["snapshot"]["head"].clone();
+        assert_eq!(taken["ref"], format!("refs/heads/{name}"));
+        assert_eq!(
+            (&taken["unborn"], &taken["oid"]),
+            (&true.into(), &().into())
+        );
+        for target in ["latest~1", "latest"] {
+            sandbox.ok(["travel", target]);
+            sandbox.write("a.txt", "in the past\n");
+            let returned = sandbox.json(["return"]);
+            assert_eq!(returned["verified"], true, "{name}: {returned}");
+            assert_eq!(returned["head"]["restored"], true, "{name}: {returned}");
+            assert_eq!(sandbox.text(".git/HEAD"), head);
+            assert_eq!(sandbox.text("a.txt"), "changed\n");
+            assert_eq!(
+                sandbox.text(format!(".git/refs/heads/{name}")),
+                format!("{tip}\n")
+            );
+            let now = sandbox.git(["status"]);
+            assert_eq!(now, status, "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_branch_at_a_commit_that_is_not_there_is_an_error_with_a_hint() {
     let (sandbox, _) = sandbox();

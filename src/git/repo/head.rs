@@ -35,7 +35,8 @@ pub struct Head {
     pub detached: bool,
     /// True when `HEAD` names a ref that does not exist yet, or one that is broken: git, too, then takes what is staged for new.
     pub unborn: bool,
-    /// True when the ref is there and names nothing: a crash may have cut its file short.
+    /// True when the ref is there and names nothing: a crash may have cut its file short. Also when git takes the name for
+    /// none: what stands there is never read.
     pub broken: bool,
     /// True when `HEAD` is a symlink to its branch, as old versions of git made it.
     pub symlink: bool,
@@ -84,6 +85,9 @@ pub(super) fn read(dirs: Dirs<'_>) -> Result<Head> {
 fn resolve(dirs: Dirs<'_>, name: &str) -> Result<Option<Oid>> {
     let mut name = name.to_owned();
     for _ in 0..MAX_CHAIN {
+        if !git2::Reference::is_valid_name(&name) {
+            return Err(corrupt(&name));
+        }
         let dir = if is_per_worktree(&name) {
             dirs.git_dir
         } else {
@@ -117,7 +121,11 @@ fn read_loose(path: &Path, name: &str) -> Result<Option<Target>> {
             {
                 // As git does: a symlink that does not lead to a ref by its name is only followed.
                 target if target.starts_with(b"refs/") => {
-                    return checked(target).map(|name| Some(Target::Link(name)));
+                    let name = checked(target)?;
+                    if !git2::Reference::is_valid_name(&name) {
+                        return Err(corrupt(&name));
+                    }
+                    return Ok(Some(Target::Link(name)));
                 }
                 _ => regular::read(path),
             }
@@ -165,7 +173,8 @@ fn read_unlinked(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A ref name as it stands in a symbolic ref.
+/// A ref name as it stands in a symbolic ref. It need not be one that git would make (`refs/heads/a.lock`): git works on
+/// such a HEAD as on one without a commit. A way out of the directory of refs is none.
 fn checked(name: &[u8]) -> Result<String> {
     let text = std::str::from_utf8(name).map_err(|_| {
         Error::new(
@@ -176,7 +185,8 @@ fn checked(name: &[u8]) -> Result<String> {
             ),
         )
     })?;
-    if text.starts_with("refs/") && git2::Reference::is_valid_name(text) {
+    let leads_out = text.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if text.starts_with("refs/") && !leads_out && !text.contains(char::is_control) {
         Ok(text.to_owned())
     } else {
         Err(corrupt("HEAD"))
@@ -196,6 +206,11 @@ fn parse_oid(content: &[u8]) -> Option<Oid> {
 
 /// How to put a broken branch back: where its reflog ends, when there is one.
 pub(super) fn mending(common_dir: &Path, branch: &str) -> String {
+    if !git2::Reference::is_valid_name(branch) {
+        return format!(
+            "HEAD names '{branch}', which is no name that git reads a branch by, and counts as without a commit; to go on elsewhere: git symbolic-ref HEAD refs/heads/NAME"
+        );
+    }
     let log = crate::git::regular::read(common_dir.join("logs").join(branch)).unwrap_or_default();
     let last = log.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
     let last = last.and_then(|line| parse_oid(line.get(41..)?));
@@ -372,7 +387,14 @@ mod tests {
 
     #[test]
     fn head_that_is_neither_is_an_error() {
-        for text in ["", "ref: ../../config\n", "ref: refs/heads/..\n", "0123\n"] {
+        for text in [
+            "",
+            "ref: ../../config\n",
+            "ref: refs/heads/..\n",
+            "ref: refs/heads/../../config\n",
+            "ref: main\n",
+            "0123\n",
+        ] {
             assert!(head(&dir(text)).is_err(), "{text:?}");
         }
     }
