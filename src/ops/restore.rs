@@ -68,6 +68,7 @@ pub fn put_back(
     purpose: &Purpose,
 ) -> Result<Restored> {
     let only = named_paths(ctx, store, stored, request)?;
+    let mut notices = Vec::from_iter(super::seeds::warning(store, stored, &only)?);
     let goal = Goal {
         operation: purpose.operation,
         reverses: None,
@@ -103,7 +104,7 @@ pub fn put_back(
             backup_id: None,
             dry_run: true,
             changes: changes(&looked.plan),
-            notices: Vec::new(),
+            notices,
         });
     }
     let state_after = |before: &State, _: &super::record::Made<'_>, swap_id: &str| State {
@@ -112,14 +113,13 @@ pub fn put_back(
         ..before.clone()
     };
     let swapped = swap(ctx, store, &goal, &state_after, None)?;
+    notices.extend(super::travel::swap_notices(&swapped.applied));
     Ok(Restored {
         snapshot: view,
         backup_id: Some(swapped.saved.id.to_string()),
         dry_run: false,
         changes: swapped.changes(),
-        notices: super::travel::swap_notices(&swapped.applied)
-            .into_iter()
-            .collect(),
+        notices,
     })
 }
 

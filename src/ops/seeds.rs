@@ -21,6 +21,7 @@ use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::state::stored_path;
+use crate::store::stored::Stored;
 use crate::worktree::cache;
 use crate::worktree::capture::{Hashing, Proven, prove_seeds};
 use crate::worktree::manifest::{DIRTY, RACY, TO_HASH};
@@ -154,6 +155,43 @@ fn notes(store: &Store<'_>) -> Result<BTreeMap<String, Note>> {
     });
     failed?;
     Ok(notes)
+}
+
+/// What to say when files of a snapshot are put in place of which some had other bytes; of those below `only`, if any.
+///
+/// # Errors
+/// Notes that cannot be read.
+pub fn warning(store: &Store<'_>, stored: &Stored, only: &[Vec<u8>]) -> Result<Option<String>> {
+    if stored.record.seeds_unproven.is_none() {
+        return Ok(None);
+    }
+    let Some(note) = notes(store)?.remove(&stored.id.to_string()) else {
+        return Ok(None);
+    };
+    let only: Vec<String> = only.iter().map(|path| stored_path(path)).collect();
+    let is_meant = |path: &&String| {
+        let below = |dir: &String| path.strip_prefix(dir.as_str());
+        let below = |dir| below(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        only.is_empty() || only.iter().any(below)
+    };
+    let wrong: Vec<&str> = note
+        .wrong
+        .iter()
+        .filter(is_meant)
+        .map(String::as_str)
+        .collect();
+    let Some((first, others)) = wrong.split_first() else {
+        return Ok(None);
+    };
+    let paths = match others.len() {
+        0 => format!("'{first}' has"),
+        1 => format!("'{first}' and 1 other path have"),
+        count => format!("'{first}' and {count} other paths have"),
+    };
+    let id = &stored.id;
+    Ok(Some(format!(
+        "{paths} the bytes of git's index in {id}, which may differ from what the file had then (line ends, a filter); all of them: tw show {id}"
+    )))
 }
 
 /// Puts into a snapshot's document what is known of its ids by now.

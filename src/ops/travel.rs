@@ -185,6 +185,7 @@ fn travel_to(
         notices.clear();
     }
     notices.extend(lfs_notice(&lists));
+    notices.extend(super::seeds::warning(store, stored, &[])?);
     let view = snapshot::view(store, stored)?;
     if request.dry_run == DryRun::Yes {
         let looked = look(ctx, store, &goal, &Storing::No)?;

@@ -254,6 +254,35 @@ fn work_in_the_background_proves_seeds_and_says_which_were_wrong() {
     assert_eq!(stored(&sandbox, "more/7"), "7\n");
 }
 
+#[test]
+fn a_trip_to_a_snapshot_with_wrong_seeds_says_which_files_may_differ() {
+    let sandbox = formerly_filtered(2100);
+    sandbox.ok(["snapshot", "--label", "seeded"]);
+    sandbox.ok(["__background"]);
+    let said = |answer: &serde_json::Value| {
+        let notices = answer["notices"].as_array().unwrap();
+        let told = |it: &&serde_json::Value| it.as_str().unwrap().contains("may differ");
+        let told = notices.iter().find(told);
+        told.map(|it| it.as_str().unwrap().to_owned())
+    };
+    let whole = "'b.txt' and 1 other path have the bytes of git's index";
+    for args in [
+        &["travel", "seeded", "--dry-run"][..],
+        &["restore", "seeded", "--dry-run"],
+        &["travel", "seeded"],
+    ] {
+        let told = said(&sandbox.json(args)).unwrap_or_default();
+        assert!(told.starts_with(whole), "{args:?}: {told}");
+    }
+    sandbox.ok(["return"]);
+    let one = said(&sandbox.json(["restore", "seeded", "dir"])).unwrap_or_default();
+    assert!(one.starts_with("'dir/a.txt' has"), "{one}");
+    sandbox.ok(["undo"]);
+    assert_eq!(said(&sandbox.json(["restore", "seeded", "more"])), None);
+    let text = sandbox.tw(["travel", "seeded"]);
+    assert!(text.err().contains(whole), "{}", text.err());
+}
+
 /// The entries of the index with ids and stages.
 fn entries(sandbox: &Sandbox) -> String {
     sandbox.git(["ls-files", "-s", "-t", "-v"])
