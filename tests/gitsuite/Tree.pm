@@ -39,15 +39,17 @@ sub walk {
     }
 }
 
-# One line that says what a path is: type, permission bits, and content where there is any.
+# One line that says what a path is: type, permission bits, and content where there is any. What $same, if given, makes of
+# content and of what a link names stands for them.
 sub facts {
-    my ($stat, $full) = @_;
+    my ($stat, $full, $same) = @_;
+    $same //= sub { $_[0] };
     my $mode = sprintf '%04o', $stat->[2] & 07777;
     return "dir $mode" if S_ISDIR($stat->[2]);
-    return 'link ' . (readlink($full) // '?') if S_ISLNK($stat->[2]);
+    return 'link ' . $same->(readlink($full) // '?') if S_ISLNK($stat->[2]);
     return sprintf 'special %o', $stat->[2] unless S_ISREG($stat->[2]);
     my $all = bytes($full);
-    return "file $mode " . (defined $all ? sha1_hex($all) : 'unreadable');
+    return "file $mode " . (defined $all ? sha1_hex($same->($all)) : 'unreadable');
 }
 
 # Everything below $root: path => [facts, "inode mtime"].
@@ -115,22 +117,24 @@ sub index_facts {
 my $NO_STATE = qr{^(?:objects|logs|hooks|modules|branches|timewarp|lost-found|worktrees)(?:/|$)
     |^(?:index|description|COMMIT_EDITMSG|FETCH_HEAD|gc\.log|trace.*)$}x;
 
-# A digest of refs, index, files, HEAD, configuration and operation files of the repository at $worktree.
+# A digest of refs, index, files, HEAD, configuration and operation files of the repository at $worktree. Where the path
+# $room of this run stands in any of them is no part of it.
 sub digest {
-    my ($worktree) = @_;
+    my ($worktree, $room) = @_;
     my ($git, $common) = git_dirs($worktree) or return;
+    my $same = sub { $_[0] =~ s/\Q$room\E/ROOM/gr };
     my $sha = Digest::SHA->new(1);
     my %is_own = map { (stat $_)[1] // 0, 1 } $git, $common;
     walk($worktree, sub {
         my ($path, $stat, $full) = @_;
         return if $path eq '.git' && S_ISDIR($stat->[2]);
-        $sha->add("$path ", facts($stat, $full), "\n");
+        $sha->add("$path ", facts($stat, $full, $same), "\n");
     }, sub {
         my ($path, $full) = @_;
         return 0 if $is_own{ (stat $full)[1] // 0 };
         return 1 unless -e "$full/.git" || -l "$full/.git";
         my ($inner) = git_dirs($full);
-        $sha->add("nested $path ", $inner ? bytes("$inner/HEAD") // '' : '', "\n");
+        $sha->add("nested $path ", $inner ? $same->(bytes("$inner/HEAD") // '') : '', "\n");
         return 0;
     });
     for my $dir ($git eq $common ? $git : ($git, $common)) {
@@ -138,7 +142,7 @@ sub digest {
             my ($path, $stat, $full) = @_;
             return if $path =~ $NO_STATE && $path !~ m{^objects/info/alternates$};
             return if S_ISDIR($stat->[2]) && $path !~ /^(?:rebase|sequencer)/;
-            $sha->add("$path ", facts($stat, $full), "\n");
+            $sha->add("$path ", facts($stat, $full, $same), "\n");
         }, sub { $_[0] !~ $NO_STATE || $_[0] =~ m{^objects(?:/info)?$} });
     }
     $sha->add(index_facts(bytes("$git/index")));
