@@ -218,7 +218,7 @@ Examples:
     Config,
     /// Check the repository and what tw keeps in it
     ///
-    /// Looks at refs, records, caches, locks and settings, and names for each problem the command that mends it. Changes
+    /// Looks at HEAD, refs, records, caches, locks and settings, and names for each problem the command that mends it. Changes
     /// nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
     #[command(after_help = "\
 Examples:

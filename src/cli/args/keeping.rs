@@ -17,10 +17,14 @@ use crate::cli::complete;
 /// Take a snapshot of everything in the working tree
 ///
 /// Captures every tracked file, every untracked file that no rule leaves out, the index, HEAD and the state of a merge,
-/// rebase, cherry-pick, revert or bisect under way, byte for byte, as a commit on a hidden ref. Left out are what git
-/// ignores, the default globs (node_modules/, target/, *.log and the like, untracked files only), your own exclude
-/// globs, nested repositories, and untracked files over max_file_size (100 MiB). All of these are listed with their
-/// reason. HEAD, index, branches and stash are not touched, and no hook or filter runs.
+/// rebase, cherry-pick, revert or bisect under way, byte for byte, as a commit on a hidden ref. HEAD, index, branches and
+/// stash are not touched, and no hook or filter runs.
+///
+/// Left out is what git ignores. Left out and listed, each with its reason: the default globs (node_modules/, target/,
+/// *.log and the like, untracked files only); your own exclude globs; what lies in submodules and nested repositories,
+/// but for files there that the index tracks (of a submodule the commit is kept that the index has); directories of git
+/// itself, whatever their name; untracked files over max_file_size (100 MiB); pipes, sockets, devices and what cannot be
+/// read; index entries of which neither file nor object is there. Symlinks are captured as links and never followed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

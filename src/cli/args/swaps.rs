@@ -128,9 +128,11 @@ pub struct Restore {
 ///
 /// A swap (travel, return, restore, undo) that was killed half-way left a journal. Recover saves what is on disk, then
 /// goes back to before the swap, or forward when only the end of it is missing. Paths that somebody changed in between
-/// are listed, and their later bytes stay in place when you agree (or with -y). Without an interrupted swap it does
-/// nothing. Other commands that change something recover by themselves when every path is as one of the two sides has
-/// it.
+/// are listed, and their later bytes stay in place when you agree (or with -y). Other commands that change something
+/// recover by themselves when every path is as one of the two sides has it.
+///
+/// After a power cut it also puts right what came back empty or torn of a swap that had ended, and clears away snapshots
+/// and records whose objects did not reach the disk, naming them. Otherwise it does nothing.
 ///
 /// With --dropped it lists what prune and drop have forgotten and git still has; with ids it takes these back.
 #[derive(Debug, Args)]
