@@ -44,6 +44,22 @@ impl Lost {
         *self == Self::default()
     }
 
+    /// What a file does not have that it should have.
+    pub fn between(now: &Access, wanted: &Access) -> Self {
+        let differs = |name: &[u8]| now.attributes.get(name) != wanted.attributes.get(name);
+        let names = now.attributes.keys().chain(wanted.attributes.keys());
+        let others = names.filter(|name| *name != ACL && differs(name));
+        let mut attributes: Vec<Vec<u8>> = others.cloned().collect();
+        attributes.sort();
+        attributes.dedup();
+        Self {
+            owner: now.uid != wanted.uid,
+            group: now.gid != wanted.gid,
+            acl: differs(ACL),
+            attributes,
+        }
+    }
+
     /// What was lost, in words.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
@@ -133,19 +149,14 @@ impl Access {
         Ok(lost)
     }
 
-    /// Gives a new file that is whole its attributes and its permission bits, and takes away what it inherited. Capabilities come last: whatever
+    /// Gives a file that is whole its attributes and its permission bits, and takes away what else it has. Capabilities come last: whatever
     /// else changes a file takes them away.
     ///
     /// # Errors
     /// The bits cannot be set.
     pub fn give_rest(&self, new: impl AsFd, perm: u32, lost: &mut Lost) -> rustix::io::Result<()> {
         let new = new.as_fd();
-        for name in [ACL, DEFAULT_ACL] {
-            if !self.attributes.contains_key(name) {
-                // Mostly there is none.
-                let _ = rustix::fs::fremovexattr(new, OsStr::from_bytes(name));
-            }
-        }
+        keep_only(new, &self.attributes)?;
         let capability = self.attributes.get(CAPABILITY);
         for (name, value) in &self.attributes {
             if name != CAPABILITY && set(new, name, value).is_err() {
@@ -167,6 +178,31 @@ impl Access {
     }
 }
 
+/// Whether an open file or directory has attributes that are kept.
+///
+/// # Errors
+/// The disk fails.
+pub fn has_attributes(file: impl AsFd) -> rustix::io::Result<bool> {
+    let file = file.as_fd();
+    let any_kept = |names: &[u8]| names.split(|&byte| byte == 0).any(is_kept);
+    let mut buffer = [0; 512];
+    match rustix::fs::flistxattr(file, &mut buffer) {
+        Ok(length) => Ok(buffer.get(..length).is_some_and(any_kept)),
+        Err(Errno::NOTSUP | Errno::NOSYS) => Ok(false),
+        Err(Errno::RANGE) => {
+            let names = grown(|buffer| rustix::fs::flistxattr(file, buffer))?;
+            Ok(any_kept(&names))
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Whether this process may change who may use a file of this owner.
+pub fn may_change(owner: u32) -> bool {
+    let ours = rustix::process::geteuid();
+    ours.is_root() || ours.as_raw() == owner
+}
+
 /// Takes away from an access what makes a program more than its content is.
 pub fn without_capabilities(access: &mut Access) {
     access.attributes.remove(CAPABILITY);
@@ -179,6 +215,30 @@ fn refused(done: rustix::io::Result<()>) -> rustix::io::Result<bool> {
         Err(Errno::PERM | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(true),
         Err(errno) => Err(errno),
     }
+}
+
+/// Takes away what a new file or directory inherited from the directory that it is in.
+///
+/// # Errors
+/// The disk fails.
+pub fn disinherit(new: impl AsFd) -> rustix::io::Result<()> {
+    keep_only(new.as_fd(), &BTreeMap::new())
+}
+
+/// Takes away the attributes of an open file that are not among these.
+fn keep_only(file: BorrowedFd<'_>, wanted: &BTreeMap<Vec<u8>, Vec<u8>>) -> rustix::io::Result<()> {
+    if !has_attributes(file)? {
+        return Ok(());
+    }
+    let names = grown(|buffer| rustix::fs::flistxattr(file, buffer))?;
+    let names = names.split(|&byte| byte == 0);
+    for name in names.filter(|name| is_kept(name) && !wanted.contains_key(*name)) {
+        match rustix::fs::fremovexattr(file, OsStr::from_bytes(name)) {
+            Ok(()) | Err(Errno::NODATA | Errno::NOTSUP) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
 }
 
 fn set(file: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {

@@ -55,6 +55,10 @@ pub struct Stamp {
     pub size: u64,
     /// Full `st_mode`: type and permission bits.
     pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
 }
 
 impl Stamp {
@@ -66,6 +70,8 @@ impl Stamp {
             ino: stat.st_ino,
             size: u64::try_from(stat.st_size).unwrap_or(0),
             mode: stat.st_mode,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
         }
     }
 

@@ -2,6 +2,7 @@
 //! work no-follow. git2 is named in this layer alone.
 
 pub mod access;
+pub mod access_list;
 pub mod annotated;
 pub mod command;
 pub mod create;

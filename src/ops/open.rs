@@ -17,6 +17,7 @@ use super::address;
 use super::outcome::Opened;
 use super::request::Open;
 use super::snapshot::view;
+use super::travel::swap_notices;
 use super::worktrees::{OPENED, OpenedDir};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::command::Git;
@@ -26,6 +27,7 @@ use crate::git::refs::Reason;
 use crate::store::Store;
 use crate::store::names;
 use crate::store::stored::{Stored, not_found};
+use crate::worktree::apply::Applied;
 
 pub use close::close;
 use opening::Opening;
@@ -52,10 +54,10 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
         check_made(&there, &place)?;
         say_opened(&there, &stored, &place)?;
         drop(opening);
-        let files = lay_out(&there, &store, &stored)?;
-        Ok((there, files))
+        let laid_out = lay_out(&there, &store, &stored)?;
+        Ok((there, laid_out))
     });
-    let (there, files) = match there {
+    let (there, (files, applied)) = match there {
         Ok(done) => done,
         Err(error) => {
             remove::failed_open(ctx, &place.dir);
@@ -64,6 +66,7 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
     };
     parents.keep();
     let mut notices = there.settings.warnings.clone();
+    notices.extend(swap_notices(&applied));
     if let Some(operation) = &stored.record.in_progress {
         notices.push(format!(
             "the snapshot was taken during a {operation}, which is not under way in the new directory"
@@ -247,7 +250,7 @@ fn check_made(there: &Context<'_>, place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn lay_out(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Result<usize> {
+fn lay_out(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Result<(usize, Applied)> {
     hold(store, stored)?;
     if stored.head.is_none() {
         unborn_head(there, store, stored)?;

@@ -4,14 +4,12 @@
 //! files and HEAD. A path that somebody else changed after it was put back (its stamp moved since) is told, not held against it.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
 
 use super::Context;
-use super::capture::{Capture, IndexSummary, Storing, Wanted, capture};
+use super::capture::{Capture, IndexSummary, Storing, Wanted, all_paths, capture};
 use super::swap::{captured_extras, read_tree, stamp_of_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::access::Access;
 use crate::git::create;
 use crate::git::fs::Root;
 use crate::git::operation::{self, OperationState};
@@ -78,12 +76,18 @@ pub fn prove(
     for change in tree::diff(&read, Some(claim.tree), Some(seen.tree))? {
         differing.insert(change.path);
     }
-    let extras = captured_extras(&seen);
+    let extras = captured_extras(ctx, &seen)?;
     let root = Root::open(ctx.repo.worktree_root())?;
     if extras.modes != claim.extras.modes || extras.defaults != claim.extras.defaults {
         differing.extend(other_permissions(&seen.manifest, claim.extras, applied));
     }
-    differing.extend(other_access(&root, claim.extras, applied)?);
+    let all = || all_paths(&seen.manifest);
+    let other_access = claim.extras.access.differing(&extras.access, all);
+    differing.extend(
+        other_access
+            .into_iter()
+            .filter(|path| !applied.lost.contains_key(path)),
+    );
     for dir in &claim.extras.empty_dirs {
         if !extras.empty_dirs.contains(dir) {
             differing.insert(dir.clone());
@@ -142,25 +146,6 @@ fn other_permissions(manifest: &Manifest, claimed: &Extras, applied: &Applied) -
         })
         .map(|(path, _)| path)
         .collect()
-}
-
-/// Paths that the swap wrote and that have not the owner, group and attributes that were recorded of them, although nothing was in the way.
-fn other_access(root: &Root, claimed: &Extras, applied: &Applied) -> Result<Vec<Vec<u8>>> {
-    let mut other = Vec::new();
-    let written = applied.stamps.iter().map(|(path, _)| path);
-    for path in written.filter(|path| !applied.lost.contains_key(*path)) {
-        let Some(recorded) = claimed.access.get(path) else {
-            continue;
-        };
-        let (dir, name) = path::split(path);
-        let what = || format!("cannot look at '{}'", path::display(path));
-        let dir = root.open_dir(dir).context(what)?;
-        let now = Access::at(dir.as_fd(), name).context(what)?;
-        if now.is_some_and(|(now, _)| now != *recorded) {
-            other.push(path.clone());
-        }
-    }
-    Ok(other)
 }
 
 /// Whether a directory holds nothing at all.

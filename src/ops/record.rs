@@ -4,21 +4,19 @@
 //! anchor, then a second look at everything that was reused, then the `.keep` goes. A ref whose objects a gc took in between
 //! is taken back and the whole is tried again.
 
-use std::collections::BTreeMap;
-
 use super::Context;
-use super::capture::{Capture, Storing, Wanted, Writing, capture};
+use super::capture::{Capture, Storing, Wanted, Writing, capture, recorded_access};
 use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::access::Access;
+use crate::git::fs::Durable;
 use crate::git::gc;
 use crate::git::objects::{KeptPack, ObjectKind, Written, hash};
 use crate::git::operation;
 use crate::git::refs::Reason;
 use crate::git::tree::{self, Node};
 use crate::store::Store;
-use crate::store::access;
+use crate::store::access as access_list;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
 use crate::store::snapshot::{
@@ -51,8 +49,8 @@ pub struct About {
     pub interrupted: bool,
     /// Paths that git held for clean although their raw bytes differ.
     pub converted: Vec<Vec<u8>>,
-    /// Owner, group and attributes of what is about to be replaced or removed, as far as they are unusual.
-    pub access: BTreeMap<Vec<u8>, Access>,
+    /// What a swap is about to replace, change or remove.
+    pub touched: Vec<Vec<u8>>,
     /// Other fields of the record.
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
@@ -240,8 +238,10 @@ pub fn record<'s>(
     let state = store.dir.state()?;
     let mut record = new_record(ctx, store, &capture, about, &state, now)?;
     let mut long = record.set_lists(&lists);
-    if !about.access.is_empty() {
-        long.push((access::LIST, access::encode(&about.access)));
+    let touched = durable.then_some(about.touched.as_slice());
+    let access = recorded_access(ctx, &capture, touched)?;
+    if let Some(access) = &access {
+        long.push((access_list::LIST, access_list::encode(access)));
     }
     let state_commit = commits.state(&capture, &long)?;
     let index_commit = commits.index(&capture, state_commit)?;
@@ -265,8 +265,9 @@ pub fn record<'s>(
         &record.message(&about.title),
     );
     let commit = writer.put(ObjectKind::Commit, &bytes)?;
-    if !about.access.is_empty() || gives_special_bits(&record, &lists)? {
-        store.note_made_here(commit)?;
+    if access.is_some() || gives_special_bits(&record, &lists)? {
+        let waits = if durable { Durable::Yes } else { Durable::No };
+        store.note_made_here(commit, waits)?;
     }
     fail_point("record-objects");
     let mut written = writer.finish()?;

@@ -1,4 +1,4 @@
-//! The list of unusual access in a state commit: owner, group and attributes by path.
+//! The access list in a state commit: owner, group and attributes by path.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use super::state::{parse_versioned, path_from_stored, stored_path};
 use super::stored::{Stored, part};
 use crate::error::{Code, Error, Result};
 use crate::git::access::Access;
+use crate::git::access_list::AccessList;
 
 /// The name of the list.
 pub const LIST: &str = "access";
@@ -18,6 +19,12 @@ pub const LIST: &str = "access";
 #[derive(Serialize, Deserialize)]
 struct List {
     version: u32,
+    /// Owner and group of the paths that are not listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<(u32, u32)>,
+    /// The paths that are not listed have no attributes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    complete: bool,
     paths: Vec<Entry>,
 }
 
@@ -32,7 +39,7 @@ struct Entry {
 }
 
 /// The list's bytes.
-pub fn encode(access: &BTreeMap<Vec<u8>, Access>) -> Vec<u8> {
+pub fn encode(access: &AccessList) -> Vec<u8> {
     let entry = |(path, access): (&Vec<u8>, &Access)| Entry {
         path: stored_path(path),
         uid: access.uid,
@@ -45,12 +52,14 @@ pub fn encode(access: &BTreeMap<Vec<u8>, Access>) -> Vec<u8> {
     };
     let list = List {
         version: 1,
-        paths: access.iter().map(entry).collect(),
+        owner: access.owner,
+        complete: access.complete,
+        paths: access.paths.iter().map(entry).collect(),
     };
     serde_json::to_vec(&list).expect("plain data serialises")
 }
 
-fn decode(bytes: &[u8], name: &str) -> Result<BTreeMap<Vec<u8>, Access>> {
+fn decode(bytes: &[u8], name: &str) -> Result<AccessList> {
     let corrupt = || {
         Error::new(
             Code::CorruptRecord,
@@ -72,19 +81,24 @@ fn decode(bytes: &[u8], name: &str) -> Result<BTreeMap<Vec<u8>, Access>> {
         }
         paths.insert(path_from_stored(&entry.path).ok_or_else(corrupt)?, access);
     }
-    Ok(paths)
+    Ok(AccessList {
+        paths,
+        owner: list.owner,
+        complete: list.complete,
+        inherits: false,
+    })
 }
 
 impl Store<'_> {
-    /// The unusual access that a snapshot recorded. The caller asks first whether this machine made it.
+    /// The access that a snapshot recorded. The caller asks first whether this machine made it.
     ///
     /// # Errors
     /// `CORRUPT_RECORD` when the list is not well formed.
-    pub fn access(&self, stored: &Stored) -> Result<BTreeMap<Vec<u8>, Access>> {
+    pub fn access(&self, stored: &Stored) -> Result<AccessList> {
         let state = self.index_side(stored)?.state;
         match self.state_blob(state, &format!("{}/{LIST}", part::LISTS))? {
             Some(bytes) => decode(&bytes, &stored.id.to_string()),
-            None => Ok(BTreeMap::new()),
+            None => Ok(AccessList::default()),
         }
     }
 }
@@ -105,7 +119,15 @@ mod tests {
             (b"a\xff\n".to_vec(), access),
             (b"b".to_vec(), Access::default()),
         ]);
-        assert_eq!(decode(&encode(&paths), "x").expect("read"), paths);
+        for (owner, complete) in [(None, false), (Some((8, 9)), true)] {
+            let list = AccessList {
+                paths: paths.clone(),
+                owner,
+                complete,
+                inherits: false,
+            };
+            assert_eq!(decode(&encode(&list), "x").expect("read"), list);
+        }
         assert!(decode(b"{}", "x").is_err());
     }
 }

@@ -9,23 +9,27 @@ use super::Store;
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::create;
+use crate::git::fs::Durable;
 use crate::git::regular::{self, Links};
 
 /// The list, in the common git directory's `timewarp`.
 const FILE: &str = "made-here";
 
 impl Store<'_> {
-    /// Notes that this machine makes a commit. Before a ref holds it.
+    /// Notes that this machine makes a commit. Before a ref holds it; waits for the disk when the commit is waited for, too.
     ///
     /// # Errors
     /// The list cannot be written.
-    pub fn note_made_here(&self, commit: Oid) -> Result<()> {
+    pub fn note_made_here(&self, commit: Oid, durable: Durable) -> Result<()> {
         create::private_dir(&self.common(""))?;
         let path = self.common(FILE);
         let what = || format!("cannot write '{}'", path.display());
         let mut file = regular::append(&path, 0o600, Links::Refuse).context(what)?;
         file.write_all(format!("{commit}\n").as_bytes())
-            .and_then(|()| file.sync_data())
+            .and_then(|()| match durable {
+                Durable::Yes => file.sync_data(),
+                Durable::No => Ok(()),
+            })
             .context(what)
     }
 
@@ -47,7 +51,7 @@ impl Store<'_> {
     /// The list can be neither read nor written.
     pub fn note_successor(&self, old: Oid, new: Oid) -> Result<()> {
         if old != new && self.is_made_here(old)? {
-            self.note_made_here(new)?;
+            self.note_made_here(new, Durable::Yes)?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ mod opened;
 mod switch;
 mod temps;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -24,7 +25,6 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
-pub use access::{all_unusual_access, unusual_access};
 use opened::OpenedDirs;
 use switch::Switch;
 use temps::{Temps, Written};
@@ -34,7 +34,8 @@ use super::plan::{DirChange, Plan, PlanEntry, Side};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::access::{Access, Lost};
+use crate::git::access::{Access, Lost, disinherit};
+use crate::git::access_list::AccessList;
 use crate::git::fs::{Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of};
 use crate::git::objects::{ObjectKind, PutError, hash};
 use crate::git::path;
@@ -98,16 +99,21 @@ pub struct Apply<'a> {
 /// What the side that a plan leads to gives beside content and permission bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Granted<'a> {
-    /// By path. What is not here gets the access of what it replaces.
-    pub recorded: Option<&'a BTreeMap<Vec<u8>, Access>>,
+    /// By path. What is not known gets the access of what it replaces.
+    pub recorded: Option<&'a AccessList>,
     /// Somebody else made that side: its content gets no capabilities.
     pub foreign: bool,
 }
 
 impl Granted<'_> {
     /// What was recorded of a path.
-    pub fn of(&self, path: &[u8]) -> Option<&Access> {
-        self.recorded?.get(path)
+    pub fn of(&self, path: &[u8]) -> Option<Cow<'_, Access>> {
+        self.recorded?.of(path)
+    }
+
+    /// Whether what is made where nothing was keeps what it inherits from its directory.
+    fn inherits(&self) -> bool {
+        self.recorded.is_none_or(|recorded| recorded.inherits)
     }
 }
 
@@ -186,6 +192,7 @@ impl Apply<'_> {
             .map(|(entry, stamp)| (entry.path.clone(), *stamp))
             .collect();
         opened.close(self.root)?;
+        applied.lost.extend(plan.beyond.clone());
         applied.lost.extend(temps.into_lost());
         self.set_dir_modes(plan, &mut applied.lost)?;
         self.progress.end();
@@ -398,6 +405,9 @@ impl Apply<'_> {
             let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
             rustix::fs::fchown(&new, Some(uid), Some(gid)).context(what)?;
         }
+        if !self.access.inherits() {
+            disinherit(&new).context(what)?;
+        }
         // Until everything is in it we need to get in; its final bits come at the end when they say otherwise.
         rustix::fs::fchmod(&new, Mode::from_raw_mode(perm | 0o700)).context(what)?;
         Ok(Lost::default())
@@ -443,7 +453,7 @@ impl Apply<'_> {
             seen.is_file() && is_as_backed_up((self.expected)(&entry.path), (dir, name), &seen)?;
         if known && let Some(access) = self.access.of(&entry.path) {
             let now = Access::at(dir, name)?.map(|(access, _)| access);
-            if now.as_ref() != Some(access) {
+            if now.as_ref() != Some(&*access) {
                 return Ok(false);
             }
         }

@@ -29,7 +29,7 @@ use crate::work::{Work, count};
 use records::{DIR, Frame, SUM_AT, Sum, header, is_whole, put_dir, read_dir, seal};
 
 const MAGIC: [u8; 8] = *b"twcache\n";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// What the manifest was made under: all of it must hold again for its classification to be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

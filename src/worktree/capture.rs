@@ -11,10 +11,12 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::manifest::{
-    DIRTY, FileRec, Kind, Manifest, RACY, RawOid, SEEDED, TO_HASH, UNPROVEN, UNSTABLE, no_oid,
+    ATTRIBUTES, DIRTY, FileRec, Kind, Manifest, RACY, RawOid, SEEDED, TO_HASH, UNPROVEN, UNSTABLE,
+    no_oid,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
+use crate::git::access::has_attributes;
 use crate::git::fs::{Root, Stamp, is_racy, read_link_at, stamp_of};
 use crate::git::objects::{Hasher, ObjectKind, PutError, hash, is_collision};
 use crate::git::path;
@@ -198,7 +200,7 @@ pub fn prove_seeds(
         let Some(file) = manifest.files_mut(at).get_mut(nth) else {
             continue;
         };
-        file.flags &= !UNPROVEN;
+        file.flags = file.flags & !(UNPROVEN | ATTRIBUTES) | seen.flags & ATTRIBUTES;
         let is_the_one = seen.kind == file.kind && seen.stamp == file.stamp;
         if is_the_one && seen.oid == file.oid {
             proven.same += 1;
@@ -309,17 +311,23 @@ impl Reader<'_> {
                 }
                 Err(error) => return Err(error.into()),
             };
+            let attributes = has_attributes(&file)?;
             let after = stamp_of(file.as_fd())?;
             let stable = before == after;
             if stable || last {
-                return Ok(self.taken(rec, &after, oid, stable));
+                let taken = self.taken(rec, &after, oid, stable);
+                let flag = if attributes { ATTRIBUTES } else { 0 };
+                return Ok(FileRec {
+                    flags: taken.flags | flag,
+                    ..taken
+                });
             }
         }
         unreachable!("the loop above only ends by returning")
     }
 
     fn taken(&self, rec: &FileRec, stamp: &Stamp, oid: Oid, stable: bool) -> FileRec {
-        let mut flags = rec.flags & !(TO_HASH | RACY | UNSTABLE | UNPROVEN);
+        let mut flags = rec.flags & !(TO_HASH | RACY | UNSTABLE | UNPROVEN | ATTRIBUTES);
         let started = self.how.started;
         if is_racy(stamp.ctime, started) || is_racy(stamp.mtime, started) {
             flags |= RACY;

@@ -164,6 +164,10 @@ pub const UNSTABLE: u8 = 8;
 pub const SEEDED: u8 = 16;
 /// Flag of a file: its id is its entry's in git's index, and its bytes were not looked at since. Kept from one look to the next.
 pub const UNPROVEN: u8 = 32;
+/// Flag of a file: it has attributes that are kept ([`crate::git::access`]). Known of all that are not [`UNPROVEN`].
+pub const ATTRIBUTES: u8 = 64;
+/// Flag of a directory: as [`ATTRIBUTES`].
+pub const DIR_ATTRIBUTES: u8 = 8;
 /// Flag of a directory: not on disk (sparse checkout).
 pub const VIRTUAL: u8 = 16;
 /// Flag of a directory: ignored itself, entered for tracked or included files only.
@@ -199,7 +203,7 @@ pub struct FileRec {
     pub name: Name,
     /// What it is.
     pub kind: Kind,
-    /// `TRACKED`, `RACY`, `TO_HASH`, `UNSTABLE`, `SEEDED`, `UNPROVEN`.
+    /// `TRACKED`, `RACY`, `TO_HASH`, `UNSTABLE`, `SEEDED`, `UNPROVEN`, `ATTRIBUTES`.
     pub flags: u8,
     /// As `lstat` saw it.
     pub stamp: Stamp,
@@ -220,7 +224,7 @@ pub struct DirRec {
     pub first: u32,
     /// One past its last file.
     pub end: u32,
-    /// `RACY`, `VIRTUAL`, `INSIDE_IGNORED`, `DIRTY`, `VACANT`.
+    /// `RACY`, `DIR_ATTRIBUTES`, `VIRTUAL`, `INSIDE_IGNORED`, `DIRTY`, `VACANT`.
     pub flags: u8,
     /// As `fstat` saw it.
     pub stamp: Stamp,

@@ -4,13 +4,16 @@
 //! in the plan. A path is removed only when the earlier side captured it, the later side lacks it, and the later side's own
 //! rules would not have left it out. Submodules and the desk are never in a plan.
 
+mod access;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::manifest::{Kind, Manifest, VIRTUAL};
 use super::scan::DESK;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::access::Access;
+use crate::git::access::Lost;
+use crate::git::access_list::AccessList;
 use crate::git::path;
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
 
@@ -30,7 +33,7 @@ pub struct PlanEntry {
     pub path: Vec<u8>,
     /// What the backup has.
     pub before: Option<Side>,
-    /// What is put there.
+    /// What is put there. The same as before when only owner, group or attributes differ.
     pub after: Option<Side>,
 }
 
@@ -66,12 +69,21 @@ pub struct Plan {
     pub left: Vec<Vec<u8>>,
     /// Directories that stay although nothing is left in them: the later side has them empty.
     pub keep_dirs: BTreeSet<Vec<u8>>,
+    /// Paths that keep an owner, group or attributes that they should not have: they belong to somebody else.
+    pub beyond: BTreeMap<Vec<u8>, Lost>,
 }
 
 impl Plan {
     /// Nothing differs.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.dirs.is_empty()
+    }
+
+    /// All paths in it, of files and directories.
+    pub fn paths(&self) -> Vec<Vec<u8>> {
+        let files = self.entries.iter().map(|entry| entry.path.clone());
+        let dirs = self.dirs.iter().map(|dir| dir.path.clone());
+        files.chain(dirs).collect()
     }
 
     /// Paths created or replaced, and paths removed.
@@ -95,8 +107,8 @@ pub struct Extras {
     pub empty_dirs: BTreeSet<Vec<u8>>,
     /// Tree paths that were not on disk.
     pub absent: BTreeSet<Vec<u8>>,
-    /// Owner, group and attributes by path, as far as they are unusual and were recorded here.
-    pub access: BTreeMap<Vec<u8>, Access>,
+    /// Owner, group and attributes by path, as far as they are known and were recorded here.
+    pub access: AccessList,
     /// Somebody else made this side: it gives nobody more than he had.
     pub foreign: bool,
 }
@@ -162,6 +174,8 @@ pub struct Planning<'a> {
     pub empty_dirs: EmptyDirs,
     /// Only these paths and what lies beneath; empty means all.
     pub only: &'a [Vec<u8>],
+    /// Whether this process may change who may use what belongs to a user.
+    pub may_change: fn(u32) -> bool,
 }
 
 /// Directories over the entries whose bits keep their owner from writing, with these bits. The swap opens them for a while, so
@@ -207,6 +221,7 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
         }
     }
     planning.take_in_the_way(&mut plan);
+    planning.leave_what_is_beyond(&mut plan);
     plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
     plan.entries.dedup_by(|a, b| a.path == b.path);
     plan.dirs = planning.dirs(&plan)?;
@@ -246,7 +261,9 @@ impl Planning<'_> {
         let same_link = |a: Side, b: Side| a.node == b.node && a.node.mode == LINK_MODE;
         match (before, after) {
             (None, None) => return Ok(()),
-            (Some(a), Some(b)) if a == b || same_link(a, b) => return Ok(()),
+            (Some(a), Some(b)) if (a == b || same_link(a, b)) && !self.access_differs(full) => {
+                return Ok(());
+            }
             (Some(_), None) if (self.left_out)(full)? => {
                 plan.left.push(full.to_vec());
                 return Ok(());
@@ -322,7 +339,7 @@ impl Planning<'_> {
         })
     }
 
-    /// Paths whose permission bits or presence on disk may differ although the trees agree.
+    /// Paths whose permission bits, access or presence on disk may differ although the trees agree.
     fn paths_with_other_extras(&self) -> BTreeSet<Vec<u8>> {
         let (before, after) = (self.before, self.after);
         let mut paths: BTreeSet<Vec<u8>> = BTreeSet::new();
@@ -340,6 +357,7 @@ impl Planning<'_> {
                 .filter(|(_, file)| file.kind.in_tree());
             paths.extend(captured.map(|(dir, file)| self.manifest.path_of(dir, &file)));
         }
+        paths.extend(self.paths_with_other_access());
         paths
     }
 
@@ -449,6 +467,7 @@ impl Planning<'_> {
             let dirs = self.manifest.dirs.iter();
             candidates.extend(dirs.map(|dir| self.manifest.dir_path(dir).to_vec()));
         }
+        candidates.extend(self.paths_with_other_access());
         // The root's bits are recorded nowhere: it is no path of the snapshot.
         candidates.remove(&b""[..]);
         for full in candidates {
@@ -458,7 +477,7 @@ impl Planning<'_> {
             let is_dir_after = self.after.empty_dirs.contains(&full)
                 || (self.after_node)(&full)?.is_some_and(Node::is_dir);
             let after = self.after.permissions(&full, tree::DIR_MODE);
-            if is_dir_after && before != after {
+            if is_dir_after && (before != after || self.gets_other_access(&full)) {
                 changes.insert(
                     full.clone(),
                     DirChange {

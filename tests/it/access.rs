@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::sandbox::{Ran, Sandbox, is_root, skipped};
 
 /// Somebody who is not root.
-const USER: u32 = 1234;
+pub const USER: u32 = 1234;
 
 /// Whether the test runs as root; says why not otherwise.
-fn may_act_for_others() -> bool {
+pub fn may_act_for_others() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
         skipped("only root can act for somebody else");
@@ -59,14 +59,14 @@ fn tw_as(sandbox: &Sandbox, uid: u32, args: &[&str]) -> Ran {
 }
 
 #[track_caller]
-fn json_as(sandbox: &Sandbox, uid: u32, args: &[&str]) -> Value {
+pub fn json_as(sandbox: &Sandbox, uid: u32, args: &[&str]) -> Value {
     let ran = tw_as(sandbox, uid, &[&["--json"], args].concat());
     assert_eq!(ran.code, 0, "{args:?} {}{}", ran.out(), ran.err());
     serde_json::from_slice(&ran.stdout).unwrap()
 }
 
 /// A repository of somebody else's, which root may use.
-fn somebodys() -> Sandbox {
+pub fn somebodys() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.git(["config", "--global", "safe.directory", "*"]);
     give_all(&sandbox.root(), USER, USER);
@@ -358,7 +358,7 @@ fn a_head_that_is_a_symlink_stays_one() {
 }
 
 /// Owner, group, permission bits and an attribute of a file.
-fn access_of(path: &Path) -> (u32, u32, u32, Vec<(String, Vec<u8>)>) {
+pub fn access_of(path: &Path) -> (u32, u32, u32, Vec<(String, Vec<u8>)>) {
     let meta = path.symlink_metadata().unwrap();
     let names = [
         "user.tw",
@@ -380,17 +380,17 @@ fn access_of(path: &Path) -> (u32, u32, u32, Vec<(String, Vec<u8>)>) {
     )
 }
 
-fn set_attribute(path: &Path, name: &str, value: &[u8]) -> bool {
+pub fn set_attribute(path: &Path, name: &str, value: &[u8]) -> bool {
     rustix::fs::lsetxattr(path, name, value, rustix::fs::XattrFlags::empty()).is_ok()
 }
 
 /// An ACL that lets `uid` read, and the owning group nothing, though the mask, which the mode shows, says otherwise.
-fn acl(uid: u32) -> Vec<u8> {
+pub fn acl(uid: u32) -> Vec<u8> {
     acl_of(uid, 6)
 }
 
 /// As [`acl`], with these bits of the owner: a directory's has to get in.
-fn acl_of(uid: u32, owner: u16) -> Vec<u8> {
+pub fn acl_of(uid: u32, owner: u16) -> Vec<u8> {
     let nobody = u32::MAX;
     let entries: [(u16, u16, u32); 5] = [
         (0x01, owner, nobody),
@@ -473,7 +473,7 @@ fn owners_acls_attributes_and_capabilities_come_back() {
 }
 
 #[test]
-fn access_of_what_a_trip_left_alone_comes_back() {
+pub fn access_of_what_a_trip_left_alone_comes_back() {
     let sandbox = Sandbox::new();
     // The trip is about `a.txt` alone: these are the same on both sides.
     let paths = ["kept/removed", "kept/replaced", "kept/stripped", "kept"];

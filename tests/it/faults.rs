@@ -8,7 +8,7 @@ use crate::many::{Held, go_on, wait_until_stopped};
 use crate::sandbox::{Sandbox, skipped};
 use crate::stage::{KILLED, Stage, eventful, taken};
 
-fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
+pub fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
     use std::os::unix::process::ExitStatusExt;
     let mut command = sandbox.tw_command();
     let output = command.env("TW_FAIL_POINT", point).args(args).output();

@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod access_alone;
 mod apply;
 mod arguments;
 mod backtrack;

@@ -1,13 +1,15 @@
-//! What a record says that follows from the manifest alone: usual modes, sizes, the lists of exceptions.
+//! What a record says that follows from the manifest alone: usual modes and owner, sizes, the lists of exceptions.
 //!
 //! The cache keeps it while it is short, so that nothing of it is worked out again for an unchanged working tree.
 
 use serde::{Deserialize, Serialize};
 
+use crate::git::fs::Stamp;
 use crate::store::paths;
 use crate::store::snapshot::{DefaultModes, Lists, Stats, Uncaptured, octal};
 use crate::worktree::manifest::{
-    DirRec, FileRec, INSIDE_IGNORED, Kind, Manifest, UNPROVEN, UNSTABLE, VIRTUAL, no_oid,
+    ATTRIBUTES, DIR_ATTRIBUTES, DirRec, FileRec, INSIDE_IGNORED, Kind, Manifest, UNPROVEN,
+    UNSTABLE, VIRTUAL, no_oid,
 };
 
 /// With more paths than this it is not kept.
@@ -29,6 +31,13 @@ pub struct Derived {
     #[serde(default)]
     pub unproven: u64,
     modes: Vec<(Vec<u8>, u32)>,
+    /// Owner and group of most files and directories.
+    pub usual_owner: (u32, u32),
+    /// Paths that belong to somebody else.
+    pub owners: Vec<(Vec<u8>, (u32, u32))>,
+    /// Paths that have attributes, or that nobody opened to see.
+    #[serde(with = "paths")]
+    pub attributed: Vec<Vec<u8>>,
     #[serde(with = "paths")]
     empty_dirs: Vec<Vec<u8>>,
     #[serde(with = "paths")]
@@ -42,22 +51,27 @@ impl Derived {
     /// Works it out.
     pub fn of(manifest: &Manifest) -> Self {
         // Mostly right, and few have others; else the first look tells what is usual, and a second takes what is not.
-        let (derived, usual_modes) = Self::with_usual(manifest, MADE_BY_GIT, LIMIT);
-        if usual_modes == MADE_BY_GIT && derived.modes.len() < LIMIT {
+        let guess = Usual {
+            modes: MADE_BY_GIT,
+            owner: manifest
+                .dirs
+                .first()
+                .map(|root| owner(&root.stamp))
+                .unwrap_or_default(),
+        };
+        let (derived, usual) = Self::with_usual(manifest, guess, LIMIT);
+        if usual == guess && derived.modes.len() < LIMIT && derived.owners.len() < LIMIT {
             return derived;
         }
-        Self::with_usual(manifest, usual_modes, usize::MAX).0
+        Self::with_usual(manifest, usual, usize::MAX).0
     }
 
-    /// Works it out as if these were the usual modes, with at most so many others, and what the usual ones are.
-    fn with_usual(
-        manifest: &Manifest,
-        usual_modes: [u32; 3],
-        most_others: usize,
-    ) -> (Self, [u32; 3]) {
-        let mut census: [Census; 3] = Default::default();
+    /// Works it out as if this were usual, with at most so many others, and what is usual.
+    fn with_usual(manifest: &Manifest, usual: Usual, most_others: usize) -> (Self, Usual) {
+        let mut census = Censuses::default();
         let mut derived = Self {
-            usual_modes,
+            usual_modes: usual.modes,
+            usual_owner: usual.owner,
             empty_dirs: empty_dirs(manifest),
             ..Self::default()
         };
@@ -66,11 +80,16 @@ impl Derived {
             let path = manifest.dir_path(dir);
             let on_disk = dir.flags & VIRTUAL == 0;
             if on_disk {
-                census[2].add(perm);
+                census.modes[2].add(perm);
             }
-            let is_recorded = on_disk && !path.is_empty() && is_recorded_dir(dir);
-            if is_recorded && perm != usual_modes[2] && derived.modes.len() < most_others {
-                derived.modes.push((path.to_vec(), perm));
+            if on_disk && !path.is_empty() && is_recorded_dir(dir) {
+                if perm != usual.modes[2] && derived.modes.len() < most_others {
+                    derived.modes.push((path.to_vec(), perm));
+                }
+                derived.take_owner(&dir.stamp, || path.to_vec(), &mut census, most_others);
+                if dir.flags & DIR_ATTRIBUTES != 0 {
+                    derived.attributed.push(path.to_vec());
+                }
             }
             for file in manifest.files_of(dir).iter() {
                 if on_disk {
@@ -84,12 +103,29 @@ impl Derived {
         derived.absent.sort();
         derived.unstable.sort();
         let [plain, executable, directory] = MADE_BY_GIT;
-        let most = [
-            census[0].most(plain),
-            census[1].most(executable),
-            census[2].most(directory),
-        ];
+        let most = Usual {
+            modes: [
+                census.modes[0].most(plain),
+                census.modes[1].most(executable),
+                census.modes[2].most(directory),
+            ],
+            owner: census.owners.most(usual.owner),
+        };
         (derived, most)
+    }
+
+    fn take_owner(
+        &mut self,
+        stamp: &Stamp,
+        path: impl FnOnce() -> Vec<u8>,
+        census: &mut Censuses,
+        most_others: usize,
+    ) {
+        let owner = owner(stamp);
+        census.owners.add(owner);
+        if owner != self.usual_owner && self.owners.len() < most_others {
+            self.owners.push((path(), owner));
+        }
     }
 
     fn take(
@@ -97,12 +133,18 @@ impl Derived {
         manifest: &Manifest,
         dir: &DirRec,
         file: &FileRec,
-        census: &mut [Census; 3],
+        census: &mut Censuses,
         most_others: usize,
     ) {
         if matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
             self.files += 1;
             self.bytes += file.stamp.size;
+            let path = || manifest.path_of(dir, file);
+            self.take_owner(&file.stamp, path, census, most_others);
+            // Of one that git's filters stand for nobody read a byte.
+            if file.flags & ATTRIBUTES != 0 || file.kind == Kind::FilteredClean {
+                self.attributed.push(path());
+            }
         }
         if file.flags & UNPROVEN != 0 {
             self.unproven += 1;
@@ -119,7 +161,7 @@ impl Derived {
         if matches!(file.kind, Kind::File | Kind::FilteredClean) {
             let perm = file.stamp.permissions();
             let sort = usize::from(file.git_mode == 0o100_755);
-            census[sort].add(perm);
+            census.modes[sort].add(perm);
             if perm != self.usual_modes[sort] && self.modes.len() < most_others {
                 self.modes.push((manifest.path_of(dir, file), perm));
             }
@@ -129,6 +171,8 @@ impl Derived {
     /// As the cache keeps it; null when it is too long.
     pub fn kept(&self) -> serde_json::Value {
         let paths = self.modes.len()
+            + self.owners.len()
+            + self.attributed.len()
             + self.empty_dirs.len()
             + self.unstable.len()
             + self.absent.len()
@@ -219,34 +263,53 @@ fn holds_captured(manifest: &Manifest, dir: &DirRec) -> bool {
     files.any(|file| file.kind.in_tree() && file.kind != Kind::Absent)
 }
 
-/// How often each set of permission bits was seen. There are few: the last one asked for is nearly always the next.
-#[derive(Default)]
-struct Census {
-    counts: Vec<(u32, usize)>,
+/// What most files and directories have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Usual {
+    /// Permission bits of plain files, executables and directories.
+    modes: [u32; 3],
+    /// User and group.
+    owner: (u32, u32),
 }
 
-impl Census {
-    fn add(&mut self, perm: u32) {
-        match self.counts.iter_mut().find(|(known, _)| *known == perm) {
+/// Who owns what has this stamp: user and group.
+fn owner(stamp: &Stamp) -> (u32, u32) {
+    (stamp.uid, stamp.gid)
+}
+
+#[derive(Default)]
+struct Censuses {
+    modes: [Census<u32>; 3],
+    owners: Census<(u32, u32)>,
+}
+
+/// How often each value was seen. There are few: the last one asked for is nearly always the next.
+#[derive(Default)]
+struct Census<T> {
+    counts: Vec<(T, usize)>,
+}
+
+impl<T: Copy + Ord> Census<T> {
+    fn add(&mut self, value: T) {
+        match self.counts.iter_mut().find(|(known, _)| *known == value) {
             Some((_, count)) => *count += 1,
-            None => self.counts.push((perm, 1)),
+            None => self.counts.push((value, 1)),
         }
     }
 
-    /// The most frequent; of two equally frequent the one that git would make, else the smaller.
-    fn most(&self, made_by_git: u32) -> u32 {
+    /// The most frequent; of two equally frequent the one preferred, else the smaller.
+    fn most(&self, preferred: T) -> T {
         let best = self
             .counts
             .iter()
-            .max_by_key(|(perm, count)| (*count, *perm == made_by_git, std::cmp::Reverse(*perm)));
-        best.map_or(made_by_git, |(perm, _)| *perm)
+            .max_by_key(|(value, count)| (*count, *value == preferred, std::cmp::Reverse(*value)));
+        best.map_or(preferred, |(value, _)| *value)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::fs::Stamp;
     use crate::worktree::manifest::RawOid;
     use std::collections::BTreeMap;
 

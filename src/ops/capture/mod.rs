@@ -5,6 +5,7 @@
 //! from git's index are anchored by that index and HEAD. [`Capture::anchored`] is asked once more after the new ref is in place.
 
 mod absent;
+mod access;
 mod derived;
 mod index;
 mod rules;
@@ -20,6 +21,7 @@ use super::Context;
 use crate::env::clock_nanos;
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::access_list::AccessList;
 use crate::git::fs::{is_racy, nanoseconds};
 use crate::git::gc;
 use crate::git::index::Index;
@@ -32,6 +34,7 @@ use crate::store::Store;
 use crate::store::snapshot::{Lists, Uncaptured};
 use crate::worktree::cache::{self, IndexMeta, Meta};
 use crate::worktree::manifest::{Kind, Manifest, no_oid};
+pub use access::{all_paths, recorded as recorded_access};
 pub use derived::Derived;
 pub use index::IndexSummary;
 use index::head_text;
@@ -119,6 +122,7 @@ pub struct Capture<'s> {
     /// Every name, with objects.
     pub manifest: Manifest,
     derived: OnceLock<Derived>,
+    access: OnceLock<AccessList>,
     /// The captured files' tree.
     pub tree: Oid,
     /// The bytes of trees that were made, which may not be readable from the repository yet.

@@ -125,6 +125,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
         Ok(Capture {
             manifest: files.manifest,
             derived: files.derived,
+            access: OnceLock::new(),
             tree: files.tree,
             made_trees: files.made_trees,
             head,

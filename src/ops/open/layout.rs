@@ -14,10 +14,11 @@ use crate::git::objects::{ObjectKind, hash};
 use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Node};
 use crate::ops::Context;
+use crate::ops::swap::stored_extras;
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};
-use crate::worktree::apply::{Apply, Expected, Granted, Securing};
+use crate::worktree::apply::{Applied, Apply, Expected, Granted, Securing};
 use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 use crate::worktree::scan::DESK;
 
@@ -50,32 +51,40 @@ pub fn check_room(stored: &Stored, dir: &Path) -> Result<()> {
     ))
 }
 
-/// Writes the files, then the index. Answers how many files.
+/// Writes the files, then the index. Answers how many files, and what was done.
 ///
 /// # Errors
 /// `CORRUPT_RECORD` when something cannot be read, `WOULD_OVERWRITE` when somebody else writes there.
-pub fn lay_out(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Result<usize> {
+pub fn lay_out(
+    there: &Context<'_>,
+    store: &Store<'_>,
+    stored: &Stored,
+) -> Result<(usize, Applied)> {
     let lists = store.lists(stored)?;
     let read = |oid| store.objects.read_tree(oid);
     let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&read, stored.tree)?.into_iter().collect();
-    let plan = plan(store, stored, &lists, &nodes)?;
+    let extras = stored_extras(store, stored)?;
+    let plan = plan(&extras, &nodes);
     let root = Root::open(there.repo.worktree_root())?;
     let objects = &store.objects;
     let copy = |oid, out: &mut dyn std::io::Write| objects.copy_blob(oid, out);
     let tag = format!("open-{}", stored.id.tail());
-    Apply {
+    let applied = Apply {
         root: &root,
         tag: &tag,
         copy_blob: &copy,
         expected: &|_| Expected::Absent,
         securing: &mut NoOneElse,
-        access: &Granted::default(),
+        access: &Granted {
+            recorded: Some(&extras.access),
+            foreign: extras.foreign,
+        },
         protected: &[],
         progress: there.progress,
     }
     .run(&plan)?;
     write_index(there, store, stored, &lists, &nodes)?;
-    Ok(plan.entries.len())
+    Ok((plan.entries.len(), applied))
 }
 
 /// The directory was empty: nothing can be in the way but what somebody puts there now.
@@ -96,13 +105,7 @@ impl Securing for NoOneElse {
     }
 }
 
-fn plan(
-    store: &Store<'_>,
-    stored: &Stored,
-    lists: &Lists,
-    nodes: &BTreeMap<Vec<u8>, Node>,
-) -> Result<Plan> {
-    let extras = extras(store, stored, lists)?;
+fn plan(extras: &Extras, nodes: &BTreeMap<Vec<u8>, Node>) -> Plan {
     let mut dirs: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut plan = Plan::default();
     for (full, node) in nodes {
@@ -146,36 +149,11 @@ fn plan(
             path: full,
         })
         .collect();
-    Ok(plan)
+    plan
 }
 
 fn is_desk(full: &[u8]) -> bool {
     path::is_within(full, DESK) && full != b".timewarp/config.toml"
-}
-
-/// What the tree cannot say. Of a foreign snapshot only the plain permission bits count.
-fn extras(store: &Store<'_>, stored: &Stored, lists: &Lists) -> Result<Extras> {
-    let mask = if store.is_foreign(stored)? || !store.is_made_here(stored.commit)? {
-        0o777
-    } else {
-        0o7777
-    };
-    let usual = |mode| stored.record.default_permissions(mode);
-    let modes = lists.modes.iter();
-    let empty_dirs = lists.empty_dirs.iter().filter(|dir| path::is_safe(dir));
-    Ok(Extras {
-        modes: modes
-            .map(|(full, mode)| (full.clone(), mode & mask))
-            .collect(),
-        defaults: [
-            usual(0o100_644)? & mask,
-            usual(0o100_755)? & mask,
-            usual(DIR_MODE)? & mask,
-        ],
-        empty_dirs: empty_dirs.cloned().collect(),
-        absent: lists.absent.iter().cloned().collect(),
-        ..Extras::default()
-    })
 }
 
 /// The snapshot's index, with stat data of the files just written.

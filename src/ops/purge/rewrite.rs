@@ -88,16 +88,16 @@ impl<'a, 'r> Rewriter<'a, 'r> {
         Ok(new)
     }
 
-    /// The list of unusual access without the paths that go.
+    /// The access list without the paths that go.
     fn access(&self, stored: &Stored) -> Result<Option<(Vec<u8>, Option<Node>)>> {
         let mut access = self.store.access(stored)?;
-        let before = access.len();
-        access.retain(|path, _| !self.is_purged(path));
-        if access.len() == before {
+        let before = access.paths.len();
+        access.paths.retain(|path, _| !self.is_purged(path));
+        if access.paths.len() == before {
             return Ok(None);
         }
         let name = format!("{}/{}", part::LISTS, access_list::LIST).into_bytes();
-        if access.is_empty() {
+        if access.paths.is_empty() && !access.complete {
             return Ok(Some((name, None)));
         }
         let oid = self

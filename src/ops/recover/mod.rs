@@ -43,7 +43,7 @@ use crate::store::lock::{GitLocks, Owner, WorktreeLock, remove_dead_locks};
 use crate::store::snapshot::parse_octal;
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
-use crate::worktree::apply::{Apply, unusual_access};
+use crate::worktree::apply::Apply;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::Side;
 
@@ -406,10 +406,11 @@ fn put_right(
         &journal.backup_id,
         Some(&journal.backup_commit),
     )?];
-    let saved = stored_extras(store, &from[0])?;
     if let (true, Some(id)) = (forward, &journal.target_id) {
         from.push(noted(store, id, journal.target_commit.as_deref())?);
     }
+    // Of the side that the paths are put on.
+    let saved = stored_extras(store, from.last().unwrap_or(&from[0]))?;
     let goal = Goal {
         operation: "recover",
         reverses: None,
@@ -451,7 +452,7 @@ fn put_right(
             title: goal.title.clone(),
             trigger: "recover".into(),
             interrupted: true,
-            access: unusual_access(&root, &looked.plan)?,
+            touched: looked.plan.paths(),
             ..About::default()
         };
         let made = record(ctx, store, IdKind::Backup, &wanted, looked.capture, &about)?

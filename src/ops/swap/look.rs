@@ -8,6 +8,8 @@ use super::super::treerules::TreeRules;
 use super::blobs::Blobs;
 use super::{Aim, Goal, HeadGoal, Looked, TRIES, captured_extras, protected_dirs, read_tree};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::access::may_change;
+use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
 use crate::git::own::OwnDirs;
 use crate::git::tree::Node;
@@ -184,10 +186,20 @@ pub(super) fn make_plan(
     forced: &BTreeSet<Vec<u8>>,
 ) -> Result<Plan> {
     match &goal.aim {
-        Aim::Paths { paths, dirs, saved } => Ok(plan_of_paths(capture, paths, dirs, saved)),
+        Aim::Paths { paths, dirs, saved } => {
+            let now = capture.access(ctx)?;
+            Ok(plan_of_paths(capture, now, paths, dirs, saved))
+        }
         Aim::Found { find, saved, .. } => {
             let found = find(capture)?;
-            Ok(plan_of_paths(capture, &found.paths, &found.dirs, saved))
+            let now = capture.access(ctx)?;
+            Ok(plan_of_paths(
+                capture,
+                now,
+                &found.paths,
+                &found.dirs,
+                saved,
+            ))
         }
         Aim::Tree {
             tree,
@@ -212,7 +224,7 @@ pub(super) fn make_plan(
                 let leaves = tree::flatten(&read, oid)?.into_iter();
                 Ok(leaves.map(|(path, _)| path).collect())
             };
-            let before = captured_extras(capture);
+            let before = captured_extras(ctx, capture)?;
             let mut plan = plan(&Planning {
                 changes: &changes,
                 manifest: &capture.manifest,
@@ -223,6 +235,7 @@ pub(super) fn make_plan(
                 left_out: &left_out,
                 empty_dirs: *empty_dirs,
                 only,
+                may_change,
             })?;
             plan.entries
                 .retain(|entry| !keep.iter().any(|kept| path::is_within(&entry.path, kept)));
@@ -273,6 +286,7 @@ pub(super) fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
 
 pub(super) fn plan_of_paths(
     capture: &Capture<'_>,
+    now: &AccessList,
     paths: &[(Vec<u8>, Option<Side>)],
     dirs: &[(Vec<u8>, Option<u32>)],
     saved: &Extras,
@@ -282,7 +296,8 @@ pub(super) fn plan_of_paths(
     let mut plan = Plan::default();
     for (path, after) in paths {
         let before = side_on_disk(manifest, path);
-        if before != *after {
+        let same = before == *after;
+        if !same || before.is_some() && gets_other_access(now, &saved.access, path) {
             plan.entries.push(PlanEntry {
                 path: path.clone(),
                 before,
@@ -376,6 +391,11 @@ pub(super) fn plan_of_paths(
     }
     plan.dirs = changes.into_values().collect();
     plan
+}
+
+/// Whether a path is to have another access than it has now, and this process may give it that.
+fn gets_other_access(now: &AccessList, wanted: &AccessList, path: &[u8]) -> bool {
+    wanted.differs(now, path) && now.of(path).is_some_and(|now| may_change(now.uid))
 }
 
 /// What was made since beneath a path that becomes a file again: it is in the backup, and goes.

@@ -14,7 +14,7 @@ pub use look::look;
 use running::Running;
 pub use running::{granted, journal_entries};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::Context;
@@ -25,6 +25,7 @@ use super::record::Made;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::access_list::AccessList;
 use crate::git::durable::sync_file_system;
 use crate::git::fs::{Stamp, remove_optional, write_atomic_with_mode};
 use crate::git::index::{Flags, Index};
@@ -220,12 +221,13 @@ pub fn stored_extras(store: &Store<'_>, stored: &Stored) -> Result<Extras> {
     let lists = store.lists(stored)?;
     let foreign = store.is_foreign(stored)? || !store.is_made_here(stored.commit)?;
     let mask = if foreign { 0o777 } else { 0o7777 };
-    let access = if foreign {
-        BTreeMap::new()
+    let record = &stored.record;
+    let mut access = if foreign {
+        AccessList::default()
     } else {
         store.access(stored)?
     };
-    let record = &stored.record;
+    access.inherits = store.is_foreign(stored)? || record.seeds_unproven.is_some();
     let defaults =
         [0o100_644, 0o100_755, tree::DIR_MODE].map(|mode| record.default_permissions(mode));
     let [file, executable, directory] = defaults;
@@ -248,15 +250,19 @@ pub fn stored_extras(store: &Store<'_>, stored: &Stored) -> Result<Extras> {
 }
 
 /// The extras of what is there now.
-pub fn captured_extras(capture: &Capture<'_>) -> Extras {
+///
+/// # Errors
+/// Something that has attributes cannot be looked at.
+pub fn captured_extras(ctx: &Context<'_>, capture: &Capture<'_>) -> Result<Extras> {
     let lists = capture.lists();
-    Extras {
+    Ok(Extras {
         modes: lists.modes,
         defaults: capture.derived().usual_modes,
         empty_dirs: lists.empty_dirs.into_iter().collect(),
         absent: lists.absent.into_iter().collect(),
-        ..Extras::default()
-    }
+        access: capture.access(ctx)?.clone(),
+        foreign: false,
+    })
 }
 
 /// Reads trees from the repository, and from a capture that is not stored yet.

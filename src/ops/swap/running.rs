@@ -12,7 +12,6 @@ use super::{
 };
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::access::Access;
 use crate::git::fs::{Durable, Root, remove_optional, write_atomic};
 use crate::git::objects::KeptPack;
 use crate::git::operation;
@@ -23,10 +22,9 @@ use crate::store::snapshot::octal;
 use crate::store::state::{
     Journal, JournalDir, JournalEntry, Side as StoredSide, State, stored_path,
 };
-use crate::worktree::apply::{Applied, Apply, Granted, all_unusual_access, unusual_access};
+use crate::worktree::apply::{Applied, Apply, Granted};
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::{Plan, Side};
-use std::collections::BTreeMap;
 
 pub(super) fn stored_side(side: Side) -> StoredSide {
     StoredSide {
@@ -170,7 +168,7 @@ impl<'s> Running<'_, '_, 's, '_> {
             title: self.goal.title.clone(),
             trigger: self.goal.operation.to_owned(),
             converted: super::super::newindex::converted_paths(self.store, &capture)?,
-            access: self.unusual_access(&capture, plan)?,
+            touched: plan.paths(),
             extra: self.goal.extra.clone(),
             ..About::default()
         };
@@ -187,21 +185,6 @@ impl<'s> Running<'_, '_, 's, '_> {
             capture,
             &about,
         )
-    }
-
-    /// What the way back has to know of who may use what.
-    fn unusual_access(
-        &self,
-        capture: &Capture<'_>,
-        plan: &Plan,
-    ) -> Result<BTreeMap<Vec<u8>, Access>> {
-        let root = Root::open(self.ctx.repo.worktree_root())?;
-        match &self.goal.aim {
-            Aim::Tree { only, .. } if only.is_empty() => {
-                all_unusual_access(&root, &capture.manifest)
-            }
-            _ => unusual_access(&root, plan),
-        }
     }
 
     fn swaps_index(&self) -> bool {

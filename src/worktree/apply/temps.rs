@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use super::{CopyBlob, Granted, InDir, by_dir, cannot_write, temp_name};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, Lost, without_capabilities};
+use crate::git::access::{Access, Lost, disinherit, without_capabilities};
 use crate::git::fs::Root;
 use crate::git::tree::LINK_MODE;
 use crate::git::{path, threads};
@@ -202,6 +202,9 @@ impl<'a> Temps<'a> {
         } else if let Some((uid, gid)) = owner {
             rustix::fs::fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
         }
+        if access.is_none() && !self.granted.inherits() {
+            disinherit(file)?;
+        }
         (self.copy_blob)(side.node.oid, &mut file)?;
         if let Some(access) = access {
             access.give_rest(file, side.perm, &mut lost)?;
@@ -224,8 +227,8 @@ impl<'a> Temps<'a> {
         dir: BorrowedFd<'_>,
         entry: &PlanEntry,
     ) -> rustix::io::Result<Option<Cow<'a, Access>>> {
-        if let Some(recorded) = self.granted.recorded.and_then(|all| all.get(&entry.path)) {
-            return Ok(Some(Cow::Borrowed(recorded)));
+        if let Some(recorded) = self.granted.recorded.and_then(|all| all.of(&entry.path)) {
+            return Ok(Some(recorded));
         }
         let name = path::split(&entry.path).1;
         let there = Access::at(dir, name)?;

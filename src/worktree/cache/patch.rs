@@ -11,7 +11,7 @@ use crate::worktree::manifest::kept::{self, FILE, are_right};
 use crate::worktree::manifest::{DirRec, FileRec, Manifest, Name, preorder};
 
 const MAGIC: [u8; 8] = *b"twpatch\n";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// One of so many files may be in a patch.
 const PART: usize = 4;

@@ -12,6 +12,8 @@ pub(super) const HEADER: usize = 64;
 pub(super) const DIR: usize = 96;
 /// Where a directory's record says what it is about, in a patch.
 const NUMBER: usize = 84;
+/// Where a directory's record has its group.
+const GROUP: usize = 92;
 
 /// Where the parts of a cache file, or of a patch of one, are.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +117,8 @@ pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, (number, change): (u32, u
     put_stamp(out, &dir.stamp);
     out.extend_from_slice(dir.tree.as_bytes());
     out.extend_from_slice(&number.to_le_bytes());
-    out.extend_from_slice(&[change, 0, 0, 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&[change, 0, 0, 0]);
+    out.extend_from_slice(&dir.stamp.gid.to_le_bytes());
 }
 
 fn put_name(out: &mut Vec<u8>, name: Name) {
@@ -123,14 +126,14 @@ fn put_name(out: &mut Vec<u8>, name: Name) {
     out.extend_from_slice(&name.len.to_le_bytes());
 }
 
-/// 40 bytes: the inode's low 60 bits are enough nowhere, so all fields stand whole.
+/// 40 bytes, without the group: the inode's low 60 bits are enough nowhere, so all fields stand whole.
 fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     out.extend_from_slice(&stamp.mtime.to_le_bytes());
     out.extend_from_slice(&stamp.ctime.to_le_bytes());
     out.extend_from_slice(&stamp.ino.to_le_bytes());
     out.extend_from_slice(&stamp.size.to_le_bytes());
     out.extend_from_slice(&stamp.mode.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&stamp.uid.to_le_bytes());
 }
 
 /// Reads a directory's record.
@@ -141,7 +144,10 @@ pub(super) fn read_dir(record: &[u8]) -> Option<DirRec> {
         first: u32_at(record, 12)?,
         end: u32_at(record, 16)?,
         flags: *record.get(20)?,
-        stamp: stamp_at(record, 24)?,
+        stamp: Stamp {
+            gid: u32_at(record, GROUP)?,
+            ..stamp_at(record, 24)?
+        },
         tree: Oid::from_bytes(record.get(64..84)?).ok()?,
     })
 }
@@ -178,5 +184,7 @@ fn stamp_at(bytes: &[u8], at: usize) -> Option<Stamp> {
         ino: u64_at(bytes, at + 16)?,
         size: u64_at(bytes, at + 24)?,
         mode: u32_at(bytes, at + 32)?,
+        uid: u32_at(bytes, at + 36)?,
+        gid: 0,
     })
 }

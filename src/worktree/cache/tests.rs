@@ -15,6 +15,8 @@ fn sample() -> (Manifest, Meta) {
         ino: 3,
         size: 4,
         mode: 0o100_644,
+        uid: 5,
+        gid: 6,
     };
     let dir = |path, first, end| DirRec {
         path,

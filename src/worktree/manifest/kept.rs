@@ -99,7 +99,9 @@ pub fn record(file: &FileRec) -> [u8; FILE] {
     record[32..40].copy_from_slice(&file.stamp.ino.to_le_bytes());
     record[40..48].copy_from_slice(&file.stamp.size.to_le_bytes());
     record[48..52].copy_from_slice(&file.stamp.mode.to_le_bytes());
+    record[52..56].copy_from_slice(&file.stamp.uid.to_le_bytes());
     record[56..76].copy_from_slice(&file.oid.0);
+    record[76..80].copy_from_slice(&file.stamp.gid.to_le_bytes());
     record
 }
 
@@ -117,6 +119,8 @@ pub fn read(record: &[u8; FILE]) -> FileRec {
             ino: u64::from_le_bytes(part(record, 32)),
             size: u64::from_le_bytes(part(record, 40)),
             mode: u32::from_le_bytes(part(record, 48)),
+            uid: u32::from_le_bytes(part(record, 52)),
+            gid: u32::from_le_bytes(part(record, 76)),
         },
         oid: RawOid(part(record, 56)),
     }

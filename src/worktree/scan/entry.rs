@@ -6,7 +6,8 @@ use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::worktree::manifest::{
-    DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED, UNPROVEN,
+    ATTRIBUTES, DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED,
+    UNPROVEN,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -233,7 +234,7 @@ impl<J: Judge> Run<'_, '_, J> {
             && self.same(&file.stamp, &rec.stamp)
         {
             rec.oid = file.oid;
-            rec.flags = rec.flags & !TO_HASH | file.flags & UNPROVEN;
+            rec.flags = rec.flags & !TO_HASH | file.flags & (UNPROVEN | ATTRIBUTES);
         }
     }
 

@@ -508,6 +508,7 @@ fn same_stamp(ctime: Ctime, old: &Stamp, new: &Stamp) -> bool {
         && old.size == new.size
         && old.ino == new.ino
         && old.mode == new.mode
+        && (old.uid, old.gid) == (new.uid, new.gid)
         && (ctime == Ctime::Ignored || old.ctime == new.ctime)
 }
 

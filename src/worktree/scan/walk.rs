@@ -7,10 +7,11 @@ use super::{
     read_ignore_file,
 };
 use crate::error::{Result, ResultExt};
+use crate::git::access::has_attributes;
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
 use crate::worktree::manifest::{
-    FileRec, Files, INSIDE_IGNORED, Kind, Manifest, RACY, VACANT, VIRTUAL,
+    DIR_ATTRIBUTES, FileRec, Files, INSIDE_IGNORED, Kind, Manifest, RACY, VACANT, VIRTUAL,
 };
 use rustix::io::Errno;
 use std::cmp::Ordering;
@@ -99,7 +100,7 @@ impl<J: Judge> Run<'_, '_, J> {
             known: Some(at),
             path: Vec::new(),
             stamp: dir.stamp,
-            flags: dir.flags & (INSIDE_IGNORED | VACANT),
+            flags: dir.flags & (INSIDE_IGNORED | VACANT | DIR_ATTRIBUTES),
             names: Names::Kept(differing),
         });
     }
@@ -361,13 +362,16 @@ impl<J: Judge> Run<'_, '_, J> {
         }
         self.keep_absent(at, &mut files, names);
         let vacant = names.len() == 0;
+        let attributes = has_attributes(&fd)
+            .context(|| format!("cannot look at '{}'", path::display(&dir_path)))?;
         found.push(FoundDir {
             known: at.filter(|_| self.way == Way::Fast),
             path: dir_path,
             stamp,
             flags: self.racy_flag(&stamp)
                 | if for_some { INSIDE_IGNORED } else { 0 }
-                | if vacant { VACANT } else { 0 },
+                | if vacant { VACANT } else { 0 }
+                | if attributes { DIR_ATTRIBUTES } else { 0 },
             names: Names::Read(files),
         });
         self.push(tasks);

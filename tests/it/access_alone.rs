@@ -1,0 +1,205 @@
+//! Who may use a file comes back although nothing else differs, or nothing stands where it was.
+
+use std::os::unix::fs::{MetadataExt, chown};
+
+use rustix::fs::lremovexattr;
+
+use crate::access::{
+    USER, access_of, acl, acl_of, json_as, may_act_for_others, set_attribute, somebodys,
+};
+use crate::faults::killed_at;
+use crate::sandbox::{Sandbox, is_root, skipped};
+
+const ACL: &str = "system.posix_acl_access";
+const DEFAULT_ACL: &str = "system.posix_acl_default";
+
+/// A repository with three files that nobody changes, and another that makes a trip worth it; a snapshot of before.
+fn untouched() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    for path in ["usual", "marked", "dir/inside"] {
+        sandbox.write(path, "the same all the time\n");
+        sandbox.chmod(path, 0o660);
+    }
+    sandbox.chmod("dir", 0o770);
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    sandbox.write("a.txt", "two\n");
+    (sandbox, id)
+}
+
+/// Gives a path an attribute, an ACL and, as root, another owner and group. Its permission bits stay.
+fn mark(sandbox: &Sandbox, path: &str, number: u32) -> bool {
+    let full = sandbox.path(path);
+    let bits = full.metadata().unwrap().mode() & 0o7777;
+    if is_root() {
+        chown(&full, Some(2000 + number), Some(3000 + number)).unwrap();
+    }
+    let owner = if full.is_dir() { 7 } else { 6 };
+    let marked = set_attribute(&full, "user.tw", &number.to_le_bytes())
+        && set_attribute(&full, ACL, &acl_of(4000, owner));
+    sandbox.chmod(path, bits);
+    if !marked {
+        skipped("no attributes and ACLs here");
+    }
+    marked
+}
+
+const PATHS: [&str; 4] = ["usual", "marked", "dir/inside", "dir"];
+
+#[test]
+fn a_change_of_nothing_but_access_is_taken_back() {
+    let (sandbox, id) = untouched();
+    if !mark(&sandbox, "marked", 1) {
+        return;
+    }
+    let before = PATHS.map(|path| access_of(&sandbox.path(path)));
+    sandbox.json(["travel", &id]);
+    for (number, path) in (10..).zip(["usual", "dir/inside", "dir"]) {
+        mark(&sandbox, path, number);
+    }
+    let marked = sandbox.path("marked");
+    for name in ["user.tw", ACL] {
+        lremovexattr(&marked, name).unwrap();
+    }
+    sandbox.chmod("marked", 0o660);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    for (path, before) in PATHS.iter().zip(&before) {
+        assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
+    }
+    assert_eq!(sandbox.text("usual"), "the same all the time\n");
+    // And there again: the experiment recorded what was given in the past.
+    sandbox.json(["undo", "-y"]);
+    assert_ne!(access_of(&sandbox.path("usual")), before[0]);
+    assert_eq!(access_of(&marked).3, []);
+    sandbox.json(["return"]);
+    for (path, before) in PATHS.iter().zip(&before) {
+        assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
+    }
+}
+
+#[test]
+fn a_file_that_was_usual_comes_back_so_whatever_stands_there() {
+    let (sandbox, id) = untouched();
+    let before = PATHS.map(|path| access_of(&sandbox.path(path)));
+    sandbox.json(["travel", &id]);
+    for path in ["usual", "dir/inside"] {
+        sandbox.remove(path);
+        sandbox.write(path, "another, for others\n");
+        sandbox.chmod(path, 0o660);
+        if !mark(&sandbox, path, 5) {
+            return;
+        }
+    }
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    for (path, before) in PATHS.iter().zip(&before) {
+        assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
+    }
+}
+
+#[test]
+fn a_snapshot_has_the_access_of_what_is_deleted_later() {
+    let (sandbox, _) = untouched();
+    for (number, path) in (1..).zip(["usual", "dir/inside", "dir"]) {
+        if !mark(&sandbox, path, number) {
+            return;
+        }
+    }
+    let before = PATHS.map(|path| access_of(&sandbox.path(path)));
+    let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    // The next one finds all unchanged, and knows as much.
+    sandbox.write("a.txt", "three\n");
+    let next = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    for id in [id, next] {
+        for path in ["usual", "marked", "dir/inside", "dir"] {
+            sandbox.remove(path);
+        }
+        sandbox.json(["restore", &id]);
+        for (path, before) in PATHS.iter().zip(&before) {
+            assert_eq!(access_of(&sandbox.path(path)), *before, "{path}");
+        }
+    }
+    let opened = sandbox.root().join("opened");
+    let last = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
+    sandbox.json(["open", &last, opened.to_str().unwrap()]);
+    for (path, before) in PATHS.iter().zip(&before) {
+        assert_eq!(access_of(&opened.join(path)), *before, "{path}");
+    }
+}
+
+#[test]
+fn what_had_no_acl_inherits_none() {
+    let (sandbox, id) = untouched();
+    // From now on whatever is made in `dir` lets somebody in.
+    if !set_attribute(&sandbox.path("dir"), DEFAULT_ACL, &acl(4000)) {
+        skipped("no ACLs here");
+        return;
+    }
+    let before = access_of(&sandbox.path("dir/inside"));
+    sandbox.remove("dir/inside");
+    sandbox.json(["restore", &id, "dir/inside"]);
+    assert_eq!(access_of(&sandbox.path("dir/inside")), before);
+    sandbox.json(["undo", "-y"]);
+    sandbox.json(["redo", "-y"]);
+    assert_eq!(access_of(&sandbox.path("dir/inside")), before);
+}
+
+#[test]
+fn a_killed_return_gives_access_back() {
+    let (sandbox, id) = untouched();
+    if !mark(&sandbox, "marked", 1) {
+        return;
+    }
+    let before = PATHS.map(|path| access_of(&sandbox.path(path)));
+    for point in [
+        "apply-prepared",
+        "apply-switched",
+        "apply-dirs",
+        "swap-applied",
+        "swap-proved",
+    ] {
+        sandbox.json(["travel", &id]);
+        for path in ["usual", "marked", "dir"] {
+            mark(&sandbox, path, 9);
+        }
+        let there = PATHS.map(|path| access_of(&sandbox.path(path)));
+        killed_at(&sandbox, point, &["return"]);
+        sandbox.json(["recover"]);
+        for (path, there) in PATHS.iter().zip(&there) {
+            assert_eq!(access_of(&sandbox.path(path)), *there, "{point}: {path}");
+        }
+        assert_eq!(sandbox.json(["return"])["verified"], true, "{point}");
+        for (path, before) in PATHS.iter().zip(&before) {
+            assert_eq!(access_of(&sandbox.path(path)), *before, "{point}: {path}");
+        }
+    }
+}
+
+#[test]
+fn what_belongs_to_somebody_else_stays_his() {
+    if !may_act_for_others() {
+        return;
+    }
+    let sandbox = somebodys();
+    for path in ["dir/his", "dir/mine"] {
+        sandbox.write(path, "x\n");
+    }
+    for path in ["dir", "dir/his", "dir/mine"] {
+        chown(sandbox.path(path), Some(USER), Some(USER)).unwrap();
+    }
+    let id = json_as(&sandbox, USER, &["snapshot"])["snapshot"]["snapshot_id"].clone();
+    std::fs::write(sandbox.path("a.txt"), "two\n").unwrap();
+    json_as(&sandbox, USER, &["travel", id.as_str().unwrap()]);
+    for path in ["dir/his", "dir"] {
+        chown(sandbox.path(path), Some(4321), Some(4321)).unwrap();
+    }
+    let returned = json_as(&sandbox, USER, &["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    let told = returned["notices"].to_string();
+    for path in ["dir/his", "dir"] {
+        assert!(
+            told.contains(&format!("'{path}' could not keep: owner, group")),
+            "{told}"
+        );
+        assert_eq!(sandbox.path(path).metadata().unwrap().uid(), 4321, "{path}");
+    }
+}
