@@ -3,10 +3,6 @@
 
 . "$GITSUITE_T/test-lib.sh"
 
-# Of a time of their own are commits made before the test's first tick, too: the same states in every run.
-GIT_AUTHOR_DATE='1112911993 -0700' GIT_COMMITTER_DATE='1112911993 -0700'
-export GIT_AUTHOR_DATE GIT_COMMITTER_DATE
-
 eval "gitsuite_$(declare -f test_finish_)"
 test_finish_ () {
 	gitsuite_test_finish_ "$@"
