@@ -117,12 +117,12 @@ sub index_facts {
 my $NO_STATE = qr{^(?:objects|logs|hooks|modules|branches|timewarp|lost-found|worktrees)(?:/|$)
     |^(?:index|description|COMMIT_EDITMSG|FETCH_HEAD|gc\.log|trace.*)$}x;
 
-# A digest of refs, index, files, HEAD, configuration and operation files of the repository at $worktree. Where the path
-# $room of this run stands in any of them is no part of it.
+# A digest of refs, index, files, HEAD, configuration and operation files of the repository at $worktree. Neither the path
+# $room of the run is part of it, wherever it stands, nor stat data, in another repository's index neither.
 sub digest {
     my ($worktree, $room) = @_;
     my ($git, $common) = git_dirs($worktree) or return;
-    my $same = sub { $_[0] =~ s/\Q$room\E/ROOM/gr };
+    my $same = sub { $_[0] =~ /\ADIRC/ ? index_facts($_[0]) : $_[0] =~ s/\Q$room\E/ROOM/gr };
     my $sha = Digest::SHA->new(1);
     my %is_own = map { (stat $_)[1] // 0, 1 } $git, $common;
     walk($worktree, sub {
