@@ -118,11 +118,13 @@ pub fn new_index(
             .map(|(path, stamp)| (path.as_slice(), stamp))
             .collect(),
     };
-    match goal {
-        IndexGoal::Snapshot { stored, .. } => making.make(stored),
-        IndexGoal::Paths(entries) => making.with_paths(&entries.borrow()),
-        IndexGoal::Stay => Err(Error::new(Code::Io, "no index is asked for")),
-    }
+    let mut index = match goal {
+        IndexGoal::Snapshot { stored, .. } => making.make(stored)?,
+        IndexGoal::Paths(entries) => making.with_paths(&entries.borrow())?,
+        IndexGoal::Stay => return Err(Error::new(Code::Io, "no index is asked for")),
+    };
+    making.fold(&mut index, goal)?;
+    Ok(index)
 }
 
 struct Making<'a> {
@@ -242,6 +244,24 @@ impl Making<'_> {
         let mut index = builder.finish();
         index.version = self.current.version;
         Ok(index)
+    }
+
+    /// What stood folded is folded again where it can be: git folds a sparse index at its next write anyhow, and writes a broken
+    /// one when an entry of `git add -N` is in it.
+    fn fold(&self, index: &mut Index, goal: &IndexGoal<'_>) -> Result<()> {
+        let trees = gitview::Trees(&self.store.objects);
+        let read = |oid| self.store.objects.read_tree(oid);
+        for (dir, now) in &self.current.was_folded {
+            let then = match goal {
+                IndexGoal::Snapshot { stored, .. } => {
+                    let root = self.store.index_side(stored)?.tree;
+                    tree::find(&read, root, dir)?.filter(|node| node.is_dir())
+                }
+                IndexGoal::Paths(_) | IndexGoal::Stay => None,
+            };
+            index.fold(dir, then.map_or(*now, |node| node.oid), &trees)?;
+        }
+        Ok(())
     }
 
     /// The index that is there with other entries for some paths.

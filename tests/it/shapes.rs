@@ -140,6 +140,37 @@ fn a_sparse_checkout_keeps_what_is_not_on_disk() {
     }
 }
 
+/// git folds a whole index at its next write, and what it writes then is broken when `git add -N` gave it an entry.
+#[test]
+fn a_sparse_index_stays_folded_on_a_trip() {
+    for version in ["2", "4"] {
+        let sandbox = wide();
+        sandbox.git(["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
+        sandbox.git(["update-index", "--index-version", version]);
+        sandbox.git(["config", "advice.sparseIndexExpanded", "false"]);
+        sandbox.snap();
+        sandbox.write("in/intended.txt", "intended\n");
+        sandbox.git(["add", "-N", "in/intended.txt"]);
+        let entries = || sandbox.git(["ls-files", "--sparse", "-s", "-t", "-v"]);
+        let (before, status) = (entries(), sandbox.git(["status", "--porcelain"]));
+        assert!(before.contains("S 040000"), "{before}");
+        sandbox.ok(["travel", "latest"]);
+        assert!(entries().contains("S 040000"), "{version}: {}", entries());
+        sandbox.write("in/x.txt", "in the past\n");
+        sandbox.git(["add", "in/x.txt"]);
+        assert_eq!(sandbox.json(["return"])["verified"], true);
+        assert_eq!(entries(), before, "{version}");
+        // Writes the index, and would have folded it.
+        sandbox.write("in/x.txt", "staged\n");
+        sandbox.git(["add", "in/x.txt"]);
+        sandbox.git(["reset", "-q", "in/x.txt"]);
+        sandbox.git(["checkout", "-q", "--", "in/x.txt"]);
+        assert_eq!(sandbox.git(["status", "--porcelain"]), status, "{version}");
+        assert_eq!(entries(), before, "{version}");
+        sandbox.assert_sound();
+    }
+}
+
 #[test]
 fn a_sparse_checkout_without_cones_works() {
     let sandbox = wide();
@@ -155,6 +186,7 @@ fn every_index_version_is_read() {
     for version in ["2", "3", "4"] {
         let sandbox = wide();
         sandbox.git(["update-index", "--index-version", version]);
+        sandbox.git(["config", "advice.sparseIndexExpanded", "false"]);
         sandbox.git(["update-index", "--skip-worktree", "in/x.txt"]);
         works(&sandbox, &sandbox.repo());
         sandbox.assert_sound();

@@ -158,6 +158,12 @@ impl Span {
             _ => Err(unsupported("the index is larger than 4 GiB")),
         }
     }
+
+    /// Its first `len` bytes.
+    fn first(self, len: usize) -> Self {
+        let len = u32::try_from(len).map_or(self.len, |len| len.min(self.len));
+        Self { len, ..self }
+    }
 }
 
 /// One entry of fixed size; [`Index::path`] gives its path.
@@ -198,6 +204,9 @@ impl Entry {
     }
 }
 
+/// A directory of a sparse index: its path, and the tree that stands for all beneath it.
+pub type Folded = (Vec<u8>, Oid);
+
 /// A whole index in memory: sorted, unsplit, with no folded directory.
 #[derive(Debug, Clone)]
 pub struct Index {
@@ -219,6 +228,10 @@ pub struct Index {
     pub was_split: bool,
     /// The file was a sparse index, or one with folded directories.
     pub was_sparse: bool,
+    /// The directories that were folded in the file.
+    pub was_folded: Vec<Folded>,
+    /// Directories to write folded: see [`Index::fold`].
+    fold: Vec<Folded>,
 }
 
 impl Default for Index {
@@ -240,7 +253,21 @@ impl Index {
             file: None,
             was_split: false,
             was_sparse: false,
+            was_folded: Vec::new(),
+            fold: Vec::new(),
         }
+    }
+
+    /// Has the directory `dir` written folded, as an entry for the tree `oid`, when that tree says exactly what the entries
+    /// beneath say: merged, outside of the sparse checkout, and nothing else.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn fold(&mut self, dir: &[u8], oid: Oid, trees: &dyn TreeSource) -> Result<()> {
+        if sparse::is_all(self, dir, oid, trees)? {
+            self.fold.push((dir.to_vec(), oid));
+        }
+        Ok(())
     }
 
     /// Reads the index `file`; a missing one is an empty index. `git_dir` (the worktree's own) holds the shared file of a
@@ -272,7 +299,8 @@ impl Index {
     }
 
     /// The bytes of an index file that any git reads: version 4 when this one has it, else 2 or 3; with the cache tree and
-    /// resolve-undo when present, and never split, sparse, or with what only caches.
+    /// resolve-undo when present, and never split, or with what only caches. Sparse, and without a cache tree, where a
+    /// directory was folded.
     pub fn write_bytes(&self) -> Vec<u8> {
         write::bytes(self)
     }

@@ -92,6 +92,8 @@ pub(super) fn whole(
         file: None,
         was_split: raw.was_split,
         was_sparse: raw.was_sparse,
+        was_folded: Vec::new(),
+        fold: Vec::new(),
     };
     check_order(&index)?;
     let folded = |entry: &Entry| entry.mode & TYPE_MASK == MODE_DIRECTORY;

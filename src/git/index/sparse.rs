@@ -10,7 +10,7 @@ use super::{
     Entry, Flags, Index, MODE_DIRECTORY, TYPE_MASK, TreeSource, corrupt, oid, unsupported,
 };
 use crate::error::{Result, ResultExt};
-use crate::git::{Oid, path};
+use crate::git::{Oid, path, tree};
 
 /// More entries than any repository has: trees that name one another over and over unfold without end.
 const MAX_ENTRIES: usize = 1 << 24;
@@ -28,7 +28,9 @@ pub(super) fn expand(index: &mut Index, trees: &dyn TreeSource) -> Result<()> {
     for entry in &index.entries {
         places.push(unfold.entries.len());
         if entry.mode & TYPE_MASK == MODE_DIRECTORY {
-            nodes.push(unfold.directory(entry)?);
+            let (dir, node) = unfold.directory(entry)?;
+            index.was_folded.push((dir.clone(), entry.oid));
+            nodes.push((dir, node));
         } else {
             unfold.entries.push(entry.clone());
         }
@@ -45,6 +47,55 @@ pub(super) fn expand(index: &mut Index, trees: &dyn TreeSource) -> Result<()> {
     index.cache_tree = Some(root);
     index.entries = unfold.entries;
     Ok(())
+}
+
+/// Whether the tree `id` unfolds to the very entries that `index` has beneath `dir`, of which there is one at least.
+pub(super) fn is_all(index: &Index, dir: &[u8], id: Oid, trees: &dyn TreeSource) -> Result<bool> {
+    let mut unfold = Unfold {
+        entries: Vec::new(),
+        paths: Arena::default(),
+        trees,
+    };
+    unfold.tree(id, &mut [dir, &b"/"[..]].concat(), 0)?;
+    let beneath = index.entries.get(index.within(dir)).unwrap_or_default();
+    let is_same = |(entry, other): (&Entry, &Entry)| {
+        (entry.mode, entry.oid, entry.stage, entry.flags)
+            == (other.mode, other.oid, other.stage, other.flags)
+            && entry.mode != tree::GITLINK_MODE
+            && index.path(entry) == unfold.paths.get(other.span)
+    };
+    Ok(!beneath.is_empty()
+        && beneath.len() == unfold.entries.len()
+        && beneath.iter().zip(&unfold.entries).all(is_same))
+}
+
+/// `index` as its file is to be, with one entry for each directory to fold in the place of all beneath it; `None` when there
+/// is none. What the cache tree counts are entries that are not folded, so it goes.
+pub(super) fn folded(index: &Index) -> Option<Index> {
+    if index.fold.is_empty() {
+        return None;
+    }
+    let dirs = index.fold.iter().map(|dir| (index.within(&dir.0), dir));
+    let mut dirs: Vec<_> = dirs.collect();
+    dirs.sort_by_key(|(range, _)| range.start);
+    let mut whole = Index {
+        entries: Vec::new(),
+        cache_tree: None,
+        ..index.clone()
+    };
+    let mut at = 0;
+    let plain = |range| index.entries.get(range).unwrap_or_default();
+    for (range, (dir, oid)) in dirs {
+        whole.entries.extend_from_slice(plain(at..range.start));
+        at = range.end;
+        let mut entry = Entry::new(MODE_DIRECTORY, *oid);
+        entry.flags = Flags::SKIP_WORKTREE;
+        // The path of any entry beneath begins with that of the directory and its slash.
+        entry.span = index.entries.get(range.start)?.span.first(dir.len() + 1);
+        whole.entries.push(entry);
+    }
+    whole.entries.extend_from_slice(plain(at..index.len()));
+    Some(whole)
 }
 
 /// Entries being unfolded.

@@ -6,10 +6,12 @@ use super::cursor::put_varint;
 use super::entries::{
     HEADER, NAME_MASK, ON_DISK_EXTENDED, ON_DISK_INTENT, ON_DISK_SKIP, ON_DISK_VALID,
 };
-use super::{Entry, Flags, Index};
+use super::{Entry, Flags, Index, sparse};
 
 /// See [`Index::write_bytes`].
 pub(super) fn bytes(index: &Index) -> Vec<u8> {
+    let folded = sparse::folded(index);
+    let index = folded.as_ref().unwrap_or(index);
     let version = version(index);
     let mut out = Vec::with_capacity(HEADER + index.len() * 128);
     out.extend_from_slice(b"DIRC");
@@ -36,6 +38,9 @@ pub(super) fn bytes(index: &Index) -> Vec<u8> {
     }
     if let Some(payload) = &index.resolve_undo {
         extension(&mut out, *b"REUC", |out| out.extend_from_slice(payload));
+    }
+    if folded.is_some() {
+        extension(&mut out, *b"sdir", |_| {});
     }
     let checksum = Sha1::digest(&out);
     out.extend_from_slice(&checksum);
