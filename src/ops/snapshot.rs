@@ -33,13 +33,16 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         check_label(&store, label)?;
         redaction::check_name(ctx, label)?;
     }
-    let mut notices = super::recover::recover_by_itself(ctx, &store)?;
-    let lock = WorktreeLock::acquire(
-        store.dir.path(),
-        Hold::Shared,
-        "snapshot",
-        ctx.settings.lock_timeout,
-    )?;
+    let mut notices = Vec::new();
+    let lock = loop {
+        notices.extend(super::recover::recover_by_itself(ctx, &store)?);
+        let timeout = ctx.settings.lock_timeout;
+        let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "snapshot", timeout)?;
+        // The swap that this waited for may have died: what it left is no state to keep.
+        if !store.dir.has_journal() {
+            break lock;
+        }
+    };
     super::recover::clear_after_death(ctx, &store, &lock)?;
     take_locked(ctx, &store, request, &mut notices, false)
 }

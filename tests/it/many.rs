@@ -220,6 +220,38 @@ fn a_second_travel_is_told_who_holds_the_lock() {
     before.assert_same(&sandbox.state());
 }
 
+/// It has looked for an interrupted swap before it waits for the lock.
+#[test]
+fn a_snapshot_that_waits_for_a_swap_that_dies_recovers_first() {
+    let (sandbox, snapshot) = eventful();
+    let before = sandbox.state();
+    let root = sandbox.root();
+    let tw = || {
+        let mut command = raw_command(&root, env!("CARGO_BIN_EXE_tw"));
+        command.current_dir(sandbox.repo()).stdout(Stdio::null());
+        command.stderr(Stdio::null());
+        command
+    };
+    let travel = tw()
+        .env("TW_STOP_POINT", "swap-backup")
+        .env("TW_FAIL_POINT", "apply-prepared")
+        .args(["travel", &snapshot])
+        .spawn();
+    let mut travel = Held(travel.unwrap());
+    wait_until_stopped(travel.0.id());
+    let mut waiting = Held(tw().arg("snapshot").spawn().unwrap());
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    assert!(waiting.0.try_wait().unwrap().is_none(), "it waits");
+    go_on(travel.0.id());
+    assert!(!travel.0.wait().unwrap().success());
+    assert!(waiting.0.wait().unwrap().success());
+    let taken = sandbox.json(["show", "latest"])["snapshot"]["commit"].clone();
+    let paths = sandbox.git(["ls-tree", "-r", "--name-only", taken.as_str().unwrap()]);
+    assert!(!paths.contains(".tw-"), "{paths}");
+    before.assert_same(&sandbox.state());
+    assert_eq!(litter(&sandbox), [""; 0]);
+}
+
 #[test]
 fn a_lock_of_gits_is_waited_for_and_named() {
     let (sandbox, snapshot) = eventful();
