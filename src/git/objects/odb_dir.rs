@@ -17,6 +17,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UT
 use super::idx::Idx;
 use super::read::Opened;
 use super::{ObjectKind, entry, loose};
+use crate::env::clock_nanos;
+use crate::git::fs::{is_racy, nanoseconds};
 use crate::git::mapped::{self, Use};
 use crate::git::regular;
 
@@ -70,6 +72,8 @@ type Packs = Arc<Vec<Arc<Pack>>>;
 struct Listing {
     /// The pack directory's stamp just before it was read; none when there is no such directory.
     stamp: Option<Stamp>,
+    /// The directory had changed so shortly before that a later change may have left it the same stamp.
+    racy: bool,
     packs: Packs,
 }
 
@@ -230,9 +234,14 @@ impl OdbDir {
         let mut listing = self.listing.write().unwrap_or_else(PoisonError::into_inner);
         let known = listing.take().unwrap_or_default().packs;
         let stamp = self.pack_dir_stamp();
+        let racy = stamp.is_some_and(|stamp| {
+            let (seconds, nanos) = stamp.mtime;
+            is_racy(nanoseconds(seconds, nanos.cast_signed()), clock_nanos())
+        });
         let packs = Arc::new(self.list_packs(&known));
         *listing = Some(Listing {
             stamp,
+            racy,
             packs: Arc::clone(&packs),
         });
         packs
@@ -250,14 +259,17 @@ impl OdbDir {
         }
     }
 
-    /// Reads the list of packs again when the directory's stamp says that it changed.
-    pub(super) fn reload_if_changed(&self) {
+    /// Reads the list of packs again when the directory may have changed since, going by its stamp. Whether it did that.
+    pub(super) fn reload_if_changed(&self) -> bool {
         let listing = self.listing.read().unwrap_or_else(PoisonError::into_inner);
-        let same = matches!(&*listing, Some(listing) if listing.stamp == self.pack_dir_stamp());
+        let same = listing
+            .as_ref()
+            .is_some_and(|listing| !listing.racy && listing.stamp == self.pack_dir_stamp());
         drop(listing);
         if !same {
             self.reload();
         }
+        !same
     }
 
     fn pack_dir_stamp(&self) -> Option<Stamp> {

@@ -70,8 +70,17 @@ impl ObjectStore {
     }
 
     /// Whether the object may be relied on: it is in a pack, or loose and whole. A loose file that a crash or a disk has damaged
-    /// counts as none.
+    /// counts as none. What is not found is looked for again where packs were made or removed since they were listed: a gc may be at
+    /// work, and nobody may take what it moved for lost.
     pub fn is_sound(&self, oid: Oid) -> bool {
+        let listed_again = || {
+            let again = self.dirs.iter().map(OdbDir::reload_if_changed);
+            again.fold(false, |any, again| any || again)
+        };
+        self.is_sound_as_listed(oid) || (listed_again() && self.is_sound_as_listed(oid))
+    }
+
+    fn is_sound_as_listed(&self, oid: Oid) -> bool {
         count(Work::ObjectLookups);
         self.dirs.iter().any(|dir| dir.has_packed(oid))
             || (self.dirs.iter().any(|dir| dir.has_loose(oid)) && self.verify(oid).is_ok())

@@ -518,12 +518,18 @@ fn packs_of_others_are_known_after_a_refresh() {
     let store = repo.store();
     let oid = hash(ObjectKind::Blob, b"theirs").expect("no attack");
     assert!(!store.contains(oid));
+    let unsure = repo.store();
+    assert!(!unsure.is_sound(oid));
     let theirs = repo.store();
     let writer = ObjectWriter::new(&theirs, pack_mode()).expect("writer");
     put_all(&writer, vec![b"theirs".to_vec()]);
     let kept = writer.finish().expect("finished").pack.expect("a pack");
     assert!(theirs.contains(oid), "its own writer's pack");
     assert!(!store.contains(oid), "no directory is read again unasked");
+    assert!(
+        unsure.is_sound(oid),
+        "what is not found is looked for again"
+    );
     assert_eq!(store.read(oid).expect("read").1, b"theirs");
     store.refresh();
     assert!(store.contains(oid));
