@@ -133,7 +133,6 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
             started.session.record.session_id
         }
     };
-    notices.extend(recover::recover_by_itself(ctx, &store)?);
     let making = Making {
         ctx,
         store: &store,
@@ -251,17 +250,14 @@ struct Known {
 
 impl Making<'_> {
     fn make(mut self) -> Result<Option<Taken>> {
-        let wait = self.asked.wait(self.ctx);
-        let dir = self.store.dir.path();
-        let lock = WorktreeLock::acquire(dir, Hold::Shared, "checkpoint", wait)?;
-        let interrupted = self.asked != Asked::ByCommand && self.store.dir.needs_recovery()?;
+        let (lock, interrupted, mut notices) = self.lock()?;
         let prompt = self.prompt.take();
         let prompt = prompt.map(|prompt| self.ctx.redactor().beginning(&prompt, PROMPT_CHARS));
         let taken = snapshot::take_locked(
             self.ctx,
             self.store,
             &self.wanted(prompt.as_deref()),
-            &mut Vec::new(),
+            &mut notices,
             interrupted,
         )?;
         let marked = mark::mark(self.ctx, self.store, &self.session, self.asked);
@@ -286,6 +282,19 @@ impl Making<'_> {
             fresh: taken.fresh,
             notices: taken.notices,
         }))
+    }
+
+    /// An event waits for nothing: it keeps also what a swap left that died, and says so.
+    fn lock(&self) -> Result<(WorktreeLock, bool, Vec<String>)> {
+        let wait = self.asked.wait(self.ctx);
+        if self.asked == Asked::ByCommand {
+            let (lock, notices) =
+                recover::lock_recovered(self.ctx, self.store, "checkpoint", wait)?;
+            return Ok((lock, false, notices));
+        }
+        let lock = WorktreeLock::acquire(self.store.dir.path(), Hold::Shared, "checkpoint", wait)?;
+        let interrupted = self.store.dir.needs_recovery()?;
+        Ok((lock, interrupted, Vec::new()))
     }
 
     fn wanted(&self, prompt: Option<&str>) -> request::Take {

@@ -16,7 +16,6 @@ use crate::git::objects::{ObjectKind, hash};
 use crate::store::Store;
 use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
-use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::worktree::globs::is_secret_name;
@@ -33,16 +32,8 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         check_label(&store, label)?;
         redaction::check_name(ctx, label)?;
     }
-    let mut notices = Vec::new();
-    let lock = loop {
-        notices.extend(super::recover::recover_by_itself(ctx, &store)?);
-        let timeout = ctx.settings.lock_timeout;
-        let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "snapshot", timeout)?;
-        // The swap that this waited for may have died: what it left is no state to keep.
-        if !store.dir.has_journal() {
-            break lock;
-        }
-    };
+    let wait = ctx.settings.lock_timeout;
+    let (lock, mut notices) = super::recover::lock_recovered(ctx, &store, "snapshot", wait)?;
     super::recover::clear_after_death(ctx, &store, &lock)?;
     take_locked(ctx, &store, request, &mut notices, false)
 }

@@ -223,6 +223,15 @@ fn a_second_travel_is_told_who_holds_the_lock() {
 /// It has looked for an interrupted swap before it waits for the lock.
 #[test]
 fn a_snapshot_that_waits_for_a_swap_that_dies_recovers_first() {
+    waits_and_recovers(&["snapshot"]);
+}
+
+#[test]
+fn a_checkpoint_that_waits_for_a_swap_that_dies_recovers_first() {
+    waits_and_recovers(&["checkpoint", "-m", "a step"]);
+}
+
+fn waits_and_recovers(args: &[&str]) {
     let (sandbox, snapshot) = eventful();
     let before = sandbox.state();
     let root = sandbox.root();
@@ -239,7 +248,7 @@ fn a_snapshot_that_waits_for_a_swap_that_dies_recovers_first() {
         .spawn();
     let mut travel = Held(travel.unwrap());
     wait_until_stopped(travel.0.id());
-    let mut waiting = Held(tw().arg("snapshot").spawn().unwrap());
+    let mut waiting = Held(tw().args(args).spawn().unwrap());
     std::thread::sleep(std::time::Duration::from_millis(700));
     assert!(waiting.0.try_wait().unwrap().is_none(), "it waits");
     go_on(travel.0.id());

@@ -279,6 +279,10 @@ fn a_trip_to_a_snapshot_with_wrong_seeds_says_which_files_may_differ() {
     assert!(one.starts_with("'dir/a.txt' has"), "{one}");
     sandbox.ok(["undo"]);
     assert_eq!(said(&sandbox.json(["restore", "seeded", "more"])), None);
+    let opened = sandbox.root().join("opened");
+    let told =
+        said(&sandbox.json(["open", "seeded", opened.to_str().unwrap()])).unwrap_or_default();
+    assert!(told.starts_with(whole), "{told}");
     let text = sandbox.tw(["travel", "seeded"]);
     assert!(text.err().contains(whole), "{}", text.err());
 }

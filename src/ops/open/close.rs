@@ -31,8 +31,8 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = Store::open(&there.repo)?;
     crate::ops::copied::check(&there, &store)?;
-    let mut notices = crate::ops::recover::recover_by_itself(&there, &store)?;
-    let _lock = ctx.lock(&worktree.dir, "close")?;
+    let lock = ctx.lock(&worktree.dir, "close")?;
+    let mut notices = crate::ops::recover::recover_locked(&there, &store, &lock)?;
     check_state(&store, &worktree, &dir)?;
     let found = survey(&there, &store)?;
     if !found.refused.is_empty() {

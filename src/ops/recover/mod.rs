@@ -13,6 +13,7 @@ mod unwaited;
 
 use git_side::{put_git_back, put_git_forward};
 use std::collections::BTreeSet;
+use std::time::Duration;
 use survey::{Found, Survey, survey};
 pub use unwaited::taken_by_power;
 
@@ -39,7 +40,7 @@ use crate::git::mark::Dead;
 use crate::git::path::{self, RepoPath};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
-use crate::store::lock::{GitLocks, Owner, WorktreeLock, remove_dead_locks};
+use crate::store::lock::{GitLocks, Hold, Owner, WorktreeLock, remove_dead_locks};
 use crate::store::snapshot::parse_octal;
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
@@ -132,6 +133,27 @@ pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<Str
     let notices = recover_locked(ctx, store, &lock)?;
     drop(lock);
     Ok(notices)
+}
+
+/// The shared lock of what captures, with nothing left to recover: the swap that it was waited for may have died, and what that left is
+/// no state to keep.
+///
+/// # Errors
+/// `BUSY`; `INTERRUPTED` when something is in doubt.
+pub fn lock_recovered(
+    ctx: &Context<'_>,
+    store: &Store<'_>,
+    operation: &str,
+    wait: Duration,
+) -> Result<(WorktreeLock, Vec<String>)> {
+    let mut notices = Vec::new();
+    loop {
+        notices.extend(recover_by_itself(ctx, store)?);
+        let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, operation, wait)?;
+        if !store.dir.has_journal() {
+            return Ok((lock, notices));
+        }
+    }
 }
 
 /// What a mutating command does first, under the exclusive lock: a dead swap is finished or undone when nothing is in doubt.

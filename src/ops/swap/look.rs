@@ -214,10 +214,17 @@ pub(super) fn make_plan(
             changes.retain(|change| !keep.iter().any(|kept| path::is_within(&change.path, kept)));
             let (globals, globs) = rules_parts(ctx)?;
             let rules = TreeRules::new(&store.objects, *tree, globals, globs);
+            let nested = match goal.target {
+                Some(target) => nested_in(store, target)?,
+                None => BTreeSet::new(),
+            };
+            let hides = |path: &[u8]| {
+                rules.leaves_out(path) || nested.iter().any(|dir| path::is_within(path, dir))
+            };
             let left_out = |path: &[u8]| {
                 let ours = made_before.contains(path)
                     || forced.contains(path) && !goal.forced.contains(path);
-                Ok(!ours && rules.leaves_out(path) && !tracks(store, goal.target, path)?)
+                Ok(!ours && hides(path) && !tracks(store, goal.target, path)?)
             };
             let after_node = |path: &[u8]| tree::find(&read, *tree, path);
             let leaves = |oid| {

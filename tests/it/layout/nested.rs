@@ -187,3 +187,29 @@ fn killed(sandbox: &Sandbox, args: &[&str], point: &str) {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(!told.contains("error"), "{args:?} at {point}: {told}");
 }
+
+#[test]
+fn what_a_nested_repository_hides_stays_although_git_tracks_it_in_the_past() {
+    let sandbox = tracking();
+    let clean = snapshot(&sandbox);
+    sandbox.git(["init", "-q", "dir"]);
+    sandbox.write("dir/hidden", "of the other repository\n");
+    sandbox.write("dir/f", "edited\n");
+    sandbox.json(["travel", &clean]);
+    // Where the index has other files below, git adds it.
+    sandbox.git(["update-index", "--add", "dir/hidden"]);
+    sandbox.write("dir/made", "in the past\n");
+    sandbox.git(["update-index", "--add", "dir/made"]);
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    assert_eq!(sandbox.text("dir/hidden"), "of the other repository\n");
+    assert_eq!(sandbox.text("dir/f"), "edited\n");
+    let experiment = returned["experiment_id"].as_str().unwrap();
+    let spec = format!("refs/timewarp/experiments/{experiment}:dir/hidden");
+    assert_eq!(
+        sandbox.git(["cat-file", "blob", &spec]),
+        "of the other repository\n"
+    );
+    // Like anything else that the present leaves out.
+    assert_eq!(sandbox.text("dir/made"), "in the past\n");
+}
