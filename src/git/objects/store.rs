@@ -74,8 +74,8 @@ impl ObjectStore {
     /// work, and nobody may take what it moved for lost.
     pub fn is_sound(&self, oid: Oid) -> bool {
         let listed_again = || {
-            let again = self.dirs.iter().map(OdbDir::reload_if_changed);
-            again.fold(false, |any, again| any || again)
+            let changed = self.dirs.iter().filter(|dir| dir.reload_if_changed());
+            changed.count() > 0
         };
         self.is_sound_as_listed(oid) || (listed_again() && self.is_sound_as_listed(oid))
     }
