@@ -1,4 +1,4 @@
-//! The directories that are git's own, known by what they are and never by how they are called.
+//! The directories that are git's own, and a file that `.git` leads to, known by what they are and never by how they are called.
 //!
 //! A git directory may lie in the working tree under any name: behind a `.git` file or symlink, by `core.worktree`, or as the
 //! store that an alternate borrows from. To capture one would be to capture the repository, and to put one back would be to take
@@ -29,17 +29,31 @@ impl Identity {
         let (dev, ino) = (meta.dev(), meta.ino());
         meta.is_dir().then_some(Self { dev, ino })
     }
+
+    /// Of the file that a symlink leads to.
+    fn behind_symlink(path: &Path) -> Option<Self> {
+        let meta = std::fs::metadata(path).ok()?;
+        let (dev, ino) = (meta.dev(), meta.ino());
+        (path.is_symlink() && meta.is_file()).then_some(Self { dev, ino })
+    }
 }
 
 /// The directories of one repository, as one of its worktrees sees them.
 #[derive(Debug, Clone, Default)]
-pub struct OwnDirs(Vec<Identity>);
+pub struct OwnDirs {
+    dirs: Vec<Identity>,
+    /// The file that says where the git directory is, when `.git` is a symlink to it.
+    pointer: Option<Identity>,
+}
 
 impl OwnDirs {
     /// The git directory, the common one, every object directory, and of an alternate in a repository that repository, whose
     /// refs say what its gc keeps; with what any of them has elsewhere by a symlink.
     pub fn of(repo: &Repo, objects: &ObjectStore) -> Self {
-        let mut own = Self::default();
+        let mut own = Self {
+            dirs: Vec::new(),
+            pointer: Identity::behind_symlink(&repo.worktree_root().join(".git")),
+        };
         for dir in [repo.git_dir(), repo.common_dir()] {
             own.add(dir);
             own.add_linked_parts(dir);
@@ -60,8 +74,8 @@ impl OwnDirs {
 
     fn add(&mut self, dir: &Path) {
         let identity = Identity::at(dir);
-        self.0
-            .extend(identity.filter(|found| !self.0.contains(found)));
+        self.dirs
+            .extend(identity.filter(|found| !self.dirs.contains(found)));
     }
 
     fn add_linked_parts(&mut self, git_dir: &Path) {
@@ -82,13 +96,23 @@ impl OwnDirs {
 
     /// Whether this directory is one of them. `stamp` is its own: mostly it settles the question.
     pub fn contains(&self, dir: BorrowedFd<'_>, stamp: &Stamp) -> bool {
-        let mut alike = self.0.iter().filter(|own| own.ino == stamp.ino).peekable();
+        let mut alike = self
+            .dirs
+            .iter()
+            .filter(|own| own.ino == stamp.ino)
+            .peekable();
         alike.peek().is_some() && device_of(dir).is_some_and(|dev| alike.any(|own| own.dev == dev))
+    }
+
+    /// Whether a file with this stamp, in this directory, is what `.git` leads to: without it there is no repository.
+    pub fn is_pointer(&self, dir: BorrowedFd<'_>, stamp: &Stamp) -> bool {
+        let alike = self.pointer.filter(|own| own.ino == stamp.ino);
+        alike.is_some_and(|own| device_of(dir) == Some(own.dev))
     }
 
     /// Whether the directory at a path, symlinks followed, is one of them.
     pub fn contains_path(&self, dir: &Path) -> bool {
-        Identity::at(dir).is_some_and(|found| self.0.contains(&found))
+        Identity::at(dir).is_some_and(|found| self.dirs.contains(&found))
     }
 
     /// Whether a directory is the working tree of another repository, or of another worktree of this one. As for git, this
@@ -96,15 +120,16 @@ impl OwnDirs {
     pub fn is_nested_repository(&self, dir: &Path) -> bool {
         let is_own = |dot_git: &Path| {
             let found = Identity::at(dot_git);
-            found.is_some() && found.as_ref() == self.0.first()
+            found.is_some() && found.as_ref() == self.dirs.first()
         };
         holds_repository(dir) && !is_own(&dir.join(".git"))
     }
 
     /// Tells one set from another. The numbers of devices are left out: they differ from boot to boot.
     pub fn fingerprint(&self) -> Vec<u8> {
-        self.0
+        self.dirs
             .iter()
+            .chain(&self.pointer)
             .flat_map(|own| own.ino.to_le_bytes())
             .collect()
     }

@@ -46,6 +46,11 @@ impl<'a> TreeRules<'a> {
         }
     }
 
+    /// Whether an untracked directory at this path would be left out, with all that is in it.
+    pub fn leaves_dir_out(&self, full: &[u8]) -> bool {
+        self.dir(full).is_none()
+    }
+
     fn dir(&self, dir: &[u8]) -> Option<RulesDir> {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(dir) {

@@ -87,13 +87,14 @@ pub fn made_by(store: &Store<'_>, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
     let Some(journal) = level_of_swap(store, swap_id)? else {
         return Ok(BTreeSet::new());
     };
-    let made = journal
-        .entries
-        .iter()
-        .filter(|entry| entry.before.is_none() && entry.after.is_some());
-    Ok(made
-        .filter_map(|entry| path_from_stored(&entry.path))
-        .collect())
+    let files = journal.entries.iter();
+    let files = files.filter(|entry| entry.before.is_none() && entry.after.is_some());
+    let dirs = journal.dirs.iter();
+    let dirs = dirs.filter(|dir| dir.before.is_none() && dir.after.is_some());
+    let made = files
+        .map(|entry| &entry.path)
+        .chain(dirs.map(|dir| &dir.path));
+    Ok(made.filter_map(|path| path_from_stored(path)).collect())
 }
 
 /// Puts a finished swap into the log. Can be run again.

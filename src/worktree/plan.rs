@@ -170,6 +170,8 @@ pub struct Planning<'a> {
     pub leaves: &'a dyn Fn(Oid) -> Result<Vec<Vec<u8>>>,
     /// Whether the later side's rules would have left a path out.
     pub left_out: &'a dyn Fn(&[u8]) -> Result<bool>,
+    /// The same of a directory, with all that is in it.
+    pub leaves_dir_out: &'a dyn Fn(&[u8]) -> bool,
     /// See [`EmptyDirs`].
     pub empty_dirs: EmptyDirs,
     /// Only these paths and what lies beneath; empty means all.
@@ -585,6 +587,7 @@ impl Planning<'_> {
         Ok(holds_empty
             || self.is_filled_after(full)?
             || self.is_gitlink_after(full)?
-            || (self.left_out)(full)?)
+            || (self.left_out)(full)?
+            || (self.leaves_dir_out)(full))
     }
 }

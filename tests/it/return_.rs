@@ -413,6 +413,32 @@ fn a_directory_of_the_past_that_still_holds_something_left_out_stays() {
 }
 
 #[test]
+fn an_empty_directory_that_the_present_ignores_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.mkdir("was-empty");
+    let id = snapshot(&sandbox);
+    std::fs::remove_dir(sandbox.path("was-empty")).unwrap();
+    sandbox.write(".gitignore", "ignored*/\nwas-empty/\n");
+    sandbox.mkdir("ignored/deep");
+    sandbox.mkdir("ignored-too");
+    let before = sandbox.state();
+    sandbox.json(["travel", &id]);
+    // There nothing ignores them, and travel made one of them.
+    assert!(sandbox.exists("was-empty"));
+    sandbox.mkdir("made");
+    assert_eq!(sandbox.json(["return"])["verified"], true);
+    for (dir, stays) in [
+        ("ignored/deep", true),
+        ("ignored-too", true),
+        ("was-empty", false),
+        ("made", false),
+    ] {
+        assert_eq!(sandbox.exists(dir), stays, "{dir}");
+    }
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
 fn an_empty_directory_that_is_filled_with_what_is_left_out_is_still_there() {
     let sandbox = Sandbox::new();
     let id = snapshot(&sandbox);

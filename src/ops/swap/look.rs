@@ -227,6 +227,8 @@ pub(super) fn make_plan(
                 Ok(!ours && hides(path) && !tracks(store, goal.target, path)?)
             };
             let after_node = |path: &[u8]| tree::find(&read, *tree, path);
+            let leaves_dir_out =
+                |dir: &[u8]| !made_before.contains(dir) && rules.leaves_dir_out(dir);
             let leaves = |oid| {
                 let leaves = tree::flatten(&read, oid)?.into_iter();
                 Ok(leaves.map(|(path, _)| path).collect())
@@ -240,6 +242,7 @@ pub(super) fn make_plan(
                 after_node: &after_node,
                 leaves: &leaves,
                 left_out: &left_out,
+                leaves_dir_out: &leaves_dir_out,
                 empty_dirs: *empty_dirs,
                 only,
                 may_change,

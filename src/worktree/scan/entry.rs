@@ -207,6 +207,9 @@ impl<J: Judge> Run<'_, '_, J> {
         if stamp.is_dir() {
             return self.dir_entry(look, full, Some(stamp));
         }
+        if self.scan.own.is_pointer(fd, &stamp) {
+            return Ok(Entry::File(Self::listed(Kind::GitDirectory, &stamp)));
+        }
         let mut rec = self.judged_file(full, name, &stamp, rules);
         if let (Some(rec), Some(file)) = (&mut rec, known) {
             self.reuse(&file, rec);

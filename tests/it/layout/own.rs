@@ -285,3 +285,31 @@ fn a_bare_repository_may_hold_its_worktree_and_lie_in_it() {
     let shown = run(&["show", &id]);
     assert!(shown.contains("git-directory  inner.git"), "{shown}");
 }
+
+#[test]
+fn the_file_that_dot_git_leads_to_is_gits() {
+    let sandbox = Sandbox::new();
+    let before = snapshot(&sandbox);
+    let real = sandbox.root().join("real");
+    fs::rename(sandbox.path(".git"), &real).unwrap();
+    fs::write(
+        sandbox.path("here"),
+        format!("gitdir: {}\n", real.display()),
+    )
+    .unwrap();
+    sandbox.symlink("here", ".git");
+    sandbox.write("a.txt", "two\n");
+    let id = snapshot(&sandbox);
+    assert_eq!(
+        captured(&sandbox),
+        (vec!["a.txt".to_owned()], vec![git_s("here")])
+    );
+    for target in [&before, &id] {
+        sandbox.json(["travel", target]);
+        sandbox.write("here-too", "made in the past\n");
+        assert_eq!(sandbox.json(["return"])["verified"], true);
+    }
+    sandbox.ok(["restore", &before]);
+    assert!(sandbox.text("here").starts_with("gitdir: "));
+    assert_later_commits_stay(&sandbox);
+}
