@@ -372,19 +372,25 @@ fn an_entry_without_file_and_object_is_listed_and_put_back() {
     lose(&sandbox, ":dir/lost.txt");
     sandbox.remove("dir/lost.txt");
     let null = "0".repeat(40);
-    let mut command = sandbox.command("git");
-    command.env("GIT_ALLOW_NULL_SHA1", "1").args([
-        "update-index",
-        "--add",
-        "--cacheinfo",
-        &format!("100644,{null},null.txt"),
-    ]);
-    let with_null = command.output().unwrap().status.success();
+    let mut with_null = true;
+    for (mode, name) in [("100644", "null.txt"), ("160000", "nullmodule")] {
+        let mut command = sandbox.command("git");
+        let entry = format!("{mode},{null},{name}");
+        command.env("GIT_ALLOW_NULL_SHA1", "1").args([
+            "update-index",
+            "--add",
+            "--cacheinfo",
+            &entry,
+        ]);
+        with_null &= command.output().unwrap().status.success();
+    }
     let before = entries(&sandbox);
     let taken = sandbox.json(["snapshot"]);
     let mut expected = vec![("dir/lost.txt".to_owned(), "object-missing".to_owned())];
     if with_null {
-        expected.push(("null.txt".to_owned(), "object-missing".to_owned()));
+        for name in ["null.txt", "nullmodule"] {
+            expected.push((name.to_owned(), "object-missing".to_owned()));
+        }
     }
     assert_eq!(uncaptured(&taken), expected);
     let early = early["snapshot"]["snapshot_id"].as_str().unwrap();

@@ -289,9 +289,9 @@ impl Taking<'_, '_, '_, '_> {
     }
 }
 
-/// Whether what an entry of a tree or an index names may be named by a tree of ours. A submodule's commit is never here.
+/// Whether what an entry of a tree or an index names may be named by a tree of ours. A submodule's commit is never here, but has an id.
 fn is_held(objects: &ObjectStore, mode: u32, oid: Oid) -> bool {
-    mode == tree::GITLINK_MODE || objects.is_sound(oid)
+    !oid.is_zero() && (mode == tree::GITLINK_MODE || objects.is_sound(oid))
 }
 
 fn summarize(index: &Index, tree: Oid, missing: &[usize], objects: &ObjectStore) -> IndexSummary {
