@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use timewarp::git::objects::{ObjectKind, hash};
 
-use crate::sandbox::{Ran, Sandbox};
+use crate::sandbox::{Ran, Sandbox, executable};
 
 /// Files that only a command under way may have: temporary names, locks of the dead, what recovery works from.
 pub fn litter(sandbox: &Sandbox) -> Vec<String> {
@@ -116,7 +116,7 @@ pub fn state_json(sandbox: &Sandbox) -> Value {
 
 /// A command with a sandbox's environment and the real clock, for tests that run many at once. `root` is the sandbox's.
 pub fn raw_command(root: &Path, program: &str) -> std::process::Command {
-    let mut command = std::process::Command::new(program);
+    let mut command = std::process::Command::new(executable(program.as_ref()));
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())

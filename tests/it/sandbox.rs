@@ -6,11 +6,13 @@
 )]
 
 use std::cell::{Cell, RefCell};
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::sync::{Mutex, PoisonError};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -26,6 +28,23 @@ const STEP: i64 = 60;
 /// True for root, whom permission bits do not stop.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// The file of a program that is run by its bare name. A name would have the standard library fork for each command that
+/// gets an environment of its own, and a fork copies the page tables of all tests that run beside this one.
+pub fn executable(program: &OsStr) -> PathBuf {
+    static FOUND: Mutex<BTreeMap<OsString, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(file) = found.get(program) {
+        return file.clone();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let file = std::env::split_paths(&path)
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| PathBuf::from(program));
+    found.insert(program.to_owned(), file.clone());
+    file
 }
 
 /// Says why a test, or a part of it, cannot be had here; the test returns then. Where `TW_SKIPPED` names a file its name
@@ -207,7 +226,7 @@ impl Sandbox {
         let now = self.now.get();
         self.now.set(now + STEP);
         let date = format!("@{now} +0000");
-        let mut command = Command::new(program);
+        let mut command = Command::new(executable(program.as_ref()));
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

@@ -1,13 +1,22 @@
 //! JSON documents against their schemas. A small validator knows the keywords that our schemas use and no others.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 use timewarp::wire::schema;
+
+/// Built once: the tests check thousands of documents.
+static SCHEMAS: LazyLock<BTreeMap<&str, Value>> =
+    LazyLock::new(|| schema::all().into_iter().collect());
 
 /// Fails unless the document keeps to the schema of that name, and every field of it is described there.
 #[track_caller]
 pub fn check(name: &str, document: &Value) {
-    let schema = schema::of(name).unwrap_or_else(|| panic!("no schema '{name}'"));
-    let problems = problems(&schema, document);
+    let schema = SCHEMAS
+        .get(name)
+        .unwrap_or_else(|| panic!("no schema '{name}'"));
+    let problems = problems(schema, document);
     assert!(problems.is_empty(), "{name}: {problems:#?}\n{document:#}");
 }
 
