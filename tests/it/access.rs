@@ -15,7 +15,7 @@ pub const USER: u32 = 1234;
 pub fn may_act_for_others() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        skipped("only root can act for somebody else");
+        skipped("root", "only root can act for somebody else");
     }
     root
 }
@@ -434,7 +434,7 @@ fn owners_acls_attributes_and_capabilities_come_back() {
         }
         sandbox.chmod(path, if path == "new" { 0o750 } else { 0o600 });
         if !set_attribute(&full, "user.tw", path.as_bytes()) {
-            crate::sandbox::skipped("no extended attributes here");
+            crate::sandbox::skipped("access lists", "no extended attributes here");
             return;
         }
         let owner = if path == "new" { 7 } else { 6 };
@@ -490,7 +490,7 @@ pub fn access_of_what_a_trip_left_alone_comes_back() {
             chown(&full, Some(own), Some(own + 10)).unwrap();
         }
         if !set_attribute(&full, "system.posix_acl_access", &acl(3000)) {
-            skipped("no ACLs here");
+            skipped("access lists", "no ACLs here");
             return;
         }
         // The mask: the same bits as before the ACL, which lets the group do nothing.
@@ -528,7 +528,7 @@ fn permission_bits_do_not_open_an_acl_that_was_not_recorded() {
     let id = sandbox.snap()["snapshot_id"].as_str().unwrap().to_owned();
     for (path, bits) in [("a.txt", 0o604), ("dir", 0o705)] {
         if !set_attribute(&sandbox.path(path), "system.posix_acl_access", &acl(3000)) {
-            skipped("no ACLs here");
+            skipped("access lists", "no ACLs here");
             return;
         }
         // The mask lets in nobody whom the ACL names.

@@ -38,7 +38,7 @@ fn mark(sandbox: &Sandbox, path: &str, number: u32) -> bool {
         && set_attribute(&full, ACL, &acl_of(4000, owner));
     sandbox.chmod(path, bits);
     if !marked {
-        skipped("no attributes and ACLs here");
+        skipped("access lists", "no attributes and ACLs here");
     }
     marked
 }
@@ -131,7 +131,7 @@ fn what_had_no_acl_inherits_none() {
     let (sandbox, id) = untouched();
     // From now on whatever is made in `dir` lets somebody in.
     if !set_attribute(&sandbox.path("dir"), DEFAULT_ACL, &acl(4000)) {
-        skipped("no ACLs here");
+        skipped("access lists", "no ACLs here");
         return;
     }
     let before = access_of(&sandbox.path("dir/inside"));

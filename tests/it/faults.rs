@@ -27,7 +27,7 @@ fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> O
         .args(args)
         .output();
     let Ok(output) = traced else {
-        skipped("strace is not installed");
+        skipped("strace", "strace is not installed");
         return None;
     };
     let trace = std::fs::read_to_string(sandbox.root().join("trace")).unwrap();
@@ -250,7 +250,7 @@ fn the_backup_is_on_disk_before_the_first_path_is_touched() {
         .args([env!("CARGO_BIN_EXE_tw"), "--json", "travel", &id])
         .output();
     let Ok(output) = traced else {
-        skipped("strace is not installed");
+        skipped("strace", "strace is not installed");
         return;
     };
     assert_eq!(document(&output.into())["ok"], true);

@@ -143,55 +143,71 @@ fn has_stopped(child: &mut std::process::Child) -> bool {
     }
 }
 
-#[test]
-fn gc_in_the_middle_of_a_command_takes_nothing() {
-    for args in [&["snapshot"][..], &["travel", "SNAPSHOT"], &["return"]] {
-        let (sandbox, snapshot) = eventful();
-        let home = sandbox.state();
-        if args == ["return"] {
-            sandbox.json(["travel", &snapshot]);
-            sandbox.write("a.txt", "made in the past\n");
-        }
-        let args: Vec<&str> = args
-            .iter()
-            .map(|&arg| if arg == "SNAPSHOT" { &snapshot } else { arg })
-            .collect();
-        let stage = Stage::new(sandbox, &args, None);
-        let mut stopped = 0;
-        for point in POINTS {
-            stage.rewind();
-            let sandbox = &stage.sandbox;
-            if !with_pause(sandbox, &args, point, &sweep) {
-                continue;
-            }
-            stopped += 1;
-            let context = format!("{args:?}, gc at {point}");
-            gc(sandbox);
-            assert_fsck_clean(sandbox, &context);
-            assert_nothing_lost(sandbox, &stage.bytes, &context);
-            let far = stage.new.differences(&sandbox.state());
-            assert!(far.is_empty(), "{context}: {far:?}");
-            assert_eq!(litter(sandbox), [""; 0], "{context}");
-            if args[0] == "travel" {
-                sandbox.json(["return"]);
-                home.assert_same(&sandbox.state());
-            }
-        }
-        assert!(stopped >= 3, "{args:?}: {stopped}");
+/// Garbage is collected while a command waits at each fail point that it passes.
+fn gc_in_the_middle_of(args: &[&str]) {
+    let (sandbox, snapshot) = eventful();
+    let home = sandbox.state();
+    if args == ["return"] {
+        sandbox.json(["travel", &snapshot]);
+        sandbox.write("a.txt", "made in the past\n");
     }
+    let args: Vec<&str> = args
+        .iter()
+        .map(|&arg| if arg == "SNAPSHOT" { &snapshot } else { arg })
+        .collect();
+    let stage = Stage::new(sandbox, &args, None);
+    let mut stopped = 0;
+    for point in POINTS {
+        stage.rewind();
+        let sandbox = &stage.sandbox;
+        if !with_pause(sandbox, &args, point, &sweep) {
+            continue;
+        }
+        stopped += 1;
+        let context = format!("{args:?}, gc at {point}");
+        gc(sandbox);
+        assert_fsck_clean(sandbox, &context);
+        assert_nothing_lost(sandbox, &stage.bytes, &context);
+        let far = stage.new.differences(&sandbox.state());
+        assert!(far.is_empty(), "{context}: {far:?}");
+        assert_eq!(litter(sandbox), [""; 0], "{context}");
+        if args[0] == "travel" {
+            sandbox.json(["return"]);
+            home.assert_same(&sandbox.state());
+        }
+    }
+    assert!(stopped >= 3, "{args:?}: {stopped}");
 }
 
 #[test]
-fn gc_after_a_death_takes_nothing_that_recovery_needs() {
+fn gc_in_the_middle_of_a_snapshot_takes_nothing() {
+    gc_in_the_middle_of(&["snapshot"]);
+}
+
+#[test]
+fn gc_in_the_middle_of_a_travel_takes_nothing() {
+    gc_in_the_middle_of(&["travel", "SNAPSHOT"]);
+}
+
+#[test]
+fn gc_in_the_middle_of_a_return_takes_nothing() {
+    gc_in_the_middle_of(&["return"]);
+}
+
+/// A travel that is killed at each fail point from the first to the last, garbage collected, and recovered from.
+fn gc_after_a_death_between(first: &str, last: &str) {
     let (sandbox, snapshot) = eventful();
     let home = sandbox.state();
     let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
-    for point in POINTS {
+    let place = |name: &str| POINTS.iter().position(|point| *point == name).unwrap();
+    let mut killed = 0;
+    for point in &POINTS[place(first)..=place(last)] {
         for way in [&["recover"][..], &["recover", "--forward"]] {
             stage.rewind();
             if stage.run_until(&stage.args, point).code != KILLED {
                 continue;
             }
+            killed += 1;
             // git's own gc does not touch the index.lock of a dead swap, nor does it need to.
             stage
                 .sandbox
@@ -200,6 +216,27 @@ fn gc_after_a_death_takes_nothing_that_recovery_needs() {
             stage.recover_and_check(way, &format!("{point} and gc"));
         }
     }
+    assert!(killed >= 4, "{first} to {last}: {killed}");
+}
+
+#[test]
+fn gc_after_a_death_while_recording_takes_nothing_that_recovery_needs() {
+    gc_after_a_death_between("record-objects", "swap-journal");
+}
+
+#[test]
+fn gc_after_a_death_while_writing_takes_nothing_that_recovery_needs() {
+    gc_after_a_death_between("apply-written", "apply-dirs");
+}
+
+#[test]
+fn gc_after_a_death_while_switching_takes_nothing_that_recovery_needs() {
+    gc_after_a_death_between("apply-exchanged", "swap-applied");
+}
+
+#[test]
+fn gc_after_a_death_at_the_end_takes_nothing_that_recovery_needs() {
+    gc_after_a_death_between("swap-index", "recover-git");
 }
 
 /// Two branches that conflict in `both.txt`, with `main` checked out.

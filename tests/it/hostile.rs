@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use timewarp::git::objects::{ObjectKind, hash};
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, walk};
+use crate::provided::root_or;
 use crate::sandbox::{Ran, Sandbox, is_root, skipped};
 use crate::stage::{eventful, in_the_past, taken};
 
@@ -163,8 +164,8 @@ fn assert_harmless(sandbox: &Sandbox, what: &str) {
     before.assert_same(&sandbox.state());
 }
 
-#[test]
-fn trees_that_git_would_not_make_are_refused_whole() {
+/// Plants trees with names that git would not put in one, for an entry of this mode.
+fn names_are_refused(mode: &str) {
     let (sandbox, id) = eventful();
     let model = Model::new(&sandbox, &id);
     let blob = put(&sandbox, ObjectKind::Blob, b"planted\n");
@@ -187,13 +188,35 @@ fn trees_that_git_would_not_make_are_refused_whole() {
         b".git\\x",
         b"a/../../planted",
     ];
+    let oid = if mode == "40000" { &inner } else { &blob };
     for name in names {
-        for (mode, oid) in [("100644", &blob), ("40000", &inner), ("120000", &blob)] {
-            let forged = tree(&sandbox, &[(mode, name, oid)]);
-            model.plant(&sandbox, &forged, &model.document());
-            assert_harmless(&sandbox, &format!("{} {mode}", name.escape_ascii()));
-        }
+        let forged = tree(&sandbox, &[(mode, name, oid)]);
+        model.plant(&sandbox, &forged, &model.document());
+        assert_harmless(&sandbox, &format!("{} {mode}", name.escape_ascii()));
     }
+}
+
+#[test]
+fn files_with_names_that_git_would_not_make_are_refused_whole() {
+    names_are_refused("100644");
+}
+
+#[test]
+fn directories_with_names_that_git_would_not_make_are_refused_whole() {
+    names_are_refused("40000");
+}
+
+#[test]
+fn symlinks_with_names_that_git_would_not_make_are_refused_whole() {
+    names_are_refused("120000");
+}
+
+#[test]
+fn trees_that_git_would_not_make_are_refused_whole() {
+    let (sandbox, id) = eventful();
+    let model = Model::new(&sandbox, &id);
+    let blob = put(&sandbox, ObjectKind::Blob, b"planted\n");
+    let inner = tree(&sandbox, &[("100644", b"config", &blob)]);
     let below = tree(
         &sandbox,
         &[(
@@ -865,7 +888,10 @@ fn an_ordinary_user_in_a_hostile_environment() {
             &format!("chown -R 65534:65534 '{root}' && {as_user} test -x 'TW'"),
         );
         if !given.status.success() {
-            skipped("no setpriv, or the binary is out of another user's reach");
+            skipped(
+                "setpriv",
+                "no setpriv, or the binary is out of another user's reach",
+            );
             return;
         }
     }
@@ -911,7 +937,7 @@ fn a_tiny_and_a_read_only_disk() {
         )
     };
     if !mount("size=1m").status.success() {
-        skipped("mounting is not allowed here");
+        skipped(root_or("mount"), "mounting is not allowed here");
         return;
     }
     let mounted = Mounted(repo.clone());

@@ -35,7 +35,7 @@ fn elsewhere(sandbox: &Sandbox, script: &str) -> Option<std::process::Output> {
     if inside("true").is_ok_and(|output| output.status.success()) {
         return Some(inside(script).unwrap());
     }
-    crate::sandbox::skipped("no pid namespace is to be had here");
+    crate::sandbox::skipped("namespaces", "no pid namespace is to be had here");
     None
 }
 

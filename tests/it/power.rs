@@ -54,6 +54,7 @@ fn what_is_stored_through_a_mapping_is_in_the_backup() {
     }
     if before != names.map(|name| identity(&sandbox, name)) {
         crate::sandbox::skipped(
+            "late write-back",
             "the system had written the pages back, and stamps tell of the stores",
         );
         return;
@@ -89,6 +90,7 @@ fn closing_keeps_what_is_stored_through_a_mapping() {
     map[1] = b'X';
     if before != stamp(&dir.join("other")) {
         crate::sandbox::skipped(
+            "late write-back",
             "the system had written the page back, and the stamp tells of the store",
         );
         return;

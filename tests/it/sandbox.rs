@@ -12,23 +12,22 @@ use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use crate::provided::{is_root, skipped};
+
+use crate::provided::announce;
 use crate::schema;
 use crate::state::State;
+use crate::template::{self, Template};
 
 /// The first command of a test runs at this time, 2026-02-28T15:30:00Z; each later one a minute after the one before.
 const BEGIN: i64 = 1_772_292_600;
 const STEP: i64 = 60;
-
-/// True for root, whom permission bits do not stop.
-pub fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
 
 /// The file of a program that is run by its bare name. A name would have the standard library fork for each command that
 /// gets an environment of its own, and a fork copies the page tables of all tests that run beside this one.
@@ -45,25 +44,6 @@ pub fn executable(program: &OsStr) -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(program));
     found.insert(program.to_owned(), file.clone());
     file
-}
-
-/// Says why a test, or a part of it, cannot be had here; the test returns then. Where `TW_SKIPPED` names a file its name
-/// goes in there too, so that another user can run what this one could not.
-#[expect(clippy::print_stderr, reason = "says why a test had nothing to do")]
-pub fn skipped(why: &str) {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    eprintln!("{test} is skipped: {why}");
-    if let Some(list) = std::env::var_os("TW_SKIPPED") {
-        use std::io::Write;
-        let mut list = std::fs::File::options()
-            .append(true)
-            .create(true)
-            .open(list)
-            .expect("the list of what is skipped can be written");
-        list.write_all(format!("{test}\n").as_bytes())
-            .expect("the list of what is skipped can be written");
-    }
 }
 
 /// What one test works in: `home/`, `tmp/` and the repository `repo/`, all under one temporary directory.
@@ -112,24 +92,44 @@ impl Ran {
 impl Sandbox {
     /// A repository without a commit, on branch `main`.
     pub fn unborn() -> Self {
+        static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
+            let made = Sandbox::bare_room();
+            std::fs::create_dir(made.repo()).unwrap();
+            made.git(["init", "-q", "-b", "main"]);
+            Template::of(&made.path(".git"))
+        });
         let sandbox = Self::bare_room();
         std::fs::create_dir(sandbox.repo()).unwrap();
-        sandbox.git(["init", "-q", "-b", "main"]);
+        TEMPLATE.lay_out(&sandbox.path(".git"));
+        sandbox.wait(STEP);
         sandbox
     }
 
     /// A repository with one commit of `a.txt`.
     pub fn new() -> Self {
-        let sandbox = Self::unborn();
+        static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
+            let made = Sandbox::unborn();
+            made.write("a.txt", "one\n");
+            made.git(["add", "a.txt"]);
+            made.git(["commit", "-q", "-m", "first"]);
+            Template::of(&made.path(".git"))
+        });
+        let sandbox = Self::bare_room();
         sandbox.write("a.txt", "one\n");
-        sandbox.git(["add", "a.txt"]);
-        sandbox.git(["commit", "-q", "-m", "first"]);
+        TEMPLATE.lay_out(&sandbox.path(".git"));
+        // The index knows the template's file.
+        sandbox.git(["update-index", "-q", "--refresh"]);
+        sandbox.wait(2 * STEP);
         sandbox
     }
 
     /// No repository at all; `repo/` does not exist.
     pub fn bare_room() -> Self {
-        let root = tempfile::Builder::new().prefix("tw-it-").tempdir().unwrap();
+        announce();
+        let root = tempfile::Builder::new()
+            .prefix("tw-it-")
+            .tempdir_in(template::place())
+            .unwrap();
         for dir in ["home", "tmp"] {
             std::fs::create_dir(root.path().join(dir)).unwrap();
         }

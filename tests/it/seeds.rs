@@ -81,7 +81,10 @@ impl Disk {
         if output.status.success() {
             return Some(Self(at));
         }
-        crate::sandbox::skipped(&format!("no '{make}' can be mounted here"));
+        crate::sandbox::skipped(
+            crate::provided::root_or("mount"),
+            &format!("no '{make}' can be mounted here"),
+        );
         None
     }
 }

@@ -508,7 +508,7 @@ fn no_repository_is_said_to_be_none() {
 #[test]
 fn a_repository_of_someone_else_is_refused_with_the_line_that_trusts_it() {
     if !is_root() {
-        skipped("only root can give a repository to someone else");
+        skipped("root", "only root can give a repository to someone else");
         return;
     }
     let sandbox = Sandbox::new();

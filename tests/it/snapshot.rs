@@ -1033,7 +1033,7 @@ fn sockets_and_pipes_are_listed() {
 #[test]
 fn unreadable_files_and_directories_are_listed() {
     if is_root() {
-        skipped("root can read everything");
+        skipped("an ordinary user", "root can read everything");
         return;
     }
     let sandbox = Sandbox::new();
@@ -1289,7 +1289,7 @@ fn raw_bytes_are_taken_whatever_the_attributes_say() {
 #[test]
 fn an_unreadable_submodule_or_tracked_file_hides_nothing_else() {
     if is_root() {
-        skipped("root can read everything");
+        skipped("an ordinary user", "root can read everything");
         return;
     }
     let sandbox = Sandbox::new();

@@ -526,7 +526,10 @@ fn owners_stay_for_root_and_are_the_users_for_others() {
         std::os::unix::fs::chown(sandbox.path("dir/x"), Some(1234), Some(1234)).unwrap();
         std::os::unix::fs::chown(sandbox.path("dir"), Some(4321), Some(4321)).unwrap();
     } else {
-        skipped("only root can give files away; that they stay the user's own is tried");
+        skipped(
+            "root",
+            "only root can give files away; that they stay the user's own is tried",
+        );
     }
     sandbox.json(["travel", &id]);
     let owner = |path: &str| sandbox.path(path).metadata().unwrap().uid();

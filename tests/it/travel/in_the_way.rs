@@ -221,7 +221,10 @@ fn an_unreadable_file_is_refused_unless_one_is_root() {
             assert_eq!(sandbox.text("x"), "then\n");
         });
     } else {
-        skipped("only root can read what nobody may; that it is refused is tried");
+        skipped(
+            "root",
+            "only root can read what nobody may; that it is refused is tried",
+        );
         refused(&sandbox, &id, "x");
     }
 }

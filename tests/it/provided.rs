@@ -1,0 +1,89 @@
+//! What a test needs of the machine, and what happens where it is not there: the test says so, and the run sums it up.
+//!
+//! `TW_REQUIRE_ALL=1` turns what is skipped into a failure, but for the needs that `TW_WITHOUT` lists (`root,strace`): those
+//! the machine cannot provide. `TW_SKIPPED` names a file that gets the name of each test that was skipped, so that another
+//! user can run it.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// Reads the lines of [`skipped`] until this process ends, and sums them up. The test harness has no end that could be hooked.
+const SUMMARY: &str = r#"
+    !seen[$1]++ { count[$2]++; all++ }
+    END {
+        for (need in count) list = list (list ? ", " : "") need " (" count[need] ")"
+        print "skipped, whole or in part: " all " tests, for want of " list "; TW_REQUIRE_ALL=1 fails them"
+    }"#;
+
+/// True for root, whom permission bits do not stop.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// What only root can have, and root not everywhere.
+pub fn root_or(need: &'static str) -> &'static str {
+    if is_root() { need } else { "root" }
+}
+
+/// Says why a test, or a part of it, cannot be had here; the test returns then.
+///
+/// `need` is a word for what is missing. Fails where all tests are required and nothing says that this cannot be provided.
+#[track_caller]
+#[expect(clippy::print_stderr, reason = "says why a test had nothing to do")]
+pub fn skipped(need: &str, why: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    eprintln!("{test} is skipped: {why}");
+    assert!(
+        !is_required(need),
+        "skipped for want of '{need}' where TW_REQUIRE_ALL is set: {why}"
+    );
+    if let Some(list) = std::env::var_os("TW_SKIPPED") {
+        let mut list = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(list)
+            .expect("the list of what is skipped can be written");
+        list.write_all(format!("{test}\n").as_bytes())
+            .expect("the list of what is skipped can be written");
+    }
+    sum_up(test, need);
+}
+
+fn is_required(need: &str) -> bool {
+    let missing = std::env::var("TW_WITHOUT").unwrap_or_default();
+    std::env::var("TW_REQUIRE_ALL").is_ok_and(|value| value == "1")
+        && !missing.split(',').any(|missing| missing == need)
+}
+
+fn sum_up(test: &str, need: &str) {
+    static READER: Mutex<Option<Child>> = Mutex::new(None);
+    let mut reader = READER.lock().unwrap_or_else(PoisonError::into_inner);
+    if reader.is_none() {
+        *reader = Command::new("awk")
+            .args(["-F", "\t", SUMMARY])
+            .stdin(Stdio::piped())
+            .stdout(std::io::stderr())
+            .spawn()
+            .ok();
+    }
+    let input = reader.as_mut().and_then(|reader| reader.stdin.as_mut());
+    if let Some(input) = input {
+        let _ = input.write_all(format!("{test}\t{need}\n").as_bytes());
+    }
+}
+
+/// Says once how long a run of all tests takes. The harness names each test as it ends.
+pub fn announce() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let is_filtered = std::env::args().skip(1).any(|arg| !arg.starts_with('-'));
+        if !is_filtered {
+            // Past the capture of the harness.
+            let _ = std::io::stderr().write_all(
+                b"all tests of the commands: about 2 minutes on four cores, 4 on two; each is named as it ends\n",
+            );
+        }
+    });
+}
