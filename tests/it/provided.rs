@@ -22,7 +22,7 @@ pub fn is_root() -> bool {
 }
 
 /// What only root can have, and root not everywhere.
-pub fn root_or(need: &'static str) -> &'static str {
+pub fn root_or(need: &str) -> &str {
     if is_root() { need } else { "root" }
 }
 

@@ -81,10 +81,9 @@ impl Disk {
         if output.status.success() {
             return Some(Self(at));
         }
-        crate::sandbox::skipped(
-            crate::provided::root_or("mount"),
-            &format!("no '{make}' can be mounted here"),
-        );
+        let program = make.split(' ').next().unwrap_or(make);
+        let need = crate::provided::root_or(program);
+        crate::sandbox::skipped(need, &format!("no '{make}' can be mounted here"));
         None
     }
 }
