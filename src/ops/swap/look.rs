@@ -50,6 +50,7 @@ pub fn look<'s>(
     let mut shared = BTreeSet::new();
     for side in goal.target.into_iter().chain(goal.also_from) {
         shared.extend(nested_in(store, side)?);
+        shared.extend(with_stray_git(store, side)?);
     }
     for _ in 0..TRIES {
         let raw_head = ctx.repo.raw_head()?;
@@ -259,6 +260,13 @@ fn nested_in(store: &Store<'_>, stored: &Stored) -> Result<BTreeSet<Vec<u8>>> {
     let lists = store.lists(stored)?.uncaptured.into_iter();
     let nested = lists.filter(|(_, entry)| entry.reason == "nested-repository");
     Ok(nested.map(|(path, _)| path).collect())
+}
+
+/// The directories with a `.git` that made no repository of them: files beside it were captured, and come back also where it makes one now.
+fn with_stray_git(store: &Store<'_>, stored: &Stored) -> Result<BTreeSet<Vec<u8>>> {
+    let lists = store.lists(stored)?.uncaptured.into_iter();
+    let dirs = lists.filter_map(|(path, _)| path.strip_suffix(b"/.git").map(<[u8]>::to_vec));
+    Ok(dirs.collect())
 }
 
 /// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was

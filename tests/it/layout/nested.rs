@@ -213,3 +213,39 @@ fn what_a_nested_repository_hides_stays_although_git_tracks_it_in_the_past() {
     // Like anything else that the present leaves out.
     assert_eq!(sandbox.text("dir/made"), "in the past\n");
 }
+
+#[test]
+fn files_of_a_repository_that_was_none_for_a_while_stay() {
+    let sandbox = Sandbox::new();
+    let (lib, store) = (sandbox.path("lib"), sandbox.path("store"));
+    let args = [
+        "init",
+        "-q",
+        "--separate-git-dir",
+        store.to_str().unwrap(),
+        lib.to_str().unwrap(),
+    ];
+    sandbox.git(args);
+    sandbox.write("lib/file", "of the other repository\n");
+    let id = snapshot(&sandbox);
+    // From now on it is none, and its files are captured.
+    sandbox.write("store/HEAD", "broken\n");
+    let before = sandbox.state();
+    sandbox.json(["travel", &id]);
+    assert_eq!(sandbox.text("lib/file"), "of the other repository\n");
+    assert!(sandbox.text("store/HEAD").starts_with("ref: "));
+    let returned = sandbox.json(["return"]);
+    assert_eq!(returned["verified"], true, "{returned}");
+    before.assert_same(&sandbox.state());
+    // What was changed there meanwhile is in the experiment.
+    sandbox.json(["travel", &id]);
+    sandbox.write("lib/file", "changed in the past\n");
+    let returned = sandbox.json(["return"]);
+    let experiment = returned["experiment_id"].as_str().unwrap();
+    let spec = format!("refs/timewarp/experiments/{experiment}:lib/file");
+    assert_eq!(
+        sandbox.git(["cat-file", "blob", &spec]),
+        "changed in the past\n"
+    );
+    before.assert_same(&sandbox.state());
+}
