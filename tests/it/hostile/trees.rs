@@ -1,0 +1,156 @@
+//! Trees that git would not make.
+
+use timewarp::git::objects::ObjectKind;
+
+use super::{FORGED, Model, assert_harmless, calm, put, tree};
+use crate::stage::eventful;
+
+/// Plants trees with names that git would not put in one, for an entry of this mode.
+fn names_are_refused(mode: &str) {
+    let (sandbox, id) = eventful();
+    let model = Model::new(&sandbox, &id);
+    let blob = put(&sandbox, ObjectKind::Blob, b"planted\n");
+    let inner = tree(&sandbox, &[("100644", b"config", &blob)]);
+    let names: [&[u8]; 16] = [
+        b"..",
+        b".",
+        b".git",
+        b".GIT",
+        b".Git",
+        b"git~1",
+        b".git ",
+        b".git.",
+        b".git::$INDEX_ALLOCATION",
+        b"a/b",
+        b"/etc/planted",
+        b"../planted",
+        b"",
+        b".g\xe2\x80\x8cit",
+        b".git\\x",
+        b"a/../../planted",
+    ];
+    let oid = if mode == "40000" { &inner } else { &blob };
+    for name in names {
+        let forged = tree(&sandbox, &[(mode, name, oid)]);
+        model.plant(&sandbox, &forged, &model.document());
+        assert_harmless(&sandbox, &format!("{} {mode}", name.escape_ascii()));
+    }
+}
+
+#[test]
+fn files_with_names_that_git_would_not_make_are_refused_whole() {
+    names_are_refused("100644");
+}
+
+#[test]
+fn directories_with_names_that_git_would_not_make_are_refused_whole() {
+    names_are_refused("40000");
+}
+
+#[test]
+fn symlinks_with_names_that_git_would_not_make_are_refused_whole() {
+    names_are_refused("120000");
+}
+
+#[test]
+fn trees_that_git_would_not_make_are_refused_whole() {
+    let (sandbox, id) = eventful();
+    let model = Model::new(&sandbox, &id);
+    let blob = put(&sandbox, ObjectKind::Blob, b"planted\n");
+    let inner = tree(&sandbox, &[("100644", b"config", &blob)]);
+    let below = tree(
+        &sandbox,
+        &[(
+            "40000",
+            b"dir",
+            &tree(&sandbox, &[("40000", b".git", &inner)]),
+        )],
+    );
+    model.plant(&sandbox, &below, &model.document());
+    assert_harmless(&sandbox, "dir/.git");
+    let pairs = [
+        (
+            "twice",
+            tree(
+                &sandbox,
+                &[("100644", b"x", &blob), ("100644", b"x", &blob)],
+            ),
+        ),
+        (
+            "file and directory",
+            tree(
+                &sandbox,
+                &[("100644", b"x", &blob), ("40000", b"x", &inner)],
+            ),
+        ),
+        (
+            "symlink and directory",
+            tree(
+                &sandbox,
+                &[("120000", b"x", &blob), ("40000", b"x", &inner)],
+            ),
+        ),
+        (
+            "unsorted",
+            tree(
+                &sandbox,
+                &[("100644", b"z", &blob), ("100644", b"b", &blob)],
+            ),
+        ),
+        ("odd mode", tree(&sandbox, &[("100000", b"x", &blob)])),
+        (
+            "a blob as a tree",
+            tree(&sandbox, &[("40000", b"x", &blob)]),
+        ),
+        (
+            "a tree as a blob",
+            tree(&sandbox, &[("100644", b"x", &inner)]),
+        ),
+        ("torn", put(&sandbox, ObjectKind::Tree, b"100644 x\0short")),
+        (
+            "missing blob",
+            tree(&sandbox, &[("100644", b"x", &"1".repeat(40))]),
+        ),
+        (
+            "missing tree",
+            tree(&sandbox, &[("40000", b"x", &"1".repeat(40))]),
+        ),
+        ("no tree at all", "2".repeat(40)),
+        ("blob for a tree", blob.clone()),
+    ];
+    for (what, forged) in pairs {
+        model.plant(&sandbox, &forged, &model.document());
+        assert_harmless(&sandbox, what);
+    }
+}
+
+#[test]
+fn a_very_deep_tree_is_no_panic() {
+    let (sandbox, id) = eventful();
+    let model = Model::new(&sandbox, &id);
+    let blob = put(&sandbox, ObjectKind::Blob, b"deep\n");
+    let mut at = tree(&sandbox, &[("100644", b"f", &blob)]);
+    for _ in 0..500 {
+        at = tree(&sandbox, &[("40000", b"d", &at)]);
+    }
+    model.plant(&sandbox, &at, &model.document());
+    let before = sandbox.state();
+    let ran = sandbox.tw(["--json", "travel", FORGED]);
+    if calm(&ran, "500 levels")["ok"] == true {
+        assert_eq!(sandbox.json(["return"])["verified"], true);
+    }
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn a_tree_of_ten_thousand_levels_is_refused_whole() {
+    let (sandbox, id) = eventful();
+    let model = Model::new(&sandbox, &id);
+    let blob = put(&sandbox, ObjectKind::Blob, b"deep\n");
+    let mut at = tree(&sandbox, &[("100644", b"f", &blob)]);
+    for _ in 0..10_000 {
+        at = tree(&sandbox, &[("40000", b"d", &at)]);
+    }
+    model.plant(&sandbox, &at, &model.document());
+    assert_harmless(&sandbox, "10,000 levels");
+}

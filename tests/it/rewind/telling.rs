@@ -1,0 +1,326 @@
+//! What the agent, its future self and people are told.
+
+use serde_json::{Value, json};
+
+use super::{fork_path, prompts, read, rewinds, three_turns};
+use crate::sandbox::Sandbox;
+use crate::transcripts::{Kind, Talk};
+
+#[test]
+fn the_note_reaches_the_future_self_once() {
+    for kind in [Kind::Claude, Kind::Codex] {
+        let sandbox = Sandbox::new();
+        let talk = three_turns(&sandbox, kind);
+        let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        let note = format!("the cache is innocent; {secret}");
+        let rewound = sandbox.json([
+            "rewind",
+            "1",
+            "--both",
+            "--note",
+            &note,
+            "--rationale",
+            "went astray",
+        ]);
+        assert_eq!(
+            rewound["conversation"]["note"]["delivery"],
+            "session-start-hook"
+        );
+        let id = rewound["conversation"]["fork"]["session_id"]
+            .as_str()
+            .unwrap();
+        // The session that was rewound is told nothing.
+        assert_eq!(talk.hook("SessionStart", &json!({"source": "resume"})), "");
+        let fork = Talk::resumed(&sandbox, kind, id, &fork_path(&rewound));
+        let said = fork.hook("SessionStart", &json!({"source": "resume"}));
+        let document: Value = serde_json::from_str(&said).unwrap();
+        let output = &document["hookSpecificOutput"];
+        assert_eq!(output["hookEventName"], "SessionStart");
+        let text = output["additionalContext"].as_str().unwrap();
+        assert_eq!(
+            document,
+            json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
+        );
+        assert!(
+            text.contains("the cache is innocent") && text.contains("went astray"),
+            "{text}"
+        );
+        assert!(
+            text.contains("checkpoint 1") && text.contains("4 messages"),
+            "{text}"
+        );
+        assert!(!text.contains(&secret), "{text}");
+        assert_eq!(
+            fork.hook("SessionStart", &json!({"source": "resume"})),
+            "",
+            "only once"
+        );
+        let record = rewinds(&sandbox, &talk.id).remove(0);
+        assert!(
+            record["note"]
+                .as_str()
+                .unwrap()
+                .starts_with("the cache is innocent; ***REDACTED")
+        );
+        // The fork counts from 0, and its first prompt takes the place of the one it was rewound to.
+        fork.turn("two, better", 1200);
+        fork.turn("three, better", 1300);
+        let checkpoints = fork.checkpoints();
+        assert_eq!(checkpoints[0]["checkpoint_id"], 0);
+        assert_eq!(checkpoints[0]["supersedes"], format!("{}:1", talk.id));
+        assert_eq!(checkpoints[1]["supersedes"], Value::Null);
+        // And the old one goes on counting.
+        talk.turn("four", 4000);
+        assert_eq!(talk.checkpoints().last().unwrap()["checkpoint_id"], 3);
+        // A fork can be rewound like any other.
+        let again = sandbox.json(["rewind", &format!("{id}:1"), "--conversation"]);
+        assert_eq!(prompts(&read(&fork_path(&again))), ["one", "two, better"]);
+    }
+}
+
+#[test]
+fn without_such_a_hook_the_note_is_a_prompt_to_paste() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Kimi);
+    let rewound = sandbox.json(["rewind", "1", "--conversation", "--note", "mind the gap"]);
+    let note = &rewound["conversation"]["note"];
+    assert_eq!(note["delivery"], "prompt");
+    assert!(note["text"].as_str().unwrap().contains("mind the gap"));
+    assert!(note["text"].as_str().unwrap().contains("were not put back"));
+    let id = rewound["conversation"]["fork"]["session_id"]
+        .as_str()
+        .unwrap();
+    let fork = Talk::resumed(&sandbox, Kind::Kimi, id, &fork_path(&rewound));
+    assert_eq!(fork.hook("SessionStart", &json!({"source": "resume"})), "");
+    let ran = sandbox.tw([
+        "rewind",
+        "1",
+        "--conversation",
+        "--note",
+        "mind the gap",
+        "--session",
+        &talk.id,
+    ]);
+    assert!(
+        ran.out().contains("paste this as the first prompt:"),
+        "{}",
+        ran.out()
+    );
+}
+
+#[test]
+fn resume_prints_the_command_and_the_list_says_what_was_done() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    sandbox.json(["rewind", "1", "--conversation"]);
+    let resumed = sandbox.json(["session", "resume", &talk.id]);
+    assert_eq!(
+        resumed["resume_command"],
+        format!("claude --resume {}", talk.id)
+    );
+    assert_eq!(resumed["cwd"], json!(sandbox.repo()));
+    assert_eq!(
+        sandbox.ok(["-q", "session", "resume", &talk.id[..8]]),
+        format!("claude --resume {}\n", talk.id)
+    );
+    let shown = sandbox.json(["session", "show", &talk.id])["session"].clone();
+    assert_eq!(
+        (&shown["title"], &shown["prompts"]),
+        (&json!("one"), &json!(3))
+    );
+    assert_eq!(
+        (&shown["checkpoints"], &shown["rewinds"]),
+        (&json!(3), &json!(1))
+    );
+    assert_eq!(shown["tokens"]["context"], 3500);
+    let listed = sandbox.json(["session", "list"]);
+    let of = |id: &str| {
+        listed["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|session| session["session_id"] == id)
+            .unwrap()
+            .clone()
+    };
+    let session = of(&talk.id);
+    assert_eq!(
+        (
+            &session["title"],
+            &session["checkpoints"],
+            &session["rewinds"]
+        ),
+        (&json!("one"), &json!(3), &json!(1))
+    );
+    sandbox.json([
+        "session",
+        "start",
+        "--session",
+        "plain",
+        "--agent",
+        "generic",
+    ]);
+    assert_eq!(
+        sandbox.json_error(["session", "resume", "plain"]).0["code"],
+        "USAGE"
+    );
+}
+
+#[test]
+fn a_context_that_grows_by_going_back_is_told() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.turn("one", 5000);
+    talk.turn("two", 9000);
+    // As after a compaction.
+    talk.turn("three", 800);
+    let dry = ["rewind", "1", "--conversation", "--dry-run"];
+    let document = sandbox.json(dry);
+    assert_eq!(document["conversation"]["tokens_discarded"], -4200);
+    let said = sandbox.tw(dry).out();
+    let sentence = "  conversation: 4 messages discarded; the context grows by 4,200 tokens, as what was summarised comes back\n";
+    assert!(said.contains(sentence), "{said}");
+}
+
+#[test]
+fn a_session_tells_its_issues_and_the_files_that_changed_in_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("before.txt", "was there\n");
+    let talk = three_turns(&sandbox, Kind::Claude);
+    // Since the last prompt.
+    sandbox.write(".gitignore", "ignored\n");
+    sandbox.write("ignored", "not captured\n");
+    let report = |symptom: &str| {
+        let texts = ["--task-context", "t", "--success-criteria", "c"];
+        let whose = ["--session", &talk.id, "--symptom", symptom];
+        let reported = sandbox.json([&["issue", "report"], &texts[..], &whose].concat());
+        reported["issue_id"].clone()
+    };
+    let issues = json!([report("slow"), report("wrong")]);
+    let rewound = sandbox.json(["rewind", "1", "--conversation", "--session", &talk.id]);
+    let fork = rewound["conversation"]["fork"]["session_id"].clone();
+    let listed = sandbox.json(["session", "list"]);
+    let of = |id: &Value| {
+        let sessions = listed["sessions"].as_array().unwrap().iter();
+        let mut wanted = sessions.filter(|session| &session["session_id"] == id);
+        wanted.next().unwrap().clone()
+    };
+    let session = of(&json!(talk.id));
+    assert_eq!(session["issues"], issues);
+    // By its snapshots: the last prompt's is the last.
+    assert_eq!(session["files_touched"], 2);
+    let shown = sandbox.json(["session", "show", &talk.id]);
+    assert_eq!(shown["session"]["issues"], issues);
+    let names = json!([{"path": ".gitignore"}, {"path": "a.txt"}, {"path": "new.txt"}]);
+    assert_eq!(
+        (&shown["files"], &shown["session"]["files_touched"]),
+        (&names, &json!(3))
+    );
+    let ran = sandbox.tw(["session", "show", &talk.id]);
+    let issue = |at: usize| issues[at].as_str().unwrap();
+    for line in [
+        &format!("  issue       {}\n", issue(0)),
+        &format!("  issue       {}\n", issue(1)),
+        "  files       3: .gitignore, a.txt, new.txt\n",
+        "3 prompts, 1 rewind, 2 issues, 3 files  one\n",
+    ] {
+        assert!(ran.out().contains(line), "{line}{}", ran.out());
+    }
+    // A fork begins as the session that it was made from.
+    assert_eq!(of(&fork)["title"], "one");
+    assert_eq!(
+        (&of(&fork)["issues"], &of(&fork)["files_touched"]),
+        (&json!([]), &json!(0))
+    );
+    // Over, what comes later is not its own.
+    sandbox.json(["session", "end", &talk.id]);
+    sandbox.write("later.txt", "by somebody\n");
+    let shown = sandbox.json(["session", "show", &talk.id]);
+    assert_eq!(shown["session"]["files_touched"], 2);
+}
+
+#[test]
+fn exec_goes_over_into_the_agent() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let bin = sandbox.root().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join("claude");
+    std::fs::write(
+        &program,
+        "#!/bin/sh\necho \"claude runs in $PWD with $*\"\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let run = |args: &[&str]| {
+        let output = sandbox
+            .tw_command()
+            .env("PATH", &path)
+            .args(args)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let said = run(&["session", "resume", &talk.id, "--exec"]);
+    assert!(
+        said.ends_with(&format!(
+            "claude runs in {} with --resume {}\n",
+            sandbox.repo().display(),
+            talk.id
+        )),
+        "{said}"
+    );
+    let said = run(&[
+        "rewind",
+        "1",
+        "--conversation",
+        "--exec",
+        "--session",
+        &talk.id,
+    ]);
+    assert!(
+        said.contains("rewound conversation to checkpoint 1") && said.contains("claude runs in "),
+        "{said}"
+    );
+    assert_eq!(
+        sandbox.json_error(["rewind", "1", "--both", "--exec"]).0["code"],
+        "USAGE"
+    );
+}
+
+#[test]
+fn people_see_what_was_done() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Codex);
+    let ran = sandbox.tw(["rewind", "1", "--both", "--dry-run", "--session", &talk.id]);
+    assert_eq!(
+        sandbox.show(&ran),
+        "exit 0\n--- stdout\nwould rewind files and conversation to checkpoint 1: two\n  files: 2 files, +2 -2 lines\n    M a.txt  +2 -1\n    D new.txt  +0 -1\n  conversation: 4 messages and 2,500 tokens discarded\n  the prompt there was:\n    two\n"
+    );
+    let ran = sandbox.tw(["rewind", "1", "--both", "--session", &talk.id]);
+    assert!(
+        ran.out().contains(&format!(
+            "  go on with: cd {} && codex resume ",
+            sandbox.repo().display()
+        )),
+        "{}",
+        ran.out()
+    );
+    assert!(
+        ran.err()
+            .ends_with("hint: 'tw rewind --undo' takes this back\n"),
+        "{}",
+        ran.err()
+    );
+    let ran = sandbox.tw(["rewind", "--undo", "--session", &talk.id]);
+    assert!(
+        ran.out().contains("took back the rewind to checkpoint 1"),
+        "{}",
+        ran.out()
+    );
+}

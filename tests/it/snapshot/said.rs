@@ -1,0 +1,116 @@
+//! What taking a snapshot says and refuses, and where it may be called.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+#[test]
+fn a_home_directory_is_no_workspace_unless_forced() {
+    let sandbox = Sandbox::new();
+    for home in [sandbox.repo(), sandbox.repo().join("deep/home")] {
+        std::fs::create_dir_all(&home).unwrap();
+        let mut command = sandbox.tw_command();
+        let output = command
+            .env("HOME", &home)
+            .args(["--json", "snapshot"])
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["error"]["code"], "UNSAFE_WORKSPACE");
+        assert_eq!(output.status.code(), Some(5));
+        assert_eq!(sandbox.git(["for-each-ref", "refs/timewarp"]), "");
+    }
+    let home = sandbox.repo();
+    // A home that is a symlink is the place it leads to.
+    let link: PathBuf = sandbox.root().join("link");
+    std::os::unix::fs::symlink(&home, &link).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = sandbox.tw_command();
+        command
+            .env("HOME", &link)
+            .args(args)
+            .output()
+            .unwrap()
+            .status
+            .code()
+    };
+    assert_eq!(run(&["snapshot"]), Some(5));
+    assert_eq!(run(&["snapshot", "--force"]), Some(0));
+}
+
+#[test]
+fn secret_looking_names_are_said_once_with_the_line_that_leaves_them_out() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tls/server.pem", "s");
+    let first = sandbox.tw(["snapshot"]);
+    assert!(
+        first
+            .err()
+            .contains("git config --add timewarp.exclude 'tls/server.pem'"),
+        "{}",
+        first.err()
+    );
+    sandbox.write("id_rsa", "s");
+    let second = sandbox.tw(["snapshot"]);
+    assert!(!second.err().contains("secret"), "{}", second.err());
+}
+
+#[test]
+fn tracked_files_with_secret_looking_names_are_not_said() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".env.example", "s");
+    sandbox.git(["add", "."]);
+    let ran = sandbox.tw(["snapshot"]);
+    assert_eq!(
+        (ran.code, ran.err().contains("secret")),
+        (0, false),
+        "{}",
+        ran.err()
+    );
+}
+
+#[test]
+fn a_label_that_is_taken_or_reads_as_something_else_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.snap_with(["--label", "start"]);
+    for label in [
+        "start", "latest", "present", "1234", "deadbeef", "2h ago", "a b~c", "", "-x", "s_2026",
+    ] {
+        let (error, code) = sandbox.json_error(["snapshot", &format!("--label={label}")]);
+        assert_eq!(error["code"], "INVALID_LABEL", "{label}: {error}");
+        assert_eq!(code, 3, "{label}");
+    }
+    assert_eq!(sandbox.json(["list"])["total"], 1);
+}
+
+#[test]
+fn quiet_prints_the_id_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("key.pem", "s");
+    let ran = sandbox.tw(["-q", "snapshot"]);
+    assert_eq!(sandbox.show(&ran), "exit 0\n--- stdout\ns_[1]\n");
+}
+
+#[test]
+fn a_subdirectory_is_as_good_as_the_root() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/b.txt", "b\n");
+    let ran = sandbox.tw_in(sandbox.path("dir"), ["-q", "snapshot"]);
+    assert_eq!(ran.code, 0, "{}", ran.err());
+    let snapshot = sandbox.json(["show", "latest"])["snapshot"].clone();
+    assert_eq!(sandbox.paths(&snapshot), ["a.txt", "dir/b.txt"]);
+}
+
+#[test]
+fn an_error_never_gives_an_id() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "timewarp.maxFileSize", "much"]);
+    let (error, code) = sandbox.json_error(["snapshot"]);
+    assert_eq!(error["code"], "INVALID_CONFIG");
+    assert_ne!(code, 0);
+    let ran = sandbox.tw(["-q", "snapshot"]);
+    assert_eq!((ran.code, ran.out().as_str()), (code, ""));
+    assert_eq!(sandbox.git(["for-each-ref", "refs/timewarp"]), "");
+}
