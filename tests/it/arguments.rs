@@ -239,6 +239,12 @@ fn missing(
     }
 }
 
+/// One text of each row of a list in a document.
+fn column<'a>(rows: &'a serde_json::Value, field: &str) -> Vec<&'a str> {
+    let rows = rows.as_array().unwrap().iter();
+    rows.map(|row| row[field].as_str().unwrap()).collect()
+}
+
 fn tree() -> clap::Command {
     let mut tree = timewarp::cli::args::tree();
     tree.build();

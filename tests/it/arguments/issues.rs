@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::column;
 use crate::sandbox::Sandbox;
 
 /// A session file with so many turns: `ask 1`, `answer 1`, ….
@@ -25,11 +26,8 @@ fn transcript(sandbox: &Sandbox, turns: u32) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn said(chat: &Value) -> Vec<String> {
-    let messages = chat["messages"].as_array().unwrap().iter();
-    messages
-        .map(|message| message["text"].as_str().unwrap().to_owned())
-        .collect()
+fn said(chat: &Value) -> Vec<&str> {
+    column(&chat["messages"], "text")
 }
 
 #[test]
@@ -138,7 +136,8 @@ fn a_report_keeps_so_much_of_the_conversation() {
         "1,0",
     ]);
     let id = window["issue_id"].as_str().unwrap();
-    let kept = said(&sandbox.json(["issue", "chat", id])["chat"]);
+    let chat = sandbox.json(["issue", "chat", id]);
+    let kept = said(&chat["chat"]);
     assert_eq!(kept, ["ask 3", "answer 3"], "{window}");
 }
 
@@ -233,10 +232,7 @@ fn one_of_each(sandbox: &Sandbox) {
 }
 
 fn symptoms(found: &Value) -> Vec<&str> {
-    let issues = found["issues"].as_array().unwrap().iter();
-    issues
-        .map(|issue| issue["symptom"].as_str().unwrap())
-        .collect()
+    column(&found["issues"], "symptom")
 }
 
 #[test]

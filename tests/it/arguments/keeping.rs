@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::column;
 use crate::sandbox::Sandbox;
 
 #[test]
@@ -36,10 +37,7 @@ fn a_snapshot_takes_what_the_flags_say() {
 }
 
 fn ids(found: &Value) -> Vec<&str> {
-    let snapshots = found["snapshots"].as_array().unwrap().iter();
-    snapshots
-        .map(|one| one["snapshot_id"].as_str().unwrap())
-        .collect()
+    column(&found["snapshots"], "snapshot_id")
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::column;
 use crate::sandbox::Sandbox;
 
 fn sandbox() -> Sandbox {
@@ -18,19 +19,13 @@ fn a_list_of_sessions_is_as_long_and_as_wide_as_asked_for() {
     let other = sandbox.root().join("other");
     let ran = sandbox.tw_in(&other, ["session", "start", "--session", "elsewhere"]);
     assert_eq!(ran.code, 0, "{}", ran.err());
-    let ids = |found: &Value| -> Vec<String> {
-        let sessions = found["sessions"].as_array().unwrap().iter();
-        sessions
-            .map(|one| one["session_id"].as_str().unwrap().to_owned())
-            .collect()
-    };
-    assert_eq!(ids(&sandbox.json(["session", "list"])), ["second", "work"]);
-    assert_eq!(
-        ids(&sandbox.json(["session", "list", "-n", "1"])),
-        ["second"]
-    );
+    let all = sandbox.json(["session", "list"]);
+    assert_eq!(column(&all["sessions"], "session_id"), ["second", "work"]);
+    let short = sandbox.json(["session", "list", "-n", "1"]);
+    assert_eq!(column(&short["sessions"], "session_id"), ["second"]);
     let wide = sandbox.json(["session", "list", "--all-worktrees"]);
-    assert!(ids(&wide).contains(&"elsewhere".to_owned()), "{wide}");
+    let ids = column(&wide["sessions"], "session_id");
+    assert!(ids.contains(&"elsewhere"), "{wide}");
 }
 
 #[test]
