@@ -63,7 +63,7 @@ impl Document {
         let text = &self.text[node.start..node.end];
         serde_json::from_str(text)
             .ok()
-            .or_else(|| serde_json::from_str(&plain(text, node)).ok())
+            .or_else(|| jsonc::value(text))
             .unwrap_or_default()
     }
 
@@ -95,31 +95,6 @@ fn items(node: &Node) -> Option<&Items> {
         Kind::Container(items) => Some(items),
         Kind::Scalar => None,
     }
-}
-
-/// The text of a value without comments and trailing commas.
-fn plain(text: &str, node: &Node) -> String {
-    let mut out = String::new();
-    render_plain(text, node, node.start, &mut out);
-    out
-}
-
-fn render_plain(text: &str, node: &Node, base: usize, out: &mut String) {
-    let Kind::Container(found) = &node.kind else {
-        out.push_str(&text[node.start - base..node.end - base]);
-        return;
-    };
-    out.push(if found.is_object { '{' } else { '[' });
-    for (at, item) in found.list.iter().enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        if found.is_object {
-            let _ = write!(out, "{}:", Value::from(item.key.as_str()));
-        }
-        render_plain(text, &item.value, base, out);
-    }
-    out.push(if found.is_object { '}' } else { ']' });
 }
 
 /// Sets the member at `path`, making what leads to it. A member that is there is replaced in its place. `None` when the text
@@ -230,7 +205,7 @@ fn insert(
         return replaced(text, node.start + 1..node.start + 1, &format!(" {item}"));
     };
     let before = style.line(depth);
-    if let Some(comma) = found.trailing_comma {
+    if let Some(comma) = last.comma {
         let at = behind_comments(text, comma + 1);
         return replaced(text, at..at, &format!("{before}{item},"));
     }
@@ -241,15 +216,16 @@ fn insert(
 
 /// Behind the comments that follow on the same line, else `at` itself.
 fn behind_comments(text: &str, at: usize) -> usize {
-    let line_end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    // A carriage return alone ends a comment too.
+    let line_end = text[at..].find(['\n', '\r']);
+    let line_end = line_end.map_or(text.len(), |end| at + end);
     let mut behind = at;
     let mut seek = at;
     while let Some(rest) = text.get(seek..line_end) {
         let comment = seek + rest.len() - rest.trim_start().len();
         let is_block = text[comment..line_end].starts_with("/*");
         if text[comment..line_end].starts_with("//") {
-            // With CRLF the carriage return is the line end's.
-            return comment + text[comment..line_end].trim_end_matches('\r').len();
+            return line_end;
         }
         let end = text[comment..line_end]
             .find("*/")
@@ -359,30 +335,21 @@ fn cut(text: &str, node: &Node, at: usize) -> String {
     let next = found.list.get(at + 1);
     let Some(before) = at.checked_sub(1).and_then(|at| found.list.get(at)) else {
         // The first: up to the next one, else with its comma up to what stood in the empty container.
-        let end = match (next, found.trailing_comma) {
+        let end = match (next, item.comma) {
             (Some(next), _) => return replaced(text, item.start..next.start, ""),
             (None, Some(comma)) => comma + 1,
             (None, None) => item.value.end,
         };
         return replaced(text, node.start + 1..end, "");
     };
-    let comma = comma_behind(text, before.value.end);
+    let comma = before.comma.unwrap_or(before.value.end);
     let start = behind_comments(text, comma + 1);
     // Ours goes with the comma behind it; the last one without any with the comma before it.
-    let own = match next {
-        Some(_) => Some(comma_behind(text, item.value.end)),
-        None => found.trailing_comma,
-    };
-    if let Some(own) = own {
+    if let Some(own) = item.comma {
         return replaced(text, start..own + 1, "");
     }
     let text = replaced(text, start..item.value.end, "");
     replaced(&text, comma..comma + 1, "")
-}
-
-/// The comma that follows an item which another one follows.
-fn comma_behind(text: &str, end: usize) -> usize {
-    jsonc::skip(text, end).unwrap_or(end)
 }
 
 /// How a file is laid out.

@@ -1,7 +1,30 @@
 //! JSON with comments and trailing commas, read into places: where each value, member and comma stands.
+//!
+//! The grammar is the library's, with everything switched off that no agent's settings allow.
 
-/// Deeper nesting is refused.
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{
+    CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast, parse_to_serde_value,
+};
+
+/// Deeper nesting is refused: `serde_json` would not read it.
 const DEEPEST: usize = 128;
+
+/// Comments and trailing commas are all that may differ from JSON.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -30,8 +53,6 @@ pub struct Items {
     pub is_object: bool,
     /// Its members or elements, in order.
     pub list: Vec<Item>,
-    /// The comma behind the last one.
-    pub trailing_comma: Option<usize>,
 }
 
 /// A member of an object, or an element of an array.
@@ -43,149 +64,114 @@ pub struct Item {
     pub key: String,
     /// The value.
     pub value: Node,
+    /// The comma behind it.
+    pub comma: Option<usize>,
 }
 
 /// Reads a whole text. `None` when it is no JSON, also with comments.
 pub fn parse(text: &str) -> Option<Node> {
-    let start = text.len() - text.trim_start_matches('\u{feff}').len();
-    let mut reader = Reader {
-        text: text.as_bytes(),
-        at: start,
+    let json = text.trim_start_matches('\u{feff}');
+    let collected = CollectOptions {
+        comments: CommentCollectionStrategy::AsTokens,
+        tokens: true,
     };
-    reader.skip()?;
-    let node = reader.value(0)?;
-    reader.skip()?;
-    (reader.at == text.len()).then_some(node)
-}
-
-/// Where the blanks and comments that begin at `at` end; `None` when a comment does not.
-pub fn skip(text: &str, at: usize) -> Option<usize> {
-    let mut reader = Reader {
-        text: text.as_bytes(),
-        at,
+    let parsed = parse_to_ast(json, &collected, &OPTIONS).ok()?;
+    let tokens = parsed.tokens?;
+    if !has_plain_blanks(json, &tokens) {
+        return None;
+    }
+    let places = Places {
+        offset: text.len() - json.len(),
+        tokens: &tokens,
     };
-    reader.skip()?;
-    Some(reader.at)
+    places.node(&parsed.value?, 0)
 }
 
-struct Reader<'t> {
-    text: &'t [u8],
-    at: usize,
+/// Whether only JSON's own blanks stand between tokens: the library takes any that Unicode knows.
+fn has_plain_blanks(text: &str, tokens: &[TokenAndRange<'_>]) -> bool {
+    let starts = tokens.iter().map(Ranged::start);
+    let ends = tokens.iter().map(Ranged::end);
+    let gaps = std::iter::once(0)
+        .chain(ends)
+        .zip(starts.chain([text.len()]));
+    gaps.into_iter().all(|(from, to)| {
+        let gap = text.get(from..to).unwrap_or_default();
+        gap.bytes().all(|byte| b" \t\n\r".contains(&byte))
+    })
 }
 
-impl Reader<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
-    }
+/// The value of a text, without its comments.
+pub fn value(text: &str) -> Option<serde_json::Value> {
+    parse_to_serde_value(text, &OPTIONS).ok()
+}
 
-    fn rest(&self) -> &[u8] {
-        self.text.get(self.at..).unwrap_or_default()
-    }
+struct Places<'t> {
+    /// Where the JSON begins in the text.
+    offset: usize,
+    tokens: &'t [TokenAndRange<'t>],
+}
 
-    fn skip(&mut self) -> Option<()> {
-        loop {
-            match self.rest() {
-                [b' ' | b'\t' | b'\n' | b'\r', ..] => self.at += 1,
-                [b'/', b'/', rest @ ..] => {
-                    let line = rest.iter().position(|&byte| byte == b'\n');
-                    self.at += 2 + line.unwrap_or(rest.len());
-                }
-                [b'/', b'*', rest @ ..] => {
-                    self.at += 4 + rest.windows(2).position(|pair| pair == b"*/")?;
-                }
-                _ => return Some(()),
-            }
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Option<Node> {
+impl Places<'_> {
+    fn node(&self, value: &Value<'_>, depth: usize) -> Option<Node> {
         if depth > DEEPEST {
             return None;
         }
-        let start = self.at;
-        let kind = match self.peek()? {
-            b'{' => Kind::Container(self.items(b'}', depth)?),
-            b'[' => Kind::Container(self.items(b']', depth)?),
-            b'"' => {
-                self.string()?;
+        let kind = match value {
+            Value::Object(object) => {
+                let members = object.properties.iter();
+                let members = members.map(|member| {
+                    (
+                        member.start(),
+                        member.name.as_str().to_owned(),
+                        &member.value,
+                    )
+                });
+                self.container(true, members, depth)?
+            }
+            Value::Array(array) => {
+                let elements = array.elements.iter();
+                let elements = elements.map(|value| (value.start(), String::new(), value));
+                self.container(false, elements, depth)?
+            }
+            // The library takes numbers that JSON does not know, such as `01`.
+            Value::NumberLit(number) => {
+                serde_json::from_str::<serde_json::Number>(number.value).ok()?;
                 Kind::Scalar
             }
-            _ => {
-                self.word()?;
-                Kind::Scalar
-            }
+            _ => Kind::Scalar,
         };
         Some(Node {
-            start,
-            end: self.at,
+            start: self.offset + value.start(),
+            end: self.offset + value.end(),
             kind,
         })
     }
 
-    fn items(&mut self, close: u8, depth: usize) -> Option<Items> {
-        let mut found = Items {
-            is_object: close == b'}',
-            list: Vec::new(),
-            trailing_comma: None,
-        };
-        self.at += 1;
-        loop {
-            self.skip()?;
-            if self.peek()? == close {
-                self.at += 1;
-                return Some(found);
-            }
-            if !found.list.is_empty() && found.trailing_comma.is_none() {
-                return None;
-            }
-            found.trailing_comma = None;
-            let start = self.at;
-            let mut key = String::new();
-            if found.is_object {
-                let written = self.string()?;
-                key = serde_json::from_slice(&self.text[written.0..written.1]).ok()?;
-                self.skip()?;
-                if self.peek()? != b':' {
-                    return None;
-                }
-                self.at += 1;
-                self.skip()?;
-            }
-            let value = self.value(depth + 1)?;
-            found.list.push(Item { start, key, value });
-            self.skip()?;
-            if self.peek()? == b',' {
-                found.trailing_comma = Some(self.at);
-                self.at += 1;
-            }
-        }
+    fn container<'v>(
+        &self,
+        is_object: bool,
+        items: impl Iterator<Item = (usize, String, &'v Value<'v>)>,
+        depth: usize,
+    ) -> Option<Kind> {
+        let list = items
+            .map(|(start, key, value)| {
+                Some(Item {
+                    start: self.offset + start,
+                    key,
+                    value: self.node(value, depth + 1)?,
+                    comma: self.comma_behind(value.end()),
+                })
+            })
+            .collect::<Option<_>>()?;
+        Some(Kind::Container(Items { is_object, list }))
     }
 
-    fn string(&mut self) -> Option<(usize, usize)> {
-        let start = self.at;
-        if self.peek()? != b'"' {
-            return None;
-        }
-        self.at += 1;
-        loop {
-            match self.peek()? {
-                b'"' => {
-                    self.at += 1;
-                    return Some((start, self.at));
-                }
-                b'\\' => self.at += 2,
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    /// A number, `true`, `false` or `null`.
-    fn word(&mut self) -> Option<()> {
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
-        let length = self.rest().iter().take_while(|byte| is_part(byte)).count();
-        let word = self.rest().get(..length)?;
-        serde_json::from_slice::<serde_json::Value>(word).ok()?;
-        self.at += length;
-        Some(())
+    fn comma_behind(&self, end: usize) -> Option<usize> {
+        let next = self.tokens.partition_point(|token| token.start() < end);
+        let is_comment =
+            |token: &Token<'_>| matches!(token, Token::CommentLine(_) | Token::CommentBlock(_));
+        let mut rest = self.tokens.get(next..)?.iter();
+        let next = rest.find(|next| !is_comment(&next.token))?;
+        (next.token == Token::Comma).then(|| self.offset + next.start())
     }
 }

@@ -2,7 +2,6 @@
 
 pub mod context;
 pub mod log;
-mod md5;
 pub mod place;
 pub mod read;
 pub mod record;

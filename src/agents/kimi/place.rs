@@ -4,19 +4,25 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use md5::{Digest as _, Md5};
 use serde_json::Value;
 
 use super::NAME;
-use super::md5::md5_hex;
 use crate::agents::claude::place::is_plain_id;
 use crate::agents::places::{self, Candidate, Found, Places};
 use crate::agents::value::{items, text};
+use crate::git::hex::hex;
 use crate::text::without_mark;
 
 /// The name of the file that holds the model's context.
 pub const CONTEXT: &str = "context.jsonl";
 /// The name of the file that holds what people saw.
 pub const WIRE: &str = "wire.jsonl";
+
+/// kimi-cli names a working directory's sessions after the MD5 of its path.
+fn bucket_of(path: &str) -> String {
+    hex(&Md5::digest(path))
+}
 
 fn root(places: &Places) -> Option<PathBuf> {
     places
@@ -37,7 +43,7 @@ fn work_dirs(root: &Path) -> Vec<WorkDir> {
         .iter()
         .filter_map(|entry| {
             let path = text(entry, "path")?;
-            let digest = md5_hex(path.as_bytes());
+            let digest = bucket_of(path);
             let bucket = match text(entry, "kaos") {
                 None | Some("local") => digest,
                 Some(kaos) => format!("{kaos}_{digest}"),
@@ -69,7 +75,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
     let mut buckets: BTreeSet<(String, String)> = [cwd, &resolved]
         .iter()
         .filter_map(|path| path.to_str())
-        .map(|path| (md5_hex(path.as_bytes()), path.to_owned()))
+        .map(|path| (bucket_of(path), path.to_owned()))
         .collect();
     for known in work_dirs(&root) {
         if places::resolved(Path::new(&known.path)).starts_with(&resolved) {
@@ -139,14 +145,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sessions_stand_under_the_md5_of_the_directory() {
+        assert_eq!(
+            bucket_of("message digest"),
+            "f96b697d7cb7938d525a2f31aaf161d0"
+        );
+    }
+
+    #[test]
     fn sessions_are_found_by_the_digest_of_the_directory() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let root = home.path().join(".kimi");
-        let here = root.join("sessions").join(md5_hex(b"/work"));
+        let here = root.join("sessions").join(bucket_of("/work"));
         let beneath = root
             .join("sessions")
-            .join(format!("ssh_{}", md5_hex(b"/work/sub")));
-        let other = root.join("sessions").join(md5_hex(b"/elsewhere"));
+            .join(format!("ssh_{}", bucket_of("/work/sub")));
+        let other = root.join("sessions").join(bucket_of("/elsewhere"));
         for directory in [here.join("a"), beneath.join("b"), other.join("c")] {
             std::fs::create_dir_all(&directory).expect("a directory");
             std::fs::write(directory.join(CONTEXT), "").expect("written");

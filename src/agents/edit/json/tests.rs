@@ -40,7 +40,7 @@ fn take_all(text: &str) -> String {
     take_member(&text, &["mcpServers", "tw"], &|value| *value == server()).expect("JSON")
 }
 
-const TEXTS: [&str; 22] = [
+const TEXTS: [&str; 24] = [
     NO_FILE,
     "",
     "\n\n",
@@ -57,6 +57,8 @@ const TEXTS: [&str; 22] = [
     "{\r\n    \"a\": 1\r\n}\r\n",
     "{\n  \"a\": 1, // why\n  \"b\": 2 /* one */ // two\n  // the end\n}\n",
     "{\n  \"a\": 1,\n}\n",
+    "{\n  \"a\": 1 // ended by a carriage return\r}\n",
+    "\u{feff}{\r\n  \"a\": 1 /* , */ , // with a comma\r\n}\r\n",
     "{\n  \"a\": 1, // with a reason\n  // the end\n}\n",
     "{\n  \"hooks\": {},\n  \"z\": null\n}\n",
     "{\n  \"hooks\": {\n  }\n}\n",
@@ -172,6 +174,18 @@ fn what_is_no_json_is_refused() {
         "{/* }",
         "{,}",
         "\"x\"",
+        "{\"a\": 01}",
+        "{\"a\": +1}",
+        "{\"a\": 0x1}",
+        "{\"a\": .5}",
+        "{\"a\": NaN}",
+        "{\"a\": 'x'}",
+        "{a: 1}",
+        "{\"a\": [1 2]}",
+        "{\"a\": [{}{}]}",
+        "{\"a\": 1,,}",
+        "{\"a\":\u{a0}1}",
+        "{\"a\": 1}\u{b}",
     ] {
         assert!(Document::parse(text).is_none(), "{text}");
     }
