@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::typed::as_typed;
+use crate::agents::fork::calls::ToolUse;
 use crate::agents::lines::{self, Counts, Line};
 use crate::agents::transcript::{Detail, Position};
 use crate::agents::value::{content, flag, items, number, owned, shown, text};
@@ -106,7 +107,7 @@ pub struct Row {
     pub message_id: Option<Box<str>>,
     /// Token counts, on assistant rows of a real model.
     pub usage: Option<Usage>,
-    /// When.
+    /// When it was written, as the file says.
     pub at: Option<Box<str>>,
     /// The prompt's id.
     pub prompt_id: Option<Box<str>>,
@@ -131,17 +132,17 @@ impl Row {
     pub fn is_prompt(&self) -> bool {
         self.is_message() && self.said.as_ref().is_some_and(|said| said.turn)
     }
+}
 
-    /// The ids of its calls.
-    pub fn calls(&self) -> impl Iterator<Item = &str> {
+impl ToolUse for Row {
+    fn calls(&self) -> impl Iterator<Item = &str> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Call { id, .. } => Some(id.as_str()),
             _ => None,
         })
     }
 
-    /// The ids of the calls it answers.
-    pub fn results(&self) -> impl Iterator<Item = &str> {
+    fn results(&self) -> impl Iterator<Item = &str> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Result { id, .. } => Some(id.as_str()),
             _ => None,

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::rows::{Kind, Row};
+use crate::agents::fork::calls::ToolUse as _;
 
 /// The rows of a file, indexed by id.
 pub struct Tree<'a> {

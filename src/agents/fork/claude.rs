@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use super::calls::{Pairing, drop_dangling, kept_of};
 use super::{Draft, Extra, FilePlan, Kept, KeyPath, Relink, Rule, Segment};
 use crate::agents::claude::read::scan_with_parent;
 use crate::agents::claude::rows::{Kind, Row};
@@ -76,34 +77,15 @@ fn leaf_before(tree: &Tree<'_>, rows: &[Row], end: usize) -> Option<usize> {
         .find(|&index| active[index] && rows[index].is_message())
 }
 
-/// Leaves out calls without a result and results without a call, until there are none; and what is left of a message when
-/// only its thoughts are.
+/// Leaves out calls without a result and results without a call, and what is left of a message when only its thoughts are.
 fn close_calls(rows: &[Row], kept: &mut [bool]) {
-    let mut cut_messages = HashSet::new();
-    loop {
-        let mut calls = HashSet::new();
-        let mut results = HashSet::new();
-        for (_, row) in kept_rows(rows, kept) {
-            calls.extend(row.calls());
-            results.extend(row.results());
-        }
-        let open: Vec<usize> = kept_rows(rows, kept)
-            .filter(|(_, row)| {
-                row.calls().any(|id| !results.contains(id))
-                    || row.results().any(|id| !calls.contains(id))
-            })
-            .map(|(index, _)| index)
-            .collect();
-        if open.is_empty() {
-            break;
-        }
-        for index in open {
-            kept[index] = false;
-            cut_messages.extend(rows[index].message_id.as_deref());
-        }
-    }
+    let dropped = drop_dangling(rows, kept, Pairing::ById);
+    let cut_messages: HashSet<&str> = dropped
+        .iter()
+        .filter_map(|&index| rows[index].message_id.as_deref())
+        .collect();
     for message in cut_messages {
-        let parts: Vec<usize> = kept_rows(rows, kept)
+        let parts: Vec<usize> = kept_of(rows, kept)
             .filter(|(_, row)| row.message_id.as_deref() == Some(message))
             .map(|(index, _)| index)
             .collect();
@@ -113,10 +95,6 @@ fn close_calls(rows: &[Row], kept: &mut [bool]) {
             }
         }
     }
-}
-
-fn kept_rows<'a>(rows: &'a [Row], kept: &'a [bool]) -> impl Iterator<Item = (usize, &'a Row)> {
-    rows.iter().enumerate().filter(|(index, _)| kept[*index])
 }
 
 /// Records beside the chain, before the cut, that name no row that is left out.
@@ -135,7 +113,7 @@ fn keep_beside(rows: &[Row], tree: &Tree<'_>, end: usize, kept: &mut [bool]) {
 
 /// The kept rows as segments.
 fn segments(rows: &[Row], tree: &Tree<'_>, kept: &[bool]) -> Vec<Segment> {
-    kept_rows(rows, kept)
+    kept_of(rows, kept)
         .map(|(index, row)| Segment {
             source: row.file,
             offset: row.position.offset,

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::calls::{Pairing, ToolUse as _, without_dangling};
 use super::{Draft, Extra, FilePlan, Kept, Rule, Segment};
 use crate::agents::codex::read::{Entry, Item, scan};
 use crate::agents::transcript::{Cut, Detail, Transcript};
@@ -59,41 +60,34 @@ fn segment(entry: &Entry) -> Segment {
 /// Leaves out calls without an output, outputs without a call, thoughts that led to nothing that is kept, and events about
 /// such calls.
 fn close_calls(entries: &mut Vec<Entry>) {
-    let mut open: HashMap<String, usize> = HashMap::new();
-    let mut gone: HashSet<usize> = HashSet::new();
+    let mut kept = without_dangling(entries, Pairing::InOrder);
+    let mut last_calls: HashMap<&str, usize> = HashMap::new();
     for (index, entry) in entries.iter().enumerate() {
-        match &entry.item {
-            Item::Call(id) => {
-                gone.extend(open.insert(id.clone(), index));
-            }
-            Item::Output(id) if open.remove(id).is_none() => {
-                gone.insert(index);
-            }
-            _ => {}
-        }
+        last_calls.extend(entry.calls().map(|id| (id, index)));
     }
-    let unanswered: HashSet<String> = open.keys().cloned().collect();
-    gone.extend(open.into_values());
-    add_idle_thoughts(entries, &mut gone);
-    let mut index = 0;
+    let unanswered: HashSet<String> = last_calls
+        .into_iter()
+        .filter(|&(_, index)| !kept[index])
+        .map(|(id, _)| id.to_owned())
+        .collect();
+    drop_idle_thoughts(entries, &mut kept);
+    let mut kept = kept.into_iter();
     entries.retain(|entry| {
         let about = matches!(&entry.item, Item::Event(Some(id)) if unanswered.contains(id));
-        let keep = !about && !gone.contains(&index);
-        index += 1;
-        keep
+        kept.next() == Some(true) && !about
     });
 }
 
 /// Thoughts are followed by what they led to. Where that is left out, or the cut is in between, they go too.
-fn add_idle_thoughts(entries: &[Entry], gone: &mut HashSet<usize>) {
+fn drop_idle_thoughts(entries: &[Entry], kept: &mut [bool]) {
     let mut led_to_nothing = true;
     for (index, entry) in entries.iter().enumerate().rev() {
         match entry.item {
             Item::Reasoning if led_to_nothing => {
-                gone.insert(index);
+                kept[index] = false;
             }
             Item::Event(_) | Item::Head | Item::Reasoning => {}
-            Item::Call(_) | Item::Output(_) | Item::Said => led_to_nothing = gone.contains(&index),
+            Item::Call(_) | Item::Output(_) | Item::Said => led_to_nothing = !kept[index],
         }
     }
 }

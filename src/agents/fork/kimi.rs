@@ -3,11 +3,11 @@
 //! No id stands in the files, so every kept line is the original's. A context that a compaction rewrote holds only what
 //! the compaction left: an earlier cut is not available.
 
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::calls::{Pairing, kept_of, without_dangling};
 use super::{Draft, Extra, FilePlan, Kept, Rule, Segment};
 use crate::agents::kimi::place::{CONTEXT, WIRE};
 use crate::agents::kimi::{context, wire};
@@ -18,8 +18,11 @@ use crate::error::Result;
 pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     let limit = Some(cut.position.offset);
     let scan = context::scan(&transcript.path, Detail::Outline, limit)?;
-    let mut entries = scan.entries;
-    close_calls(&mut entries);
+    // Ids are used again in later steps.
+    let kept = without_dangling(&scan.entries, Pairing::InOrder);
+    let entries: Vec<_> = kept_of(&scan.entries, &kept)
+        .map(|(_, entry)| entry)
+        .collect();
     if !entries.iter().any(|entry| {
         matches!(
             entry.item,
@@ -83,73 +86,20 @@ fn segment(offset: u64, len: u64) -> Segment {
     }
 }
 
-/// Leaves out messages with a call that was not answered, with the answers to their other calls, and answers without a call.
-/// Ids are used again in later steps, so calls and answers are paired in the order of the file.
-fn close_calls(entries: &mut Vec<context::Entry>) {
-    let mut callers: HashMap<&str, usize> = HashMap::new();
-    let mut answers: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut gone: HashSet<usize> = HashSet::new();
-    for (index, entry) in entries.iter().enumerate() {
-        match &entry.item {
-            context::Item::Assistant(ids) => {
-                for id in ids {
-                    callers.insert(id, index);
-                }
-            }
-            context::Item::Tool(id) => match callers.remove(id.as_str()) {
-                Some(caller) => answers.entry(caller).or_default().push(index),
-                None => {
-                    gone.insert(index);
-                }
-            },
-            _ => {}
-        }
-    }
-    for (index, entry) in entries.iter().enumerate() {
-        if let context::Item::Assistant(ids) = &entry.item {
-            let answered = answers.get(&index).map_or(&[][..], Vec::as_slice);
-            if answered.len() < ids.len() {
-                gone.insert(index);
-                gone.extend(answered);
-            }
-        }
-    }
-    let mut index = 0;
-    entries.retain(|_| {
-        index += 1;
-        !gone.contains(&(index - 1))
-    });
-}
-
-/// The wire's lines without calls that were not answered.
+/// The wire's lines without calls that were not answered, and without the rest of such calls' arguments.
 fn answered(entries: &[wire::Entry]) -> impl Iterator<Item = &wire::Entry> {
-    let mut open: HashMap<&str, usize> = HashMap::new();
-    let mut gone: HashSet<usize> = HashSet::new();
-    for (index, entry) in entries.iter().enumerate() {
-        match &entry.item {
-            wire::Item::Call(id) => gone.extend(open.insert(id, index)),
-            wire::Item::Result(id) if open.remove(id.as_str()).is_none() => {
-                gone.insert(index);
-            }
-            _ => {}
+    let kept = without_dangling(entries, Pairing::InOrder);
+    let mut call_kept = true;
+    entries.iter().zip(kept).filter_map(move |(entry, kept)| {
+        if let wire::Item::Call(_) = entry.item {
+            call_kept = kept;
         }
-    }
-    gone.extend(open.into_values());
-    let mut parts_go = false;
-    entries
-        .iter()
-        .enumerate()
-        .filter_map(move |(index, entry)| {
-            let goes = match entry.item {
-                wire::Item::Call(_) => {
-                    parts_go = gone.contains(&index);
-                    parts_go
-                }
-                wire::Item::CallPart => parts_go,
-                _ => gone.contains(&index),
-            };
-            (!goes).then_some(entry)
-        })
+        let stays = match entry.item {
+            wire::Item::CallPart => call_kept,
+            _ => kept,
+        };
+        stays.then_some(entry)
+    })
 }
 
 /// The fork's `state.json`, without the time of its wire: a title, and the directories that belong to the work. Approvals

@@ -3,11 +3,11 @@
 //!
 //! Undone turns go with the records that undid them; settings made in them stay. Sub-agents' journals are not copied.
 
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::calls::{Pairing, drop_dangling, kept_of};
 use super::{Draft, Extra, FilePlan, Kept, Rule, Segment};
 use crate::agents::kimi_code::place::{JOURNAL, index_of, session_directory};
 use crate::agents::kimi_code::read::{Entry, Item, scan};
@@ -35,8 +35,17 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         let offset = entry.position.offset;
         entry.item != Item::Setting && scan.undone.iter().any(|range| range.contains(&offset))
     };
-    let entries: Vec<&Entry> = scan.entries.iter().filter(|entry| !undone(entry)).collect();
-    let segments = answered(&entries);
+    let mut kept: Vec<bool> = scan.entries.iter().map(|entry| !undone(entry)).collect();
+    drop_dangling(&scan.entries, &mut kept, Pairing::InOrder);
+    let segments = kept_of(&scan.entries, &kept)
+        .map(|(_, entry)| Segment {
+            source: 0,
+            offset: entry.position.offset,
+            len: entry.len,
+            rule: Rule::Verbatim,
+            relink: None,
+        })
+        .collect();
     Ok(Some(Draft {
         files: vec![FilePlan {
             sources: vec![transcript.path.clone()],
@@ -53,34 +62,6 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         },
         kept: Kept::InSegments,
     }))
-}
-
-/// The kept records, without calls that were not answered and answers without a call.
-fn answered(entries: &[&Entry]) -> Vec<Segment> {
-    let mut open: HashMap<&str, usize> = HashMap::new();
-    let mut gone: HashSet<usize> = HashSet::new();
-    for (index, entry) in entries.iter().enumerate() {
-        match &entry.item {
-            Item::Call(id) => gone.extend(open.insert(id, index)),
-            Item::Result(id) if open.remove(id.as_str()).is_none() => {
-                gone.insert(index);
-            }
-            _ => {}
-        }
-    }
-    gone.extend(open.into_values());
-    let kept = entries
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| !gone.contains(index));
-    kept.map(|(_, entry)| Segment {
-        source: 0,
-        offset: entry.position.offset,
-        len: entry.len,
-        rule: Rule::Verbatim,
-        relink: None,
-    })
-    .collect()
 }
 
 /// The fork's `state.json`, without times and without the place of its main agent.

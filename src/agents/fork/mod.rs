@@ -4,6 +4,7 @@
 //! writes all to temporary names, has [`validate_fork`] check what was written, and only then puts it in place, never over
 //! anything. Kept lines are copied byte for byte but for those ids. Sequence: plan → write → validate → offer.
 
+pub mod calls;
 mod claude;
 mod codex;
 mod document;

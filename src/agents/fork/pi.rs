@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use super::calls::{Pairing, drop_dangling};
 use super::{Draft, Extra, FilePlan, Kept, Relink, Rule, Segment};
 use crate::agents::pi::read::{Scan, scan};
 use crate::agents::transcript::{Cut, Detail, Transcript};
@@ -18,7 +19,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .position(|entry| entry.position.offset >= cut.position.offset)
         .unwrap_or(entries.len());
     let mut kept = scan.active(leaf_before(&scan, end), end);
-    close_calls(&scan, &mut kept);
+    drop_dangling(entries, &mut kept, Pairing::ById);
     if !entries
         .iter()
         .zip(&kept)
@@ -55,31 +56,6 @@ fn leaf_before(scan: &Scan, end: usize) -> Option<usize> {
     (0..end)
         .rev()
         .find(|&index| active[index] && !scan.entries[index].head)
-}
-
-/// Leaves out messages with an unanswered call, with the answers to their other calls, and answers without a call.
-fn close_calls(scan: &Scan, kept: &mut [bool]) {
-    loop {
-        let (mut calls, mut results) = (HashSet::new(), HashSet::new());
-        for (entry, _) in scan.entries.iter().zip(&*kept).filter(|(_, kept)| **kept) {
-            calls.extend(entry.calls.iter());
-            results.extend(entry.result.as_ref());
-        }
-        let open: Vec<usize> = (0..scan.entries.len())
-            .filter(|&index| {
-                let entry = &scan.entries[index];
-                kept[index]
-                    && (entry.calls.iter().any(|id| !results.contains(id))
-                        || entry.result.as_ref().is_some_and(|id| !calls.contains(id)))
-            })
-            .collect();
-        if open.is_empty() {
-            return;
-        }
-        for index in open {
-            kept[index] = false;
-        }
-    }
 }
 
 fn segment(scan: &Scan, by_id: &HashMap<&str, usize>, kept: &[bool], index: usize) -> Segment {

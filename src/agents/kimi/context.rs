@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::NAME;
 use crate::agents::builder::{Builder, Call, Typed};
+use crate::agents::fork::calls::ToolUse;
 use crate::agents::lines::{self, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Tokens, Transcript};
 use crate::agents::value::{content, flag, items, owned, text, unquoted};
@@ -33,6 +34,24 @@ pub struct Entry {
     pub len: u64,
     /// What it is.
     pub item: Item,
+}
+
+impl ToolUse for Entry {
+    fn calls(&self) -> impl Iterator<Item = &str> {
+        let ids = match &self.item {
+            Item::Assistant(ids) => ids.as_slice(),
+            _ => &[],
+        };
+        ids.iter().map(String::as_str)
+    }
+
+    fn results(&self) -> impl Iterator<Item = &str> {
+        let id = match &self.item {
+            Item::Tool(id) => Some(id.as_str()),
+            _ => None,
+        };
+        id.into_iter()
+    }
 }
 
 /// A place to cut in mid-turn, told by how far its turn had come.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::NAME;
 use crate::agents::builder::{Builder, Call, Typed};
+use crate::agents::fork::calls::ToolUse;
 use crate::agents::lines::{self, Counts, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Prompt, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, flag, items, number, owned, shown, text, time_of_millis};
@@ -36,6 +37,16 @@ pub struct Entry {
     /// Whether it is a prompt.
     pub prompt: bool,
     body: Body,
+}
+
+impl ToolUse for Entry {
+    fn calls(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().map(String::as_str)
+    }
+
+    fn results(&self) -> impl Iterator<Item = &str> {
+        self.result.as_deref().into_iter()
+    }
 }
 
 enum Body {
