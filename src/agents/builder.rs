@@ -50,9 +50,9 @@ pub struct Call {
     pub name: String,
     /// The arguments.
     pub input: Value,
-    /// When.
+    /// When the model made it, as RFC 3339.
     pub at: Option<String>,
-    /// Where.
+    /// Where in the file its record begins.
     pub position: Position,
 }
 

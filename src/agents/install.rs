@@ -104,7 +104,7 @@ pub struct Setup {
 }
 
 /// Where an agent's files are.
-struct Lay<'a> {
+struct InstallPaths<'a> {
     scope: Scope,
     steps: Steps,
     root: &'a Path,
@@ -112,7 +112,7 @@ struct Lay<'a> {
     places: &'a Places,
 }
 
-impl Lay<'_> {
+impl InstallPaths<'_> {
     /// A project's path, or the user's in the directory that `variable` names, else under HOME.
     fn file(&self, project: &str, variable: &str, dir: &str, user: &str) -> PathBuf {
         match self.scope {
@@ -157,7 +157,7 @@ pub fn setup(
     home: &Path,
     places: &Places,
 ) -> Option<Setup> {
-    let lay = Lay {
+    let paths = InstallPaths {
         scope,
         steps,
         root,
@@ -165,14 +165,14 @@ pub fn setup(
         places,
     };
     let (targets, notices) = match agent {
-        "claude" => claude(&lay),
-        "codex" => codex(&lay),
-        "gemini" => gemini(&lay),
-        "kimi" => kimi(&lay, "kimi", "KIMI_SHARE_DIR", ".kimi"),
-        "kimi-code" => kimi(&lay, "kimi-code", "KIMI_CODE_HOME", ".kimi-code"),
-        "opencode" => opencode(&lay),
-        "cursor" => cursor(&lay),
-        "copilot" => copilot(&lay),
+        "claude" => claude(&paths),
+        "codex" => codex(&paths),
+        "gemini" => gemini(&paths),
+        "kimi" => kimi(&paths, "kimi", "KIMI_SHARE_DIR", ".kimi"),
+        "kimi-code" => kimi(&paths, "kimi-code", "KIMI_CODE_HOME", ".kimi-code"),
+        "opencode" => opencode(&paths),
+        "cursor" => cursor(&paths),
+        "copilot" => copilot(&paths),
         _ => return None,
     };
     Some(Setup {
@@ -212,8 +212,12 @@ fn command(agent: &str, event: &str) -> String {
 }
 
 /// The events that are asked for, `step` among them where steps are told.
-fn events<T: Copy>(lay: &Lay<'_>, always: &[T], step: &[T]) -> Vec<T> {
-    let steps = if lay.steps == Steps::Told { step } else { &[] };
+fn events<T: Copy>(paths: &InstallPaths<'_>, always: &[T], step: &[T]) -> Vec<T> {
+    let steps = if paths.steps == Steps::Told {
+        step
+    } else {
+        &[]
+    };
     [always, steps].concat()
 }
 
@@ -242,12 +246,12 @@ fn mcp_servers() -> Piece {
     }
 }
 
-fn claude(lay: &Lay<'_>) -> Parts {
-    let file = |project, user| lay.file(project, "CLAUDE_CONFIG_DIR", ".claude", user);
+fn claude(paths: &InstallPaths<'_>) -> Parts {
+    let file = |project, user| paths.file(project, "CLAUDE_CONFIG_DIR", ".claude", user);
     let hooks = grouped(
         "claude",
         &events(
-            lay,
+            paths,
             &[
                 ("SessionStart", "session-start", 30),
                 ("UserPromptSubmit", "user-prompt-submit", 30),
@@ -266,9 +270,9 @@ fn claude(lay: &Lay<'_>) -> Parts {
             SKILL,
         ),
     ];
-    let notice = match lay.scope {
+    let notice = match paths.scope {
         Scope::Project => {
-            targets.push(target(lay.root.join(".mcp.json"), vec![mcp_servers()]));
+            targets.push(target(paths.root.join(".mcp.json"), vec![mcp_servers()]));
             "Claude Code asks once whether to trust the project's hooks and its MCP server 'tw': say yes there"
         }
         Scope::User => {
@@ -278,11 +282,11 @@ fn claude(lay: &Lay<'_>) -> Parts {
     (targets, vec![notice])
 }
 
-fn codex(lay: &Lay<'_>) -> Parts {
+fn codex(paths: &InstallPaths<'_>) -> Parts {
     let hooks = grouped(
         "codex",
         &events(
-            lay,
+            paths,
             &[
                 ("SessionStart", "session-start", 30),
                 ("UserPromptSubmit", "user-prompt-submit", 30),
@@ -290,29 +294,29 @@ fn codex(lay: &Lay<'_>) -> Parts {
             &[("PostToolUse", "post-tool-use", 30)],
         ),
     );
-    let path = lay.file(".codex/hooks.json", "CODEX_HOME", ".codex", "hooks.json");
-    let mut targets = vec![target(path, hooks), lay.skill()];
+    let path = paths.file(".codex/hooks.json", "CODEX_HOME", ".codex", "hooks.json");
+    let mut targets = vec![target(path, hooks), paths.skill()];
     let mut notices = vec![
         "Codex runs no hook before you have reviewed and trusted it: open '/hooks' in codex, now and after every change",
         "Codex does not tell when a session ends: 'tw session end' does, else it counts as live for 24 hours",
     ];
-    match lay.scope {
+    match paths.scope {
         Scope::Project => notices
             .push("Codex keeps MCP servers in its own settings: run 'codex mcp add tw -- tw mcp'"),
         Scope::User => {
             let body = "[mcp_servers.tw]\ncommand = \"tw\"\nargs = [\"mcp\"]\n";
-            let path = lay.file("", "CODEX_HOME", ".codex", "config.toml");
+            let path = paths.file("", "CODEX_HOME", ".codex", "config.toml");
             targets.push(target(path, vec![Piece::Block(body.to_owned())]));
         }
     }
     (targets, notices)
 }
 
-fn gemini(lay: &Lay<'_>) -> Parts {
+fn gemini(paths: &InstallPaths<'_>) -> Parts {
     let mut pieces = grouped(
         "gemini",
         &events(
-            lay,
+            paths,
             &[
                 ("SessionStart", "session-start", 30_000),
                 ("BeforeAgent", "user-prompt-submit", 30_000),
@@ -322,21 +326,21 @@ fn gemini(lay: &Lay<'_>) -> Parts {
         ),
     );
     pieces.push(mcp_servers());
-    let base = match lay.scope {
-        Scope::Project => lay.root,
-        Scope::User => lay.home,
+    let base = match paths.scope {
+        Scope::Project => paths.root,
+        Scope::User => paths.home,
     };
-    let notices = match lay.scope {
+    let notices = match paths.scope {
         Scope::Project => vec![
             "Gemini CLI takes a project's hooks and MCP servers only in a trusted folder, and warns of new hooks once",
         ],
         Scope::User => Vec::new(),
     };
     let settings = target(base.join(".gemini/settings.json"), pieces);
-    (vec![settings, lay.skill()], notices)
+    (vec![settings, paths.skill()], notices)
 }
 
-fn kimi(lay: &Lay<'_>, agent: &str, variable: &str, dir: &str) -> Parts {
+fn kimi(paths: &InstallPaths<'_>, agent: &str, variable: &str, dir: &str) -> Parts {
     let mut body = String::new();
     let always = [
         ("SessionStart", "session-start", 30),
@@ -344,7 +348,7 @@ fn kimi(lay: &Lay<'_>, agent: &str, variable: &str, dir: &str) -> Parts {
         ("SessionEnd", "session-end", 5),
     ];
     let step = [("PostToolUse", "post-tool-use", 30)];
-    for (name, event, timeout) in events(lay, &always, &step) {
+    for (name, event, timeout) in events(paths, &always, &step) {
         if !body.is_empty() {
             body.push('\n');
         }
@@ -354,17 +358,17 @@ fn kimi(lay: &Lay<'_>, agent: &str, variable: &str, dir: &str) -> Parts {
             "[[hooks]]\nevent = \"{name}\"\ncommand = \"{command}\"\ntimeout = {timeout}\n"
         );
     }
-    let user = Lay {
+    let user = InstallPaths {
         scope: Scope::User,
-        ..*lay
+        ..*paths
     };
     let file = |name| user.file("", variable, dir, name);
     let targets = vec![
         target(file("config.toml"), vec![Piece::Block(body)]),
         target(file("mcp.json"), vec![mcp_servers()]),
-        lay.skill(),
+        paths.skill(),
     ];
-    let notices = match lay.scope {
+    let notices = match paths.scope {
         Scope::Project => vec![
             "kimi has no settings of a project's own: its hooks and MCP server were meant for all your projects",
         ],
@@ -373,15 +377,15 @@ fn kimi(lay: &Lay<'_>, agent: &str, variable: &str, dir: &str) -> Parts {
     (targets, notices)
 }
 
-fn opencode(lay: &Lay<'_>) -> Parts {
-    let config = match lay.places.dir("XDG_CONFIG_HOME") {
+fn opencode(paths: &InstallPaths<'_>) -> Parts {
+    let config = match paths.places.dir("XDG_CONFIG_HOME") {
         Some(dir) => dir,
-        None => lay.home.join(".config"),
+        None => paths.home.join(".config"),
     };
-    let (plugin, settings) = match lay.scope {
+    let (plugin, settings) = match paths.scope {
         Scope::Project => (
-            lay.root.join(".opencode/plugins/timewarp.js"),
-            lay.root.join("opencode.json"),
+            paths.root.join(".opencode/plugins/timewarp.js"),
+            paths.root.join("opencode.json"),
         ),
         Scope::User => (
             config.join("opencode/plugins/timewarp.js"),
@@ -391,9 +395,9 @@ fn opencode(lay: &Lay<'_>) -> Parts {
     let entry = json!({"type": "local", "command": ["tw", "mcp"], "enabled": true});
     let server = Piece::Server { key: "mcp", entry };
     let targets = vec![
-        whole(plugin, &opencode_plugin(lay.steps)),
+        whole(plugin, &opencode_plugin(paths.steps)),
         target(settings, vec![server]),
-        lay.skill(),
+        paths.skill(),
     ];
     (targets, Vec::new())
 }
@@ -419,11 +423,11 @@ fn flat(agent: &str, events: &[(&'static str, &str)], entry: fn(&str) -> Value) 
     events.iter().map(hook).collect()
 }
 
-fn cursor(lay: &Lay<'_>) -> Parts {
+fn cursor(paths: &InstallPaths<'_>) -> Parts {
     let mut hooks = flat(
         "cursor",
         &events(
-            lay,
+            paths,
             &[
                 ("sessionStart", "session-start"),
                 ("beforeSubmitPrompt", "user-prompt-submit"),
@@ -437,14 +441,14 @@ fn cursor(lay: &Lay<'_>) -> Parts {
         |command| json!({ "command": command }),
     );
     hooks.push(Piece::Version(1));
-    let base = match lay.scope {
-        Scope::Project => lay.root,
-        Scope::User => lay.home,
+    let base = match paths.scope {
+        Scope::Project => paths.root,
+        Scope::User => paths.home,
     };
     let targets = vec![
         target(base.join(".cursor/hooks.json"), hooks),
         target(base.join(".cursor/mcp.json"), vec![mcp_servers()]),
-        lay.skill(),
+        paths.skill(),
     ];
     let notices = vec![
         "Cursor runs a project's hooks only in a trusted workspace, and asks before it starts a new MCP server",
@@ -452,7 +456,7 @@ fn cursor(lay: &Lay<'_>) -> Parts {
     (targets, notices)
 }
 
-fn copilot(lay: &Lay<'_>) -> Parts {
+fn copilot(paths: &InstallPaths<'_>) -> Parts {
     let entry = |command: &str| json!([{"type": "command", "bash": command, "timeoutSec": 30}]);
     let always = [
         ("sessionStart", "session-start"),
@@ -460,20 +464,20 @@ fn copilot(lay: &Lay<'_>) -> Parts {
         ("sessionEnd", "session-end"),
     ];
     let hooks: serde_json::Map<String, Value> =
-        events(lay, &always, &[("postToolUse", "post-tool-use")])
+        events(paths, &always, &[("postToolUse", "post-tool-use")])
             .into_iter()
             .map(|(name, event)| (name.to_owned(), entry(&command("copilot", event))))
             .collect();
     let hooks = json!({"version": 1, "hooks": hooks});
     let text = serde_json::to_string_pretty(&hooks).expect("plain data serialises") + "\n";
-    let path = lay.file(
+    let path = paths.file(
         ".github/hooks/timewarp.json",
         "COPILOT_HOME",
         ".copilot",
         "hooks/timewarp.json",
     );
-    let mut targets = vec![whole(path, &text), lay.skill()];
-    let notices = match lay.scope {
+    let mut targets = vec![whole(path, &text), paths.skill()];
+    let notices = match paths.scope {
         Scope::Project => vec![
             "Copilot CLI keeps MCP servers in your own settings: 'tw init --agent copilot --user' adds 'tw' there",
             "Copilot's cloud agent takes hooks from the default branch, and has no tw unless you install it there",
@@ -481,7 +485,7 @@ fn copilot(lay: &Lay<'_>) -> Parts {
         Scope::User => {
             let entry = json!({"type": "local", "command": "tw", "args": ["mcp"], "tools": ["*"]});
             let key = "mcpServers";
-            let path = lay.file("", "COPILOT_HOME", ".copilot", "mcp-config.json");
+            let path = paths.file("", "COPILOT_HOME", ".copilot", "mcp-config.json");
             targets.push(target(path, vec![Piece::Server { key, entry }]));
             Vec::new()
         }

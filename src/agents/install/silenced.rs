@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Lay, Scope, Steps};
+use super::{InstallPaths, Scope, Steps};
 use crate::agents::edit::{Document, Found};
 use crate::agents::places::Places;
 
@@ -13,14 +13,14 @@ const KIMI_CODE_KEYS: [&str; 4] = ["event", "command", "matcher", "timeout"];
 
 /// The settings of an agent that can keep its hooks from running.
 pub fn deciding_files(agent: &str, root: &Path, home: &Path, places: &Places) -> Vec<PathBuf> {
-    let lay = |scope| Lay {
+    let paths = |scope| InstallPaths {
         scope,
         steps: Steps::Silent,
         root,
         home,
         places,
     };
-    let user = |variable, dir, name| lay(Scope::User).file("", variable, dir, name);
+    let user = |variable, dir, name| paths(Scope::User).file("", variable, dir, name);
     match agent {
         "claude" => vec![
             root.join(".claude/settings.json"),
