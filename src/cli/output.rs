@@ -13,15 +13,15 @@ use super::args::{ColorChoice, Globals};
 use super::commands::Answer;
 use super::human::style::Style;
 use super::human::text::clean;
-use super::human::{Human, Look, Page};
+use super::human::{Human, Page, RenderOptions};
 use crate::env::Env;
 use crate::error::{Code, Error};
 use crate::wire;
 
-/// The two streams and how they look.
+/// The two streams and how they options.
 pub struct Output {
     json: bool,
-    look: Look,
+    options: RenderOptions,
     errors: Style,
 }
 
@@ -31,7 +31,7 @@ impl Output {
         let terminal = std::io::stdout().is_terminal();
         Self {
             json: globals.json,
-            look: Look {
+            options: RenderOptions {
                 style: style(globals.color, terminal, env),
                 terminal,
                 quiet: globals.quiet,
@@ -58,7 +58,7 @@ impl Output {
                 answer.exit_code(),
             );
         }
-        if self.look.quiet
+        if self.options.quiet
             && let Some(lines) = answer.brief()
         {
             let mut text = String::new();
@@ -67,9 +67,9 @@ impl Output {
             }
             return self.print(text.as_bytes(), false, answer.exit_code());
         }
-        let page = answer.page(&self.look);
+        let page = answer.page(&self.options);
         let code = self.print(&page.text, false, answer.exit_code());
-        if !self.look.quiet {
+        if !self.options.quiet {
             self.remarks(&page);
         }
         code
@@ -82,18 +82,18 @@ impl Output {
 
     /// Shows on standard error what a question is about.
     pub fn preview(&self, answer: &dyn Answer) {
-        self.show(&answer.page(&self.look_of_errors()));
+        self.show(&answer.page(&self.options_for_errors()));
     }
 
     /// The same for what is no answer.
     pub fn preview_of(&self, about: &impl Human) {
-        self.show(&about.page(&self.look_of_errors()));
+        self.show(&about.page(&self.options_for_errors()));
     }
 
-    fn look_of_errors(&self) -> Look {
-        Look {
+    fn options_for_errors(&self) -> RenderOptions {
+        RenderOptions {
             style: self.errors,
-            ..self.look.clone()
+            ..self.options.clone()
         }
     }
 
@@ -109,14 +109,14 @@ impl Output {
             return self.print(document.as_bytes(), true, error.code().exit_code());
         }
         let mut text = format!("{} {}\n", self.errors.red("error:"), clean(error.message()));
-        if self.look.verbose {
+        if self.options.verbose {
             let mut cause = error.source();
             while let Some(error) = cause {
                 let _ = writeln!(text, "  caused by: {}", clean(&error.to_string()));
                 cause = error.source();
             }
         }
-        if !self.look.quiet {
+        if !self.options.quiet {
             for hint in error.hints() {
                 text.push_str(&self.hint(hint));
             }
@@ -127,7 +127,7 @@ impl Output {
 
     /// Prints clap's help or version.
     pub fn help(&self, help: &StyledStr) -> u8 {
-        let text = if self.look.style.is_on() {
+        let text = if self.options.style.is_on() {
             help.ansi().to_string()
         } else {
             help.to_string()

@@ -133,7 +133,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
             started.session.record.session_id
         }
     };
-    let making = Making {
+    let new = NewCheckpoint {
         ctx,
         store: &store,
         session: subject(ctx, &session_id)?,
@@ -143,7 +143,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         tool: None,
         asked: Asked::ByCommand,
     };
-    let mut taken = making
+    let mut taken = new
         .make()?
         .ok_or_else(|| Error::new(Code::Io, "no checkpoint was made"))?;
     taken.notices.splice(0..0, notices);
@@ -182,7 +182,7 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
     } else if kind == Kind::Prompt {
         return Ok(None);
     }
-    let making = Making {
+    let new = NewCheckpoint {
         ctx,
         store: &store,
         session,
@@ -192,7 +192,7 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
         tool: event.tool.as_ref().map(|tool| tool.name.clone()),
         asked: Asked::ByHook { wait },
     };
-    making.make()
+    new.make()
 }
 
 /// Whether the tool of an event may have written.
@@ -229,7 +229,7 @@ fn subject(ctx: &Context<'_>, session_id: &str) -> Result<Subject> {
     })
 }
 
-struct Making<'a> {
+struct NewCheckpoint<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store<'a>,
     session: Subject,
@@ -248,7 +248,7 @@ struct Known {
     snapshot: SnapshotView,
 }
 
-impl Making<'_> {
+impl NewCheckpoint<'_> {
     fn make(mut self) -> Result<Option<Taken>> {
         let (lock, interrupted, mut notices) = self.lock()?;
         let prompt = self.prompt.take();

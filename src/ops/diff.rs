@@ -5,7 +5,7 @@ use std::io::Read;
 
 use super::Context;
 use super::address;
-use super::capture::{Capture, Storing, Wanted, capture};
+use super::capture::{Capture, CaptureOptions, Storing, capture};
 use super::outcome::{Diff, FileDiff};
 use super::request::DiffSides;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -106,9 +106,9 @@ fn name(which: Which) -> String {
 }
 
 fn look<'s>(ctx: &Context<'_>, store: &'s Store<'_>) -> Result<Capture<'s>> {
-    let wanted = Wanted {
+    let wanted = CaptureOptions {
         storing: Storing::No,
-        ..Wanted::default()
+        ..CaptureOptions::default()
     };
     capture(ctx, store, &wanted)
 }

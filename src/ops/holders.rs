@@ -27,7 +27,7 @@ pub const ORPHAN_SECONDS: i64 = 24 * 3600;
 
 /// Whether `--force` lets go of what something holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grip {
+pub enum HoldStrength {
     /// Labels, issues, sessions, open directories, this worktree's undo levels.
     Loose,
     /// States and journals, and the undo levels of other worktrees.
@@ -39,13 +39,13 @@ pub enum Grip {
 pub struct Holder {
     /// For messages, such as `label 'good'`.
     pub text: String,
-    /// See [`Grip`].
-    pub grip: Grip,
+    /// See [`HoldStrength`].
+    pub grip: HoldStrength,
 }
 
 /// How long sessions hold their checkpoints.
 #[derive(Debug, Clone, Copy)]
-pub struct Reach {
+pub struct RetentionScope {
     /// Now.
     pub now: Moment,
     /// Checkpoints of sessions younger than this are held; live sessions always.
@@ -77,12 +77,12 @@ impl Holders {
         found
     }
 
-    fn id(&mut self, id: &str, grip: Grip, text: String) {
+    fn id(&mut self, id: &str, grip: HoldStrength, text: String) {
         let holders = self.ids.entry(id.to_owned()).or_default();
         holders.push(Holder { text, grip });
     }
 
-    fn commit(&mut self, commit: Oid, grip: Grip, text: String) {
+    fn commit(&mut self, commit: Oid, grip: HoldStrength, text: String) {
         let holders = self.commits.entry(commit).or_default();
         holders.push(Holder { text, grip });
     }
@@ -95,7 +95,7 @@ impl Holders {
 pub fn find(
     ctx: &Context<'_>,
     store: &Store<'_>,
-    reach: Reach,
+    reach: RetentionScope,
     gone: &[PathBuf],
 ) -> Result<Holders> {
     let mut holders = Holders::default();
@@ -106,7 +106,7 @@ pub fn find(
     }
     for (name, commit) in store.refs.list(names::LABELS)? {
         let text = format!("label '{}'", names::label_of(&name));
-        holders.commit(commit, Grip::Loose, text);
+        holders.commit(commit, HoldStrength::Loose, text);
     }
     of_sessions(ctx, reach, &mut holders)
         .and_then(|()| of_records(ctx, store, reach, &mut holders))
@@ -129,7 +129,7 @@ fn of_worktree(
             .into_iter()
             .filter_map(|state| state.session_snapshot_id.as_deref());
         for id in worktrees::needs(&journal).into_iter().chain(session) {
-            holders.id(id, Grip::Firm, text.clone());
+            holders.id(id, HoldStrength::Firm, text.clone());
         }
     }
     for log in LOGS {
@@ -137,7 +137,11 @@ fn of_worktree(
             if gone.contains(&level.path) {
                 continue;
             }
-            let grip = if own { Grip::Loose } else { Grip::Firm };
+            let grip = if own {
+                HoldStrength::Loose
+            } else {
+                HoldStrength::Firm
+            };
             for id in level.needs() {
                 holders.id(id, grip, format!("the {log} log of worktree '{name}'"));
             }
@@ -145,7 +149,7 @@ fn of_worktree(
     }
     if let Some(opened) = worktrees::opened(&worktree.dir)? {
         let text = format!("open directory '{}'", opened.dir);
-        holders.id(&opened.snapshot_id, Grip::Loose, text);
+        holders.id(&opened.snapshot_id, HoldStrength::Loose, text);
     }
     Ok(())
 }
@@ -158,13 +162,17 @@ fn of_state(holders: &mut Holders, state: &State, name: &str) {
     ];
     for (id, use_of) in uses {
         if let Some(id) = id {
-            holders.id(id, Grip::Firm, format!("{use_of} worktree '{name}'"));
+            holders.id(
+                id,
+                HoldStrength::Firm,
+                format!("{use_of} worktree '{name}'"),
+            );
         }
     }
     let backup = state.backup_commit.as_deref();
     if let Some(commit) = backup.and_then(|text| Oid::from_str(text).ok()) {
         let text = format!("the way back of worktree '{name}'");
-        holders.commit(commit, Grip::Firm, text);
+        holders.commit(commit, HoldStrength::Firm, text);
     }
 }
 
@@ -195,7 +203,7 @@ pub fn record_tips(store: &Store<'_>) -> Result<Tips> {
 fn of_records(
     ctx: &Context<'_>,
     store: &Store<'_>,
-    reach: Reach,
+    reach: RetentionScope,
     holders: &mut Holders,
 ) -> Result<()> {
     let tips = record_tips(store)?;
@@ -204,7 +212,7 @@ fn of_records(
         match record {
             Record::Issue(_) => {
                 for (annotated, text) in notes(ctx, record, tips)? {
-                    holders.commit(annotated, Grip::Loose, record.to_string());
+                    holders.commit(annotated, HoldStrength::Loose, record.to_string());
                     of_issue(holders, record, &text);
                 }
             }
@@ -213,12 +221,12 @@ fn of_records(
             }
             Record::Chat(_) => {
                 for (annotated, _) in notes(ctx, record, tips)? {
-                    holders.commit(annotated, Grip::Loose, record.to_string());
+                    holders.commit(annotated, HoldStrength::Loose, record.to_string());
                 }
             }
             Record::Session(name) => {
                 for annotated in session_notes(ctx, store, reach, name, record, tips)? {
-                    holders.commit(annotated, Grip::Loose, record.to_string());
+                    holders.commit(annotated, HoldStrength::Loose, record.to_string());
                 }
             }
             Record::Label(_) => {}
@@ -227,7 +235,7 @@ fn of_records(
     Ok(())
 }
 
-fn is_old(at: Moment, reach: Reach, seconds: i64) -> bool {
+fn is_old(at: Moment, reach: RetentionScope, seconds: i64) -> bool {
     at < reach.now.minus_seconds(seconds)
 }
 
@@ -276,7 +284,7 @@ fn of_issue(holders: &mut Holders, record: &Record, text: &[u8]) {
     for run in runs.into_iter().flatten() {
         for field in ["backup_id", "experiment_id"] {
             if let Some(id) = run.get(field).and_then(Value::as_str) {
-                holders.id(id, Grip::Loose, format!("a run of {record}"));
+                holders.id(id, HoldStrength::Loose, format!("a run of {record}"));
             }
         }
     }
@@ -284,7 +292,7 @@ fn of_issue(holders: &mut Holders, record: &Record, text: &[u8]) {
 
 /// What live sessions work from: all their snapshots. Under the strict rule the current one, and of this worktree's sessions
 /// the last one's alone, which the state names.
-fn of_sessions(ctx: &Context<'_>, reach: Reach, holders: &mut Holders) -> Result<()> {
+fn of_sessions(ctx: &Context<'_>, reach: RetentionScope, holders: &mut Holders) -> Result<()> {
     let (records, invalid) = Sessions::new(ctx.repo.common_dir()).list()?;
     if let Some((name, reason)) = invalid.into_iter().next() {
         return Err(Error::new(
@@ -300,7 +308,7 @@ fn of_sessions(ctx: &Context<'_>, reach: Reach, holders: &mut Holders) -> Result
         let text = format!("session '{}'", record.session_id);
         let held = if reach.strict { 1 } else { usize::MAX };
         for id in record.snapshot_ids.iter().rev().take(held) {
-            holders.id(id, Grip::Loose, text.clone());
+            holders.id(id, HoldStrength::Loose, text.clone());
         }
     }
     Ok(())
@@ -310,7 +318,7 @@ fn of_sessions(ctx: &Context<'_>, reach: Reach, holders: &mut Holders) -> Result
 fn session_notes(
     ctx: &Context<'_>,
     store: &Store<'_>,
-    reach: Reach,
+    reach: RetentionScope,
     name: &str,
     record: &Record,
     tips: &BTreeSet<Oid>,

@@ -92,7 +92,7 @@ pub fn new_index(
     };
     let root = Root::open(ctx.repo.worktree_root())?;
     let known = gitview::Known::default();
-    let making = Making {
+    let builder = IndexBuilder {
         ctx,
         attributes: GitView::new(&ctx.repo, &store.objects, &root, None, known)?,
         store,
@@ -119,15 +119,15 @@ pub fn new_index(
             .collect(),
     };
     let mut index = match goal {
-        IndexGoal::Snapshot { stored, .. } => making.make(stored)?,
-        IndexGoal::Paths(entries) => making.with_paths(&entries.borrow())?,
+        IndexGoal::Snapshot { stored, .. } => builder.make(stored)?,
+        IndexGoal::Paths(entries) => builder.with_paths(&entries.borrow())?,
         IndexGoal::Stay => return Err(Error::new(Code::Io, "no index is asked for")),
     };
-    making.fold(&mut index, goal)?;
+    builder.fold(&mut index, goal)?;
     Ok(index)
 }
 
-struct Making<'a> {
+struct IndexBuilder<'a> {
     ctx: &'a Context<'a>,
     /// The attributes of the files as they are now.
     attributes: GitView<'a>,
@@ -144,7 +144,7 @@ struct Making<'a> {
     stamps: BTreeMap<&'a [u8], &'a Stamp>,
 }
 
-impl Making<'_> {
+impl IndexBuilder<'_> {
     fn make(&self, stored: &Stored) -> Result<Index> {
         let side = self.store.index_side(stored)?;
         let current_tree = self.capture.index.tree_oid()?;

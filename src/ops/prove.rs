@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Context;
-use super::capture::{Capture, IndexSummary, Storing, Wanted, all_paths, capture};
+use super::capture::{Capture, CaptureOptions, IndexSummary, Storing, all_paths, capture};
 use super::swap::{captured_extras, read_tree, stamp_of_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -63,12 +63,12 @@ pub fn prove(
     applied: &Applied,
 ) -> Result<Proof> {
     let before: &Manifest = &saved.manifest;
-    let wanted = Wanted {
+    let wanted = CaptureOptions {
         base: saved.recorded.clone().map(|meta| (before, meta)),
         storing: Storing::No,
         forced: claim.forced.clone(),
         whole_index: true,
-        ..Wanted::default()
+        ..CaptureOptions::default()
     };
     let seen = capture(ctx, store, &wanted)?;
     let read = |oid| read_tree(store, &seen, oid);

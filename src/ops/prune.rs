@@ -10,7 +10,7 @@ mod stale;
 use std::path::PathBuf;
 
 use super::Context;
-use super::holders::{self, Holders, Reach};
+use super::holders::{self, Holders, RetentionScope};
 use super::log::{self, RefEvent};
 use super::outcome::{Forgotten, Pruned};
 use super::request::{DryRun, Prune};
@@ -78,7 +78,7 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store<'_>, request: &Prune) -> Re
         last: request.keep_last.unwrap_or(settings.keep_last),
         backup_days: settings.keep_backup_days,
     };
-    let reach = Reach {
+    let reach = RetentionScope {
         now: ctx.env.now(),
         keep_days: keep.days,
         strict: keep.days == 0 && keep.last == 0,
@@ -164,7 +164,7 @@ fn answer(dry_run: DryRun, gone: Vec<Candidate>, total: usize, notices: Vec<Stri
 fn beyond(
     store: &Store<'_>,
     keep: Keep,
-    reach: Reach,
+    reach: RetentionScope,
     holders: &Holders,
 ) -> Result<(Vec<Candidate>, usize, Vec<String>)> {
     let mut found = Vec::new();
@@ -199,7 +199,7 @@ fn beyond(
     Ok((candidates, total, notices))
 }
 
-fn age(reach: Reach, id: &SnapshotId) -> i64 {
+fn age(reach: RetentionScope, id: &SnapshotId) -> i64 {
     (reach.now.seconds() - id.time().seconds()).max(0)
 }
 
@@ -243,7 +243,7 @@ fn order_at(store: &Store<'_>, refs: &mut [(SnapshotId, Oid)], at: usize) {
 struct Plan<'a, 'r> {
     ctx: &'a Context<'a>,
     store: &'a Store<'r>,
-    reach: Reach,
+    reach: RetentionScope,
     /// Undo levels that do not count any more.
     gone: Vec<PathBuf>,
 }

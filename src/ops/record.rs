@@ -5,7 +5,7 @@
 //! is taken back and the whole is tried again.
 
 use super::Context;
-use super::capture::{Capture, Storing, Wanted, Writing, capture, recorded_access};
+use super::capture::{Capture, CaptureOptions, Storing, Writing, capture, recorded_access};
 use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -195,7 +195,7 @@ pub fn make<'s>(
     ctx: &Context<'_>,
     store: &'s Store<'_>,
     kind: IdKind,
-    wanted: &Wanted<'_>,
+    wanted: &CaptureOptions<'_>,
     about: &dyn Fn(&Capture<'_>) -> Result<About>,
 ) -> Result<Made<'s>> {
     for _ in 0..TRIES {
@@ -219,7 +219,7 @@ pub fn record<'s>(
     ctx: &Context<'_>,
     store: &'s Store<'_>,
     kind: IdKind,
-    wanted: &Wanted<'_>,
+    wanted: &CaptureOptions<'_>,
     mut capture: Capture<'s>,
     about: &About,
 ) -> Result<Option<Made<'s>>> {

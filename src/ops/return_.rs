@@ -41,7 +41,7 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
         recover::refuse_interrupted(&store)?;
         let state = store.dir.state()?;
         guard::check(&state, &request.guard)?;
-        return Homeward::new(ctx, &store, state)?.dry_run(request);
+        return ReturnOperation::new(ctx, &store, state)?.dry_run(request);
     }
     let lock = ctx.lock(&store.dir, "return")?;
     let recovered = recover::recover_locked(ctx, &store, &lock)?;
@@ -51,9 +51,9 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     }
     let taken_over = guard::check(&state, &request.guard)? == Stay::AnothersTakenOver;
     let closing = Closing::of(&state);
-    let mut homeward = Homeward::new(ctx, &store, state)?;
-    homeward.taken_over = taken_over;
-    let mut returned = homeward.go(request, Logging::NewLevel)?;
+    let mut operation = ReturnOperation::new(ctx, &store, state)?;
+    operation.taken_over = taken_over;
+    let mut returned = operation.go(request, Logging::NewLevel)?;
     if let Some(closing) = closing {
         returned.notices.extend(close_run(ctx, &closing, &returned));
     }
@@ -76,9 +76,9 @@ pub fn return_as(
 ) -> Result<Returned> {
     let state = store.dir.state()?;
     let closing = Closing::of(&state);
-    let mut homeward = Homeward::new(ctx, store, state)?;
-    homeward.reverses = Some(reverses);
-    let mut returned = homeward.go(&Return::default(), logging)?;
+    let mut operation = ReturnOperation::new(ctx, store, state)?;
+    operation.reverses = Some(reverses);
+    let mut returned = operation.go(&Return::default(), logging)?;
     if let Some(closing) = closing {
         returned.notices.extend(close_run(ctx, &closing, &returned));
     }
@@ -89,7 +89,7 @@ fn not_in_past() -> Error {
     Error::new(Code::NotInPast, "not in the past").hint("run 'tw travel SNAPSHOT' to go there")
 }
 
-struct Homeward<'a, 's> {
+struct ReturnOperation<'a, 's> {
     ctx: &'a Context<'a>,
     store: &'s Store<'s>,
     state: State,
@@ -105,7 +105,7 @@ struct Homeward<'a, 's> {
     taken_over: bool,
 }
 
-impl<'a, 's> Homeward<'a, 's> {
+impl<'a, 's> ReturnOperation<'a, 's> {
     fn new(ctx: &'a Context<'a>, store: &'s Store<'s>, state: State) -> Result<Self> {
         if state.mode == Mode::Present {
             return Err(not_in_past());

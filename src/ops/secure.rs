@@ -31,14 +31,14 @@ use crate::worktree::apply::Securing;
 const WAS: &str = "backup_was";
 
 /// Secures late changes for one swap.
-pub struct Late<'a, 's> {
+pub struct LateChanges<'a, 's> {
     store: &'a Store<'s>,
     journal: &'a mut Journal,
     commit: Oid,
     kept: &'a mut Vec<KeptPack>,
 }
 
-impl<'a, 's> Late<'a, 's> {
+impl<'a, 's> LateChanges<'a, 's> {
     /// For the swap of this journal, whose backup is `commit`. Packs that must stay until it has ended are added to `kept`.
     pub fn new(
         store: &'a Store<'s>,
@@ -103,7 +103,7 @@ impl<'a, 's> Late<'a, 's> {
     }
 }
 
-impl Securing for Late<'_, '_> {
+impl Securing for LateChanges<'_, '_> {
     fn secure(
         &mut self,
         full: &[u8],

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Context;
 use super::address;
-use super::capture::{Capture, Wanted};
+use super::capture::{Capture, CaptureOptions};
 use super::gitview::read_index;
 use super::outcome::{SnapshotView, Taken};
 use super::record::{About, make};
@@ -64,10 +64,10 @@ pub fn take_locked(
             notices: std::mem::take(notices),
         });
     }
-    let wanted = Wanted {
+    let wanted = CaptureOptions {
         include: &request.include,
         exclude: &request.exclude,
-        ..Wanted::default()
+        ..CaptureOptions::default()
     };
     // The rules are made only when there is a text: most snapshots have none.
     let (title, task_hint) = (
@@ -117,11 +117,11 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Resu
     if candidates.is_empty() {
         return Ok(None);
     }
-    let wanted = Wanted {
+    let wanted = CaptureOptions {
         storing: super::capture::Storing::No,
         include: &request.include,
         exclude: &request.exclude,
-        ..Wanted::default()
+        ..CaptureOptions::default()
     };
     let seen = super::capture::capture(ctx, store, &wanted)?;
     for stored in candidates {

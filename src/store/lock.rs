@@ -4,7 +4,7 @@
 //! state. A gate in front of it keeps a stream of snapshots from starving a swap. git's two locks are made by `link` from a
 //! file that already holds `tw <token> <pid> <start time>`, so that ours are known by their content, never by a guess. That file,
 //! too, is locked (`flock`) as long as its process lives, in whatever container: a lock of ours that nobody holds any more is
-//! taken away, any other is waited for and then reported. Every holder has a [`Mark`], by which the next one sees that there is
+//! taken away, any other is waited for and then reported. Every holder has a [`LivenessFile`], by which the next one sees that there is
 //! something to clear up.
 
 use std::fs::File;
@@ -20,7 +20,7 @@ use super::state::with_way_in;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs;
-use crate::git::mark::{Dead, Flush, Mark, remove_surely};
+use crate::git::liveness::{Dead, Flush, LivenessFile, remove_with_retry};
 use crate::git::process::{self, Maker};
 use crate::git::regular;
 
@@ -80,7 +80,7 @@ impl Owner {
 pub struct WorktreeLock {
     file: File,
     hold: Hold,
-    _mark: Mark,
+    _mark: LivenessFile,
     dir: PathBuf,
 }
 
@@ -108,7 +108,8 @@ impl WorktreeLock {
         wait_for(&file, operation, deadline, &path)?;
         // Not left to the closing: a child that another thread is just starting still has it open.
         let _ = rustix::fs::flock(&gate, FlockOperation::Unlock);
-        let mark = Mark::create(dir).context(|| format!("cannot mark '{}'", dir.display()))?;
+        let mark =
+            LivenessFile::create(dir).context(|| format!("cannot mark '{}'", dir.display()))?;
         let lock = Self {
             file,
             hold,
@@ -233,7 +234,7 @@ pub fn git_locks(git_dir: &Path) -> [PathBuf; 2] {
 #[must_use]
 pub struct GitLocks {
     held: Vec<PathBuf>,
-    mark: Mark,
+    mark: LivenessFile,
     /// What they are names of, locked: we live.
     file: File,
 }
@@ -245,7 +246,7 @@ impl GitLocks {
     /// `BUSY` naming the lock file, when a live process (git, an editor's commit) keeps it.
     pub fn acquire(git_dir: &Path, owner: &Owner, timeout: Duration) -> Result<Self> {
         let what = || format!("cannot lock '{}'", git_dir.display());
-        let mark = Mark::create(&git_dir.join("timewarp")).context(what)?;
+        let mark = LivenessFile::create(&git_dir.join("timewarp")).context(what)?;
         // After a power cut, too, they say whose they are.
         let source = mark.source(owner.line().as_bytes(), Flush::Yes);
         let source = source.context(what)?;
@@ -268,13 +269,13 @@ impl GitLocks {
     /// # Errors
     /// A lock file cannot be removed; the next command tries again.
     pub fn release(mut self) -> Result<()> {
-        self.let_go()
+        self.unlock()
     }
 
-    fn let_go(&mut self) -> Result<()> {
+    fn unlock(&mut self) -> Result<()> {
         let mut result = Ok(());
         for path in self.held.drain(..).rev() {
-            if is_name_of(&path, &self.file) && !remove_surely(&path) {
+            if is_name_of(&path, &self.file) && !remove_with_retry(&path) {
                 self.mark.stay();
                 let message = format!("cannot remove '{}'", path.display());
                 result = Err(Error::new(Code::Io, message));
@@ -287,7 +288,7 @@ impl GitLocks {
 impl Drop for GitLocks {
     fn drop(&mut self) {
         // `release` reports; here the caller already has an error of its own.
-        let _ = self.let_go();
+        let _ = self.unlock();
     }
 }
 
@@ -386,7 +387,7 @@ mod tests {
         let next = take(Hold::Shared, "snapshot").expect("next");
         assert!(next.dead().is_empty());
         // As if a holder had died.
-        Mark::create(dir.path()).expect("made").stay();
+        LivenessFile::create(dir.path()).expect("made").stay();
         drop(next);
         let next = take(Hold::Shared, "snapshot").expect("next");
         let dead = next.dead();

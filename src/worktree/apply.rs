@@ -208,7 +208,7 @@ impl Apply<'_> {
     ) -> Result<()> {
         let moved_out = self.switching().exchange_all(plan, written, stamps)?;
         fail_point("apply-switched");
-        self.let_go_all(plan, &moved_out, applied)
+        self.discard_all_replaced(plan, &moved_out, applied)
     }
 
     fn switching(&self) -> Switch<'_> {
@@ -237,7 +237,7 @@ impl Apply<'_> {
                 self.progress.advance(1);
             }
         }
-        self.let_go_all(plan, &moved_out, applied)?;
+        self.discard_all_replaced(plan, &moved_out, applied)?;
         let moved = moved_out.iter().filter_map(|nth| plan.entries.get(*nth));
         let emptied: BTreeSet<&[u8]> = moved.map(|entry| path::split(&entry.path).0).collect();
         // What is in a directory comes after it.
@@ -267,26 +267,26 @@ impl Apply<'_> {
     }
 
     /// Lets everything go that was moved out: all that the backup has at once, the rest one by one.
-    fn let_go_all(
+    fn discard_all_replaced(
         &mut self,
         plan: &Plan,
         moved_out: &BTreeSet<usize>,
         applied: &mut Applied,
     ) -> Result<()> {
-        for nth in self.switching().let_go_all(plan, moved_out)? {
+        for nth in self.switching().discard_all_replaced(plan, moved_out)? {
             let Some(entry) = plan.entries.get(nth) else {
                 continue;
             };
             let (dir, name) = path::split(&entry.path);
             let dir = self.root.open_dir(dir)?;
-            self.let_go(entry, dir.as_fd(), &temp_name(self.tag, nth), name, applied)
+            self.discard_replaced(entry, dir.as_fd(), &temp_name(self.tag, nth), name, applied)
                 .context(|| cannot_write(entry))?;
         }
         Ok(())
     }
 
     /// The file named `temp` stood at the entry's path: it goes, once its bytes are known to be in the backup.
-    fn let_go(
+    fn discard_replaced(
         &mut self,
         entry: &PlanEntry,
         dir: BorrowedFd<'_>,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 use timewarp::cli::human::style::Style;
-use timewarp::cli::human::{DiffPage, Form, Human, Look};
+use timewarp::cli::human::{DiffPage, Form, Human, RenderOptions};
 use timewarp::env::Moment;
 use timewarp::git::Oid;
 use timewarp::git::path::RepoPath;
@@ -395,8 +395,8 @@ fn the_shapes_that_scripts_rely_on_stay() {
     assert_eq!(record["stats"]["files"], 8123);
 }
 
-fn look() -> Look {
-    Look {
+fn look() -> RenderOptions {
+    RenderOptions {
         style: Style::new(false),
         terminal: false,
         quiet: false,
@@ -406,7 +406,7 @@ fn look() -> Look {
 }
 
 /// Everything that is printed, notes and hints below.
-fn shown(outcome: &impl Human, look: &Look) -> String {
+fn shown(outcome: &impl Human, look: &RenderOptions) -> String {
     let page = outcome.page(look);
     let mut text = String::from_utf8_lossy(&page.text).into_owned();
     for note in &page.notes {
@@ -541,7 +541,7 @@ fn a_patch_is_exact_in_a_pipe_and_harmless_on_a_terminal() {
     };
     let piped = page.page(&look()).text;
     assert_eq!(Some(piped), page.diff.files[0].patch);
-    let terminal = Look {
+    let terminal = RenderOptions {
         terminal: true,
         ..look()
     };
@@ -576,7 +576,7 @@ fn a_dry_run_and_verbose_list_every_path() {
          note: a rebase is not revived\n\
          hint: 'tw travel s_20260228_153012_ab12cd' does it\n"
     );
-    let verbose = Look {
+    let verbose = RenderOptions {
         verbose: true,
         ..look()
     };

@@ -1,7 +1,7 @@
 //! `tw mcp`: starts the server, or does one call of it.
 
 use super::{Answer, Call, Reply};
-use crate::cli::human::{Look, Page};
+use crate::cli::human::{Page, RenderOptions};
 use crate::cli::{args, background};
 use crate::mcp;
 
@@ -13,7 +13,7 @@ impl Answer for Said {
         self.0.clone()
     }
 
-    fn page(&self, _: &Look) -> Page {
+    fn page(&self, _: &RenderOptions) -> Page {
         Page {
             text: self.0.clone().into_bytes(),
             ..Page::default()

@@ -40,7 +40,7 @@ use std::path::Path;
 use super::args::Command;
 use super::ask::Ask;
 use super::background;
-use super::human::{Human, Look, Page};
+use super::human::{Human, Page, RenderOptions};
 use super::output::Output;
 use crate::env::Env;
 use crate::error::Result;
@@ -54,7 +54,7 @@ pub trait Answer {
     /// One JSON document.
     fn json(&self) -> String;
     /// See [`Human::page`].
-    fn page(&self, look: &Look) -> Page;
+    fn page(&self, look: &RenderOptions) -> Page;
     /// See [`Human::brief`].
     fn brief(&self) -> Option<Vec<String>>;
     /// See [`Human::exit_code`].
@@ -66,7 +66,7 @@ impl<T: Document + Human> Answer for T {
         wire::text(self)
     }
 
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, look: &RenderOptions) -> Page {
         Human::page(self, look)
     }
 

@@ -1,7 +1,7 @@
 //! Backtrack as people see it.
 
 use super::text::clean;
-use super::{Human, Look, Page};
+use super::{Human, Page, RenderOptions};
 use crate::ops::backtrack::{Cancelled, Scheduled, Shown, Taken};
 use crate::store::backtrack::Pending;
 
@@ -21,7 +21,7 @@ fn show(page: &mut Page, pending: Option<&Pending>) {
 }
 
 impl Human for Scheduled {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(format!(
             "a message waits to go back to checkpoint {}",
@@ -37,7 +37,7 @@ impl Human for Scheduled {
 }
 
 impl Human for Taken {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         show(&mut page, self.pending.as_ref());
         page
@@ -45,7 +45,7 @@ impl Human for Taken {
 }
 
 impl Human for Shown {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         show(&mut page, self.pending.as_ref());
         page
@@ -53,7 +53,7 @@ impl Human for Shown {
 }
 
 impl Human for Cancelled {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         match &self.pending {
             Some(pending) => page.line(format!(

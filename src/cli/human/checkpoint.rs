@@ -2,7 +2,7 @@
 
 use super::record::USUAL_TAIL;
 use super::text::{clean, number};
-use super::{Human, Look, Page, time};
+use super::{Human, Page, RenderOptions, time};
 use crate::ops::checkpoint::{Listing, Shown, Taken};
 use crate::store::checkpoint::Checkpoint;
 
@@ -26,15 +26,17 @@ pub fn first_line(text: &str) -> String {
     clean(&short)
 }
 
-fn row(checkpoint: &Checkpoint, look: &Look) -> String {
+fn row(checkpoint: &Checkpoint, options: &RenderOptions) -> String {
     let context = checkpoint.tokens.context;
     let context = context.map_or_else(String::new, |tokens| format!("  {} tokens", number(tokens)));
     format!(
         "{:>4}  {:<6}  {}  {}{context}  {}",
         checkpoint.checkpoint_id,
         checkpoint.kind.as_str(),
-        look.style.id(&clean(&checkpoint.snapshot_id), USUAL_TAIL),
-        time::ago(look.now, &checkpoint.created_at),
+        options
+            .style
+            .id(&clean(&checkpoint.snapshot_id), USUAL_TAIL),
+        time::ago(options.now, &checkpoint.created_at),
         headline(checkpoint)
     )
     .trim_end()
@@ -42,7 +44,7 @@ fn row(checkpoint: &Checkpoint, look: &Look) -> String {
 }
 
 impl Human for Taken {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let checkpoint = &self.checkpoint;
         let since = if self.fresh {
@@ -57,7 +59,9 @@ impl Human for Taken {
         ));
         page.line(format!(
             "  {}{since}",
-            look.style.id(&clean(&checkpoint.snapshot_id), USUAL_TAIL)
+            options
+                .style
+                .id(&clean(&checkpoint.snapshot_id), USUAL_TAIL)
         ));
         page.notices(&self.notices);
         page.hint(format!(
@@ -73,10 +77,10 @@ impl Human for Taken {
 }
 
 impl Human for Listing {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         for checkpoint in &self.checkpoints {
-            page.line(row(checkpoint, look));
+            page.line(row(checkpoint, options));
             let rewinds = self.rewinds.iter();
             for rewind in rewinds.filter(|rewind| rewind.checkpoint_id == checkpoint.checkpoint_id)
             {
@@ -92,7 +96,7 @@ impl Human for Listing {
                 page.line(format!(
                     "      rewound to here ({}) {}{to}{undone}",
                     clean(&rewind.mode),
-                    time::ago(look.now, &rewind.rewound_at)
+                    time::ago(options.now, &rewind.rewound_at)
                 ));
             }
         }
@@ -116,7 +120,7 @@ impl Human for Listing {
 }
 
 impl Human for Shown {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let checkpoint = &self.checkpoint;
         page.line(format!(
@@ -132,14 +136,18 @@ impl Human for Shown {
         };
         row(
             "made",
-            Some(time::exactly(look.now, &checkpoint.created_at)),
+            Some(time::exactly(options.now, &checkpoint.created_at)),
         );
         row("kind", Some(checkpoint.kind.as_str().to_owned()));
         row("agent", checkpoint.agent.as_deref().map(clean));
         row("tool", checkpoint.tool.as_deref().map(clean));
         row(
             "snapshot",
-            Some(look.style.id(&clean(&checkpoint.snapshot_id), USUAL_TAIL)),
+            Some(
+                options
+                    .style
+                    .id(&clean(&checkpoint.snapshot_id), USUAL_TAIL),
+            ),
         );
         row("supersedes", checkpoint.supersedes.as_deref().map(clean));
         row("transcript", place.path.as_deref().map(clean));

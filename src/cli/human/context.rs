@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::text::{self, clean, count, number};
-use super::{Human, Look, Page};
+use super::{Human, Page, RenderOptions};
 use crate::agents::kimi::record::{Message, Record};
 use crate::ops::context::{
     Appended, Checkpointed, Compacted, Counted, Marker, NotDone, Reverted, Shown,
@@ -26,7 +26,7 @@ fn skipped(page: &mut Page, lines: usize) {
 }
 
 impl Human for Appended {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(format!(
             "added {} to {}",
@@ -43,7 +43,7 @@ impl Human for Appended {
 }
 
 impl Human for Checkpointed {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let marker = match self.marker {
             Marker::Visible => ", visible to the model",
@@ -63,7 +63,7 @@ impl Human for Checkpointed {
 }
 
 impl Human for Counted {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(format!("{} tokens", number(self.token_count)));
         page
@@ -75,18 +75,18 @@ impl Human for Counted {
 }
 
 /// A record on one line; with `-v` a message in full.
-fn show(page: &mut Page, record: &Record, look: &Look) {
+fn show(page: &mut Page, record: &Record, options: &RenderOptions) {
     match record {
-        Record::SystemPrompt(prompt) => said(page, "system prompt", prompt, look),
+        Record::SystemPrompt(prompt) => said(page, "system prompt", prompt, options),
         Record::Usage(tokens) => {
             let line = format!("-- {} tokens", number(*tokens));
-            page.line(look.style.dim(&line));
+            page.line(options.style.dim(&line));
         }
-        Record::Checkpoint(id) => page.line(look.style.yellow(&format!("-- checkpoint {id}"))),
+        Record::Checkpoint(id) => page.line(options.style.yellow(&format!("-- checkpoint {id}"))),
         Record::Message(message) => {
-            said(page, &who(message), &message.said(), look);
+            said(page, &who(message), &message.said(), options);
             for (_, name, arguments) in message.calls() {
-                said(page, "  calls", &format!("{name} {arguments}"), look);
+                said(page, "  calls", &format!("{name} {arguments}"), options);
             }
         }
     }
@@ -99,10 +99,10 @@ fn who(message: &Message) -> String {
     }
 }
 
-fn said(page: &mut Page, who: &str, text: &str, look: &Look) {
+fn said(page: &mut Page, who: &str, text: &str, options: &RenderOptions) {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = clean(lines.next().unwrap_or_default().trim());
-    if look.verbose {
+    if options.verbose {
         page.line(format!("{who}: {first}"));
         for line in lines {
             page.line(format!("    {}", clean(line)));
@@ -117,10 +117,10 @@ fn said(page: &mut Page, who: &str, text: &str, look: &Look) {
 }
 
 impl Human for Shown {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         for (record, _) in &self.records {
-            show(&mut page, record, look);
+            show(&mut page, record, options);
         }
         let tokens = self.tokens;
         let about = if tokens.pending > 0 { "about " } else { "" };
@@ -143,7 +143,7 @@ impl Human for Shown {
 }
 
 impl Human for Reverted {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(format!(
             "back before checkpoint {}: {} discarded, {} tokens",
@@ -161,7 +161,7 @@ impl Human for Reverted {
 }
 
 impl Human for Compacted {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         match &self.done {
             Ok(done) => {

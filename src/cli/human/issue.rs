@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::record::USUAL_TAIL;
 use super::text::{self, clean, count};
-use super::{Human, Look, Page, time};
+use super::{Human, Page, RenderOptions, time};
 use crate::ops::issue::{
     ChatShown, ExperimentShown, IssueListing, IssueView, Next, Reported, Started, Verified,
 };
@@ -39,24 +39,24 @@ fn one_line(text: &str) -> String {
     line
 }
 
-fn headline(issue: &Issue, look: &Look) -> String {
+fn headline(issue: &Issue, options: &RenderOptions) -> String {
     let status = match issue.status {
         Status::Open => issue.status.as_str().to_owned(),
-        Status::Experimenting => look.style.yellow(issue.status.as_str()),
-        _ => look.style.dim(issue.status.as_str()),
+        Status::Experimenting => options.style.yellow(issue.status.as_str()),
+        _ => options.style.dim(issue.status.as_str()),
     };
     format!(
         "{}  {status}  {}  {}  {}",
-        look.style.id(&issue.id.to_string(), USUAL_TAIL),
+        options.style.id(&issue.id.to_string(), USUAL_TAIL),
         issue.severity.as_str(),
-        time::ago(look.now, &issue.created_at),
+        time::ago(options.now, &issue.created_at),
         one_line(&issue.symptom)
     )
 }
 
-fn show(page: &mut Page, view: &IssueView, look: &Look) {
+fn show(page: &mut Page, view: &IssueView, options: &RenderOptions) {
     let issue = &view.issue;
-    page.line(headline(issue, look));
+    page.line(headline(issue, options));
     paragraph(page, "task context", &issue.task_context);
     paragraph(page, "symptom", &issue.symptom);
     paragraph(page, "success criteria", &issue.success_criteria);
@@ -92,17 +92,21 @@ fn show(page: &mut Page, view: &IssueView, look: &Look) {
         text::path(&view.paths.experiment)
     ));
     for run in &issue.runs {
-        page.line(run_line(run, look));
+        page.line(run_line(run, options));
     }
     if let Some(resolution) = &issue.resolution {
         let note = resolution.note.as_deref().unwrap_or_default();
-        let closed = format!("{} {note}", time::ago(look.now, &resolution.at));
+        let closed = format!("{} {note}", time::ago(options.now, &resolution.at));
         paragraph(page, "closed", &closed);
     }
 }
 
-fn run_line(run: &Run, look: &Look) -> String {
-    let mut line = format!("run {}: {}", run.run, time::ago(look.now, &run.started_at));
+fn run_line(run: &Run, options: &RenderOptions) -> String {
+    let mut line = format!(
+        "run {}: {}",
+        run.run,
+        time::ago(options.now, &run.started_at)
+    );
     if run.ended_at.is_none() {
         line.push_str(", in the past now");
     }
@@ -122,9 +126,9 @@ fn run_line(run: &Run, look: &Look) -> String {
 }
 
 impl Human for IssueView {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
-        show(&mut page, self, look);
+        show(&mut page, self, options);
         page.notices(&self.notices);
         page
     }
@@ -135,10 +139,10 @@ impl Human for IssueView {
 }
 
 impl Human for Reported {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let issue = &self.view.issue;
-        page.line(format!("reported {}", headline(issue, look)));
+        page.line(format!("reported {}", headline(issue, options)));
         if let Some(messages) = self.messages {
             page.line(format!(
                 "  with {} of the conversation (found by: {})",
@@ -158,16 +162,16 @@ impl Human for Reported {
 }
 
 impl Human for IssueListing {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         for entry in &self.issues {
-            page.line(headline(&entry.issue, look));
+            page.line(headline(&entry.issue, options));
         }
         for entry in &self.invalid {
             page.line(format!(
                 "{}  {}  {}",
-                look.style.id(&clean(&entry.issue_id), USUAL_TAIL),
-                look.style.red("invalid"),
+                options.style.id(&clean(&entry.issue_id), USUAL_TAIL),
+                options.style.red("invalid"),
                 clean(&entry.reason)
             ));
         }
@@ -193,10 +197,10 @@ impl Human for IssueListing {
 }
 
 impl Human for Next {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         for entry in &self.ranked {
-            page.line(headline(&entry.issue, look));
+            page.line(headline(&entry.issue, options));
             page.line(format!("  {}", entry.reasons.join(", ")));
         }
         page.notices(&self.notices);
@@ -219,7 +223,7 @@ impl Human for Next {
 }
 
 impl Human for ChatShown {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         lines(&mut page, &self.chat.to_markdown());
         page.notices(&self.notices);
@@ -228,7 +232,7 @@ impl Human for ChatShown {
 }
 
 impl Human for ExperimentShown {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         lines(&mut page, &self.markdown);
         page.notices(&self.notices);
@@ -237,8 +241,8 @@ impl Human for ExperimentShown {
 }
 
 impl Human for Started {
-    fn page(&self, look: &Look) -> Page {
-        let mut page = self.travelled.page(look);
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = self.travelled.page(options);
         let id = clean(&self.issue_id);
         if !self.travelled.dry_run {
             page.line(format!("  run {} of issue {id}", self.run));
@@ -253,14 +257,14 @@ impl Human for Started {
 }
 
 impl Human for Verified {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         lines(&mut page, &self.check.output_tail);
         let status = self.check.exit_status;
         let verdict = if status == 0 {
-            look.style.green("passed")
+            options.style.green("passed")
         } else {
-            look.style.red(&format!("failed with {status}"))
+            options.style.red(&format!("failed with {status}"))
         };
         page.line(format!(
             "{verdict} after {} ms: {}",
@@ -281,7 +285,7 @@ impl Human for Verified {
 }
 
 impl Human for Cleaned {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         if !self.check {
             // The text itself, not a picture of it: it goes into files.

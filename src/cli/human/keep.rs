@@ -2,17 +2,17 @@
 
 use super::record::{USUAL_TAIL, headline};
 use super::text::{self, clean, count, quoted, size};
-use super::{Human, Look, Page, time};
+use super::{Human, Page, RenderOptions, time};
 use crate::ops::outcome::{Closed, Initialised, Labelled, Opened, Pruned, Purged};
 
 impl Human for Opened {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(text::path(&self.dir));
         page.line(format!(
             "  {} of {}",
             count(self.files, "file"),
-            headline(&self.snapshot, look.style)
+            headline(&self.snapshot, options.style)
         ));
         page.notices(&self.notices);
         page.hint(format!(
@@ -28,13 +28,13 @@ impl Human for Opened {
 }
 
 impl Human for Closed {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(format!("closed {}", text::path(&self.dir)));
         if let Some(id) = &self.experiment_id {
             page.line(format!(
                 "  what was in it is saved as {}",
-                look.style.id(&clean(id), USUAL_TAIL)
+                options.style.id(&clean(id), USUAL_TAIL)
             ));
         }
         page.notices(&self.notices);
@@ -47,14 +47,14 @@ impl Human for Closed {
 }
 
 impl Human for Labelled {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let verb = if self.removed {
             "took the label"
         } else {
             "labelled"
         };
-        let (label, place) = (clean(&self.label), headline(&self.snapshot, look.style));
+        let (label, place) = (clean(&self.label), headline(&self.snapshot, options.style));
         page.line(if self.removed {
             format!("{verb} '{label}' away from {place}")
         } else {
@@ -69,7 +69,7 @@ impl Human for Labelled {
 }
 
 impl Human for Pruned {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let verb = if self.dry_run {
             "would forget"
@@ -79,8 +79,8 @@ impl Human for Pruned {
         for entry in &self.forgotten {
             page.line(format!(
                 "{verb} {}  {}  at most {}",
-                look.style.id(&clean(&entry.id), USUAL_TAIL),
-                time::ago(look.now, &entry.created_at),
+                options.style.id(&clean(&entry.id), USUAL_TAIL),
+                time::ago(options.now, &entry.created_at),
                 size(entry.bytes)
             ));
         }
@@ -108,7 +108,7 @@ impl Human for Pruned {
 }
 
 impl Human for Purged {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let verb = if self.dry_run {
             "would rewrite"
@@ -116,7 +116,10 @@ impl Human for Purged {
             "rewrote"
         };
         for (id, _, _) in &self.rewritten {
-            page.line(format!("{verb} {}", look.style.id(&clean(id), USUAL_TAIL)));
+            page.line(format!(
+                "{verb} {}",
+                options.style.id(&clean(id), USUAL_TAIL)
+            ));
         }
         let paths: Vec<_> = self.paths.iter().map(|path| quoted(path)).collect();
         page.line(format!(
@@ -139,7 +142,7 @@ impl Human for Purged {
 }
 
 impl Human for Initialised {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let verb = if self.dry_run { "would write" } else { "wrote" };
         for file in &self.changed {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::record::{at, headline_with_age};
 use super::style::Style;
 use super::text::{self, clean, count, quoted};
-use super::{Human, Look, Page, time};
+use super::{Human, Page, RenderOptions, time};
 use crate::ops::outcome::{CheckStatus, Checkup, ConfigListing, Diff, FileDiff, Status};
 use crate::wire::{Document, Prompt, Script};
 
@@ -41,13 +41,13 @@ impl Document for DiffPage {
 }
 
 impl Human for DiffPage {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         match self.form {
-            Form::Stat => stat(&mut page, &self.diff, look),
+            Form::Stat => stat(&mut page, &self.diff, options),
             Form::Patch => {
                 for file in &self.diff.files {
-                    patch(&mut page, file, look);
+                    patch(&mut page, file, options);
                 }
             }
             Form::NameOnly => {
@@ -65,12 +65,12 @@ impl Human for DiffPage {
     }
 }
 
-fn stat(page: &mut Page, diff: &Diff, look: &Look) {
+fn stat(page: &mut Page, diff: &Diff, options: &RenderOptions) {
     let names: Vec<_> = diff.files.iter().map(|file| quoted(&file.path)).collect();
     let counts: Vec<_> = diff
         .files
         .iter()
-        .map(|file| counts(file, look.style))
+        .map(|file| counts(file, options.style))
         .collect();
     let width = names
         .iter()
@@ -92,9 +92,11 @@ fn stat(page: &mut Page, diff: &Diff, look: &Look) {
     page.line(format!(
         " {} changed, {}, {}",
         count(diff.files.len(), "file"),
-        look.style
+        options
+            .style
             .green(&format!("{}(+)", count(diff.insertions, "insertion"))),
-        look.style
+        options
+            .style
             .red(&format!("{}(-)", count(diff.deletions, "deletion"))),
     ));
 }
@@ -122,7 +124,7 @@ fn counts(file: &FileDiff, style: Style) -> String {
 
 /// A patch goes into a file or pipe byte for byte. On a terminal its lines are coloured, and whatever would steer the
 /// terminal is escaped.
-fn patch(page: &mut Page, file: &FileDiff, look: &Look) {
+fn patch(page: &mut Page, file: &FileDiff, options: &RenderOptions) {
     if file.missing {
         page.line(format!(
             "{} {}: its bytes are not here",
@@ -131,23 +133,23 @@ fn patch(page: &mut Page, file: &FileDiff, look: &Look) {
         ));
     }
     let Some(patch) = &file.patch else { return };
-    if !look.terminal && !look.style.is_on() {
+    if !options.terminal && !options.style.is_on() {
         page.text.extend_from_slice(patch);
         return;
     }
     for line in patch.split_inclusive(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let shown = if look.terminal {
+        let shown = if options.terminal {
             tabs_kept(line)
         } else {
             String::from_utf8_lossy(line)
         };
         page.line(match line.first() {
-            Some(b'+') => look.style.green(&shown),
-            Some(b'-') => look.style.red(&shown),
-            Some(b'@') => look.style.cyan(&shown),
+            Some(b'+') => options.style.green(&shown),
+            Some(b'-') => options.style.red(&shown),
+            Some(b'@') => options.style.cyan(&shown),
             Some(b' ') | None => shown.into_owned(),
-            Some(_) => look.style.bold(&shown),
+            Some(_) => options.style.bold(&shown),
         });
     }
 }
@@ -159,26 +161,26 @@ fn tabs_kept(line: &[u8]) -> Cow<'_, str> {
 }
 
 impl Human for Status {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         if let Some(interrupted) = &self.interrupted {
-            page.line(look.style.red(&format!(
+            page.line(options.style.red(&format!(
                 "interrupted: a {} that began {} did not end",
                 clean(&interrupted.operation),
-                time::ago(look.now, &interrupted.since)
+                time::ago(options.now, &interrupted.since)
             )));
             page.hint("'tw recover' finishes or undoes it");
         }
         let state = |name: &str| self.state.get(name).and_then(Value::as_str);
         if self.mode == "past" {
             let place = match (&self.current, state("current_snapshot_id")) {
-                (Some(view), _) => headline_with_age(view, look),
+                (Some(view), _) => headline_with_age(view, options),
                 (None, Some(id)) => clean(id),
                 (None, None) => "an unknown snapshot".to_owned(),
             };
-            page.line(format!("{} {place}", look.style.yellow("in the past:")));
+            page.line(format!("{} {place}", options.style.yellow("in the past:")));
             if let Some(since) = state("entered_at") {
-                page.line(format!("  since {}", time::exactly(look.now, since)));
+                page.line(format!("  since {}", time::exactly(options.now, since)));
             }
             if let Some(backup) = state("backup_id") {
                 page.line(format!("  the present is saved as {}", clean(backup)));
@@ -187,11 +189,11 @@ impl Human for Status {
         } else {
             page.line("in the present");
         }
-        repository(&mut page, self, look);
+        repository(&mut page, self, options);
         match &self.latest {
             Some(view) => page.line(format!(
                 "  latest snapshot {}",
-                headline_with_age(view, look)
+                headline_with_age(view, options)
             )),
             None => page.hint("'tw snapshot' takes the first snapshot"),
         }
@@ -211,7 +213,7 @@ impl Human for Status {
     }
 }
 
-fn repository(page: &mut Page, status: &Status, look: &Look) {
+fn repository(page: &mut Page, status: &Status, options: &RenderOptions) {
     let repository = &status.repository;
     let branch = repository
         .head_ref
@@ -225,7 +227,7 @@ fn repository(page: &mut Page, status: &Status, look: &Look) {
         .map(|(name, number)| count(*number, name.trim_end_matches('s')))
         .collect();
     page.line(format!("  {}", counts.join(", ")));
-    if look.verbose {
+    if options.verbose {
         page.line(format!(
             "  working tree {}",
             text::path(&repository.workspace_root)
@@ -242,16 +244,16 @@ fn repository(page: &mut Page, status: &Status, look: &Look) {
 }
 
 impl Human for ConfigListing {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         for entry in &self.entries {
             let value = clean(&entry.value.to_string());
             page.line(format!(
                 "{} = {value}  {}",
-                look.style.bold(entry.key),
-                look.style.dim(&format!("({})", clean(&entry.origin)))
+                options.style.bold(entry.key),
+                options.style.dim(&format!("({})", clean(&entry.origin)))
             ));
-            if look.verbose {
+            if options.verbose {
                 page.line(format!("    {}", clean(entry.description)));
             }
         }
@@ -261,13 +263,13 @@ impl Human for ConfigListing {
 }
 
 impl Human for Checkup {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         for check in &self.checks {
             let word = match check.status {
-                CheckStatus::Ok => look.style.green("ok     "),
-                CheckStatus::Warning => look.style.yellow("warning"),
-                CheckStatus::Error => look.style.red("error  "),
+                CheckStatus::Ok => options.style.green("ok     "),
+                CheckStatus::Warning => options.style.yellow("warning"),
+                CheckStatus::Error => options.style.red("error  "),
             };
             page.line(format!("{word}  {}: {}", check.name, clean(&check.message)));
             if let Some(fix) = &check.fix {
@@ -287,7 +289,7 @@ impl Human for Checkup {
 }
 
 impl Human for Script {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         Page {
             text: self.script.as_bytes().to_vec(),
             ..Page::default()
@@ -296,7 +298,7 @@ impl Human for Script {
 }
 
 impl Human for Prompt {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         if let Some(line) = &self.prompt {
             page.line(clean(line));

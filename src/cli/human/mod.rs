@@ -28,7 +28,7 @@ use style::Style;
     clippy::struct_excessive_bools,
     reason = "flags of a command line, not states"
 )]
-pub struct Look {
+pub struct RenderOptions {
     /// Colour on standard output.
     pub style: Style,
     /// Standard output is a terminal.
@@ -73,7 +73,7 @@ impl Page {
 /// An outcome that people can read.
 pub trait Human {
     /// All of it.
-    fn page(&self, look: &Look) -> Page;
+    fn page(&self, options: &RenderOptions) -> Page;
 
     /// With `-q`: one line each, for scripts. None when `-q` changes nothing.
     fn brief(&self) -> Option<Vec<String>> {

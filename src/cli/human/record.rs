@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::style::Style;
 use super::text::{clean, count, number, short, size};
-use super::{Human, Look, Page, time};
+use super::{Human, Page, RenderOptions, time};
 use crate::ops::outcome::{Listed, Listing, SnapshotView, Taken};
 
 /// So much of an id's random tail names it almost always.
@@ -34,11 +34,11 @@ pub fn headline(view: &SnapshotView, style: Style) -> String {
 }
 
 /// The same with its age.
-pub fn headline_with_age(view: &SnapshotView, look: &Look) -> String {
+pub fn headline_with_age(view: &SnapshotView, options: &RenderOptions) -> String {
     format!(
         "{} ({})",
-        headline(view, look.style),
-        time::ago(look.now, created_at(view))
+        headline(view, options.style),
+        time::ago(options.now, created_at(view))
     )
 }
 
@@ -89,18 +89,18 @@ fn uncaptured_count(json: &Map<String, Value>) -> usize {
 }
 
 impl Human for Taken {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let view = &self.snapshot;
         if !self.fresh {
             page.line(format!(
                 "nothing changed since {}",
-                headline_with_age(view, look)
+                headline_with_age(view, options)
             ));
             page.notices(&self.notices);
             return page;
         }
-        page.line(headline(view, look.style));
+        page.line(headline(view, options.style));
         if let Some(stats) = stats(&view.json) {
             page.line(format!("  {stats}"));
         }
@@ -110,7 +110,7 @@ impl Human for Taken {
         let reasons = uncaptured(&view.json);
         let mut named = 0;
         for (reason, paths) in &reasons {
-            let shown = if look.verbose {
+            let shown = if options.verbose {
                 paths.len()
             } else {
                 PATHS_IN_LINE.min(paths.len())
@@ -136,7 +136,7 @@ impl Human for Taken {
 }
 
 impl Human for Listing {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let kinds = self.snapshots.iter().any(|row| row.kind != "snapshot");
         let first = self.snapshots.first().map(|row| &row.worktree);
@@ -147,13 +147,13 @@ impl Human for Listing {
         let ages: Vec<_> = self
             .snapshots
             .iter()
-            .map(|row| time::ago(look.now, &row.created_at))
+            .map(|row| time::ago(options.now, &row.created_at))
             .collect();
         let width = ages.iter().map(String::len).max().unwrap_or(0);
         for (at, (row, age)) in self.snapshots.iter().zip(&ages).enumerate() {
             let unique = self.unique_tail.get(at).copied().unwrap_or(USUAL_TAIL);
-            let mut line = look.style.id(&clean(&row.id), unique);
-            if look.verbose {
+            let mut line = options.style.id(&clean(&row.id), unique);
+            if options.verbose {
                 let _ = write!(line, "  {}", short(&row.commit.to_string()));
             }
             let _ = write!(line, "  {age:width$}");
@@ -164,7 +164,7 @@ impl Human for Listing {
                 let _ = write!(line, "  {}:", clean(&row.worktree));
             }
             let _ = write!(line, "  {}", clean(&row.title));
-            line.push_str(&marks(row, look.style));
+            line.push_str(&marks(row, options.style));
             page.line(line.trim_end());
         }
         for (id, reason) in &self.invalid {
@@ -198,22 +198,25 @@ fn marks(row: &Listed, style: Style) -> String {
 }
 
 impl Human for SnapshotView {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let json = &self.json;
         let mut row = |name: &str, value: Option<String>| {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
-                page.line(format!("{} {value}", look.style.dim(&format!("{name:13}"))));
+                page.line(format!(
+                    "{} {value}",
+                    options.style.dim(&format!("{name:13}"))
+                ));
             }
         };
         let of = |name: &str| text(json, name).map(clean);
         row(
             &clean(&self.kind),
-            Some(look.style.id(&clean(&self.id), USUAL_TAIL)),
+            Some(options.style.id(&clean(&self.id), USUAL_TAIL)),
         );
         row("title", Some(clean(&self.title)));
         row("label", of("label"));
-        row("taken", Some(time::exactly(look.now, created_at(self))));
+        row("taken", Some(time::exactly(options.now, created_at(self))));
         row(
             "taken in",
             of("taken_in")
@@ -252,13 +255,13 @@ impl Human for SnapshotView {
         row(
             "excluded by",
             json.get("exclude_globs")
-                .filter(|_| look.verbose)
+                .filter(|_| options.verbose)
                 .map(plain),
         );
         row(
             "environment",
             json.get("env_fingerprint")
-                .filter(|_| look.verbose)
+                .filter(|_| options.verbose)
                 .map(plain),
         );
         row(

@@ -3,7 +3,7 @@
 use super::checkpoint::{first_line, headline};
 use super::record::USUAL_TAIL;
 use super::text::{clean, count, number, quoted};
-use super::{Human, Look, Page, time};
+use super::{Human, Page, RenderOptions, time};
 use crate::error::Error;
 use crate::ops::rewind::{Choices, CodePart, ConversationPart, Delivery, Mode, Rewound, Undone};
 use crate::ops::session::Resume;
@@ -58,13 +58,13 @@ impl Choices {
 }
 
 impl Human for Choices {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let checkpoint = &self.checkpoint;
         page.line(format!(
             "checkpoint {} ({}): {}",
             checkpoint.checkpoint_id,
-            time::ago(look.now, &checkpoint.created_at),
+            time::ago(options.now, &checkpoint.created_at),
             headline(checkpoint)
         ));
         let code = or_why(&self.code, code_numbers);
@@ -84,9 +84,9 @@ impl Human for Choices {
     }
 }
 
-fn code_lines(page: &mut Page, part: &CodePart, look: &Look) {
+fn code_lines(page: &mut Page, part: &CodePart, options: &RenderOptions) {
     page.line(format!("  files: {}", code_numbers(part)));
-    let shown = if look.verbose {
+    let shown = if options.verbose {
         part.files.len()
     } else {
         FILES
@@ -112,7 +112,7 @@ fn code_lines(page: &mut Page, part: &CodePart, look: &Look) {
     if let Some(backup) = &part.backup_id {
         page.line(format!(
             "  what was there: {}",
-            look.style.id(&clean(backup), USUAL_TAIL)
+            options.style.id(&clean(backup), USUAL_TAIL)
         ));
     }
 }
@@ -168,7 +168,7 @@ fn talk_lines(page: &mut Page, part: &ConversationPart) {
 }
 
 impl Human for Rewound {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let what = match self.mode {
             Mode::Code => "files",
@@ -190,7 +190,7 @@ impl Human for Rewound {
             headline(&self.checkpoint)
         ));
         if let Some(part) = &self.code {
-            code_lines(&mut page, part, look);
+            code_lines(&mut page, part, options);
         }
         if let Some(part) = &self.conversation {
             talk_lines(&mut page, part);
@@ -209,9 +209,9 @@ impl Human for Rewound {
 }
 
 impl Human for Undone {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = match &self.code {
-            Some(code) => code.page(look),
+            Some(code) => code.page(options),
             None => Page::default(),
         };
         page.line(format!(
@@ -231,7 +231,7 @@ impl Human for Undone {
 }
 
 impl Human for Resume {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(resume_line(&self.resume_command, self.cwd.as_deref()));
         page

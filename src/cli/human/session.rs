@@ -2,7 +2,7 @@
 
 use super::record::{USUAL_TAIL, headline};
 use super::text::{self, clean, count, quoted};
-use super::{Human, Look, Page, time};
+use super::{Human, Page, RenderOptions, time};
 use crate::git::path::RepoPath;
 use crate::ops::hook::Hooked;
 use crate::ops::install::Installed;
@@ -13,17 +13,17 @@ use crate::wire::AgentHelp;
 const FILES: usize = 10;
 
 /// Agent, id and how it stands, on one line.
-fn line(view: &SessionView, look: &Look) -> String {
+fn line(view: &SessionView, options: &RenderOptions) -> String {
     let record = &view.record;
     let state = match (&record.ended_at, view.live) {
-        (Some(at), _) => format!("ended {}", time::ago(look.now, at)),
+        (Some(at), _) => format!("ended {}", time::ago(options.now, at)),
         (None, true) => format!(
             "live, active {}",
-            time::ago(look.now, &record.last_active_at)
+            time::ago(options.now, &record.last_active_at)
         ),
         (None, false) => format!(
             "silent since {}",
-            time::ago(look.now, &record.last_active_at)
+            time::ago(options.now, &record.last_active_at)
         ),
     };
     let mut parts = vec![clean(&record.session_id)];
@@ -65,14 +65,14 @@ fn counts(talk: &Talk) -> String {
 }
 
 impl Human for Started {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(format!(
             "session {}",
             clean(&self.session.record.session_id)
         ));
         match &self.snapshot {
-            Ok(taken) => page.line(format!("  {}", headline(taken, look.style))),
+            Ok(taken) => page.line(format!("  {}", headline(taken, options.style))),
             Err(why) => page.line(match why {
                 NoSnapshot::Past => "  recorded only: the working tree is in the past",
                 NoSnapshot::SubAgent => "  recorded only: a sub-agent shares its root's snapshot",
@@ -81,10 +81,10 @@ impl Human for Started {
             }),
         }
         for entry in &self.pruned {
-            let id = look.style.id(&clean(&entry.id), USUAL_TAIL);
+            let id = options.style.id(&clean(&entry.id), USUAL_TAIL);
             page.line(format!(
                 "  forgot {id}  {}",
-                time::ago(look.now, &entry.created_at)
+                time::ago(options.now, &entry.created_at)
             ));
         }
         page.notices(&self.notices);
@@ -100,10 +100,10 @@ impl Human for Started {
 }
 
 impl Human for Listing {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         for view in &self.sessions {
-            page.line(line(view, look));
+            page.line(line(view, options));
         }
         for (name, reason) in &self.invalid {
             page.notes.push(format!(
@@ -123,8 +123,8 @@ impl Human for Listing {
 }
 
 /// How many files, and which, where they are few.
-fn named(files: &[RepoPath], look: &Look) -> String {
-    let few = if look.verbose { files.len() } else { FILES };
+fn named(files: &[RepoPath], options: &RenderOptions) -> String {
+    let few = if options.verbose { files.len() } else { FILES };
     let mut names: Vec<String> = files.iter().take(few).map(|path| quoted(path)).collect();
     if files.len() > few {
         names.push(format!("and {} more", files.len() - few));
@@ -136,10 +136,10 @@ fn named(files: &[RepoPath], look: &Look) -> String {
 }
 
 impl Human for Shown {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let record = &self.session.record;
-        page.line(line(&self.session, look));
+        page.line(line(&self.session, options));
         let mut row = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
                 page.line(format!("  {name:<11} {}", clean(value)));
@@ -159,7 +159,7 @@ impl Human for Shown {
             for issue in &talk.issues {
                 row("issue", Some(issue));
             }
-            let files = talk.files.as_ref().map(|files| named(files, look));
+            let files = talk.files.as_ref().map(|files| named(files, options));
             row("files", files.as_deref());
         }
         let origin = record.forked_from.as_ref();
@@ -184,7 +184,7 @@ impl Human for Shown {
 }
 
 impl Human for Ended {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         page.line(format!(
             "ended session {}",
@@ -203,7 +203,7 @@ impl Human for Ended {
 
 /// Agents take what a hook prints for an order: it prints nothing, or one document in the agent's own words.
 impl Human for Hooked {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         if let Some(output) = &self.output {
             page.line(output.to_string());
@@ -213,7 +213,7 @@ impl Human for Hooked {
 }
 
 impl Human for Installed {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let would = if self.dry_run { "would " } else { "" };
         let verbs = if self.dry_run {
@@ -249,7 +249,7 @@ impl Human for Installed {
 }
 
 impl Human for AgentHelp {
-    fn page(&self, _look: &Look) -> Page {
+    fn page(&self, _options: &RenderOptions) -> Page {
         Page {
             text: self.help.as_bytes().to_vec(),
             ..Page::default()

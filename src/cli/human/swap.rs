@@ -2,7 +2,7 @@
 
 use super::record::{USUAL_TAIL, headline_with_age};
 use super::text::{clean, count, quoted, short};
-use super::{Human, Look, Page};
+use super::{Human, Page, RenderOptions};
 use crate::git::path::RepoPath;
 use crate::ops::issue::Applied;
 use crate::ops::outcome::{
@@ -13,7 +13,7 @@ use crate::ops::outcome::{
 const PATHS_IN_REMARK: usize = 10;
 
 /// The paths touched: counted, and listed for a dry run or with `-v`.
-fn changes(page: &mut Page, changes: &Changes, dry_run: bool, look: &Look) {
+fn changes(page: &mut Page, changes: &Changes, dry_run: bool, options: &RenderOptions) {
     let (written, removed) = (changes.written.len(), changes.removed.len());
     let verb = if dry_run { "would be " } else { "" };
     if written + removed == 0 {
@@ -24,16 +24,20 @@ fn changes(page: &mut Page, changes: &Changes, dry_run: bool, look: &Look) {
         "  {} {verb}written, {removed} removed",
         count(written, "path")
     ));
-    if dry_run || look.verbose {
+    if dry_run || options.verbose {
         for path in &changes.written {
             page.line(format!(
                 "    {} {}",
-                look.style.green("write "),
+                options.style.green("write "),
                 quoted(path)
             ));
         }
         for path in &changes.removed {
-            page.line(format!("    {} {}", look.style.red("remove"), quoted(path)));
+            page.line(format!(
+                "    {} {}",
+                options.style.red("remove"),
+                quoted(path)
+            ));
         }
     }
 }
@@ -57,11 +61,11 @@ fn remark(page: &mut Page, what: &str, paths: &[RepoPath]) {
     }
 }
 
-fn saved(page: &mut Page, what: &str, id: Option<&str>, look: &Look) {
+fn saved(page: &mut Page, what: &str, id: Option<&str>, options: &RenderOptions) {
     if let Some(id) = id {
         page.line(format!(
             "  {what} is saved as {}",
-            look.style.id(&clean(id), USUAL_TAIL)
+            options.style.id(&clean(id), USUAL_TAIL)
         ));
     }
 }
@@ -69,16 +73,16 @@ fn saved(page: &mut Page, what: &str, id: Option<&str>, look: &Look) {
 const HOME: &str = "'tw return' brings the present back";
 
 impl Human for Travelled {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
-        let place = headline_with_age(&self.snapshot, look);
+        let place = headline_with_age(&self.snapshot, options);
         if self.dry_run {
             page.line(format!("would travel to {place}"));
         } else {
-            page.line(format!("{} {place}", look.style.yellow("in the past:")));
+            page.line(format!("{} {place}", options.style.yellow("in the past:")));
         }
-        saved(&mut page, "the present", self.backup_id.as_deref(), look);
-        changes(&mut page, &self.changes, self.dry_run, look);
+        saved(&mut page, "the present", self.backup_id.as_deref(), options);
+        changes(&mut page, &self.changes, self.dry_run, options);
         if self.files_only {
             page.line("  HEAD and index stay as they are");
         }
@@ -97,7 +101,7 @@ impl Human for Travelled {
 }
 
 impl Human for Returned {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         if self.dry_run {
             page.line(format!(
@@ -110,15 +114,15 @@ impl Human for Returned {
             } else {
                 "not verified"
             };
-            page.line(look.style.green(&format!("in the present, {proof}")));
+            page.line(options.style.green(&format!("in the present, {proof}")));
         }
         saved(
             &mut page,
             "what was made in the past",
             self.experiment_id.as_deref(),
-            look,
+            options,
         );
-        changes(&mut page, &self.changes, self.dry_run, look);
+        changes(&mut page, &self.changes, self.dry_run, options);
         remark(
             &mut page,
             "changed by someone else since, and left so",
@@ -194,7 +198,7 @@ fn head(page: &mut Page, head: &HeadReport) {
 }
 
 impl Human for Restored {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let verb = if self.dry_run {
             "would restore"
@@ -203,10 +207,15 @@ impl Human for Restored {
         };
         page.line(format!(
             "{verb} from {}",
-            headline_with_age(&self.snapshot, look)
+            headline_with_age(&self.snapshot, options)
         ));
-        saved(&mut page, "what was there", self.backup_id.as_deref(), look);
-        changes(&mut page, &self.changes, self.dry_run, look);
+        saved(
+            &mut page,
+            "what was there",
+            self.backup_id.as_deref(),
+            options,
+        );
+        changes(&mut page, &self.changes, self.dry_run, options);
         page.notices(&self.notices);
         if !self.dry_run && self.backup_id.is_some() {
             page.hint("'tw undo' takes it back");
@@ -220,7 +229,7 @@ impl Human for Restored {
 }
 
 impl Human for Applied {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let verb = if self.dry_run {
             "would apply"
@@ -235,10 +244,10 @@ impl Human for Applied {
             "{verb} run {} of issue {}, {}",
             self.run,
             clean(&self.issue_id),
-            look.style.id(&clean(&self.experiment_id), USUAL_TAIL)
+            options.style.id(&clean(&self.experiment_id), USUAL_TAIL)
         ));
-        saved(&mut page, "the present", self.backup_id.as_deref(), look);
-        changes(&mut page, &self.changes, self.dry_run, look);
+        saved(&mut page, "the present", self.backup_id.as_deref(), options);
+        changes(&mut page, &self.changes, self.dry_run, options);
         remark(
             &mut page,
             "merged with changes of the present",
@@ -246,7 +255,7 @@ impl Human for Applied {
         );
         for (path, reason) in &self.conflicts {
             let said = format!("  conflict ({}): {}", reason.as_str(), quoted(path));
-            page.line(look.style.red(&said));
+            page.line(options.style.red(&said));
         }
         page.notices(&self.notices);
         let id = clean(&self.issue_id);
@@ -272,7 +281,7 @@ impl Human for Applied {
 }
 
 impl Human for Undone {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let verb = if self.direction == "redo" {
             "redid"
@@ -284,14 +293,19 @@ impl Human for Undone {
             clean(&self.operation),
             self.mode
         ));
-        saved(&mut page, "what was there", self.backup_id.as_deref(), look);
+        saved(
+            &mut page,
+            "what was there",
+            self.backup_id.as_deref(),
+            options,
+        );
         saved(
             &mut page,
             "what was made in the past",
             self.experiment_id.as_deref(),
-            look,
+            options,
         );
-        changes(&mut page, &self.changes, false, look);
+        changes(&mut page, &self.changes, false, options);
         remark(
             &mut page,
             "changed since; those bytes are in the backup",
@@ -316,7 +330,7 @@ impl Human for Undone {
 }
 
 impl Human for Recovered {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         let operation = clean(self.operation.as_deref().unwrap_or("swap"));
         page.line(match self.action {
@@ -337,17 +351,17 @@ impl Human for Recovered {
             &mut page,
             "what was on disk",
             self.rescue_id.as_deref(),
-            look,
+            options,
         );
         if self.action != "undecided" {
-            changes(&mut page, &self.changes, false, look);
+            changes(&mut page, &self.changes, false, options);
         }
         let what = if self.action == "undecided" {
             "changed since"
         } else {
             "changed since, and left so"
         };
-        if look.verbose || self.action == "undecided" {
+        if options.verbose || self.action == "undecided" {
             for path in &self.differing {
                 page.line(format!("  {what}: {}", quoted(path)));
             }
@@ -367,7 +381,7 @@ impl Human for Recovered {
 }
 
 impl Human for Vec<Dropped> {
-    fn page(&self, look: &Look) -> Page {
+    fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
         for entry in self {
             let state = match (entry.restored, entry.available) {
@@ -377,8 +391,8 @@ impl Human for Vec<Dropped> {
             };
             page.line(format!(
                 "{}  dropped {}  {state}",
-                look.style.id(&clean(&entry.id), USUAL_TAIL),
-                super::time::ago(look.now, &entry.at)
+                options.style.id(&clean(&entry.id), USUAL_TAIL),
+                super::time::ago(options.now, &entry.at)
             ));
         }
         if self.is_empty() {

@@ -11,7 +11,7 @@ use super::transaction::{Change, Transaction};
 use crate::env::fail_point;
 use crate::error::{Code, Error};
 use crate::git::gc;
-use crate::git::mark::Flush;
+use crate::git::liveness::Flush;
 use crate::git::objects::{KeptPack, NewObjects, ObjectStore, Storage};
 
 impl Transaction {

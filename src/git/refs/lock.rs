@@ -1,6 +1,6 @@
 //! Lock files as git makes them: `<file>.lock` by exclusive creation, renamed into place or removed.
 //!
-//! Promises that a dropped lock leaves no file behind. Ours are made by link from a [`Mark`] or a source beside it, so that
+//! Promises that a dropped lock leaves no file behind. Ours are made by link from a [`LivenessFile`] or a source beside it, so that
 //! one left by a process that died is known by its inode, whatever it holds, and is taken away ([`clear_locks_of`]). Any other
 //! is waited for: nothing in it tells whose it was.
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::error::{self, Error, ResultExt};
 use crate::git::create;
-use crate::git::mark::{Dead, Flush, Inode, Mark, Source, remove_surely};
+use crate::git::liveness::{Dead, Flush, Inode, LivenessFile, Source, remove_with_retry};
 
 /// Where marks are kept, below the common directory.
 const OWN: &str = "timewarp";
@@ -31,7 +31,7 @@ pub(super) struct LockFile {
 /// What a lock file is one more name of.
 #[derive(Debug)]
 struct Origin {
-    mark: Arc<Mark>,
+    mark: Arc<LivenessFile>,
     /// None: the mark itself.
     source: Option<Source>,
 }
@@ -51,7 +51,7 @@ pub(super) enum LockError {
 pub(super) struct Locking {
     common_dir: PathBuf,
     /// Where none can be made, locks are plain files that nobody knows again.
-    mark: Option<Arc<Mark>>,
+    mark: Option<Arc<LivenessFile>>,
     flush: Flush,
     pub(super) patience: Patience,
 }
@@ -60,7 +60,9 @@ impl Locking {
     pub(super) fn new(common_dir: &Path, flush: Flush) -> Self {
         Self {
             common_dir: common_dir.to_owned(),
-            mark: Mark::create(&common_dir.join(OWN)).ok().map(Arc::new),
+            mark: LivenessFile::create(&common_dir.join(OWN))
+                .ok()
+                .map(Arc::new),
             flush,
             patience: Patience::new(),
         }
@@ -156,7 +158,7 @@ impl LockFile {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        if !self.held || remove_surely(&self.path) {
+        if !self.held || remove_with_retry(&self.path) {
             return;
         }
         // The next command finds it by these.
@@ -198,7 +200,7 @@ pub(super) fn clear_locks_of(common_dir: &Path, dead: &Dead) -> error::Result<bo
     let lock = lock_path(&packed);
     if is_known(&lock, &inodes) {
         // Made under this lock; git would stumble over it.
-        remove_surely(&super::rewrite::new_path(&packed));
+        remove_with_retry(&super::rewrite::new_path(&packed));
         found |= remove_known(&lock, &inodes)?;
     }
     Ok(found)
@@ -239,7 +241,7 @@ fn make(path: &Path, origin: Option<&Origin>) -> io::Result<Option<File>> {
     if let Some(origin) = origin {
         match std::fs::hard_link(origin.path(), path) {
             Ok(()) => return Ok(None),
-            Err(error) if is_telling(error.kind()) => return Err(error),
+            Err(error) if is_worth_reporting(error.kind()) => return Err(error),
             // Too many links, or a file system without any.
             Err(_) => {}
         }
@@ -248,7 +250,7 @@ fn make(path: &Path, origin: Option<&Origin>) -> io::Result<Option<File>> {
 }
 
 /// Whether creating the file would fail in the same way.
-fn is_telling(kind: ErrorKind) -> bool {
+fn is_worth_reporting(kind: ErrorKind) -> bool {
     matches!(
         kind,
         ErrorKind::AlreadyExists | ErrorKind::NotFound | ErrorKind::NotADirectory

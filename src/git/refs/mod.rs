@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::mark::Dead;
+use crate::git::liveness::Dead;
 use crate::git::threads;
 
 pub use failure::{Reason, TransactionError};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::mark::Flush;
+use crate::git::liveness::Flush;
 use crate::git::threads;
 
 use super::Refs;

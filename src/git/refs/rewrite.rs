@@ -179,7 +179,7 @@ fn trim(line: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::mark::Flush;
+    use crate::git::liveness::Flush;
 
     #[test]
     fn a_ref_goes_with_its_peeled_line_and_nothing_else() {

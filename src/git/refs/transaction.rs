@@ -19,7 +19,7 @@ use std::path::Path;
 use crate::env::fail_point;
 use crate::error::Error;
 use crate::git::Oid;
-use crate::git::mark::Flush;
+use crate::git::liveness::Flush;
 
 use super::Refs;
 use super::check::Check;

@@ -106,7 +106,7 @@ pub const LIST: Tool = Tool {
     ],
     outputs: &["issue-list"],
     withholds: &[],
-    effect: Effect::Looks,
+    effect: Effect::ReadOnly,
     quotes: Some(QUOTES),
     run: list,
 };
@@ -133,7 +133,7 @@ pub const GET: Tool = Tool {
     args: &[ISSUE_ID],
     outputs: &["issue-get"],
     withholds: &[],
-    effect: Effect::Refreshes,
+    effect: Effect::Idempotent,
     quotes: Some(QUOTES),
     run: get,
 };
@@ -176,7 +176,7 @@ pub const UPDATE: Tool = Tool {
     ],
     outputs: &["issue-edit"],
     withholds: &[],
-    effect: Effect::Refreshes,
+    effect: Effect::Idempotent,
     quotes: Some(QUOTES),
     run: update,
 };

@@ -18,7 +18,7 @@ pub const STATUS: Tool = Tool {
     args: &[],
     outputs: &["status"],
     withholds: &[],
-    effect: Effect::Looks,
+    effect: Effect::ReadOnly,
     quotes: Some("titles and hints of snapshots"),
     run: status,
 };
@@ -58,7 +58,7 @@ pub const LIST: Tool = Tool {
     ],
     outputs: &["list"],
     withholds: &[],
-    effect: Effect::Looks,
+    effect: Effect::ReadOnly,
     quotes: Some("titles and hints of snapshots"),
     run: list,
 };
@@ -111,7 +111,7 @@ pub const DIFF: Tool = Tool {
     ],
     outputs: &["diff"],
     withholds: &[],
-    effect: Effect::Looks,
+    effect: Effect::ReadOnly,
     quotes: Some("patches"),
     run: diff,
 };

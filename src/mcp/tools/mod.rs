@@ -41,9 +41,9 @@ pub struct Tool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
-    Looks,
+    ReadOnly,
     /// Writes what was known already: again changes nothing more.
-    Refreshes,
+    Idempotent,
     /// Adds a record each time.
     Adds,
     /// Replaces files of the working tree, having saved them.
@@ -54,8 +54,8 @@ impl Effect {
     /// `readOnlyHint`, `destructiveHint`, `idempotentHint`.
     pub fn hints(self) -> (bool, bool, bool) {
         match self {
-            Self::Looks => (true, false, true),
-            Self::Refreshes => (false, false, true),
+            Self::ReadOnly => (true, false, true),
+            Self::Idempotent => (false, false, true),
             Self::Adds => (false, false, false),
             Self::Replaces => (false, true, false),
         }

@@ -37,7 +37,7 @@ pub const SESSIONS: Tool = Tool {
     ],
     outputs: &["session-list", "session-show"],
     withholds: &["resume_command", "resume_argv"],
-    effect: Effect::Looks,
+    effect: Effect::ReadOnly,
     quotes: Some("titles (first prompts) and hints of sessions"),
     run: sessions,
 };

@@ -1,7 +1,7 @@
 //! What the index and HEAD say: read afresh, or out of the cache when neither moved.
 
 use super::super::gitview::{head_only_paths, read_index};
-use super::{Taking, index_stamp, is_fresh};
+use super::{CaptureRun, index_stamp, is_fresh};
 use crate::error::Result;
 use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree, build_tree_without};
 use crate::git::objects::{ObjectKind, ObjectStore, hash};
@@ -126,7 +126,7 @@ pub(super) fn head_text(head: &Head) -> String {
     head.oid.map(|oid| oid.to_string()).unwrap_or_default()
 }
 
-impl Taking<'_, '_, '_, '_> {
+impl CaptureRun<'_, '_, '_, '_> {
     /// The index and HEAD, out of the cache when neither moved and the anchor stands: it alone holds the index's trees.
     pub(super) fn index_state(
         &self,
@@ -244,7 +244,7 @@ impl Taking<'_, '_, '_, '_> {
     }
 }
 
-impl Taking<'_, '_, '_, '_> {
+impl CaptureRun<'_, '_, '_, '_> {
     /// The positions of merged entries whose objects are not there, or damaged. What an earlier index tree of ours names is held.
     fn missing(
         &self,

@@ -40,7 +40,7 @@ pub use index::IndexSummary;
 use index::head_text;
 pub use rules::{load_ignore_file, rule_parts};
 pub use sinks::Writing;
-use taking::Taking;
+use taking::CaptureRun;
 
 /// From so many new objects on they go into a pack: as many as git keeps in one when it fetches (`transfer.unpackLimit`).
 const PACK_FROM: usize = 100;
@@ -63,7 +63,7 @@ pub enum Storing {
 }
 
 /// What to look at, and how.
-pub struct Wanted<'a> {
+pub struct CaptureOptions<'a> {
     /// See [`Storing`].
     pub storing: Storing,
     /// `--include` globs.
@@ -100,7 +100,7 @@ pub enum Prove {
 /// Looks at what a scan found before anything is hashed; may refuse, or change what is captured.
 pub type BeforeHashing<'a> = &'a dyn Fn(&mut Manifest) -> Result<()>;
 
-impl Default for Wanted<'_> {
+impl Default for CaptureOptions<'_> {
     fn default() -> Self {
         Self {
             storing: Storing::Yes,
@@ -193,14 +193,14 @@ fn is_fresh(stamp: &[i64], started: i64) -> bool {
 pub fn capture<'s>(
     ctx: &Context<'_>,
     store: &'s Store<'_>,
-    wanted: &Wanted<'_>,
+    wanted: &CaptureOptions<'_>,
 ) -> Result<Capture<'s>> {
     let base = match &wanted.base {
         Some((manifest, meta)) => Some((Cow::Borrowed(*manifest), meta.clone())),
         None => cache::load(&store.dir.file("cache"))
             .map(|(manifest, meta)| (Cow::Owned(manifest), meta)),
     };
-    Taking {
+    CaptureRun {
         ctx,
         store,
         wanted,

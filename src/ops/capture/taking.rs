@@ -1,4 +1,4 @@
-//! How a look at the working tree goes: the glance at the cache, and where that does not settle it, scan, hashing and trees.
+//! How a look at the working tree goes: the comparison with the cache, and where that does not settle it, scan, hashing and trees.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,8 @@ use super::absent::add_absent;
 use super::derived::Derived;
 use super::index::{self, IndexState};
 use super::{
-    CHEAP, Capture, LARGE, PACK_FROM, Prove, Storing, Wanted, Writing, load_ignore_file, rule_parts,
+    CHEAP, Capture, CaptureOptions, LARGE, PACK_FROM, Prove, Storing, Writing, load_ignore_file,
+    rule_parts,
 };
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -34,12 +35,14 @@ use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
 use crate::worktree::judge::{LoadOther, Rules};
 use crate::worktree::manifest::{DIRTY, DirRec, Kind, Manifest, TO_HASH, no_oid};
-use crate::worktree::scan::{Ctime, FileMode, Glanced, Scan, Scanned, Seen, Way, glance, scan};
+use crate::worktree::scan::{
+    Comparison, Ctime, FileMode, Scan, Scanned, Seen, Way, compare_with_cache, scan,
+};
 
-pub(super) struct Taking<'a, 's, 'r, 'w> {
+pub(super) struct CaptureRun<'a, 's, 'r, 'w> {
     pub(super) ctx: &'a Context<'a>,
     pub(super) store: &'s Store<'r>,
-    pub(super) wanted: &'a Wanted<'w>,
+    pub(super) wanted: &'a CaptureOptions<'w>,
     pub(super) started: i64,
     /// See [`Capture::afresh`].
     pub(super) afresh: bool,
@@ -73,7 +76,7 @@ struct Files<'s> {
     seeded: bool,
 }
 
-impl<'s> Taking<'_, 's, '_, '_> {
+impl<'s> CaptureRun<'_, 's, '_, '_> {
     pub(super) fn run(&self, base: Option<(Cow<'_, Manifest>, Meta)>) -> Result<Capture<'s>> {
         let head = self.ctx.repo.head()?;
         let (base, meta) = match base {
@@ -86,23 +89,23 @@ impl<'s> Taking<'_, 's, '_, '_> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
         let (globals, globs, options) = self.rules()?;
         let same_rules = meta.options == options && meta.index.tracked == state.tracked;
-        let mut glanced = Glanced::Differs(Vec::new());
+        let mut compared = Comparison::Differs(Vec::new());
         if let (true, true, Some(base)) = (same_rules, anchor.is_some(), &base) {
-            glanced = glance(&root, &self.own, base, self.ctime()?);
+            compared = compare_with_cache(&root, &self.own, base, self.ctime()?);
         }
         let parsed = state.parsed.take();
         let files = match base {
             Some(base)
-                if glanced == Glanced::Same
+                if compared == Comparison::Same
                     && self.has_proven(&meta)
                     && self.may_stay(&base.dirs) =>
             {
                 self.unchanged(base, &meta, parsed, state.trees.len())?
             }
             base => {
-                let seen = match glanced {
-                    Glanced::Differs(seen) => seen,
-                    Glanced::Same => {
+                let seen = match compared {
+                    Comparison::Differs(seen) => seen,
+                    Comparison::Same => {
                         vec![Seen::Same; base.as_ref().map_or(0, |base| base.dirs.len())]
                     }
                 };
@@ -203,8 +206,8 @@ impl<'s> Taking<'_, 's, '_, '_> {
             way,
             anchored,
         } = found;
-        let hung_on_nothing = !anchored && old.is_some();
-        if hung_on_nothing && let Some(manifest) = &mut old {
+        let unanchored = !anchored && old.is_some();
+        if unanchored && let Some(manifest) = &mut old {
             self.doubt(manifest.to_mut());
         }
         let view = GitView::new(
@@ -259,7 +262,7 @@ impl<'s> Taking<'_, 's, '_, '_> {
             parsed_index: view.into_index(),
             writer,
             unchanged,
-            seeded: way == Way::Full && !hung_on_nothing,
+            seeded: way == Way::Full && !unanchored,
         })
     }
 

@@ -10,7 +10,7 @@ use crate::git::Oid;
 use crate::git::fs::Root;
 use crate::git::path;
 use crate::ops::Context;
-use crate::ops::capture::{Storing, Wanted};
+use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
@@ -121,11 +121,11 @@ fn save<'s>(
     found: &Survey,
 ) -> Result<Made<'s>> {
     let check = |manifest: &mut Manifest| uncapturable(dir, manifest);
-    let wanted = Wanted {
+    let wanted = CaptureOptions {
         storing: Storing::Durable(format!("close-{}", Tail::random()?.as_str())),
         forced: found.forced.clone(),
         before_hashing: Some(&check),
-        ..Wanted::default()
+        ..CaptureOptions::default()
     };
     make(there, store, IdKind::Experiment, &wanted, &|_| {
         let mut about = About {

@@ -11,7 +11,7 @@ use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::ops::Context;
-use crate::ops::capture::{Storing, Wanted, capture};
+use crate::ops::capture::{CaptureOptions, Storing, capture};
 use crate::ops::obstacles::GIT_DIRECTORY;
 use crate::store::Store;
 use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs};
@@ -36,9 +36,9 @@ pub struct Survey {
 /// # Errors
 /// When a directory cannot be read.
 pub fn survey(there: &Context<'_>, store: &Store<'_>) -> Result<Survey> {
-    let wanted = Wanted {
+    let wanted = CaptureOptions {
         storing: Storing::No,
-        ..Wanted::default()
+        ..CaptureOptions::default()
     };
     let seen = capture(there, store, &wanted)?;
     let globs = Globs::new(&GlobSettings {

@@ -6,7 +6,7 @@ use super::{Candidate, Plan, answer, forgotten, levels_text, remove_levels};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::address;
-use crate::ops::holders::{Grip, Holder, Holders, Reach};
+use crate::ops::holders::{HoldStrength, Holder, Holders, RetentionScope};
 use crate::ops::log;
 use crate::ops::outcome::Pruned;
 use crate::ops::request::{Drop, DryRun};
@@ -36,7 +36,7 @@ fn drop_locked(ctx: &Context<'_>, store: &Store<'_>, request: &Drop) -> Result<P
     let plan = Plan {
         ctx,
         store,
-        reach: Reach {
+        reach: RetentionScope {
             now: ctx.env.now(),
             keep_days: ctx.settings.keep_days,
             strict: false,
@@ -89,7 +89,7 @@ fn check_held(holders: &Holders, named: &[Candidate], force: bool) -> Result<()>
     let mut held: Vec<(String, Vec<&Holder>)> = Vec::new();
     for one in named {
         let mut by = holders.of(&one.id, one.commit);
-        by.retain(|holder| !force || holder.grip == Grip::Firm);
+        by.retain(|holder| !force || holder.grip == HoldStrength::Firm);
         if !by.is_empty() {
             held.push((one.id.to_string(), by));
         }
@@ -106,7 +106,7 @@ fn check_held(holders: &Holders, named: &[Candidate], force: bool) -> Result<()>
     let mut error = Error::new(Code::Held, message);
     let firm = held
         .iter()
-        .any(|(_, by)| by.iter().any(|holder| holder.grip == Grip::Firm));
+        .any(|(_, by)| by.iter().any(|holder| holder.grip == HoldStrength::Firm));
     error = if firm {
         error.hint("'tw status' in that worktree says what it is needed for")
     } else {

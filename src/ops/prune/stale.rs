@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::git::fs::remove_optional;
 use crate::ops::Context;
 use crate::ops::checkpoint::{EXPORTS, PREFIXES, clear_dead_exports};
-use crate::ops::holders::{LIVE_SECONDS, Reach};
+use crate::ops::holders::{LIVE_SECONDS, RetentionScope};
 use crate::store::Store;
 use crate::store::names::session_component;
 use crate::store::session::Sessions;
@@ -29,7 +29,7 @@ pub struct Stale {
 ///
 /// # Errors
 /// When the register cannot be read.
-pub fn find(ctx: &Context<'_>, store: &Store<'_>, reach: Reach) -> Result<Stale> {
+pub fn find(ctx: &Context<'_>, store: &Store<'_>, reach: RetentionScope) -> Result<Stale> {
     let (records, _) = Sessions::new(ctx.repo.common_dir()).list()?;
     let last: HashMap<String, Option<Moment>> = records
         .iter()

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::super::Context;
-use super::super::capture::{Storing, Wanted, capture};
+use super::super::capture::{CaptureOptions, Storing, capture};
 use super::super::newindex::{IndexGoal, new_index};
 use super::super::pathindex;
 use super::super::swap::{NO_INDEX, install_index, rename_into};
@@ -47,10 +47,10 @@ pub(super) fn put_git_back(
 }
 
 fn put_index_forward(ctx: &Context<'_>, store: &Store<'_>, goal: &IndexGoal<'_>) -> Result<()> {
-    let wanted = Wanted {
+    let wanted = CaptureOptions {
         storing: Storing::No,
         whole_index: true,
-        ..Wanted::default()
+        ..CaptureOptions::default()
     };
     let seen = capture(ctx, store, &wanted)?;
     let (applied, plan) = (Default::default(), Default::default());

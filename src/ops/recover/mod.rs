@@ -18,13 +18,13 @@ use survey::{Found, Survey, survey};
 pub use unwaited::taken_by_power;
 
 use super::Context;
-use super::capture::{Storing, Wanted};
+use super::capture::{CaptureOptions, Storing};
 use super::copied;
 use super::newindex::IndexGoal;
 use super::outcome::{Changes, Recovered};
 use super::record::{About, record};
 use super::request::{Direction, Recover};
-use super::secure::{Late, settle};
+use super::secure::{LateChanges, settle};
 use super::swap::{
     Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, granted, look,
     protected_dirs, settle_last, stored_extras,
@@ -36,7 +36,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::durable::sync_file_system;
 use crate::git::fs::{Below, Root, clear_dead_temps, remove_optional};
-use crate::git::mark::Dead;
+use crate::git::liveness::Dead;
 use crate::git::path::{self, RepoPath};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
@@ -195,7 +195,7 @@ fn recover_swap(ctx: &Context<'_>, store: &Store<'_>, lock: &WorktreeLock) -> Re
     if !survey.differing.is_empty() {
         return Err(interrupted(&journal, &survey.differing));
     }
-    let done = carry_on(ctx, store, &journal, &survey, Direction::Auto)?;
+    let done = resume(ctx, store, &journal, &survey, Direction::Auto)?;
     let mut notices = done.notices;
     let how = if done.action == "rolled-back" {
         "undone"
@@ -334,7 +334,7 @@ fn recover_asked(ctx: &Context<'_>, store: &Store<'_>, request: &Recover) -> Res
             ..nothing()
         });
     }
-    let done = carry_on(ctx, store, &journal, &survey, request.direction)?;
+    let done = resume(ctx, store, &journal, &survey, request.direction)?;
     Ok(Recovered {
         action: done.action,
         operation,
@@ -349,7 +349,7 @@ fn recover_asked(ctx: &Context<'_>, store: &Store<'_>, request: &Recover) -> Res
 pub fn roll_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<Done> {
     let survey = survey(ctx, store, journal)?;
     let forward = false;
-    let done = put_right(ctx, store, journal, &survey, forward, Rescue::WhenNeeded)?;
+    let done = restore_paths(ctx, store, journal, &survey, forward, Rescue::WhenNeeded)?;
     put_git_back(ctx, store, journal)?;
     // Nothing tells of what was put back once the journal is gone.
     sync_file_system(ctx.repo.worktree_root())?;
@@ -358,7 +358,7 @@ pub fn roll_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Res
 }
 
 /// Undoes or finishes a swap of a dead process.
-fn carry_on(
+fn resume(
     ctx: &Context<'_>,
     store: &Store<'_>,
     journal: &Journal,
@@ -378,7 +378,7 @@ fn carry_on(
     let owner = Owner::this_process(&format!("recover-{}", journal.swap_id));
     let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
     settle(store, journal)?;
-    let mut done = put_right(ctx, store, journal, survey, forward, Rescue::Always)?;
+    let mut done = restore_paths(ctx, store, journal, survey, forward, Rescue::Always)?;
     fail_point("recover-files");
     if forward {
         put_git_forward(ctx, store, journal)?;
@@ -406,7 +406,7 @@ enum Rescue {
 }
 
 /// Puts every journalled path on one side; what neither side explains stays.
-fn put_right(
+fn restore_paths(
     ctx: &Context<'_>,
     store: &Store<'_>,
     journal: &Journal,
@@ -466,9 +466,9 @@ fn put_right(
     let mut rescue_id = None;
     let mut kept = Vec::new();
     if saving {
-        let wanted = Wanted {
+        let wanted = CaptureOptions {
             storing,
-            ..Wanted::default()
+            ..CaptureOptions::default()
         };
         let about = About {
             title: goal.title.clone(),
@@ -491,7 +491,7 @@ fn put_right(
     let (objects, blobs) = (&store.objects, &looked.blobs);
     let copy = |oid, out: &mut dyn std::io::Write| blobs.copy(objects, oid, out);
     let mut scratch = journal.clone();
-    let mut late = Late::new(store, &mut scratch, commit, &mut kept);
+    let mut late = LateChanges::new(store, &mut scratch, commit, &mut kept);
     Apply {
         root: &root,
         tag: &format!("{}-r", journal.swap_id),

@@ -9,7 +9,7 @@ use super::super::outcome::{Changes, Recovered};
 use super::super::swap::settle_last;
 use super::super::undo::{path_of, side_of};
 use super::survey::{Found, Survey, is_torn, node_of, temps};
-use super::{Rescue, put_right};
+use super::{Rescue, restore_paths};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::fs::Root;
@@ -85,7 +85,7 @@ pub(super) fn repair(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<Repa
         temps,
     };
     let guard = crate::interrupt::defer();
-    let done = put_right(ctx, store, &lost, &survey, true, Rescue::Always)?;
+    let done = restore_paths(ctx, store, &lost, &survey, true, Rescue::Always)?;
     settle_last(ctx, store)?;
     drop(guard);
     Ok(Some(Repaired {

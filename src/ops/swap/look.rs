@@ -1,7 +1,7 @@
 //! The look before a swap: capture, plan, refusals, proofs, room on disk. Nothing is written.
 
 use super::super::Context;
-use super::super::capture::{Capture, Prove, Storing, Wanted, capture, rule_parts};
+use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture, rule_parts};
 use super::super::copied;
 use super::super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
 use super::super::treerules::TreeRules;
@@ -54,14 +54,14 @@ pub fn look<'s>(
     }
     for _ in 0..TRIES {
         let raw_head = ctx.repo.raw_head()?;
-        let wanted = Wanted {
+        let wanted = CaptureOptions {
             storing: storing.clone(),
             forced: forced.clone(),
             other_rules,
             whole_index: true,
             before_hashing: goal.before_hashing,
             prove: prove.clone(),
-            ..Wanted::default()
+            ..CaptureOptions::default()
         };
         let capture = capture(ctx, store, &wanted)?;
         if let Some(find) = goal.hidden {

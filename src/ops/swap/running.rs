@@ -1,11 +1,11 @@
 //! The swap itself: from the backup to the end.
 
 use super::super::Context;
-use super::super::capture::{Capture, Storing, Wanted};
+use super::super::capture::{Capture, CaptureOptions, Storing};
 use super::super::newindex::{IndexGoal, new_index};
 use super::super::pathindex;
 use super::super::record::{About, Made, record};
-use super::super::secure::Late;
+use super::super::secure::LateChanges;
 use super::{
     Aim, Blobs, Goal, HeadGoal, Logging, Looked, NO_INDEX, OperationGoal, Prove, StateAfter,
     Swapped, expected_in, finish, install_index, protected_dirs,
@@ -172,10 +172,10 @@ impl<'s> Running<'_, '_, 's, '_> {
             extra: self.goal.extra.clone(),
             ..About::default()
         };
-        let wanted = Wanted {
+        let wanted = CaptureOptions {
             storing: Storing::Durable(self.swap_id.clone()),
             leave_cache: proved,
-            ..Wanted::default()
+            ..CaptureOptions::default()
         };
         record(
             self.ctx,
@@ -291,7 +291,7 @@ impl<'s> Running<'_, '_, 's, '_> {
         let expected = |path: &[u8]| expected_in(manifest, path);
         let objects = &self.store.objects;
         let copy = |oid, out: &mut dyn std::io::Write| blobs.copy(objects, oid, out);
-        let mut late = Late::new(self.store, journal, saved.commit, kept);
+        let mut late = LateChanges::new(self.store, journal, saved.commit, kept);
         let applied = Apply {
             root: &root,
             tag: &self.swap_id,

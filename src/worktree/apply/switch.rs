@@ -86,14 +86,14 @@ impl Switch<'_> {
     }
 
     /// Removes what was moved out, where the backup has it. Answers the others.
-    pub(super) fn let_go_all(
+    pub(super) fn discard_all_replaced(
         &self,
         plan: &Plan,
         moved_out: &BTreeSet<usize>,
     ) -> Result<BTreeSet<usize>> {
         let (dirs, amount) = by_dir(plan, moved_out.iter().copied());
         let (late, failed) = threads::gather(&dirs, amount, |dir, late: &mut Vec<_>| {
-            self.let_go_in(dir, late)
+            self.discard_replaced_in(dir, late)
         });
         match failed {
             Some(error) => Err(error),
@@ -101,7 +101,7 @@ impl Switch<'_> {
         }
     }
 
-    fn let_go_in(&self, (dir, entries): &InDir<'_>, late: &mut Vec<usize>) -> Result<()> {
+    fn discard_replaced_in(&self, (dir, entries): &InDir<'_>, late: &mut Vec<usize>) -> Result<()> {
         let fd = self
             .root
             .open_dir(dir)

@@ -121,17 +121,17 @@ pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<
     if manifest.kept()?.id() != base.frame.id {
         return None;
     }
-    let mut making = Making {
+    let mut builder = PatchBuilder {
         manifest,
         most: manifest.kept_files() as usize / PART + 64,
         dirs: Vec::new(),
         files: Vec::new(),
         names: Vec::new(),
     };
-    making.compare(base)?;
-    let Making {
+    builder.compare(base)?;
+    let PatchBuilder {
         dirs, files, names, ..
-    } = making;
+    } = builder;
     let meta = serde_json::to_vec(meta).expect("plain data serialises");
     let lengths = [
         meta.len(),
@@ -149,7 +149,7 @@ pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<
 }
 
 /// A patch that is being made.
-struct Making<'a> {
+struct PatchBuilder<'a> {
     manifest: &'a Manifest,
     /// So many files are too many.
     most: usize,
@@ -160,7 +160,7 @@ struct Making<'a> {
     names: Vec<u8>,
 }
 
-impl Making<'_> {
+impl PatchBuilder<'_> {
     fn compare(&mut self, base: &Framed) -> Option<()> {
         let manifest = self.manifest;
         let mut here = manifest.dirs.iter().peekable();

@@ -12,13 +12,13 @@
 //! makes it give up for the full one. A stamp that a write after the scan's start might leave alone ([`is_racy`]) is marked racy
 //! and looked at again next time.
 
+mod compare;
 mod entry;
-mod glance;
 mod merge;
 mod names;
 mod walk;
 
-pub use glance::{Glanced, Seen, glance};
+pub use compare::{Comparison, Seen, compare_with_cache};
 use merge::{assemble, put_on};
 use names::NameBuffer;
 use std::borrow::Cow;
@@ -164,7 +164,7 @@ pub struct Scan<'a, J: Judge> {
     pub started: i64,
     /// Directories that are git's own: listed, and never entered.
     pub own: &'a OwnDirs,
-    /// What a [`glance`] found of each directory of the earlier manifest; empty when none was taken.
+    /// What a [`compare_with_cache`] found of each directory of the earlier manifest; empty when none was taken.
     pub seen: &'a [Seen],
 }
 

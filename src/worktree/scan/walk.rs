@@ -80,7 +80,7 @@ impl<J: Judge> Run<'_, '_, J> {
         self.known_names(at, fd.as_fd(), stamp, found, names)
     }
 
-    /// The glance has looked at the names of this directory already.
+    /// The comparison with the cache has looked at the names of this directory already.
     fn touched_names(&self, at: usize, touched: &[(usize, Stamp)], found: &mut Vec<FoundDir>) {
         let Some(old) = self.old else { return };
         let dir = &old.dirs[at];

@@ -37,7 +37,7 @@ pub enum Flush {
 
 /// Work under way. Goes when dropped; stays, for others to clear up after, when its process dies.
 #[derive(Debug)]
-pub struct Mark {
+pub struct LivenessFile {
     path: PathBuf,
     /// Its lock is what says that we live.
     file: File,
@@ -45,7 +45,7 @@ pub struct Mark {
     stays: AtomicBool,
 }
 
-impl Mark {
+impl LivenessFile {
     /// Marks work in a `timewarp` directory, which is made where the one above it is there. The mark is empty.
     ///
     /// # Errors
@@ -113,10 +113,10 @@ impl Mark {
     }
 }
 
-impl Drop for Mark {
+impl Drop for LivenessFile {
     fn drop(&mut self) {
         if !self.stays.load(Ordering::Relaxed) {
-            remove_surely(&self.path);
+            remove_with_retry(&self.path);
         }
     }
 }
@@ -141,12 +141,12 @@ impl Source {
 
 impl Drop for Source {
     fn drop(&mut self) {
-        remove_surely(&self.path);
+        remove_with_retry(&self.path);
     }
 }
 
 /// Removes a file, again when that fails: a disk may refuse once. False: it is still there.
-pub fn remove_surely(path: &Path) -> bool {
+pub fn remove_with_retry(path: &Path) -> bool {
     (0..3).any(|_| match std::fs::remove_file(path) {
         Ok(()) => true,
         Err(error) => error.kind() == ErrorKind::NotFound,
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_mark_lives_as_long_as_its_work() {
         let dir = tempfile::tempdir().expect("temporary directory");
-        let mark = Mark::create(dir.path()).expect("made");
+        let mark = LivenessFile::create(dir.path()).expect("made");
         let source = mark.source(b"x", Flush::No).expect("made");
         assert_eq!(std::fs::read(source.path()).expect("read"), b"x");
         assert!(Dead::find(dir.path()).is_empty());
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn what_the_dead_left_is_known_by_its_inode_and_goes() {
         let dir = tempfile::tempdir().expect("temporary directory");
-        let mark = Mark::create(dir.path()).expect("made");
+        let mark = LivenessFile::create(dir.path()).expect("made");
         let source = mark.source(b"x", Flush::No).expect("made");
         let lock = dir.path().join("a.lock");
         std::fs::hard_link(source.path(), &lock).expect("linked");
@@ -279,7 +279,7 @@ mod tests {
     fn nothing_is_made_above_the_directory() {
         let dir = tempfile::tempdir().expect("temporary directory");
         let gone = dir.path().join("gone");
-        Mark::create(&gone.join("timewarp")).expect_err("gone");
+        LivenessFile::create(&gone.join("timewarp")).expect_err("gone");
         assert!(!gone.exists());
     }
 }

@@ -1,4 +1,4 @@
-//! The first glance: which directories are as they were seen before, mostly as the cache has them.
+//! The comparison with the cache: which directories are as they were seen before, mostly as the cache has them.
 //!
 //! It decides nothing but that. A directory is the same when its own stamp and that of every name in it are, and none of them
 //! was too fresh to be trusted. Of a directory that did not move itself, the files whose stamps did are told with what they are
@@ -17,16 +17,16 @@ use crate::git::own::OwnDirs;
 use crate::git::threads;
 use crate::worktree::manifest::{DirRec, FileRec, Kind, Manifest, RACY, TO_HASH, VIRTUAL};
 
-/// What a glance found.
+/// What the comparison found.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Glanced {
+pub enum Comparison {
     /// Every directory is as it was.
     Same,
     /// For each directory, what it is.
     Differs(Vec<Seen>),
 }
 
-/// What a glance found of one directory.
+/// What the comparison found of one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// It is as it was.
@@ -42,8 +42,13 @@ pub enum Seen {
 const WEIGHT: usize = 4;
 
 /// Compares the working tree with what was seen before, under the rules that hold now.
-pub fn glance(root: &Root, own: &OwnDirs, known: &Manifest, ctime: Ctime) -> Glanced {
-    let look = Look {
+pub fn compare_with_cache(
+    root: &Root,
+    own: &OwnDirs,
+    known: &Manifest,
+    ctime: Ctime,
+) -> Comparison {
+    let comparer = Comparer {
         root,
         own,
         known,
@@ -53,7 +58,7 @@ pub fn glance(root: &Root, own: &OwnDirs, known: &Manifest, ctime: Ctime) -> Gla
     let chunks: Vec<_> = (0..dirs.len()).step_by(CHUNK).collect();
     let work = |&start: &usize, differing: &mut Vec<_>| {
         for (at, dir) in dirs.iter().enumerate().skip(start).take(CHUNK) {
-            match look.directory(dir) {
+            match comparer.directory(dir) {
                 Seen::Same => {}
                 other => differing.push((at, other)),
             }
@@ -62,23 +67,23 @@ pub fn glance(root: &Root, own: &OwnDirs, known: &Manifest, ctime: Ctime) -> Gla
     };
     let (differing, _) = threads::gather(&chunks, dirs.len() * WEIGHT, work);
     if differing.iter().all(Vec::is_empty) {
-        return Glanced::Same;
+        return Comparison::Same;
     }
     let mut seen = vec![Seen::Same; dirs.len()];
     for (at, found) in differing.into_iter().flatten() {
         seen[at] = found;
     }
-    Glanced::Differs(seen)
+    Comparison::Differs(seen)
 }
 
-struct Look<'a> {
+struct Comparer<'a> {
     root: &'a Root,
     own: &'a OwnDirs,
     known: &'a Manifest,
     ctime: Ctime,
 }
 
-impl Look<'_> {
+impl Comparer<'_> {
     fn directory(&self, dir: &DirRec) -> Seen {
         let fd = match self.root.open_dir(self.known.dir_path(dir)) {
             Ok(fd) if dir.flags & VIRTUAL == 0 => fd,
@@ -137,7 +142,7 @@ impl Look<'_> {
     }
 }
 
-/// What a glance found of one name.
+/// What the comparison found of one name.
 enum SeenFile {
     Same,
     Touched(Stamp),
