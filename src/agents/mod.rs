@@ -35,9 +35,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt as _};
+use fork::shape::Shape;
+use fork::{Draft, ForkPlan, Validation};
 use places::{Candidate, Places};
-use transcript::{Detail, Transcript};
+use transcript::{Cut, Detail, Transcript};
 
 /// How many records at the head of a file tell its format.
 const HEAD: usize = 12;
@@ -108,6 +111,34 @@ pub trait Agent: Sync {
                 path.display()
             ),
         ))
+    }
+
+    /// What a fork of a session keeps that is cut at `cut`; `None` before the first prompt.
+    ///
+    /// # Errors
+    /// `CHECKPOINT_UNAVAILABLE` when the file does not hold that place any more, or this agent's sessions cannot be forked.
+    fn draft_fork(&self, _transcript: &Transcript, _cut: &Cut) -> Result<Option<Draft>> {
+        Err(fork::cannot_fork(self.name()))
+    }
+
+    /// Where a fork goes: beside the session that it was made from.
+    fn fork_path(&self, plan: &ForkPlan, new_id: &str, _now: Moment) -> PathBuf {
+        plan.source.with_file_name(format!("{new_id}.jsonl"))
+    }
+
+    /// A new session's id in the form that the agent gives its own, from random bytes.
+    fn new_session_id(&self, random: [u8; 20], _now: Moment) -> String {
+        fork::ids::uuid(random)
+    }
+
+    /// What the validator must know of this file of a fork; `None` where forks have no lines, or none are made.
+    fn fork_shape(&self, _file: &Path) -> Option<&'static Shape> {
+        None
+    }
+
+    /// Checks a fork that is one document, not lines.
+    fn check_document(&self, _original: &Path, _fork: &Path) -> Option<Result<Validation>> {
+        None
     }
 }
 

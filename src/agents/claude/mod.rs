@@ -1,5 +1,6 @@
 //! Claude Code: where its session files are, how they read, how a session is resumed.
 
+mod fork;
 pub mod place;
 pub mod read;
 pub mod rows;
@@ -10,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::fork::Draft;
+use super::fork::shape::Shape;
 use super::places::{Candidate, Places};
-use super::transcript::{Detail, Transcript};
+use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
 use super::{Agent, words};
 use crate::error::Result;
@@ -70,6 +73,14 @@ impl Agent for Claude {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+        fork::draft(transcript, cut)
+    }
+
+    fn fork_shape(&self, _file: &Path) -> Option<&'static Shape> {
+        Some(&fork::SHAPE)
     }
 }
 

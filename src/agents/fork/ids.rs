@@ -13,36 +13,41 @@ pub fn new_session_id(agent: &str, now: Moment) -> Result<String> {
     let mut bytes = [0_u8; 20];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::new(Code::Io, format!("no random bytes: {error}")))?;
-    if agent == crate::agents::opencode::NAME {
-        return Ok(opencode_id(now, &bytes));
-    }
-    let (bytes, _) = bytes.split_first_chunk_mut::<16>().expect("twenty bytes");
-    let version = if agent == "codex" {
-        let millis = u64::try_from(now.0 / 1_000_000).unwrap_or(0).to_be_bytes();
-        let [_, _, time @ ..] = millis;
-        bytes[..6].copy_from_slice(&time);
-        0x70
-    } else {
-        0x40
-    };
-    bytes[6] = version | (bytes[6] & 0x0f);
-    bytes[8] = 0x80 | (bytes[8] & 0x3f);
-    let uuid = format_uuid(*bytes);
-    Ok(match agent {
-        "kimi-code" => format!("session_{uuid}"),
-        _ => uuid,
+    Ok(match crate::agents::by_name(agent) {
+        Some(agent) => agent.new_session_id(bytes, now),
+        None => uuid(bytes),
     })
 }
 
+/// A random UUID (version 4).
+pub fn uuid(random: [u8; 20]) -> String {
+    versioned(random, 0x40)
+}
+
+/// A UUID that begins with the time (version 7).
+pub fn uuid_of_time(mut random: [u8; 20], now: Moment) -> String {
+    let millis = u64::try_from(now.0 / 1_000_000).unwrap_or(0).to_be_bytes();
+    let [_, _, time @ ..] = millis;
+    random[..6].copy_from_slice(&time);
+    versioned(random, 0x70)
+}
+
+fn versioned(mut random: [u8; 20], version: u8) -> String {
+    let (bytes, _) = random.split_first_chunk_mut::<16>().expect("twenty bytes");
+    bytes[6] = version | (bytes[6] & 0x0f);
+    bytes[8] = 0x80 | (bytes[8] & 0x3f);
+    format_uuid(*bytes)
+}
+
 /// opencode's own form: the newest comes first, by a time that counts down; then letters by chance.
-fn opencode_id(now: Moment, random: &[u8]) -> String {
+pub fn opencode_id(now: Moment, random: &[u8]) -> String {
     let millis = u64::try_from(now.0 / 1_000_000).unwrap_or(0);
     let [_, _, time @ ..] = (!(millis.wrapping_mul(0x1000) + 1)).to_be_bytes();
     format!("ses_{}{}", hex(&time), letters(random))
 }
 
 /// Fourteen letters and digits from random bytes.
-pub(super) fn letters(random: &[u8]) -> String {
+pub fn letters(random: &[u8]) -> String {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let letter = |byte: &u8| ALPHABET.get(usize::from(*byte) % ALPHABET.len());
     let letters = random.iter().take(14).filter_map(letter);

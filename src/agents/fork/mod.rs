@@ -3,21 +3,14 @@
 //! A [`ForkPlan`] names the lines to keep and the ids that must change in them; it reads, never writes. [`write_fork`]
 //! writes all to temporary names, has [`validate_fork`] check what was written, and only then puts it in place, never over
 //! anything. Kept lines are copied byte for byte but for those ids. Sequence: plan → write → validate → offer.
+//! What an agent's forks keep and what the validator must know of its files is in the agent's own folder.
 
 pub mod calls;
-mod claude;
-mod codex;
-mod document;
-mod extra;
-mod gemini;
-mod ids;
-mod kimi;
-mod kimi_code;
-mod opencode;
-mod pi;
-mod shape;
+pub(in crate::agents) mod extra;
+pub(in crate::agents) mod ids;
+pub mod shape;
 pub mod span;
-mod validate;
+pub(in crate::agents) mod validate;
 mod write;
 
 use std::path::PathBuf;
@@ -26,17 +19,17 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 
 use super::transcript::{Cut, Tokens, Transcript};
-use extra::Extra;
+pub(in crate::agents) use extra::Extra;
 pub use ids::new_session_id;
 pub use validate::{Validation, validate_fork};
 pub use write::{DeadFork, StagedFork, dead_forks, stage_fork, write_fork};
 
 /// A path of keys to a value in a record.
-type KeyPath = &'static [&'static str];
+pub type KeyPath = &'static [&'static str];
 
 /// How a kept line differs from the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
+pub(in crate::agents) enum Rule {
     /// Not at all.
     Verbatim,
     /// The values at these paths, where they are strings, become the new session's id.
@@ -56,34 +49,34 @@ enum Rule {
 
 /// The row that a kept row follows, where that changes because the row between is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Relink {
-    key: &'static str,
-    parent: Option<Box<str>>,
+pub(in crate::agents) struct Relink {
+    pub(in crate::agents) key: &'static str,
+    pub(in crate::agents) parent: Option<Box<str>>,
 }
 
 /// A kept piece of a file: a line, or part of one document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Segment {
+pub(in crate::agents) struct Segment {
     /// Which of the plan's sources it comes from.
-    source: u8,
-    offset: u64,
-    len: u64,
-    rule: Rule,
-    relink: Option<Relink>,
+    pub(in crate::agents) source: u8,
+    pub(in crate::agents) offset: u64,
+    pub(in crate::agents) len: u64,
+    pub(in crate::agents) rule: Rule,
+    pub(in crate::agents) relink: Option<Relink>,
 }
 
 /// One file of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct FilePlan {
+pub(in crate::agents) struct FilePlan {
     /// Where segments come from: the session file first, then the parent that its beginning is in.
-    sources: Vec<PathBuf>,
+    pub(in crate::agents) sources: Vec<PathBuf>,
     /// The name under the fork's directory; empty when the fork is that one file.
-    name: PathBuf,
-    segments: Vec<Segment>,
+    pub(in crate::agents) name: PathBuf,
+    pub(in crate::agents) segments: Vec<Segment>,
     /// Whether segments are lines, each to be ended by a newline.
-    lines: bool,
+    pub(in crate::agents) lines: bool,
     /// What is written after them.
-    tail: Vec<u8>,
+    pub(in crate::agents) tail: Vec<u8>,
 }
 
 /// What a fork will be. Making one changes nothing.
@@ -136,7 +129,7 @@ pub struct ForkOutcome {
 
 impl ForkPlan {
     /// Whether the fork is a directory.
-    fn is_directory(&self) -> bool {
+    pub(in crate::agents) fn is_directory(&self) -> bool {
         self.files
             .iter()
             .any(|file| !file.name.as_os_str().is_empty())
@@ -149,55 +142,38 @@ impl ForkPlan {
 /// # Errors
 /// `CHECKPOINT_UNAVAILABLE` when the file does not hold that place any more, or the agent's sessions cannot be forked.
 pub fn plan_fork(transcript: &Transcript, cut: &Cut) -> Result<Option<ForkPlan>> {
-    let drafted = match transcript.agent {
-        super::claude::NAME => claude::draft(transcript, cut)?,
-        super::codex::NAME => codex::draft(transcript, cut)?,
-        super::kimi::NAME => kimi::draft(transcript, cut)?,
-        super::kimi_code::NAME => kimi_code::draft(transcript, cut)?,
-        super::gemini::NAME => gemini::draft(transcript, cut)?,
-        super::pi::NAME => pi::draft(transcript, cut)?,
-        super::opencode::NAME => opencode::draft(transcript, cut)?,
-        other => {
-            return Err(Error::new(
-                Code::CheckpointUnavailable,
-                format!("sessions of '{other}' cannot be forked"),
-            ));
-        }
-    };
+    let agent = super::by_name(transcript.agent).ok_or_else(|| cannot_fork(transcript.agent))?;
+    let drafted = agent.draft_fork(transcript, cut)?;
     Ok(drafted.map(|draft| draft.plan(transcript, cut)))
+}
+
+/// The error for an agent whose sessions cannot be forked.
+pub(in crate::agents) fn cannot_fork(agent: &str) -> Error {
+    Error::new(
+        Code::CheckpointUnavailable,
+        format!("sessions of '{agent}' cannot be forked"),
+    )
 }
 
 /// Where a fork is put by default: beside the session that it was made from.
 pub fn destination(plan: &ForkPlan, new_id: &str, now: Moment) -> PathBuf {
-    match plan.agent {
-        super::codex::NAME => super::codex::place::new_path(&plan.source, new_id, now),
-        super::gemini::NAME => super::gemini::place::new_path(&plan.source, new_id, now),
-        super::pi::NAME => super::pi::place::new_path(&plan.source, new_id, now),
-        super::kimi_code::NAME => {
-            let session = super::kimi_code::place::session_directory(&plan.source);
-            session.unwrap_or(&plan.source).with_file_name(new_id)
-        }
-        // The session is a directory: its parent holds the sessions of one working directory.
-        super::kimi::NAME if plan.is_directory() => {
-            let session = plan.source.parent().unwrap_or(&plan.source);
-            session.with_file_name(new_id)
-        }
-        super::opencode::NAME => plan.source.with_file_name(format!("{new_id}.json")),
-        _ => plan.source.with_file_name(format!("{new_id}.jsonl")),
+    match super::by_name(plan.agent) {
+        Some(agent) => agent.fork_path(plan, new_id, now),
+        None => plan.source.with_file_name(format!("{new_id}.jsonl")),
     }
 }
 
 /// What an agent's planner found: the lines to keep.
-struct Draft {
-    files: Vec<FilePlan>,
-    origin: String,
-    named_by_directory: bool,
-    extra: Extra,
-    kept: Kept,
+pub struct Draft {
+    pub(in crate::agents) files: Vec<FilePlan>,
+    pub(in crate::agents) origin: String,
+    pub(in crate::agents) named_by_directory: bool,
+    pub(in crate::agents) extra: Extra,
+    pub(in crate::agents) kept: Kept,
 }
 
 /// Which neutral messages of the conversation a fork keeps.
-enum Kept {
+pub(in crate::agents) enum Kept {
     /// Those that begin in kept lines of the session file.
     InSegments,
     /// So many from the start.

@@ -7,8 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::shape::{Facts, Free, Shape};
-use super::{ForkPlan, document, opencode, span};
-use crate::agents::gemini::read::is_document;
+use super::{ForkPlan, span};
 use crate::agents::lines::{self, Lines};
 use crate::error::{Code, Error, Result, ResultExt as _};
 
@@ -28,20 +27,15 @@ pub struct Validation {
 /// # Errors
 /// `VERIFY_FAILED` naming the first thing that is wrong.
 pub fn validate_fork(agent: &str, originals: &[&Path], fork: &Path) -> Result<Validation> {
-    if agent == crate::agents::opencode::NAME {
-        let original = originals
-            .first()
-            .ok_or_else(|| invalid(fork, "there is no original"))?;
-        return opencode::validate(original, fork);
+    let cannot = || invalid(fork, &format!("forks of '{agent}' cannot be checked"));
+    let agent = crate::agents::by_name(agent).ok_or_else(cannot)?;
+    let original = originals
+        .first()
+        .ok_or_else(|| invalid(fork, "there is no original"))?;
+    if let Some(checked) = agent.check_document(original, fork) {
+        return checked;
     }
-    let shape = Shape::of(agent, fork)
-        .ok_or_else(|| invalid(fork, &format!("forks of '{agent}' cannot be checked")))?;
-    if agent == crate::agents::gemini::NAME && is_document(fork) {
-        let original = originals
-            .first()
-            .ok_or_else(|| invalid(fork, "there is no original"))?;
-        return document::validate(original, fork);
-    }
+    let shape = agent.fork_shape(fork).ok_or_else(cannot)?;
     let mut original = Chained::new(originals);
     let mut reader = lines::open(fork, None)?;
     let mut state = State::default();
@@ -131,7 +125,7 @@ fn sibling(written: &Path, plan: &ForkPlan, file: &super::FilePlan) -> PathBuf {
 }
 
 /// The error that names what is wrong with a fork.
-pub(super) fn invalid(fork: &Path, what: &str) -> Error {
+pub(in crate::agents) fn invalid(fork: &Path, what: &str) -> Error {
     Error::new(
         Code::VerifyFailed,
         format!("the fork '{}' is not valid: {what}", fork.display()),

@@ -9,7 +9,8 @@ use rustix::fs::{CWD, RenameFlags};
 
 use super::extra::private_file;
 use super::validate::check;
-use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, opencode, span};
+use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, span};
+use crate::agents::opencode::fork as opencode;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::create;
 use crate::git::process::Maker;

@@ -1,5 +1,7 @@
 //! gemini-cli: where its chats are, how both their formats read, how a session is resumed.
 
+mod fork;
+mod fork_document;
 pub mod place;
 pub mod read;
 pub mod record;
@@ -8,9 +10,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::fork::shape::Shape;
+use super::fork::{Draft, ForkPlan, Validation};
 use super::places::{Candidate, Places};
-use super::transcript::{Detail, Transcript};
+use super::transcript::{Cut, Detail, Transcript};
 use super::{Agent, words};
+use crate::env::Moment;
 use crate::error::Result;
 
 /// The agent's name in the table.
@@ -57,6 +62,22 @@ impl Agent for Gemini {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+        fork::draft(transcript, cut)
+    }
+
+    fn fork_path(&self, plan: &ForkPlan, new_id: &str, now: Moment) -> PathBuf {
+        place::new_path(&plan.source, new_id, now)
+    }
+
+    fn fork_shape(&self, _file: &Path) -> Option<&'static Shape> {
+        Some(&fork::SHAPE)
+    }
+
+    fn check_document(&self, original: &Path, fork: &Path) -> Option<Result<Validation>> {
+        read::is_document(fork).then(|| fork_document::validate(original, fork))
     }
 }
 

@@ -1,6 +1,7 @@
 //! kimi-cli: where its sessions are, how its context and wire files read, how a session is resumed.
 
 pub mod context;
+mod fork;
 pub mod log;
 pub mod place;
 pub mod read;
@@ -11,10 +12,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::fork::shape::Shape;
+use super::fork::{Draft, ForkPlan};
 use super::places::{Candidate, Places};
-use super::transcript::{Detail, Transcript};
+use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
 use super::{Agent, words};
+use crate::env::Moment;
 use crate::error::Result;
 
 /// The agent's name in the table.
@@ -67,6 +71,28 @@ impl Agent for Kimi {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+        fork::draft(transcript, cut)
+    }
+
+    fn fork_path(&self, plan: &ForkPlan, new_id: &str, _now: Moment) -> PathBuf {
+        if !plan.is_directory() {
+            return plan.source.with_file_name(format!("{new_id}.jsonl"));
+        }
+        // The session is a directory: its parent holds the sessions of one working directory.
+        let session = plan.source.parent().unwrap_or(&plan.source);
+        session.with_file_name(new_id)
+    }
+
+    fn fork_shape(&self, file: &Path) -> Option<&'static Shape> {
+        let wire = file.file_name().is_some_and(|name| name == place::WIRE);
+        Some(if wire {
+            &fork::WIRE_SHAPE
+        } else {
+            &fork::CONTEXT_SHAPE
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Kimi Code: where its sessions are, how its journal reads, how a session is resumed.
 
+mod fork;
 pub mod place;
 pub mod read;
 
@@ -7,10 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::fork::shape::Shape;
+use super::fork::{Draft, ForkPlan, ids};
 use super::places::{Candidate, Places};
-use super::transcript::{Detail, Transcript};
+use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
 use super::{Agent, words};
+use crate::env::Moment;
 use crate::error::Result;
 
 /// The agent's name in the table.
@@ -56,6 +60,23 @@ impl Agent for KimiCode {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+        fork::draft(transcript, cut)
+    }
+
+    fn fork_path(&self, plan: &ForkPlan, new_id: &str, _now: Moment) -> PathBuf {
+        let session = place::session_directory(&plan.source);
+        session.unwrap_or(&plan.source).with_file_name(new_id)
+    }
+
+    fn fork_shape(&self, _file: &Path) -> Option<&'static Shape> {
+        Some(&fork::SHAPE)
+    }
+
+    fn new_session_id(&self, random: [u8; 20], _now: Moment) -> String {
+        format!("session_{}", ids::uuid(random))
     }
 }
 

@@ -3,14 +3,17 @@
 //! What is read here is what it exports: one JSON document. Nothing here starts it; whoever has no export asks with
 //! [`Agent::export_command`].
 
+pub mod fork;
 pub mod read;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::transcript::{Detail, Transcript};
+use super::fork::{Draft, ForkPlan, Validation, ids};
+use super::transcript::{Cut, Detail, Transcript};
 use super::{Agent, words};
+use crate::env::Moment;
 use crate::error::Result;
 
 /// The agent's name in the table.
@@ -61,6 +64,22 @@ impl Agent for Opencode {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+        fork::draft(transcript, cut)
+    }
+
+    fn fork_path(&self, plan: &ForkPlan, new_id: &str, _now: Moment) -> PathBuf {
+        plan.source.with_file_name(format!("{new_id}.json"))
+    }
+
+    fn check_document(&self, original: &Path, fork: &Path) -> Option<Result<Validation>> {
+        Some(fork::validate(original, fork))
+    }
+
+    fn new_session_id(&self, random: [u8; 20], now: Moment) -> String {
+        ids::opencode_id(now, &random)
     }
 }
 

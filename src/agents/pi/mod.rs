@@ -1,5 +1,6 @@
 //! pi: where its sessions are, how its tree of entries reads, how a session is resumed.
 
+mod fork;
 pub mod place;
 pub mod read;
 
@@ -7,10 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::fork::shape::Shape;
+use super::fork::{Draft, ForkPlan};
 use super::places::{Candidate, Places};
-use super::transcript::{Detail, Transcript};
+use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
 use super::{Agent, words};
+use crate::env::Moment;
 use crate::error::Result;
 
 /// The agent's name in the table.
@@ -54,6 +58,18 @@ impl Agent for Pi {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
+        fork::draft(transcript, cut)
+    }
+
+    fn fork_path(&self, plan: &ForkPlan, new_id: &str, now: Moment) -> PathBuf {
+        place::new_path(&plan.source, new_id, now)
+    }
+
+    fn fork_shape(&self, _file: &Path) -> Option<&'static Shape> {
+        Some(&fork::SHAPE)
     }
 }
 

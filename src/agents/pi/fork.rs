@@ -4,11 +4,14 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use super::calls::{Pairing, drop_dangling};
-use super::{Draft, Extra, FilePlan, Kept, Relink, Rule, Segment};
+use crate::agents::fork::calls::{Pairing, drop_dangling};
+use crate::agents::fork::shape::{Facts, Free, LINES, Shape, of_type, strings};
+use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Relink, Rule, Segment};
 use crate::agents::pi::read::{Scan, scan};
 use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::agents::value::{items, owned, text};
 use crate::error::Result;
+use serde_json::Value;
 
 /// The entries to keep of `transcript` when it is cut at `cut`.
 pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
@@ -99,4 +102,33 @@ fn relink(
         key: "parentId",
         parent: parent.map(Box::from),
     })
+}
+
+/// What the validator knows of a session file.
+pub const SHAPE: Shape = Shape {
+    head: Free {
+        ids: &[&["id"]],
+        origin: Some(&["parentSession"]),
+    },
+    rest: Free {
+        ids: &[&["parentId"]],
+        origin: None,
+    },
+    chained: true,
+    facts,
+    ..LINES
+};
+
+fn facts(record: &Value) -> Facts {
+    let head = text(record, "type") == Some("session");
+    let message = record.get("message").unwrap_or(&Value::Null);
+    let id = owned(record, "id");
+    Facts {
+        session: id.clone().filter(|_| head),
+        id: id.filter(|_| !head),
+        parent: owned(record, "parentId"),
+        calls: strings(items(message.get("content")), "id", of_type("toolCall")),
+        results: owned(message, "toolCallId").into_iter().collect(),
+        ..Facts::default()
+    }
 }

@@ -5,13 +5,16 @@
 
 use std::collections::HashSet;
 
-use super::calls::{Pairing, drop_dangling, kept_of};
-use super::{Draft, Extra, FilePlan, Kept, KeyPath, Relink, Rule, Segment};
 use crate::agents::claude::read::scan_with_parent;
 use crate::agents::claude::rows::{Kind, Row};
 use crate::agents::claude::timeline::Tree;
+use crate::agents::fork::calls::{Pairing, drop_dangling, kept_of};
+use crate::agents::fork::shape::{Facts, Free, LINES, Shape, of_type, strings};
+use crate::agents::fork::{Draft, Extra, FilePlan, Kept, KeyPath, Relink, Rule, Segment};
 use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::agents::value::{flag, items, owned, text};
 use crate::error::Result;
+use serde_json::Value;
 
 /// Where a session's id stands in its rows.
 const SESSION: &[KeyPath] = &[&["sessionId"]];
@@ -150,4 +153,34 @@ fn relink(rows: &[Row], tree: &Tree<'_>, kept: &[bool], index: usize) -> Option<
         key: "parentUuid",
         parent,
     })
+}
+
+const IDS: Free = Free {
+    ids: &[&["sessionId"], &["parentUuid"]],
+    origin: None,
+};
+
+/// What the validator knows of a session file.
+pub const SHAPE: Shape = Shape {
+    head: IDS,
+    rest: IDS,
+    chained: true,
+    every_session: true,
+    facts,
+    ..LINES
+};
+
+fn facts(record: &Value) -> Facts {
+    let message = record.get("message");
+    let blocks = items(message.and_then(|message| message.get("content")));
+    let linked = !flag(record, "isSidechain");
+    Facts {
+        session: owned(record, "sessionId"),
+        id: owned(record, "uuid").filter(|_| linked),
+        parent: owned(record, "parentUuid"),
+        boundary: text(record, "subtype") == Some("compact_boundary"),
+        calls: strings(blocks, "id", of_type("tool_use")),
+        results: strings(blocks, "tool_use_id", of_type("tool_result")),
+        settled: Vec::new(),
+    }
 }

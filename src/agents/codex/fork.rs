@@ -5,11 +5,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::calls::{Pairing, ToolUse as _, without_dangling};
-use super::{Draft, Extra, FilePlan, Kept, Rule, Segment};
 use crate::agents::codex::read::{Entry, Item, scan};
+use crate::agents::fork::calls::{Pairing, ToolUse as _, without_dangling};
+use crate::agents::fork::shape::{Facts, Free, LINES, Shape};
+use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Rule, Segment};
 use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::agents::value::{owned, text};
 use crate::error::Result;
+use serde_json::Value;
 
 /// The lines to keep of `transcript` when it is cut at `cut`.
 pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
@@ -89,5 +92,41 @@ fn drop_idle_thoughts(entries: &[Entry], kept: &mut [bool]) {
             Item::Event(_) | Item::Head | Item::Reasoning => {}
             Item::Call(_) | Item::Output(_) | Item::Said => led_to_nothing = !kept[index],
         }
+    }
+}
+
+/// What the validator knows of a rollout.
+pub const SHAPE: Shape = Shape {
+    // A head of the old form has its id at the top.
+    head: Free {
+        ids: &[&["payload", "id"], &["id"]],
+        origin: Some(&["payload", "forked_from_id"]),
+    },
+    facts,
+    ..LINES
+};
+
+fn facts(record: &Value) -> Facts {
+    let payload = record.get("payload").unwrap_or(record);
+    let bare = record.get("payload").is_none();
+    let head = match text(record, "type") {
+        Some(kind) => kind == "session_meta",
+        None => record.get("instructions").is_some(),
+    };
+    let call = owned(payload, "call_id").or_else(|| owned(payload, "id"));
+    let item = bare || text(record, "type") == Some("response_item");
+    let of = |kinds: &[&str]| -> Vec<String> {
+        let fits = item && text(payload, "type").is_some_and(|kind| kinds.contains(&kind));
+        call.clone().filter(|_| fits).into_iter().collect()
+    };
+    Facts {
+        session: owned(payload, "id").filter(|_| head),
+        calls: of(&["function_call", "custom_tool_call", "local_shell_call"]),
+        results: of(&[
+            "function_call_output",
+            "custom_tool_call_output",
+            "local_shell_call_output",
+        ]),
+        ..Facts::default()
     }
 }

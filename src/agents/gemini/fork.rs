@@ -6,13 +6,16 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use super::{Draft, Extra, FilePlan, Kept, KeyPath, Rule, Segment, span};
 use crate::agents::document::Document;
+use crate::agents::fork::shape::{Facts, Free, LINES, Shape, strings};
+use crate::agents::fork::{Draft, Extra, FilePlan, Kept, KeyPath, Rule, Segment, span};
 use crate::agents::gemini::read::{Item, is_document, scan};
 use crate::agents::gemini::record::{From, Record};
 use crate::agents::lines::parse_object;
 use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::agents::value::{items, owned};
 use crate::error::{Code, Error, Result};
+use serde_json::Value;
 
 /// Where a session's id stands, in the head and in changes of it.
 const SESSION: &[KeyPath] = &[&["sessionId"], &["$set", "sessionId"]];
@@ -129,4 +132,31 @@ fn document(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
         .filter(|message| starts.contains(&message.position.offset))
         .count();
     Ok(speaks.then_some((segments, Kept::Before(kept))))
+}
+
+const IDS: Free = Free {
+    ids: &[&["sessionId"], &["$set", "sessionId"]],
+    origin: None,
+};
+
+/// What the validator knows of a log.
+pub const SHAPE: Shape = Shape {
+    head: IDS,
+    rest: IDS,
+    every_session: true,
+    facts,
+    ..LINES
+};
+
+/// A message is written again as its calls get their results, so ids of messages are no ids of the chain.
+fn facts(record: &Value) -> Facts {
+    let set = record.get("$set").and_then(|set| owned(set, "sessionId"));
+    let calls = items(record.get("toolCalls"));
+    let answered = |call: &Value| call.get("result").is_some_and(|result| !result.is_null());
+    Facts {
+        session: owned(record, "sessionId").or(set),
+        calls: strings(calls, "id", |call| !answered(call)),
+        settled: strings(calls, "id", answered),
+        ..Facts::default()
+    }
 }

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::ids::letters;
-use super::validate::{Validation, invalid};
-use super::{Draft, Extra, FilePlan, Kept, Rule, Segment, span};
 use crate::agents::document::Document;
+use crate::agents::fork::ids::letters;
+use crate::agents::fork::validate::{Validation, invalid};
+use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Rule, Segment, span};
 use crate::agents::lines::parse_object;
 use crate::agents::opencode::read::{is_reverted, is_settled};
 use crate::agents::transcript::{Cut, Transcript};

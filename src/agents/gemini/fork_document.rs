@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::validate::{Validation, invalid};
-use super::{KeyPath, span};
 use crate::agents::document::Document;
+use crate::agents::fork::validate::{Validation, invalid};
+use crate::agents::fork::{KeyPath, span};
 use crate::agents::lines::parse_object;
 use crate::agents::value::{items, owned};
 use crate::error::Result;

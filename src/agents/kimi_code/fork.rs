@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::calls::{Pairing, drop_dangling, kept_of};
-use super::{Draft, Extra, FilePlan, Kept, Rule, Segment};
+use crate::agents::fork::calls::{Pairing, drop_dangling, kept_of};
+use crate::agents::fork::shape::{Facts, LINES, Shape};
+use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Rule, Segment};
 use crate::agents::kimi_code::place::{JOURNAL, index_of, session_directory};
 use crate::agents::kimi_code::read::{Entry, Item, scan};
 use crate::agents::lines::parse_object;
 use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::agents::value::{owned, text};
 use crate::error::{Code, Error, Result};
 
 /// The records to keep of `transcript` when it is cut at `cut`.
@@ -91,4 +93,27 @@ fn state(session: &Path, transcript: &Transcript, kept: &Transcript) -> Value {
         fields.remove("archived");
     }
     state
+}
+
+/// What the validator knows of a journal.
+pub const SHAPE: Shape = Shape {
+    added: |record| text(record, "type") == Some("forked"),
+    facts,
+    ..LINES
+};
+
+fn facts(record: &Value) -> Facts {
+    let event = record.get("event").unwrap_or(&Value::Null);
+    let of = |kind: &str| -> Vec<String> {
+        let fits = text(event, "type") == Some(kind);
+        owned(event, "toolCallId")
+            .filter(|_| fits)
+            .into_iter()
+            .collect()
+    };
+    Facts {
+        calls: of("tool.call"),
+        results: of("tool.result"),
+        ..Facts::default()
+    }
 }

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::calls::{Pairing, kept_of, without_dangling};
-use super::{Draft, Extra, FilePlan, Kept, Rule, Segment};
+use crate::agents::fork::calls::{Pairing, kept_of, without_dangling};
+use crate::agents::fork::shape::{Facts, LINES, Shape, strings};
+use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Rule, Segment};
 use crate::agents::kimi::place::{CONTEXT, WIRE};
 use crate::agents::kimi::{context, wire};
 use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::agents::value::{items, owned, text};
 use crate::error::Result;
 
 /// The lines to keep of `transcript` when it is cut at `cut`.
@@ -119,4 +121,38 @@ fn state(transcript: &Transcript) -> Value {
         "custom_title": format!("Fork: {title}"),
         "title_generated": true,
     })
+}
+
+/// What the validator knows of a context file.
+pub const CONTEXT_SHAPE: Shape = Shape {
+    facts: context_facts,
+    ..LINES
+};
+
+/// What the validator knows of a wire file.
+pub const WIRE_SHAPE: Shape = Shape {
+    facts: wire_facts,
+    ..LINES
+};
+
+fn context_facts(record: &Value) -> Facts {
+    Facts {
+        calls: strings(items(record.get("tool_calls")), "id", |_| true),
+        results: owned(record, "tool_call_id").into_iter().collect(),
+        ..Facts::default()
+    }
+}
+
+fn wire_facts(record: &Value) -> Facts {
+    let message = record.get("message").unwrap_or(&Value::Null);
+    let payload = message.get("payload").unwrap_or(&Value::Null);
+    let of = |kind: &str, key: &str| -> Vec<String> {
+        let fits = text(message, "type") == Some(kind);
+        owned(payload, key).filter(|_| fits).into_iter().collect()
+    };
+    Facts {
+        calls: of("ToolCall", "id"),
+        results: of("ToolResult", "tool_call_id"),
+        ..Facts::default()
+    }
 }
