@@ -90,6 +90,19 @@ impl Repo {
         Ok(None)
     }
 
+    /// The newest commits that are reachable from a commit and not from `base`, at most so many.
+    ///
+    /// # Errors
+    /// A commit on the way is not there.
+    pub fn commits_beyond(&self, oid: Oid, base: Option<Oid>, most: usize) -> Result<Vec<Oid>> {
+        let mut walk = self.git2().revwalk()?;
+        walk.push(oid)?;
+        if let Some(base) = base {
+            walk.hide(base)?;
+        }
+        Ok(walk.take(most).collect::<std::result::Result<_, _>>()?)
+    }
+
     /// The commits that hang on `head` alone: reachable from it, but neither from `base` nor from any branch but `own`, tag or
     /// remote ref. Newest first, at most 100.
     pub fn commits_on_head_alone(

@@ -14,6 +14,7 @@ mod envfiles;
 pub mod fingerprint;
 pub mod gitview;
 pub mod guard;
+mod heldcommits;
 pub mod holders;
 pub mod hook;
 pub mod init;

@@ -6,6 +6,7 @@
 
 use super::Context;
 use super::capture::{Capture, CaptureOptions, Storing, Writing, capture, recorded_access};
+use super::heldcommits::held;
 use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -89,6 +90,7 @@ impl Commits<'_> {
         &self,
         capture: &Capture<'_>,
         long: &[(&'static str, Vec<u8>)],
+        held: &[Oid],
     ) -> Result<Option<Oid>> {
         let mut edits: Vec<(Vec<u8>, Option<Node>)> = Vec::new();
         let mut add = |path: String, mode: u32, oid: Oid| {
@@ -151,18 +153,13 @@ impl Commits<'_> {
             let flat = name.replace('/', "-");
             add(format!("{}/{flat}", part::TREES), tree::DIR_MODE, *oid);
         }
-        if edits.is_empty() && capture.operation.commits.is_empty() {
+        if edits.is_empty() && held.is_empty() {
             return Ok(None);
         }
         let nothing = |_: Oid| Ok(Vec::new());
         let mut put = |bytes: &[u8]| self.sink.put(ObjectKind::Tree, bytes);
         let tree = tree::edit(&nothing, &mut put, None, &edits)?;
-        let bytes = encode_commit(
-            tree,
-            &capture.operation.commits,
-            FIXED_TIME,
-            "timewarp: state\n",
-        );
+        let bytes = encode_commit(tree, held, FIXED_TIME, "timewarp: state\n");
         self.sink.put(ObjectKind::Commit, &bytes).map(Some)
     }
 
@@ -243,7 +240,8 @@ pub fn record<'s>(
     if let Some(access) = &access {
         long.push((access_list::LIST, access_list::encode(access)));
     }
-    let state_commit = commits.state(&capture, &long)?;
+    let held = held(ctx, store, &capture);
+    let state_commit = commits.state(&capture, &long, &held)?;
     let index_commit = commits.index(&capture, state_commit)?;
     let id = loop {
         let id = SnapshotId::generate(kind, now)?;

@@ -660,3 +660,36 @@ fn a_directory_whose_tree_was_collected_is_made_again_under_other_rules() {
     assert_eq!(sandbox.paths(&snapshot).len(), 3);
     sandbox.assert_sound();
 }
+
+/// What only `ORIG_HEAD` names is held, unless something of it is gone already: git's gc would stop at that.
+#[test]
+fn a_damaged_history_that_only_orig_head_names_stops_no_gc() {
+    for damaged in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write("lost.txt", "only in the commits that are left\n");
+        sandbox.git(["add", "-A"]);
+        // In the second nothing differs from the first.
+        for title in ["first", "second"] {
+            sandbox.git(["commit", "-q", "--allow-empty", "-m", title]);
+        }
+        let left = sandbox.git(["rev-parse", "HEAD"]).trim().to_owned();
+        let blob = sandbox
+            .git(["rev-parse", "HEAD:lost.txt"])
+            .trim()
+            .to_owned();
+        sandbox.git(["reset", "-q", "--hard", "HEAD~2"]);
+        if damaged {
+            let loose = format!(".git/objects/{}/{}", &blob[..2], &blob[2..]);
+            std::fs::remove_file(sandbox.path(&loose)).unwrap();
+        }
+        sandbox.git(["reflog", "expire", "--expire=now", "--all"]);
+        sandbox.snap();
+        sandbox.write("a.txt", "more\n");
+        sandbox.snap();
+        sandbox.git(["gc", "-q", "--prune=now"]);
+        let there = sandbox.try_git(["cat-file", "-e", &left]).code == 0;
+        assert_eq!(there, !damaged);
+        let orig_head = std::fs::read_to_string(sandbox.path(".git/ORIG_HEAD")).unwrap();
+        assert_eq!(orig_head.trim(), left);
+    }
+}
