@@ -39,6 +39,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use fork::shape::Shape;
 use fork::{Draft, ForkPlan, Validation};
+use install::SetupOf;
 use places::{Candidate, Places};
 use transcript::{Cut, Detail, Transcript};
 
@@ -111,6 +112,11 @@ pub trait Agent: Sync {
                 path.display()
             ),
         ))
+    }
+
+    /// What its settings need; `None` for an agent that cannot be set up.
+    fn setup(&self) -> Option<SetupOf> {
+        None
     }
 
     /// What a fork of a session keeps that is cut at `cut`; `None` before the first prompt.

@@ -14,7 +14,7 @@ use super::request::DryRun;
 use super::settings::Automatic;
 use crate::agents::edit::NO_FILE;
 use crate::agents::install::{
-    INSTALLABLE, Piece, Scope, Setup, Steps, Target, has_hooks_of, put, setup, stale_hooks, take,
+    Piece, Scope, Setup, Steps, Target, has_hooks_of, installable, put, setup, stale_hooks, take,
 };
 use crate::agents::places::Places;
 use crate::env::Env;
@@ -193,7 +193,7 @@ impl<'a> Installer<'a> {
         let what = (self.scope, steps);
         setup(agent, what, &self.root, &self.home, &self.places).ok_or_else(|| {
             Error::new(Code::Usage, format!("'{agent}' cannot be set up"))
-                .hint(format!("the agents are {}", INSTALLABLE.join(", ")))
+                .hint(format!("the agents are {}", installable().join(", ")))
         })
     }
 
@@ -237,7 +237,7 @@ impl<'a> Installer<'a> {
         if self.request.way == Way::In {
             return Ok(false);
         }
-        for agent in INSTALLABLE {
+        for agent in installable() {
             if self.request.agents.iter().any(|own| own == agent) {
                 continue;
             }

@@ -4,6 +4,7 @@ mod fork;
 pub mod place;
 pub mod read;
 pub mod rows;
+mod setup;
 pub mod timeline;
 mod typed;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use super::fork::Draft;
 use super::fork::shape::Shape;
+use super::install::SetupOf;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
@@ -73,6 +75,10 @@ impl Agent for Claude {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn setup(&self) -> Option<SetupOf> {
+        Some(setup::setup)
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

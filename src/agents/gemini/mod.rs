@@ -5,6 +5,7 @@ mod fork_document;
 pub mod place;
 pub mod read;
 pub mod record;
+mod setup;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, Validation};
+use super::install::SetupOf;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::{Agent, words};
@@ -62,6 +64,10 @@ impl Agent for Gemini {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn setup(&self) -> Option<SetupOf> {
+        Some(setup::setup)
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

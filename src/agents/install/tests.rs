@@ -5,8 +5,8 @@ use crate::agents::edit::NO_FILE;
 
 fn setups(scope: Scope) -> Vec<(&'static str, Setup)> {
     let places = Places::new(Some("/home/u".into()));
-    INSTALLABLE
-        .iter()
+    installable()
+        .into_iter()
         .map(|agent| {
             let setup = setup(
                 agent,
@@ -15,7 +15,7 @@ fn setups(scope: Scope) -> Vec<(&'static str, Setup)> {
                 Path::new("/home/u"),
                 &places,
             );
-            (*agent, setup.expect("known"))
+            (agent, setup.expect("known"))
         })
         .collect()
 }
@@ -152,7 +152,7 @@ fn steps_are_told_only_where_they_are_asked_for() {
         );
         format!("{:?}", setup.expect("known").targets)
     };
-    for agent in INSTALLABLE {
+    for agent in installable() {
         let word = match agent {
             "opencode" => "tool.execute.after".to_owned(),
             agent => format!("tw hook {agent} post-tool-use"),

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan};
+use super::install::{self, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
@@ -71,6 +72,10 @@ impl Agent for Kimi {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn setup(&self) -> Option<SetupOf> {
+        Some(|paths| install::kimi(paths, NAME, "KIMI_SHARE_DIR", ".kimi"))
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

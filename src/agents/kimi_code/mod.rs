@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, ids};
+use super::install::{self, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
@@ -60,6 +61,10 @@ impl Agent for KimiCode {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn setup(&self) -> Option<SetupOf> {
+        Some(|paths| install::kimi(paths, NAME, "KIMI_CODE_HOME", ".kimi-code"))
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

@@ -5,12 +5,14 @@
 
 pub mod fork;
 pub mod read;
+mod setup;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::fork::{Draft, ForkPlan, Validation, ids};
+use super::install::SetupOf;
 use super::transcript::{Cut, Detail, Transcript};
 use super::{Agent, words};
 use crate::env::Moment;
@@ -64,6 +66,10 @@ impl Agent for Opencode {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn setup(&self) -> Option<SetupOf> {
+        Some(setup::setup)
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

@@ -2,7 +2,7 @@
 
 use super::{Finding, broken, listed, ok, warning};
 use crate::agents::install::{
-    INSTALLABLE, Scope, Steps, deciding_files, has_hooks_of, setup, silenced, tells_steps,
+    Scope, Steps, deciding_files, has_hooks_of, installable, setup, silenced, tells_steps,
 };
 use crate::agents::places::Places;
 use crate::error::Result;
@@ -149,7 +149,7 @@ fn installed(ctx: &Context<'_>) -> Vec<Hooked> {
         Some((scope, steps))
     };
     let scopes = [Scope::Project, Scope::User];
-    let hooked = INSTALLABLE.iter().map(|&agent| Hooked {
+    let hooked = installable().into_iter().map(|agent| Hooked {
         agent,
         scopes: scopes
             .into_iter()

@@ -1,0 +1,42 @@
+//! What Claude Code is given: its settings files, what of ours stands in each, and what the user has to do.
+
+use crate::agents::install::{
+    InstallPaths, Parts, SKILL, Scope, events, grouped, mcp_servers, target, whole,
+};
+
+/// What it needs.
+pub fn setup(paths: &InstallPaths<'_>) -> Parts {
+    let file = |project, user| paths.file(project, "CLAUDE_CONFIG_DIR", ".claude", user);
+    let hooks = grouped(
+        "claude",
+        &events(
+            paths,
+            &[
+                ("SessionStart", "session-start", 30),
+                ("UserPromptSubmit", "user-prompt-submit", 30),
+                ("SessionEnd", "session-end", 5),
+            ],
+            &[("PostToolUse", "post-tool-use", 30)],
+        ),
+    );
+    let mut targets = vec![
+        target(file(".claude/settings.json", "settings.json"), hooks),
+        whole(
+            file(
+                ".claude/skills/timewarp/SKILL.md",
+                "skills/timewarp/SKILL.md",
+            ),
+            SKILL,
+        ),
+    ];
+    let notice = match paths.scope {
+        Scope::Project => {
+            targets.push(target(paths.root.join(".mcp.json"), vec![mcp_servers()]));
+            "Claude Code asks once whether to trust the project's hooks and its MCP server 'tw': say yes there"
+        }
+        Scope::User => {
+            "Claude Code keeps its own file of MCP servers: run 'claude mcp add --scope user tw -- tw mcp'"
+        }
+    };
+    (targets, vec![notice])
+}

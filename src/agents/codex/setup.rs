@@ -1,0 +1,34 @@
+//! What Codex is given: its settings files, what of ours stands in each, and what the user has to do.
+
+use crate::agents::install::{InstallPaths, Parts, Piece, Scope, events, grouped, target};
+
+/// What it needs.
+pub fn setup(paths: &InstallPaths<'_>) -> Parts {
+    let hooks = grouped(
+        "codex",
+        &events(
+            paths,
+            &[
+                ("SessionStart", "session-start", 30),
+                ("UserPromptSubmit", "user-prompt-submit", 30),
+            ],
+            &[("PostToolUse", "post-tool-use", 30)],
+        ),
+    );
+    let path = paths.file(".codex/hooks.json", "CODEX_HOME", ".codex", "hooks.json");
+    let mut targets = vec![target(path, hooks), paths.skill()];
+    let mut notices = vec![
+        "Codex runs no hook before you have reviewed and trusted it: open '/hooks' in codex, now and after every change",
+        "Codex does not tell when a session ends: 'tw session end' does, else it counts as live for 24 hours",
+    ];
+    match paths.scope {
+        Scope::Project => notices
+            .push("Codex keeps MCP servers in its own settings: run 'codex mcp add tw -- tw mcp'"),
+        Scope::User => {
+            let body = "[mcp_servers.tw]\ncommand = \"tw\"\nargs = [\"mcp\"]\n";
+            let path = paths.file("", "CODEX_HOME", ".codex", "config.toml");
+            targets.push(target(path, vec![Piece::Block(body.to_owned())]));
+        }
+    }
+    (targets, notices)
+}
