@@ -9,6 +9,9 @@ mod checkpoint;
 mod context;
 mod issue;
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 /// Every schema: the document's name and the schema.
@@ -64,10 +67,9 @@ pub fn all() -> Vec<(&'static str, Value)> {
 
 /// One schema by name.
 pub fn of(name: &str) -> Option<Value> {
-    all()
-        .into_iter()
-        .find(|(candidate, _)| *candidate == name)
-        .map(|(_, schema)| schema)
+    // Whoever asks for one asks for many: an agent's server lists them all when it starts.
+    static ALL: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| all().into_iter().collect());
+    ALL.get(name).cloned()
 }
 
 type Fields = Vec<(&'static str, Value)>;
