@@ -1,1 +1,0 @@
-/work/main/bench/target/release/timewarp-bench: /work/main/bench/src/case.rs /work/main/bench/src/libgit2.rs /work/main/bench/src/main.rs /work/main/bench/src/measure.rs /work/main/bench/src/report.rs /work/main/bench/src/route.rs /work/main/bench/src/tree.rs
