@@ -9,8 +9,7 @@ mod checkpoint;
 mod context;
 mod issue;
 
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde_json::{Map, Value, json};
 
@@ -67,7 +66,6 @@ pub fn all() -> Vec<(&'static str, Value)> {
 
 /// One schema by name.
 pub fn of(name: &str) -> Option<Value> {
-    // Whoever asks for one asks for many: an agent's server lists them all when it starts.
     static ALL: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| all().into_iter().collect());
     ALL.get(name).cloned()
 }
