@@ -12,7 +12,7 @@ use super::bodies;
 use super::commands::PROGRAMS;
 use super::fields::TELLING;
 use super::finder::Index;
-use super::rule::RULES;
+use super::rules::ROWS;
 
 /// What a keyword starts.
 #[derive(Debug, Clone, Copy)]
@@ -55,11 +55,10 @@ pub(super) struct Keywords {
 
 /// The keywords in the order of the finders.
 pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
-    let rows = RULES.iter().enumerate().flat_map(|(number, rule)| {
-        rule.keywords
-            .split(' ')
-            .map(move |word| (word, Start::Row(number)))
-    });
+    let rows = ROWS
+        .iter()
+        .enumerate()
+        .flat_map(|(number, row)| row.keywords().map(move |word| (word, Start::Row(number))));
     let names = TELLING.iter().map(|word| (*word, Start::Name));
     let programs = PROGRAMS.iter().enumerate();
     let programs = programs.map(|(number, program)| (program.word, Start::Program(number)));

@@ -22,7 +22,6 @@ mod pem;
 mod placeholder;
 mod reader;
 mod reference;
-mod rule;
 mod rules;
 mod runs;
 mod scan;
@@ -37,11 +36,7 @@ mod vendors;
 mod words;
 
 #[cfg(test)]
-mod corpus;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod vectors;
 
 use std::collections::{BTreeMap, HashMap};
 

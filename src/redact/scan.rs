@@ -11,7 +11,7 @@ use super::fields::secret_after;
 use super::keys::{KeyClass, names_a_public_value};
 use super::keywords::{KEYWORDS, Start, each_in};
 use super::pem::{Block, Blocks};
-use super::rule::{Form, RULES, Rule, find};
+use super::rules::{Form, ROWS, Row, Rule};
 use super::runs::Runs;
 use super::shape::{entropy_of, wordiness};
 use super::span::{Finder, Span, ceil, floor, merged};
@@ -245,24 +245,25 @@ impl<'a> Scan<'a> {
     }
 
     fn row(&mut self, number: usize, word: &str, hit: Range<usize>) {
-        let Some(rule) = RULES.get(number) else {
+        let Some(rule) = ROWS.get(number).map(Row::rule) else {
             return;
         };
         match rule.form {
-            Form::Prefix => self.prefix(number, rule, word, &hit),
-            Form::Near => self.near(number, rule, &hit),
+            Form::Prefix => self.prefix(rule, word, &hit),
+            Form::Near => self.near(rule, &hit),
             Form::Around => self.around(number, rule, &hit),
         }
     }
 
-    fn prefix(&mut self, number: usize, rule: &'static Rule, word: &str, hit: &Range<usize>) {
+    fn prefix(&mut self, rule: &'static Rule, word: &str, hit: &Range<usize>) {
         // Case matters here, though the keyword finder does not know.
         if word.as_bytes() != &self.bytes[hit.clone()] || !self.begins_here(hit.start, hit.len()) {
             return;
         }
         let window = hit.start..(hit.start + PREFIX_REACH).min(self.bytes.len());
-        let secret =
-            find(number, rule, self.bytes, window).filter(|secret| self.ends_here(secret.end));
+        let secret = rule
+            .find(self.bytes, window)
+            .filter(|secret| self.ends_here(secret.end));
         let random = secret.as_ref().is_some_and(|secret| {
             self.is_random(rule, secret) && (hit.len() >= 4 || self.is_no_word(secret))
         });
@@ -271,8 +272,8 @@ impl<'a> Scan<'a> {
             return;
         }
         // The prefix of a format, and too short for it.
-        let token = hit.start..hit.end + self.token_length(hit.end, rule.shortest);
-        if hit.len() >= 4 && token.len() < rule.shortest && !WORD_PREFIXES.has(word) {
+        let token = hit.start..hit.end + self.token_length(hit.end, rule.length);
+        if hit.len() >= 4 && token.len() < rule.length && !WORD_PREFIXES.has(word) {
             self.leave(token);
         }
     }
@@ -285,12 +286,12 @@ impl<'a> Scan<'a> {
             .count()
     }
 
-    fn near(&mut self, number: usize, rule: &'static Rule, hit: &Range<usize>) {
+    fn near(&mut self, rule: &'static Rule, hit: &Range<usize>) {
         let mut from = hit.end;
         let limit = floor(self.text, hit.end + NEAR_REACH);
         // A value that is not the secret may stand in between: a URL, an account.
         for _ in 0..3 {
-            let Some(secret) = find(number, rule, self.bytes, from..limit) else {
+            let Some(secret) = rule.find(self.bytes, from..limit) else {
                 return;
             };
             if secret.start > hit.end + NEAR_GAP {
@@ -313,7 +314,7 @@ impl<'a> Scan<'a> {
         let mut from = floor(self.text, hit.start.saturating_sub(AROUND_BEFORE));
         let limit = ceil(self.text, hit.end + AROUND_AFTER);
         self.searched.insert(number, limit);
-        while let Some(secret) = find(number, rule, self.bytes, from..limit) {
+        while let Some(secret) = rule.find(self.bytes, from..limit) {
             from = ceil(self.text, secret.end.max(from + 1));
             if self.is_random(rule, &secret) && self.ends_here(secret.end) {
                 self.push(secret, Finder::Rule(rule.id));

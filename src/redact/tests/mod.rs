@@ -1,15 +1,14 @@
-//! Tests of the whole: rows of the table, idempotence, JSON, texts of every kind.
+//! Tests of the whole: idempotence, JSON, texts of every kind, time.
+
+mod innocent;
+mod recall;
+mod rules;
 
 use serde_json::json;
 
 use super::keywords::KEYWORDS;
-use super::rule::{RULES, compile_all};
 use super::*;
-
-/// Examples hold a mark that keeps them from being taken for real ones.
-fn plain(example: &str) -> String {
-    example.replace('·', "")
-}
+use rules::EXAMPLES;
 
 /// Numbers that look random and are the same in every run.
 pub(super) struct Dice(pub(super) u64);
@@ -32,51 +31,6 @@ impl Dice {
     pub(super) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
-}
-
-#[test]
-fn there_are_many_kinds_and_every_pattern_compiles() {
-    assert!(RULES.len() > 500);
-    let mut ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    assert_eq!(ids.len(), RULES.len(), "an id stands twice");
-    compile_all();
-}
-
-#[test]
-fn every_row_finds_its_example() {
-    let redactor = Redactor::new();
-    let missed: Vec<&str> = RULES
-        .iter()
-        .filter(|rule| redactor.text(&plain(rule.example)).counts.is_empty())
-        .map(|rule| rule.id)
-        .collect();
-    assert_eq!(missed, Vec::<&str>::new());
-}
-
-#[test]
-fn every_row_leaves_its_counter_example() {
-    let redactor = Redactor::new();
-    let touched: Vec<(&str, String)> = RULES
-        .iter()
-        .map(|rule| (rule.id, redactor.text(&plain(rule.counter)).text))
-        .zip(RULES.iter())
-        .filter(|((_, text), rule)| *text != plain(rule.counter))
-        .map(|(touched, _)| touched)
-        .collect();
-    assert_eq!(touched, Vec::new());
-}
-
-#[test]
-fn nearly_every_row_gives_its_name() {
-    let redactor = Redactor::new();
-    let others: Vec<(&str, Counts)> = RULES
-        .iter()
-        .map(|rule| (rule.id, redactor.text(&plain(rule.example)).counts))
-        .filter(|(id, counts)| !counts.contains_key(*id))
-        .collect();
-    assert!(others.len() * 20 < RULES.len(), "{others:#?}");
 }
 
 #[test]
@@ -253,16 +207,15 @@ fn known_values_go_wherever_they_stand() {
 fn redacting_twice_is_redacting_once() {
     let redactor = Redactor::new();
     let mut all = String::new();
-    for rule in RULES.iter() {
-        let once = redactor.text(&plain(rule.example)).text;
+    for (id, texts) in EXAMPLES.iter() {
+        let once = redactor.text(&texts.example).text;
         let twice = redactor.text(&once);
         assert_eq!(
             (twice.text.as_str(), twice.counts.len()),
             (once.as_str(), 0),
-            "{}",
-            rule.id
+            "{id}"
         );
-        all.push_str(&plain(rule.example));
+        all.push_str(&texts.example);
         all.push_str([" ", "\n", ", ", "=", "\"", "é"][all.len() % 6]);
     }
     let once = redactor.text(&all).text;

@@ -1,7 +1,6 @@
 //! Lines of everyday work that must come out as they went in, and look-alikes that should.
 
-use super::Redactor;
-use super::tests::Dice;
+use super::{Dice, Redactor};
 
 const HEX: &str = "0123456789abcdef";
 const BASE64: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
