@@ -168,7 +168,7 @@ impl<'a> Candidate<'a> {
             || self.name.starts_with("ecdsa-")
             || self.name.starts_with("sk-ssh-")
             || self.text[..self.range.start].ends_with("base64,")
-            || HARMLESS.iter().any(|start| value.starts_with(start))
+            || HARMLESS.begin(value)
             || is_ulid(value)
             || self.is_path(value)
             || is_encoded_text(value)

@@ -13,46 +13,7 @@ use super::runs::{Runs, Stop};
 use super::shape::{Shape, is_uuid, wordiness};
 use super::syntax::{Field, Quoting, Tie, field_after, literal_on_line};
 use super::vendors;
-use super::words::PLAIN_KEYS;
-
-/// Words whose presence in a text starts the reading of a field.
-pub(super) const TELLING: &[&str] = &[
-    "token",
-    "secret",
-    "passw",
-    "passphrase",
-    "passcode",
-    "pass",
-    "pwd",
-    "pswd",
-    "key",
-    "auth",
-    "cred",
-    "bearer",
-    "session",
-    "sid",
-    "jwt",
-    "psk",
-    "sig",
-    "webhook",
-    "salt",
-    "licen",
-    "hmac",
-    "otp",
-    "sas",
-    "senha",
-    "contrasena",
-    "motdepasse",
-    "tkn",
-    "dsn",
-    "mnemonic",
-    "login",
-    "access",
-    "api",
-    "seed",
-    "private",
-    "pat",
-];
+use super::words::{NO_OWNERS, PLAIN_KEYS};
 
 /// How far back a vendor's name counts for a weak name.
 const VENDOR_REACH: usize = 120;
@@ -239,21 +200,7 @@ fn is_owned_key(text: &str, field: &Field) -> bool {
         && field.tie == Tie::Assign
         && owner.len() >= 4
         && !PLAIN_KEYS.has(&owner.to_ascii_lowercase())
-        && !matches!(
-            owner,
-            "const"
-                | "this"
-                | "that"
-                | "with"
-                | "each"
-                | "your"
-                | "self"
-                | "auto"
-                | "string"
-                | "public"
-                | "private"
-                | "static"
-        )
+        && !NO_OWNERS.has(owner)
 }
 
 /// `password` itself; `pass` alone is a word of other meanings.
@@ -315,6 +262,7 @@ pub(super) fn is_basic(value: &str) -> bool {
 mod tests {
     use super::*;
     use crate::redact::syntax::name_around;
+    use crate::redact::words::TELLING;
 
     fn secret(text: &str) -> Option<&str> {
         let lower = text.to_ascii_lowercase();

@@ -6,6 +6,7 @@ use super::fields::is_basic;
 use super::judge::{Trust, is_secret, is_token_byte};
 use super::placeholder::is_stand_in;
 use super::shape::Shape;
+use super::words::SCHEMES;
 
 /// Longest header that is read.
 const HEADER_MAX: usize = 8192;
@@ -59,46 +60,7 @@ fn credentials(text: &str, line: &Range<usize>) -> Option<Range<usize>> {
     if credentials.contains([' ', ',', '(', '{', '$', '<', '+']) && !credentials.ends_with('=') {
         return None;
     }
-    let known = matches!(
-        scheme.to_ascii_lowercase().as_str(),
-        "" | "bearer"
-            | "basic"
-            | "token"
-            | "apikey"
-            | "api-key"
-            | "key"
-            | "bot"
-            | "jwt"
-            | "ssws"
-            | "oauth"
-            | "splunk"
-            | "geniekey"
-            | "negotiate"
-            | "ntlm"
-            | "hmac"
-            | "digest"
-            | "sso-key"
-            | "shippotoken"
-            | "user"
-            | "client-id"
-            | "zoho-oauthtoken"
-            | "snowflake"
-            | "protected"
-            | "secret"
-            | "auth"
-            | "private"
-            | "access"
-            | "deepl-auth-key"
-            | "klaviyo-api-key"
-            | "apitoken"
-            | "api-token"
-            | "pvtoken"
-            | "vso"
-            | "signature"
-            | "discogs"
-            | "dpop"
-            | "pat"
-    );
+    let known = scheme.is_empty() || SCHEMES.has(&scheme.to_ascii_lowercase());
     let shape = Shape::of(credentials);
     let secret = known
         && shape.len >= 8

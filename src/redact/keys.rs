@@ -1,6 +1,9 @@
 //! What the name of a field says about its value.
 
-use super::words::{ABOUT, NO_KEYS, PASS_OWNERS, PLAIN_KEYS, SECRET_KEYS, TRAILING};
+use super::words::{
+    ABOUT, NO_KEYS, PASS_OWNERS, PASSWORD_ENDS, PASSWORDS, PLAIN_KEYS, PUBLIC_KEYS, PUBLIC_VALUES,
+    SECRET_ENDS, SECRET_KEYS, SECRETS, TRAILING, WEAK_NAMES,
+};
 
 /// How much a name promises that its value is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,43 +49,14 @@ fn words(name: &str) -> Vec<String> {
 /// What one word alone says.
 fn word_class(word: &str) -> KeyClass {
     let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-    if matches!(
-        word,
-        "pass" | "pwd" | "pw" | "psw" | "pword" | "senha" | "contrasena" | "motdepasse"
-    ) || [
-        "passwd",
-        "password",
-        "passphrase",
-        "passwort",
-        "passcode",
-        "passwords",
-        "pswd",
-    ]
-    .iter()
-    .any(|end| word.ends_with(end))
+    if PASSWORDS.has(word)
+        || PASSWORD_ENDS.end(word)
         || (word.len() <= 12
             && (word.ends_with("pwd") || (word.ends_with("pass") && is_pass(word))))
     {
         return KeyClass::Password;
     }
-    if [
-        "token",
-        "tokens",
-        "secret",
-        "secrets",
-        "credential",
-        "credentials",
-        "apikey",
-        "apikeys",
-        "jwt",
-    ]
-    .iter()
-    .any(|end| word.ends_with(end))
-        || matches!(
-            word,
-            "bearer" | "psk" | "creds" | "cred" | "sas" | "hmac" | "authtok" | "tkn" | "dsn"
-        )
-    {
+    if SECRET_ENDS.end(word) || SECRETS.has(word) {
         return KeyClass::Strong;
     }
     if let Some(before) = word
@@ -92,7 +66,7 @@ fn word_class(word: &str) -> KeyClass {
         if NO_KEYS.has(word) {
             return KeyClass::None;
         }
-        if SECRET_KEYS.iter().any(|known| before.ends_with(known)) {
+        if SECRET_KEYS.end(before) {
             return KeyClass::Strong;
         }
         if PLAIN_KEYS.has(before) {
@@ -100,34 +74,7 @@ fn word_class(word: &str) -> KeyClass {
         }
         return KeyClass::Weak;
     }
-    if matches!(
-        word,
-        "auth"
-            | "authorization"
-            | "authentication"
-            | "session"
-            | "sessionid"
-            | "sid"
-            | "cookie"
-            | "cookies"
-            | "sig"
-            | "webhook"
-            | "salt"
-            | "license"
-            | "licence"
-            | "otp"
-            | "access"
-            | "oauth"
-            | "login"
-            | "seed"
-            | "mnemonic"
-            | "pin"
-            | "connection"
-            | "private"
-            | "api"
-            | "signing"
-    ) || word.ends_with("auth")
-    {
+    if WEAK_NAMES.has(word) || word.ends_with("auth") {
         return KeyClass::Weak;
     }
     KeyClass::None
@@ -157,7 +104,7 @@ pub(super) fn classify(name: &str) -> KeyClass {
     let Some((last, before)) = words[..end].split_last() else {
         return KeyClass::None;
     };
-    if ABOUT.has(last) || words[..end].iter().any(|word| is_public(word)) {
+    if ABOUT.has(last) || words[..end].iter().any(|word| PUBLIC_KEYS.has(word)) {
         return KeyClass::None;
     }
     let own = last_class(last, before);
@@ -173,13 +120,6 @@ pub(super) fn classify(name: &str) -> KeyClass {
         .max()
         .unwrap_or(KeyClass::None);
     left.min(KeyClass::Strong)
-}
-
-fn is_public(word: &str) -> bool {
-    matches!(
-        word,
-        "public" | "pub" | "publishable" | "pubkey" | "publickey"
-    )
 }
 
 fn is_named_key(last: &str, before: &[String]) -> bool {
@@ -220,37 +160,9 @@ pub(super) fn names_a_public_value(name: &str) -> bool {
         return false;
     };
     ABOUT.has(last)
-        || words.iter().any(|word| {
-            is_public(word)
-                || matches!(
-                    word.as_str(),
-                    "integrity"
-                        | "checksum"
-                        | "digest"
-                        | "hash"
-                        | "sha1"
-                        | "sha256"
-                        | "sha512"
-                        | "md5"
-                        | "commit"
-                        | "revision"
-                        | "etag"
-                        | "uuid"
-                        | "guid"
-                        | "fingerprint"
-                        | "thumbprint"
-                        | "shasum"
-                        | "narhash"
-                        | "cid"
-                        | "boundary"
-                        | "resolved"
-                        | "oid"
-                        | "mappings"
-                        | "cursor"
-                        | "signature"
-                        | "nonce"
-                )
-        })
+        || words
+            .iter()
+            .any(|word| PUBLIC_KEYS.has(word) || PUBLIC_VALUES.has(word))
         || last.ends_with("hash")
         || last.ends_with("sha256")
         || last.ends_with("sum")

@@ -10,9 +10,9 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::bodies;
 use super::commands::PROGRAMS;
-use super::fields::TELLING;
 use super::finder::Index;
 use super::rules::ROWS;
+use super::words::TELLING;
 
 /// What a keyword starts.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
         .iter()
         .enumerate()
         .flat_map(|(number, row)| row.keywords().map(move |word| (word, Start::Row(number))));
-    let names = TELLING.iter().map(|word| (*word, Start::Name));
+    let names = TELLING.iter().map(|word| (word, Start::Name));
     let programs = PROGRAMS.iter().enumerate();
     let programs = programs.map(|(number, program)| (program.word, Start::Program(number)));
     let bodies = bodies::TELLING.iter().map(|word| (*word, Start::Body));

@@ -10,9 +10,7 @@ use super::words::{APART, INSIDE, REFERENCES, WHOLE, Words};
 pub(super) fn is_placeholder(value: &str) -> bool {
     let value = value.trim();
     let lower = head(value).to_ascii_lowercase();
-    WHOLE.has(&lower)
-        || REFERENCES.iter().any(|start| lower.starts_with(start))
-        || is_stand_in(value)
+    WHOLE.has(&lower) || REFERENCES.begin(&lower) || is_stand_in(value)
 }
 
 /// A stand-in by its form alone: a word such as `password` or `test` counts as a value.
