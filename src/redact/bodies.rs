@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::pem::is_key;
+use super::runs::{one_of, run_at_end, run_at_start};
 
 /// Longest body that is looked at.
 const BODY_MAX: usize = 64 * 1024;
@@ -43,10 +44,7 @@ fn is_base64(byte: u8) -> bool {
 /// The length of base64 from a place on.
 fn run(bytes: &[u8], from: usize) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
-    rest.iter()
-        .take(BODY_MAX)
-        .take_while(|byte| is_base64(**byte))
-        .count()
+    run_at_start(rest, BODY_MAX, is_base64)
 }
 
 /// The line end at a place, as it is or as it is written in a string.
@@ -58,11 +56,7 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
     if length == 0 {
         return 0;
     }
-    let blanks = rest[length..]
-        .iter()
-        .take(32)
-        .take_while(|byte| b" \t".contains(byte))
-        .count();
+    let blanks = run_at_start(&rest[length..], 32, one_of(b" \t"));
     length + blanks
 }
 
@@ -94,12 +88,7 @@ fn end_of_lines(bytes: &[u8], start: usize) -> usize {
 /// The body of a private key in which a telling beginning stands.
 pub(super) fn headless(text: &str, hit: &Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let lead = bytes[..hit.start]
-        .iter()
-        .rev()
-        .take(LEAD + 1)
-        .take_while(|byte| is_base64(**byte))
-        .count();
+    let lead = run_at_end(&bytes[..hit.start], LEAD + 1, is_base64);
     let start = hit.start - lead;
     // `\n` of a string that was not decoded.
     let escape = start > 0 && bytes[start - 1] == b'\\' && b"nrt".contains(&bytes[start]);
@@ -123,12 +112,9 @@ pub(super) fn torn(text: &str, mark: usize) -> Option<Range<usize>> {
     if !label.split('-').next()?.ends_with("PRIVATE KEY") {
         return None;
     }
-    let length = bytes[..mark]
-        .iter()
-        .rev()
-        .take(BODY_MAX)
-        .take_while(|byte| is_base64(**byte) || b"\\\r\n".contains(byte))
-        .count();
+    let length = run_at_end(&bytes[..mark], BODY_MAX, |byte| {
+        is_base64(byte) || b"\\\r\n".contains(&byte)
+    });
     let mut start = mark - length;
     // The rest of a sentence before the first line.
     if start > 0

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::judge::{Trust, is_assigned_secret, is_bare_secret, is_secret};
 use super::keys::names_a_public_value;
+use super::runs::{alphanumeric_or, one_of, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
 use super::tokens::{ENTROPY, LONGEST, SHORTEST, VENDOR};
 use super::vendors;
@@ -63,12 +64,7 @@ impl<'a> Candidate<'a> {
             .any(|pair| pair == b"::");
         let assigned = assigned && !type_path;
         let name_end = back_over(bytes, after_blanks, b" \t=:>(,[?\"'`\\");
-        let name_start = bytes[..name_end]
-            .iter()
-            .rev()
-            .take(REACH)
-            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
-            .count();
+        let name_start = run_at_end(&bytes[..name_end], REACH, alphanumeric_or(b"_-."));
         Self {
             text,
             range,
@@ -103,22 +99,13 @@ impl<'a> Candidate<'a> {
     /// With the parts after dots or colons, of a value: `head.body`.
     fn dotted(&self) -> Range<usize> {
         let rest = &self.text.as_bytes()[self.range.end..];
-        let more = rest
-            .iter()
-            .take(LONGEST)
-            .take_while(|byte| byte.is_ascii_alphanumeric() || b"._-:".contains(byte))
-            .count();
+        let more = run_at_start(rest, LONGEST, alphanumeric_or(b"._-:"));
         let more = if self.assigned && rest.first().is_some_and(|byte| b".:".contains(byte)) {
             more
         } else {
             0
         };
-        let end = self.range.end + more
-            - rest[..more]
-                .iter()
-                .rev()
-                .take_while(|byte| b".:".contains(byte))
-                .count();
+        let end = self.range.end + more - run_at_end(&rest[..more], more, one_of(b".:"));
         self.range.start..end
     }
 
@@ -252,11 +239,6 @@ fn is_encoded_text(value: &str) -> bool {
 }
 
 /// The place before all trailing bytes of a set.
-fn back_over(bytes: &[u8], at: usize, set: &[u8]) -> usize {
-    at - bytes[..at]
-        .iter()
-        .rev()
-        .take(16)
-        .take_while(|byte| set.contains(byte))
-        .count()
+fn back_over(bytes: &[u8], at: usize, set: &'static [u8]) -> usize {
+    at - run_at_end(&bytes[..at], 16, one_of(set))
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::judge::{Trust, is_secret};
 use super::placeholder::is_stand_in;
+use super::runs::{alphanumeric_or, run_at_start};
 
 /// How far a command line is read.
 const REACH: usize = 512;
@@ -89,14 +90,10 @@ pub(super) static PROGRAMS: &[Program] = &[
 pub(super) fn password(text: &str, hit: &Range<usize>, program: &Program) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let before = hit.start.checked_sub(1).map(|at| bytes[at]);
-    if before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)) {
+    if before.is_some_and(alphanumeric_or(b"_-.")) {
         return None;
     }
-    let name = bytes[hit.end..]
-        .iter()
-        .take(24)
-        .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte))
-        .count();
+    let name = run_at_start(&bytes[hit.end..], 24, alphanumeric_or(b"_-."));
     let limit = super::span::floor(text, hit.end + REACH);
     let mut at = hit.end + name;
     let mut flagged = false;

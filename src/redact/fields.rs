@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 
 use super::judge::{Trust, is_assigned_secret, is_secret};
 use super::keys::{KeyClass, classify};
-use super::runs::{Runs, Stop};
+use super::runs::{Runs, Stop, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
 use super::syntax::{Field, Quoting, Tie, field_after, literal_on_line};
 use super::vendors;
@@ -58,12 +58,7 @@ fn class_in_words(text: &str, name: &Range<usize>) -> Option<KeyClass> {
         return Some(class);
     }
     let end = name.start - 1;
-    let before = bytes[..end]
-        .iter()
-        .rev()
-        .take(24)
-        .take_while(|byte| byte.is_ascii_alphanumeric())
-        .count();
+    let before = run_at_end(&bytes[..end], 24, |byte| byte.is_ascii_alphanumeric());
     let both = text.get(end - before..name.end)?;
     Some(classify(both))
 }
@@ -102,11 +97,9 @@ fn widen(text: &str, field: &mut Field, class: KeyClass, runs: &Runs) {
     }
     let bytes = text.as_bytes();
     if class == KeyClass::Password && is_environment(text, field) {
-        let more = bytes[field.value.end..]
-            .iter()
-            .take(256)
-            .take_while(|byte| **byte > b' ' && !b"\"'`\\<".contains(byte))
-            .count();
+        let more = run_at_start(&bytes[field.value.end..], 256, |byte| {
+            byte > b' ' && !b"\"'`\\<".contains(&byte)
+        });
         field.value.end += more;
     }
     let in_query = field.name.start > 0 && matches!(bytes[field.name.start - 1], b'?' | b'&');

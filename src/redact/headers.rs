@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::fields::is_basic;
 use super::judge::{Trust, is_secret, is_token_byte};
 use super::placeholder::is_stand_in;
+use super::runs::{one_of, run_at_start};
 use super::shape::Shape;
 use super::words::SCHEMES;
 
@@ -14,21 +15,12 @@ const HEADER_MAX: usize = 8192;
 /// The credentials after `Bearer ` or `Basic `, given the place after the word.
 pub(super) fn after_scheme(text: &str, from: usize, scheme: &str) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let blanks = bytes
-        .get(from..)?
-        .iter()
-        .take(4)
-        .take_while(|byte| **byte == b' ')
-        .count();
+    let blanks = run_at_start(bytes.get(from..)?, 4, |byte| byte == b' ');
     if blanks == 0 {
         return None;
     }
     let start = from + blanks;
-    let length = bytes[start..]
-        .iter()
-        .take(HEADER_MAX)
-        .take_while(|byte| is_token_byte(**byte))
-        .count();
+    let length = run_at_start(&bytes[start..], HEADER_MAX, is_token_byte);
     let mut end = start + length;
     while end > start && matches!(bytes[end - 1], b'.' | b':') {
         end -= 1;
@@ -111,32 +103,18 @@ fn is_cookie_secret(name: &str, value: &str) -> bool {
 fn header_value(text: &str, from: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let rest = bytes.get(from..)?;
-    let closers = rest
-        .iter()
-        .take(3)
-        .take_while(|byte| b"\"'\\".contains(byte))
-        .count();
-    let blanks = rest[closers..]
-        .iter()
-        .take(2)
-        .take_while(|byte| **byte == b' ')
-        .count();
+    let closers = run_at_start(rest, 3, one_of(b"\"'\\"));
+    let blanks = run_at_start(&rest[closers..], 2, |byte| byte == b' ');
     if !matches!(rest.get(closers + blanks), Some(b':' | b'=' | b','))
         || (rest[closers + blanks] != b':' && closers == 0)
     {
         return None;
     }
     let mut start = from + closers + blanks + 1;
-    start += bytes[start..]
-        .iter()
-        .take(8)
-        .take_while(|byte| b" \"'\\[".contains(byte))
-        .count();
-    let length = bytes[start..]
-        .iter()
-        .take(HEADER_MAX)
-        .take_while(|byte| !b"\r\n\"'`\\".contains(byte))
-        .count();
+    start += run_at_start(&bytes[start..], 8, one_of(b" \"'\\["));
+    let length = run_at_start(&bytes[start..], HEADER_MAX, |byte| {
+        !b"\r\n\"'`\\".contains(&byte)
+    });
     let line = text.get(start..start + length)?;
     Some(start..start + line.trim_end().len())
 }

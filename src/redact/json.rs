@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::fields::{is_password_name, is_secret_under};
 use super::keys::LONGEST;
+use super::runs::run_at_start;
 use super::span::Finder;
 use super::{Redacted, Redactor, Tally};
 
@@ -186,11 +187,8 @@ impl Splicer<'_> {
                     at = end;
                 }
                 b'-' | b'0'..=b'9' => {
-                    let end = at
-                        + bytes[at..]
-                            .iter()
-                            .take_while(|byte| !b",]} \t\r\n".contains(byte))
-                            .count();
+                    let number = |byte| !b",]} \t\r\n".contains(&byte);
+                    let end = at + run_at_start(&bytes[at..], usize::MAX, number);
                     self.number(at, end, &frames);
                     at = end;
                 }

@@ -5,6 +5,7 @@
 use super::placeholder::is_placeholder;
 use super::reference::{is_epoch, is_reference, is_regex, is_sequence};
 use super::shape::{Shape, is_uuid, symbols, wordiness};
+use super::span::floor;
 use super::words::TYPES;
 
 /// How much the surroundings promise that a value is a secret.
@@ -28,7 +29,7 @@ pub(super) fn is_secret(value: &str, trust: Trust) -> bool {
     if value.len() < 4 || value.contains("***REDACTED") {
         return false;
     }
-    let value = head(value);
+    let value = &value[..floor(value, LOOKED_AT)];
     let likely = match trust {
         Trust::Password => is_password(value),
         Trust::BarePassword => is_bare_password(value),
@@ -36,14 +37,6 @@ pub(super) fn is_secret(value: &str, trust: Trust) -> bool {
         Trust::Hinted => is_hinted_secret(value),
     };
     likely && !is_placeholder(value)
-}
-
-fn head(value: &str) -> &str {
-    let mut end = value.len().min(LOOKED_AT);
-    while !value.is_char_boundary(end) {
-        end -= 1;
-    }
-    &value[..end]
 }
 
 fn is_password(value: &str) -> bool {

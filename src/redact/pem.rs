@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use super::runs::{alphanumeric_or, run_at_start};
 use super::shape::entropy_of;
+use super::span::{ceil, floor};
 
 /// Longest block that is looked at.
 const BLOCK_MAX: usize = 64 * 1024;
@@ -33,10 +35,8 @@ impl Blocks {
             .take(LABEL_MAX)
             .position(|byte| *byte == b'-')?;
         let label = text.get(label_start..label_start + label_length)?;
-        let dashes = label_bytes[label_length..]
-            .iter()
-            .take_while(|byte| **byte == b'-')
-            .count();
+        let after = &label_bytes[label_length..];
+        let dashes = run_at_start(after, usize::MAX, |byte| byte == b'-');
         let body_start = label_start + label_length + dashes;
         let end = self.end_mark(text, body_start);
         if !label.to_ascii_uppercase().contains("PRIVATE KEY") {
@@ -50,8 +50,8 @@ impl Blocks {
     }
 
     fn end_mark(&mut self, text: &str, from: usize) -> Option<usize> {
-        let limit = super::span::floor(text, from.saturating_add(BLOCK_MAX));
-        let search = super::span::ceil(text, from.max(self.no_mark_before)).min(limit);
+        let limit = floor(text, from.saturating_add(BLOCK_MAX));
+        let search = ceil(text, from.max(self.no_mark_before)).min(limit);
         let found = text.get(search..limit)?.find("-----");
         if found.is_none() {
             self.no_mark_before = limit.saturating_sub("-----".len());
@@ -71,11 +71,11 @@ fn torn_end(text: &str, from: usize) -> usize {
         .take(BLOCK_MAX)
         .position(|three| three == b"---")
         .unwrap_or(rest.len());
-    let length = rest[..dashes]
-        .iter()
-        .take(BLOCK_MAX)
-        .take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=\\\r\n\t ,:-".contains(byte))
-        .count();
+    let length = run_at_start(
+        &rest[..dashes],
+        BLOCK_MAX,
+        alphanumeric_or(b"+/=\\\r\n\t ,:-"),
+    );
     from + length
 }
 
@@ -106,11 +106,7 @@ pub(super) fn trimmed(text: &str, mut range: Range<usize>) -> Range<usize> {
 
 /// Enough base64 to hold a key, not dots or a word.
 pub(super) fn is_key(body: &str) -> bool {
-    let mut end = body.len().min(4096);
-    while !body.is_char_boundary(end) {
-        end -= 1;
-    }
-    let letters: String = body[..end]
+    let letters: String = body[..floor(body, 4096)]
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='))
         .collect();

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use super::finder::Index;
+use super::runs::alphanumeric_or;
 use super::shape::{Shape, symbols};
+use super::span::floor;
 use super::words::{APART, INSIDE, REFERENCES, WHOLE, Words};
 
 /// Whether a value is no secret but a stand-in for one.
@@ -38,11 +40,7 @@ static APART_FINDER: LazyLock<Index<&str>> = LazyLock::new(|| finder(&APART));
 
 /// The first 300 bytes: what gives a stand-in away stands early.
 fn head(value: &str) -> &str {
-    let mut end = value.len().min(300);
-    while !value.is_char_boundary(end) {
-        end -= 1;
-    }
-    &value[..end]
+    &value[..floor(value, 300)]
 }
 
 /// `<token>`, `${TOKEN}`, `$TOKEN`, `{token}`, `%TOKEN%`, `@TOKEN@`, `[token]`, `:token`, `%s`.
@@ -84,10 +82,7 @@ fn is_variable(rest: &str) -> bool {
 
 /// Letters, digits, `_`, `-`, `.` and blanks, as names in templates are.
 fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_-. :/$".contains(&byte))
+    !text.is_empty() && text.bytes().all(alphanumeric_or(b"_-. :/$"))
 }
 
 /// Hardly any different characters: `xxxxxxxx`, `********`, `aaaaaa`.

@@ -4,68 +4,43 @@
 
 use std::ops::Range;
 
-use super::runs::{Runs, Stop};
+use super::runs::{Runs, Stop, alphanumeric_or, run_at_start};
 use super::syntax::{GAP_MAX, Quoting, Tie};
 
 /// The longest value in quotes.
 const VALUE_MAX: usize = 8192;
 
 /// Quotes as they are written in code, in JSON inside JSON, and in HTML.
-const QUOTES: &[&[u8]] = &[
-    b"\"\"\"",
-    b"'''",
-    b"\\\\\\\"",
-    b"\\\"",
-    b"\\'",
-    b"&quot;",
-    b"&#34;",
-    b"&#39;",
-    b"%22",
-    b"\"",
-    b"'",
-    b"`",
+const QUOTES: &[&str] = &[
+    "\"\"\"", "'''", r#"\\\""#, r#"\""#, r"\'", "&quot;", "&#34;", "&#39;", "%22", "\"", "'", "`",
 ];
 
-/// Operators, longest first.
-const OPERATORS: &[(&[u8], Tie)] = &[
-    (b":::=", Tie::Assign),
-    (b"::=", Tie::Assign),
-    (b"===", Tie::Assign),
-    (b"!==", Tie::Assign),
-    (b"||=", Tie::Assign),
-    (b"??=", Tie::Assign),
-    (b":=", Tie::Assign),
-    (b"==", Tie::Assign),
-    (b"!=", Tie::Assign),
-    (b"=>", Tie::Assign),
-    (b"->", Tie::Assign),
-    (b"<-", Tie::Assign),
-    (b"?=", Tie::Assign),
-    (b"+=", Tie::Assign),
-    (b".=", Tie::Assign),
-    (b"=:", Tie::Assign),
-    (b":-", Tie::Assign),
-    (b"||", Tie::Call),
-    (b"??", Tie::Call),
-    (b"%3D", Tie::Assign),
-    (b"%3A", Tie::Assign),
-    (b"=", Tie::Assign),
-    (b":", Tie::Assign),
-    (b",", Tie::Call),
-    (b"(", Tie::Call),
-    (b"|", Tie::Call),
-    (b" is ", Tie::Is),
-    (b" eq ", Tie::Assign),
+/// Operators; of those with the same beginning the longest first.
+const OPERATORS: &[(Tie, &[&str])] = &[
+    (Tie::Assign, &[":::=", "::=", "===", "!==", "||=", "??="]),
+    (Tie::Assign, &[":=", "==", "!=", "=>", "->", "<-"]),
+    (Tie::Assign, &["?=", "+=", ".=", "=:", ":-"]),
+    (Tie::Call, &["||", "??"]),
+    (Tie::Assign, &["%3D", "%3A", "=", ":"]),
+    (Tie::Call, &[",", "(", "|"]),
+    (Tie::Is, &[" is "]),
+    (Tie::Assign, &[" eq "]),
+];
+
+/// What the names of types of texts hold.
+const TYPES: &[&str] = &[
+    "str", "Str", "char", "byte", "Text", "text", "any", "Any", "auto", "object", "Optional",
+    "Final",
 ];
 
 /// Names of fields that hold the value of the field named before: `{"name": "TOKEN", "value": "…"}`.
-const VALUE_FIELDS: &[&[u8]] = &[
-    b"value",
-    b"Value",
-    b"VALUE",
-    b"default",
-    b"defaultValue",
-    b"stringValue",
+const VALUE_FIELDS: &[&str] = &[
+    "value",
+    "Value",
+    "VALUE",
+    "default",
+    "defaultValue",
+    "stringValue",
 ];
 
 /// A place in a text that is read on from.
@@ -80,34 +55,34 @@ impl Reader<'_> {
         &self.bytes[self.at.min(self.bytes.len())..]
     }
 
-    fn eat(&mut self, word: &[u8]) -> bool {
-        let found = self.rest().starts_with(word);
+    fn is_at(&self, word: &str) -> bool {
+        self.rest().starts_with(word.as_bytes())
+    }
+
+    fn eat(&mut self, word: &str) -> bool {
+        let found = self.is_at(word);
         if found {
             self.at += word.len();
         }
         found
     }
 
-    pub(super) fn quote(&mut self) -> Option<&'static [u8]> {
-        if !self
-            .rest()
-            .first()
-            .is_some_and(|byte| b"\"'`\\&%".contains(byte))
-        {
+    fn eat_any(&mut self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.eat(word))
+    }
+
+    pub(super) fn quote(&mut self) -> Option<&'static str> {
+        let first = self.rest().first();
+        if !first.is_some_and(|byte| b"\"'`\\&%".contains(byte)) {
             return None;
         }
         QUOTES.iter().copied().find(|quote| self.eat(quote))
     }
 
     fn blanks(&mut self, lines: bool) -> usize {
-        let count = self
-            .rest()
-            .iter()
-            .take(GAP_MAX)
-            .take_while(|byte| {
-                matches!(byte, b' ' | b'\t') || (lines && matches!(byte, b'\n' | b'\r'))
-            })
-            .count();
+        let count = run_at_start(self.rest(), GAP_MAX, |byte| {
+            matches!(byte, b' ' | b'\t') || (lines && matches!(byte, b'\n' | b'\r'))
+        });
         self.at += count;
         count
     }
@@ -118,12 +93,7 @@ impl Reader<'_> {
         for _ in 0..4 {
             if self.quote().is_some() {
                 quoted = true;
-            } else if !(self.eat(b"[]")
-                || self.eat(b"]")
-                || self.eat(b")")
-                || self.eat(b"}")
-                || self.eat(b"**"))
-            {
+            } else if !self.eat_any(&["[]", "]", ")", "}", "**"]) {
                 break;
             }
         }
@@ -175,12 +145,8 @@ impl Reader<'_> {
 
     fn operator(&mut self) -> Option<Tie> {
         // `password: x` in Markdown's bold, a table, or a space before the sign.
-        let start = self.at;
-        let (word, tie) = OPERATORS
-            .iter()
-            .find(|(word, _)| self.rest().starts_with(word))?;
-        self.at = start + word.len();
-        self.eat(b"**");
+        let (tie, _) = OPERATORS.iter().find(|(_, signs)| self.eat_any(signs))?;
+        self.eat("**");
         Some(*tie)
     }
 
@@ -194,37 +160,12 @@ impl Reader<'_> {
             return false;
         }
         let start = self.at;
-        let length = self
-            .rest()
-            .iter()
-            .take(40)
-            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_&'*<>?[]. ".contains(byte))
-            .count();
+        let length = run_at_start(self.rest(), 40, alphanumeric_or(b"_&'*<>?[]. "));
         let word = &self.rest()[..length];
-        let types = [
-            &b"str"[..],
-            b"Str",
-            b"char",
-            b"byte",
-            b"Text",
-            b"text",
-            b"any",
-            b"Any",
-            b"auto",
-            b"object",
-            b"Optional",
-            b"Final",
-        ];
-        if types
-            .iter()
-            .any(|kind| word.windows(kind.len()).any(|window| window == *kind))
-        {
+        let type_in = |kind: &&str| word.windows(kind.len()).any(|part| part == kind.as_bytes());
+        if TYPES.iter().any(type_in) {
             self.at += length;
-            if self.eat(b":=")
-                || (self.rest().starts_with(b"=")
-                    && !self.rest().starts_with(b"==")
-                    && self.eat(b"="))
-            {
+            if self.eat(":=") || (!self.is_at("==") && self.eat("=")) {
                 return true;
             }
         }
@@ -237,16 +178,16 @@ impl Reader<'_> {
         let start = self.at;
         for _ in 0..3 {
             self.blanks(true);
-            if !(self.eat(b",") || self.eat(b"{") || self.eat(b"-") || self.eat(b">")) {
+            if !self.eat_any(&[",", "{", "-", ">"]) {
                 break;
             }
         }
         self.quote();
-        self.eat(b"<");
-        if VALUE_FIELDS.iter().any(|word| self.eat(word)) {
+        self.eat("<");
+        if self.eat_any(VALUE_FIELDS) {
             self.quote();
             self.blanks(false);
-            if self.eat(b":") || self.eat(b"=") || self.eat(b">") {
+            if self.eat_any(&[":", "=", ">"]) {
                 return true;
             }
         }
@@ -257,15 +198,11 @@ impl Reader<'_> {
     pub(super) fn value(&mut self, tie: Tie) -> Option<(Range<usize>, Quoting, Tie)> {
         let lines = !matches!(tie, Tie::Blank | Tie::Is);
         self.blanks(lines);
-        if lines
-            && [&b"|-"[..], b">-", b"|", b">"]
-                .iter()
-                .any(|block| self.eat(block))
-        {
+        if lines && self.eat_any(&["|-", ">-", "|", ">"]) {
             self.blanks(true);
         }
         if tie == Tie::Element {
-            if self.eat(b"<![CDATA[") {
+            if self.eat("<![CDATA[") {
                 self.blanks(true);
             }
             let range = self.run(Stop::Element);
@@ -286,19 +223,14 @@ impl Reader<'_> {
     /// Steps over what may stand before a literal: `b"`, `@"`, `String::from("`, `new String("`, `[`.
     fn wrapper(&mut self, tie: Tie) -> Tie {
         let start = self.at;
-        let length = self
-            .rest()
-            .iter()
-            .take(32)
-            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_:.@$(&[ #*".contains(byte))
-            .count();
+        let length = run_at_start(self.rest(), 32, alphanumeric_or(b"_:.@$(&[ #*"));
         let before = &self.rest()[..length];
         let literal = length <= 2 || before.ends_with(b"(") || before.ends_with(b"#");
         let secret_name = before
             .windows(6)
             .any(|window| window.eq_ignore_ascii_case(b"getenv"));
         self.at += length;
-        let quoted = QUOTES.iter().any(|quote| self.rest().starts_with(quote));
+        let quoted = QUOTES.iter().any(|quote| self.is_at(quote));
         let before = &self.bytes[start..start + length];
         let made = [&b"new("[..], b"from(", b"String(", b"str(", b"quote("]
             .iter()
@@ -334,13 +266,13 @@ impl Reader<'_> {
     }
 
     /// Where the literal ends that `quote` has opened.
-    pub(super) fn closing(&self, quote: &[u8]) -> Option<usize> {
-        let many_lines = matches!(quote, b"`" | b"\"\"\"" | b"'''");
+    pub(super) fn closing(&self, quote: &str) -> Option<usize> {
+        let many_lines = matches!(quote, "`" | "\"\"\"" | "'''");
         let rest = &self.rest()[..self.rest().len().min(VALUE_MAX)];
         let mut at = 0;
         while at < rest.len() {
             let byte = rest[at];
-            if rest[at..].starts_with(quote) {
+            if rest[at..].starts_with(quote.as_bytes()) {
                 return Some(self.at + at);
             }
             if byte == b'\n' && !many_lines {
@@ -356,21 +288,26 @@ impl Reader<'_> {
     }
 }
 
+/// Words for a scheme before credentials.
+const SCHEMES: &[&str] = &[
+    "bearer ",
+    "basic ",
+    "token ",
+    "apikey ",
+    "key ",
+    "bot ",
+    "splunk ",
+    "genie key ",
+    "genieKey ",
+];
+
 /// The length of a scheme word at the start of a value: `Bearer `, `Basic `, `token `.
 fn scheme(value: &[u8]) -> usize {
-    [
-        &b"bearer "[..],
-        b"basic ",
-        b"token ",
-        b"apikey ",
-        b"token token=",
-        b"key ",
-        b"bot ",
-        b"splunk ",
-        b"genie key ",
-        b"genieKey ",
-    ]
-    .iter()
-    .find(|word| value.len() > word.len() && value[..word.len()].eq_ignore_ascii_case(word))
-    .map_or(0, |word| word.len())
+    SCHEMES
+        .iter()
+        .find(|word| {
+            let start = value.get(..word.len() + 1);
+            start.is_some_and(|start| start[..word.len()].eq_ignore_ascii_case(word.as_bytes()))
+        })
+        .map_or(0, |word| word.len())
 }

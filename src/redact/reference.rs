@@ -1,5 +1,6 @@
 //! What names a place, a thing or a pattern, and so is no secret itself.
 
+use super::runs::alphanumeric_or;
 use super::shape::wordiness;
 
 /// What names a place or a thing: a path, a URL, a mail address, a host, a version, a date, a type.
@@ -21,9 +22,7 @@ fn is_mail(value: &str) -> bool {
     value.split_once('@').is_some_and(|(name, host)| {
         !name.is_empty()
             && host.contains('.')
-            && host
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+            && host.bytes().all(alphanumeric_or(b".-"))
             && host.rsplit('.').next().is_some_and(|top| {
                 (2..=6).contains(&top.len()) && top.bytes().all(|byte| byte.is_ascii_alphabetic())
             })

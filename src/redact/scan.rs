@@ -12,7 +12,7 @@ use super::keys::{KeyClass, names_a_public_value};
 use super::keywords::{KEYWORDS, Start, each_in};
 use super::pem::{Block, Blocks};
 use super::rules::{Form, ROWS, Row, Rule};
-use super::runs::Runs;
+use super::runs::{Runs, alphanumeric_or, run_at_start};
 use super::shape::{entropy_of, wordiness};
 use super::span::{Finder, Span, ceil, floor, merged};
 use super::syntax::name_around;
@@ -279,11 +279,7 @@ impl<'a> Scan<'a> {
     }
 
     fn token_length(&self, from: usize, most: usize) -> usize {
-        self.bytes[from..]
-            .iter()
-            .take(most)
-            .take_while(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte))
-            .count()
+        run_at_start(&self.bytes[from..], most, alphanumeric_or(b"_-"))
     }
 
     fn near(&mut self, rule: &'static Rule, hit: &Range<usize>) {
@@ -360,7 +356,7 @@ impl<'a> Scan<'a> {
     fn is_apart(&self, secret: &Range<usize>) -> bool {
         let before = secret.start.checked_sub(1).map(|at| self.bytes[at]);
         let after = self.bytes.get(secret.end);
-        !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-/@#.".contains(&byte))
+        !before.is_some_and(alphanumeric_or(b"_-/@#."))
             && after.is_none_or(|byte| !byte.is_ascii_alphanumeric() && !b"_-@(".contains(byte))
     }
 

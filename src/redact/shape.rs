@@ -4,6 +4,8 @@
 
 use std::sync::LazyLock;
 
+use super::runs::run_at_start;
+
 /// What one pass over a string tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Shape {
@@ -117,50 +119,25 @@ pub(super) fn entropy_of(text: &str) -> f32 {
     Shape::of(text).entropy
 }
 
-/// For each first letter, the second letters that English words and names in code often have after it.
-const FOLLOWERS: [&str; 26] = [
-    "bcdfgiklmnprstuvwxy",
-    "aceilorsuy",
-    "acehiklorstuy",
-    "adeilorsuy",
-    "abcdefgilmnopqrstvwxy",
-    "adefilorstu",
-    "aehilnorsu",
-    "aeiortuy",
-    "abcdefglmnoprstvxz",
-    "aosu",
-    "aeiswny",
-    "adefiloskptuy",
-    "abeimopsuy",
-    "acdefgiklnostuvy",
-    "abcdfgiklmnoprstuvwy",
-    "aehiloprstuy",
-    "lu",
-    "acdefgiklmnoprstuvy",
-    "aceghiklmnopqrstuwy",
-    "acefhilmoprstuwy",
-    "abcdefgilmnprst",
-    "aeio",
-    "aehinorsd",
-    "acept",
-    "enpsmt",
-    "aeioz",
-];
+/// For each first letter from `a` on, the second letters that English words and names in code often have after it.
+const FOLLOWERS: &str = "bcdfgiklmnprstuvwxy aceilorsuy acehiklorstuy adeilorsuy abcdefgilmnopqrstvwxy adefilorstu \
+    aehilnorsu aeiortuy abcdefglmnoprstvxz aosu aeiswny adefiloskptuy abeimopsuy acdefgiklnostuvy \
+    abcdfgiklmnoprstuvwy aehiloprstuy lu acdefgiklmnoprstuvy aceghiklmnopqrstuwy acefhilmoprstuwy abcdefgilmnprst \
+    aeio aehinorsd acept enpsmt aeioz";
 
-/// The lists above as sets of bits.
+/// The same as sets of bits.
 static FOLLOWS: [u32; 26] = bits();
 
 const fn bits() -> [u32; 26] {
     let mut bits = [0; 26];
-    let mut first = 0;
-    while first < 26 {
-        let seconds = FOLLOWERS[first].as_bytes();
-        let mut at = 0;
-        while at < seconds.len() {
+    let (seconds, mut first, mut at) = (FOLLOWERS.as_bytes(), 0, 0);
+    while at < seconds.len() {
+        if seconds[at] == b' ' {
+            first += 1;
+        } else {
             bits[first] |= 1 << (seconds[at] - b'a');
-            at += 1;
         }
-        first += 1;
+        at += 1;
     }
     bits
 }
@@ -208,19 +185,12 @@ fn letter_run(bytes: &[u8], at: usize) -> usize {
     let Some(first) = rest.first().filter(|byte| byte.is_ascii_alphabetic()) else {
         return 0;
     };
-    let lower = |from: usize| {
-        rest[from..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_lowercase())
-            .count()
-    };
+    let lower =
+        |from: usize| run_at_start(&rest[from..], usize::MAX, |byte| byte.is_ascii_lowercase());
     if first.is_ascii_lowercase() {
         return lower(0);
     }
-    let uppers = rest
-        .iter()
-        .take_while(|byte| byte.is_ascii_uppercase())
-        .count();
+    let uppers = run_at_start(rest, usize::MAX, |byte| byte.is_ascii_uppercase());
     let tail = lower(uppers);
     match (uppers, tail) {
         (1, tail) => 1 + tail,

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::reader::Reader;
-use super::runs::Runs;
+use super::runs::{Runs, run_at_end, run_at_start};
 
 /// The longest name that is looked at.
 const NAME_MAX: usize = 80;
@@ -54,17 +54,8 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// The name around a place where a telling word was found.
 pub(super) fn name_around(bytes: &[u8], hit: Range<usize>) -> Option<Range<usize>> {
-    let before = bytes[..hit.start]
-        .iter()
-        .rev()
-        .take(NAME_MAX)
-        .take_while(|byte| is_name_byte(**byte))
-        .count();
-    let after = bytes[hit.end..]
-        .iter()
-        .take(NAME_MAX)
-        .take_while(|byte| is_name_byte(**byte))
-        .count();
+    let before = run_at_end(&bytes[..hit.start], NAME_MAX, is_name_byte);
+    let after = run_at_start(&bytes[hit.end..], NAME_MAX, is_name_byte);
     let mut range = hit.start - before..hit.end + after;
     if range.len() > NAME_MAX {
         return None;

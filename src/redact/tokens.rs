@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use super::candidate::Candidate;
+use super::runs::run_at_start;
 use super::span::Span;
 
 /// Counted under these names.
@@ -91,11 +92,7 @@ pub(super) fn runs(text: &str, mut found: impl FnMut(Range<usize>)) {
 
 /// `=` signs that end base64 and do not assign.
 fn padding(bytes: &[u8], start: usize, at: usize) -> usize {
-    let count = bytes[at..]
-        .iter()
-        .take(3)
-        .take_while(|byte| **byte == b'=')
-        .count();
+    let count = run_at_start(&bytes[at..], 3, |byte| byte == b'=');
     let ends = bytes
         .get(at + count)
         .is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'`,;)]}<&\\".contains(byte));

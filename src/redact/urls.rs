@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::judge::{Trust, is_secret};
 use super::placeholder::is_stand_in;
+use super::runs::{alphanumeric_or, run_at_start};
 
 /// Longest userinfo that is looked at.
 const USERINFO_MAX: usize = 512;
@@ -45,11 +46,7 @@ pub(super) fn userinfo_secret(text: &str, from: usize) -> Option<Range<usize>> {
 /// A password with slashes that nobody encoded: only when it looks random.
 fn with_slashes(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = text.as_bytes().get(from..)?;
-    let length = rest
-        .iter()
-        .take(USERINFO_MAX)
-        .take_while(|byte| byte.is_ascii_alphanumeric() || b":/+=_-.~%".contains(byte))
-        .count();
+    let length = run_at_start(rest, USERINFO_MAX, alphanumeric_or(b":/+=_-.~%"));
     let userinfo = text.get(from..from + length)?;
     let (user, password) = userinfo.split_once(':')?;
     let secret = rest.get(length) == Some(&b'@')
