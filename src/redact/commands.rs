@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::judge::{Trust, is_secret};
-use super::placeholder::is_stand_in;
 use super::runs::{alphanumeric_or, run_at_start};
 
 /// How far a command line is read.
@@ -127,9 +126,8 @@ fn after_lead(text: &str, value: Range<usize>, lead: &str) -> Option<Range<usize
 }
 
 fn is_password(text: &str, value: &Range<usize>) -> bool {
-    text.get(value.clone()).is_some_and(|value| {
-        !value.starts_with('-') && !is_stand_in(value) && is_secret(value, Trust::Password)
-    })
+    text.get(value.clone())
+        .is_some_and(|value| !value.starts_with('-') && is_secret(value, Trust::Password))
 }
 
 /// The next word of a command line; quotes hold blanks together.

@@ -28,7 +28,8 @@ pub(super) struct Hit {
 }
 
 fn bucket(first: u8, second: u8) -> usize {
-    let (first, second) = (first.to_ascii_lowercase(), second.to_ascii_lowercase());
+    // In either case a letter gives the same; that other bytes share a bucket does not matter.
+    let (first, second) = (first | 0x20, second | 0x20);
     (usize::from(first) << 5 ^ usize::from(second)) % BUCKETS
 }
 
@@ -63,29 +64,30 @@ impl<W: AsRef<str>> Index<W> {
         }
     }
 
-    /// Every word at every place, by where it begins.
-    fn each<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Hit> + 't {
+    /// Whether any word at any place suits, asked in the order of the places.
+    fn find(&self, text: &str, mut suits: impl FnMut(Hit) -> bool) -> bool {
         let bytes = text.as_bytes();
-        bytes.windows(2).enumerate().flat_map(move |(at, pair)| {
+        for (at, pair) in bytes.windows(2).enumerate() {
             let bucket = bucket(pair[0], pair[1]);
             let here = usize::from(self.heads[bucket])..usize::from(self.heads[bucket + 1]);
-            self.order[here].iter().filter_map(move |number| {
+            for number in &self.order[here] {
                 let word = usize::from(*number);
-                let length = self.words[word].as_ref().len();
-                let found = bytes.get(at..at + length)?;
-                found
-                    .eq_ignore_ascii_case(self.words[word].as_ref().as_bytes())
-                    .then(|| Hit {
-                        word,
-                        range: at..at + length,
-                    })
-            })
-        })
+                let wanted = self.words[word].as_ref().as_bytes();
+                let range = at..at + wanted.len();
+                let found = bytes.get(range.clone());
+                if found.is_some_and(|found| found.eq_ignore_ascii_case(wanted))
+                    && suits(Hit { word, range })
+                {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Whether any hit suits.
     pub(super) fn any(&self, text: &str, mut suits: impl FnMut(Range<usize>) -> bool) -> bool {
-        self.each(text).any(|hit| suits(hit.range))
+        self.find(text, |hit| suits(hit.range))
     }
 
     /// Whether any hit in the very letters of its word suits.
@@ -94,14 +96,18 @@ impl<W: AsRef<str>> Index<W> {
         text: &str,
         mut suits: impl FnMut(Range<usize>) -> bool,
     ) -> bool {
-        self.each(text).any(|hit| {
+        self.find(text, |hit| {
             text.get(hit.range.clone()) == Some(self.words[hit.word].as_ref()) && suits(hit.range)
         })
     }
 
     /// Every hit, by its end, of several that end at one place the longest first.
     pub(super) fn hits(&self, text: &str) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = self.each(text).collect();
+        let mut hits = Vec::new();
+        self.find(text, |hit| {
+            hits.push(hit);
+            false
+        });
         hits.sort_by_key(|hit| (hit.range.end, hit.range.start, hit.word));
         hits
     }

@@ -66,10 +66,9 @@ pub struct Redactor {
 /// A replacement may bring things together that were apart; so many passes settle every text seen so far.
 const PASSES: usize = 6;
 
-/// How much of a long text is read for its beginning, at first and at most, and how much more to see what that changes.
+/// How many bytes of a long text are read for its beginning, and how many more, again and again, until it is certain.
 const WINDOW: usize = 16 * 1024;
-const WINDOW_MAX: usize = 64 * 1024;
-const MARGIN: usize = 8 * 1024;
+const MARGINS: [usize; 2] = [8 * 1024, 16 * 1024];
 
 impl Redactor {
     /// A redactor that knows the formats and the general rules.
@@ -127,23 +126,27 @@ impl Redactor {
     /// The first characters of a text without its secrets. However long the text is, no more is read than that needs, and
     /// no secret is cut in two.
     pub fn beginning(&self, input: &str, characters: usize) -> String {
+        let read = |window: usize| self.text(&input[..span::floor(input, window)]).text;
         let mut window = WINDOW.max(characters.saturating_mul(8));
-        loop {
-            let end = span::floor(input, window);
-            let mut text = self.text(&input[..end]).text;
-            let whole = end == input.len();
-            if !whole {
-                // What stands at the end may be the half of a secret: only what more of the text does not change counts.
-                let more = self.text(&input[..span::floor(input, end + MARGIN)]).text;
-                let same = text.bytes().zip(more.bytes());
-                let same = same.take_while(|(one, other)| one == other).count();
-                text.truncate(span::floor(&text, same));
+        let mut text = read(window);
+        let mut certain = if window < input.len() { 0 } else { text.len() };
+        for margin in MARGINS {
+            if window >= input.len() || text[..certain].chars().nth(characters).is_some() {
+                break;
             }
-            if whole || window >= WINDOW_MAX || text.chars().nth(characters).is_some() {
-                return text.chars().take(characters).collect();
-            }
-            window = window.saturating_mul(4);
+            window = window.saturating_add(margin);
+            let longer = read(window);
+            // What stands at the end may be the half of a secret: only what more of the text does not change counts.
+            certain = if window < input.len() {
+                let both = text.bytes().zip(longer.bytes());
+                let same = both.take_while(|(one, other)| one == other).count();
+                span::floor(&longer, same)
+            } else {
+                longer.len()
+            };
+            text = longer;
         }
+        text[..certain].chars().take(characters).collect()
     }
 
     /// Redacts every string of a JSON value in place, and values under names that say secret.

@@ -2,38 +2,35 @@
 //!
 //! Data alone: what the words mean is said where they are used.
 
+use std::collections::HashSet;
 use std::sync::OnceLock;
 
 /// A list of words, taken apart when it is first asked.
 pub(super) struct Words {
     text: &'static str,
-    sorted: OnceLock<Vec<&'static str>>,
+    list: OnceLock<Vec<&'static str>>,
+    set: OnceLock<HashSet<&'static str>>,
 }
 
 impl Words {
     const fn new(text: &'static str) -> Self {
         Self {
             text,
-            sorted: OnceLock::new(),
+            list: OnceLock::new(),
+            set: OnceLock::new(),
         }
-    }
-
-    fn sorted(&self) -> &[&'static str] {
-        self.sorted.get_or_init(|| {
-            let mut words: Vec<&str> = self.text.split_ascii_whitespace().collect();
-            words.sort_unstable();
-            words
-        })
     }
 
     /// Whether a word is in the list.
     pub(super) fn has(&self, word: &str) -> bool {
-        self.sorted().binary_search(&word).is_ok()
+        let set = || self.text.split_ascii_whitespace().collect();
+        self.set.get_or_init(set).contains(word)
     }
 
-    /// The words.
+    /// The words in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &'static str> {
-        self.sorted().iter().copied()
+        let list = || self.text.split_ascii_whitespace().collect();
+        self.list.get_or_init(list).iter().copied()
     }
 
     /// Whether a text begins with a word of the list.
