@@ -8,8 +8,8 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
+use super::field_names::names_a_public_value;
 use super::judge::{Trust, is_assigned_secret, is_bare_secret, is_secret};
-use super::keys::names_a_public_value;
 use super::runs::{alphanumeric_or, one_of, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
 use super::tokens::{ENTROPY, LONGEST, SHORTEST, VENDOR};

@@ -6,15 +6,15 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::finder::Index;
+use super::finder::WordFinder;
 use super::span::floor;
 
 static VALUES: &str = include_str!("documented.txt");
 
-static KNOWN: LazyLock<Index<String>> = LazyLock::new(|| {
+static KNOWN: LazyLock<WordFinder<String>> = LazyLock::new(|| {
     let lines = VALUES.lines().filter(|line| !line.starts_with('#'));
     let values = lines.map(|line| line.trim().replace('·', ""));
-    Index::new(values.filter(|line| !line.is_empty()).collect())
+    WordFinder::new(values.filter(|line| !line.is_empty()).collect())
 });
 
 /// How far around a place a value may go on.

@@ -7,8 +7,8 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 
+use super::field_names::{NameClass, classify};
 use super::judge::{Trust, is_assigned_secret, is_secret};
-use super::keys::{KeyClass, classify};
 use super::runs::{Runs, Stop, run_at_end, run_at_start};
 use super::shape::{Shape, is_uuid, wordiness};
 use super::syntax::{Field, Quoting, Tie, field_after, literal_on_line};
@@ -23,10 +23,10 @@ pub(super) fn secret_after(
     text: &str,
     name: Range<usize>,
     runs: &Runs,
-) -> Option<(Range<usize>, KeyClass)> {
+) -> Option<(Range<usize>, NameClass)> {
     let class = class_in_words(text, &name)?;
     // A path of types: `Api::Secret`.
-    if class == KeyClass::None || text[..name.start].ends_with("::") {
+    if class == NameClass::None || text[..name.start].ends_with("::") {
         return None;
     }
     let mut field = field_after(text, name, runs)?;
@@ -39,18 +39,18 @@ pub(super) fn secret_after(
         return Some((field.value, class));
     }
     let expression = field.quoting == Quoting::Bare && value.contains(['(', '.', '[', '|']);
-    if class >= KeyClass::Strong && expression && matches!(field.tie, Tie::Assign | Tie::Call) {
+    if class >= NameClass::Strong && expression && matches!(field.tie, Tie::Assign | Tie::Call) {
         return fallback(text, &field, runs).map(|range| (range, class));
     }
     None
 }
 
 /// The class of a name, with the word before it when it is `key` alone: `my API key`.
-fn class_in_words(text: &str, name: &Range<usize>) -> Option<KeyClass> {
+fn class_in_words(text: &str, name: &Range<usize>) -> Option<NameClass> {
     let own = text.get(name.clone())?;
     let class = classify(own);
     let bytes = text.as_bytes();
-    if class != KeyClass::Weak
+    if class != NameClass::Weak
         || !own.to_ascii_lowercase().starts_with("key")
         || name.start == 0
         || bytes[name.start - 1] != b' '
@@ -78,25 +78,25 @@ fn fallback(text: &str, field: &Field, runs: &Runs) -> Option<Range<usize>> {
 /// Whether a whole value under a name is a secret, as in decoded JSON.
 pub(super) fn is_secret_under(name: &str, value: &str) -> bool {
     match classify(name) {
-        KeyClass::None => false,
-        KeyClass::Password => is_secret(value, Trust::Password),
-        KeyClass::Strong => is_secret(value, Trust::Named),
-        KeyClass::Weak => is_weak_secret(value, || vendors::named_in(name), name),
+        NameClass::None => false,
+        NameClass::Password => is_secret(value, Trust::Password),
+        NameClass::Strong => is_secret(value, Trust::Named),
+        NameClass::Weak => is_weak_secret(value, || vendors::named_in(name), name),
     }
 }
 
 /// Whether a name alone makes a number a secret.
 pub(super) fn is_password_name(name: &str) -> bool {
-    classify(name) == KeyClass::Password
+    classify(name) == NameClass::Password
 }
 
 /// `NAME=value` of an environment file runs to the next blank; a query string's value to the next `&`.
-fn widen(text: &str, field: &mut Field, class: KeyClass, runs: &Runs) {
+fn widen(text: &str, field: &mut Field, class: NameClass, runs: &Runs) {
     if field.quoting != Quoting::Bare {
         return;
     }
     let bytes = text.as_bytes();
-    if class == KeyClass::Password && is_environment(text, field) {
+    if class == NameClass::Password && is_environment(text, field) {
         let more = run_at_start(&bytes[field.value.end..], 256, |byte| {
             byte > b' ' && !b"\"'`\\<".contains(&byte)
         });
@@ -106,7 +106,7 @@ fn widen(text: &str, field: &mut Field, class: KeyClass, runs: &Runs) {
     let stop = if in_query { Stop::Query } else { Stop::And };
     let cut = runs.end(bytes, stop, field.value.start);
     // In a password a `&` may stand, unless another field comes after it.
-    let ends = in_query || class != KeyClass::Password || {
+    let ends = in_query || class != NameClass::Password || {
         let next = runs.end(bytes, Stop::Equals, cut);
         next < field.value.end
     };
@@ -123,7 +123,7 @@ fn is_environment(text: &str, field: &Field) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-fn convinces(text: &str, field: &Field, class: KeyClass, value: &str) -> bool {
+fn convinces(text: &str, field: &Field, class: NameClass, value: &str) -> bool {
     let bare = field.quoting == Quoting::Bare;
     let call = field.tie == Tie::Call;
     let gap = &text.as_bytes()[field.name.end..field.value.start];
@@ -137,7 +137,7 @@ fn convinces(text: &str, field: &Field, class: KeyClass, value: &str) -> bool {
     }
     let flag = text[field.name.clone()].starts_with('-') && field.tie == Tie::Blank;
     match class {
-        KeyClass::Password => {
+        NameClass::Password => {
             let trust = if is_trusted_place(text, field) {
                 Trust::Password
             } else {
@@ -156,11 +156,11 @@ fn convinces(text: &str, field: &Field, class: KeyClass, value: &str) -> bool {
             };
             sure && is_secret(value, trust)
         }
-        KeyClass::Strong => {
+        NameClass::Strong => {
             let sure = !matches!(field.tie, Tie::Blank | Tie::Is) || flag || stands_out(value);
             sure && is_secret(value, Trust::Named)
         }
-        KeyClass::Weak => {
+        NameClass::Weak => {
             let sure =
                 !matches!(field.tie, Tie::Blank | Tie::Is) || flag || is_assigned_secret(value);
             let from = super::span::floor(text, field.name.start.saturating_sub(VENDOR_REACH));
@@ -171,7 +171,7 @@ fn convinces(text: &str, field: &Field, class: KeyClass, value: &str) -> bool {
             let owned = || is_owned_key(text, field) || vendors::named_in(before);
             sure && is_weak_secret(value, owned, &text[field.name.clone()])
         }
-        KeyClass::None => false,
+        NameClass::None => false,
     }
 }
 
@@ -255,11 +255,11 @@ pub(super) fn is_basic(value: &str) -> bool {
 mod tests {
     use super::*;
     use crate::redact::syntax::name_around;
-    use crate::redact::words::TELLING;
+    use crate::redact::words::FIELD_WORDS;
 
     fn secret(text: &str) -> Option<&str> {
         let lower = text.to_ascii_lowercase();
-        let hit = TELLING
+        let hit = FIELD_WORDS
             .iter()
             .find_map(|word| lower.find(word).map(|at| at..at + word.len()))?;
         secret_after(text, name_around(text.as_bytes(), hit)?, &Runs::default())

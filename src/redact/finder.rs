@@ -10,7 +10,7 @@ use std::ops::Range;
 const BUCKETS: usize = 4096;
 
 /// Words of two bytes and more, ready to be found.
-pub(super) struct Index<W> {
+pub(super) struct WordFinder<W> {
     words: Vec<W>,
     /// Where each bucket begins in `order`, and one past the last.
     heads: Vec<u16>,
@@ -33,7 +33,7 @@ fn bucket(first: u8, second: u8) -> usize {
     (usize::from(first) << 5 ^ usize::from(second)) % BUCKETS
 }
 
-impl<W: AsRef<str>> Index<W> {
+impl<W: AsRef<str>> WordFinder<W> {
     /// Over a list of fewer than 65,536 words, none shorter than two bytes.
     pub(super) fn new(words: Vec<W>) -> Self {
         let of = |word: &W| match word.as_ref().as_bytes() {
@@ -145,13 +145,17 @@ mod tests {
                     range: found.range(),
                 })
                 .collect();
-            assert_eq!(Index::new(words).hits(&text), expected, "round {round}");
+            assert_eq!(
+                WordFinder::new(words).hits(&text),
+                expected,
+                "round {round}"
+            );
         }
     }
 
     #[test]
     fn words_beyond_ascii_are_found() {
-        let index = Index::new(vec!["••", "ab"]);
+        let index = WordFinder::new(vec!["••", "ab"]);
         assert!(index.any("x•••", |range| range == (1..7)));
         assert!(!index.any("•a", |_| true));
         assert!(!index.any("", |_| true));

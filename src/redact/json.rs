@@ -3,10 +3,10 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::field_names::LONGEST;
 use super::fields::{is_password_name, is_secret_under};
-use super::keys::LONGEST;
 use super::runs::run_at_start;
-use super::span::Finder;
+use super::span::FoundBy;
 use super::{Redacted, Redactor, Tally};
 
 /// The mark for a value that its name gave away.
@@ -34,7 +34,7 @@ impl Redactor {
                 }
             }
             Value::Object(fields) => {
-                let named = spoken_name(fields);
+                let named = name_in_object(fields);
                 for (field, value) in fields.iter_mut() {
                     let name = match &named {
                         Some(named) if is_value_field(field) => named,
@@ -65,7 +65,7 @@ impl Redactor {
         std::mem::swap(&mut inside.found, &mut tally.found);
         if by_name && !redacted.as_deref().is_some_and(covers) {
             tally.add(BY_NAME);
-            tally.keep_one(text, Finder::General(BY_NAME));
+            tally.keep_one(text, FoundBy::General(BY_NAME));
             return Some(MARK.to_owned());
         }
         for (rule, count) in inside.counts {
@@ -109,17 +109,19 @@ fn rename(
 }
 
 /// Replaces what was found in one string in all others.
-pub(super) fn again(value: &mut Value, tally: &mut Tally) {
+pub(super) fn replace_known(value: &mut Value, tally: &mut Tally) {
     match value {
         Value::String(text) => {
-            if let Some(redacted) = tally.again(text) {
+            if let Some(redacted) = tally.replace_known(text) {
                 *text = redacted;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| again(item, tally)),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_known(item, tally)),
         Value::Object(fields) => {
-            fields.values_mut().for_each(|value| again(value, tally));
-            rename(fields, |name| tally.again(name));
+            fields
+                .values_mut()
+                .for_each(|value| replace_known(value, tally));
+            rename(fields, |name| tally.replace_known(name));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
@@ -131,7 +133,7 @@ fn covers(text: &str) -> bool {
 }
 
 /// The name that an object speaks of: `{"name": "API_KEY", "value": "…"}`.
-fn spoken_name(fields: &serde_json::Map<String, Value>) -> Option<String> {
+fn name_in_object(fields: &serde_json::Map<String, Value>) -> Option<String> {
     ["name", "key", "Name", "Key", "variable"]
         .iter()
         .find_map(|field| fields.get(*field)?.as_str())
@@ -149,7 +151,7 @@ struct Frame {
     /// The name of the field whose value is being read.
     field: Option<String>,
     /// What the object speaks of.
-    spoken: Option<String>,
+    named: Option<String>,
 }
 
 /// Copies a valid JSON document, replacing the literals of strings that change.
@@ -173,7 +175,7 @@ impl Splicer<'_> {
                     frames.push(Frame {
                         object: *byte == b'{',
                         field: inherited.filter(|_| *byte == b'['),
-                        spoken: None,
+                        named: None,
                     });
                     at += 1;
                 }
@@ -223,7 +225,7 @@ impl Splicer<'_> {
                     Some("name" | "key" | "Name" | "Key" | "variable")
                 )
             {
-                frame.spoken = Some(decoded.into_owned()).filter(|name| name.len() <= LONGEST);
+                frame.named = Some(decoded.into_owned()).filter(|name| name.len() <= LONGEST);
             }
         }
     }
@@ -249,8 +251,8 @@ impl Splicer<'_> {
 
 fn field_name(frame: &Frame) -> Option<&str> {
     let field = frame.field.as_deref()?;
-    match &frame.spoken {
-        Some(spoken) if is_value_field(field) => Some(spoken),
+    match &frame.named {
+        Some(named) if is_value_field(field) => Some(named),
         _ => Some(field),
     }
 }
@@ -296,7 +298,7 @@ pub(super) fn lines(redactor: &Redactor, input: &str) -> Redacted {
         plain(start, at, &mut out, &mut tally);
     }
     // What was found has no sign that JSON would escape.
-    let text = tally.again(&out).unwrap_or(out);
+    let text = tally.replace_known(&out).unwrap_or(out);
     Redacted {
         text,
         counts: tally.counts,

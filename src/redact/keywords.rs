@@ -1,6 +1,6 @@
 //! The keywords that start a rule, and the finders for them.
 //!
-//! One list for all: rows of the table, telling names, marks of URLs, headers and key blocks.
+//! One list for all: rows of the table, words of field names, marks of URLs, headers and key blocks.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use super::bodies;
+use super::bare_keys;
 use super::commands::PROGRAMS;
-use super::finder::Index;
+use super::finder::WordFinder;
 use super::rules::ROWS;
-use super::words::TELLING;
+use super::words::FIELD_WORDS;
 
 /// What a keyword starts.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ const GENERAL: &[(&str, Start)] = &[
 /// Every keyword, with what it starts.
 pub(super) struct Keywords {
     /// Quick to make, for a prompt or a field.
-    small: Index<&'static str>,
+    small: WordFinder<&'static str>,
     pub(super) words: Vec<&'static str>,
     pub(super) starts: Vec<Start>,
 }
@@ -59,11 +59,15 @@ pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
         .iter()
         .enumerate()
         .flat_map(|(number, row)| row.keywords().map(move |word| (word, Start::Row(number))));
-    let names = TELLING.iter().map(|word| (word, Start::Name));
+    let names = FIELD_WORDS.iter().map(|word| (word, Start::Name));
     let programs = PROGRAMS.iter().enumerate();
     let programs = programs.map(|(number, program)| (program.word, Start::Program(number)));
-    let bodies = bodies::TELLING.iter().map(|word| (*word, Start::Body));
-    let wrapped = bodies::WRAPPED.iter().map(|word| (*word, Start::Wrapped));
+    let bodies = bare_keys::BEGINNINGS
+        .iter()
+        .map(|word| (*word, Start::Body));
+    let wrapped = bare_keys::WRAPPED
+        .iter()
+        .map(|word| (*word, Start::Wrapped));
     let (words, starts): (Vec<&str>, Vec<Start>) = rows
         .chain(names)
         .chain(GENERAL.iter().copied())
@@ -72,7 +76,7 @@ pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
         .chain(wrapped)
         .unzip();
     Keywords {
-        small: Index::new(words.clone()),
+        small: WordFinder::new(words.clone()),
         words,
         starts,
     }

@@ -6,17 +6,18 @@
 //! time is linear in the text, and that text stays UTF-8. Pure: reads no file, no environment; whoever knows exact values
 //! (from `.env` files, say) hands them in. Leaves out personal data: names, addresses and phone numbers stay.
 
-mod bodies;
+mod bare_keys;
 mod bytes;
 mod candidate;
 mod commands;
 mod documented;
+mod field_names;
 mod fields;
 mod finder;
 mod headers;
+mod invisible;
 mod json;
 mod judge;
-mod keys;
 mod keywords;
 mod pem;
 mod placeholder;
@@ -27,7 +28,6 @@ mod runs;
 mod scan;
 mod shape;
 mod span;
-mod squeeze;
 mod syntax;
 mod tokens;
 mod urls;
@@ -41,8 +41,8 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 
 pub use bytes::redacted_bytes;
-use span::{Finder, Span};
-use squeeze::Squeezed;
+use invisible::Visible;
+use span::{FoundBy, Span};
 use values::Values;
 
 /// How often each rule replaced something, by the rule's id.
@@ -111,11 +111,11 @@ impl Redactor {
     /// Every secret in a text, also with what is not seen inside.
     fn secrets(&self, text: &str) -> Vec<Span> {
         let mut spans = scan::secrets(text, &self.values);
-        if let Some(squeezed) = Squeezed::new(text) {
-            let found = scan::secrets(&squeezed.text, &self.values);
+        if let Some(visible) = Visible::new(text) {
+            let found = scan::secrets(&visible.text, &self.values);
             spans.extend(found.into_iter().filter_map(|span| {
                 Some(Span {
-                    range: squeezed.place(&span.range)?,
+                    range: visible.place(&span.range)?,
                     ..span
                 })
             }));
@@ -153,7 +153,7 @@ impl Redactor {
     pub fn json(&self, value: &mut serde_json::Value) -> Counts {
         let mut tally = Tally::keeping();
         self.walk(value, None, &mut tally);
-        json::again(value, &mut tally);
+        json::replace_known(value, &mut tally);
         tally.counts
     }
 
@@ -168,7 +168,7 @@ impl Redactor {
 #[derive(Debug, Default)]
 struct Tally {
     counts: Counts,
-    found: Option<HashMap<String, Finder>>,
+    found: Option<HashMap<String, FoundBy>>,
 }
 
 impl Tally {
@@ -186,21 +186,21 @@ impl Tally {
     fn keep(&mut self, text: &str, spans: &[Span]) {
         for span in spans {
             if let Some(value) = text.get(span.range.clone()) {
-                self.keep_one(value, span.finder);
+                self.keep_one(value, span.found_by);
             }
         }
     }
 
-    fn keep_one(&mut self, value: &str, finder: Finder) {
+    fn keep_one(&mut self, value: &str, found_by: FoundBy) {
         if let Some(found) = &mut self.found
-            && scan::is_telling(value, finder)
+            && scan::is_distinctive(value, found_by)
         {
-            found.insert(value.to_owned(), finder);
+            found.insert(value.to_owned(), found_by);
         }
     }
 
     /// The text without what was found in other parts, when it stands in this one.
-    fn again(&mut self, text: &str) -> Option<String> {
+    fn replace_known(&mut self, text: &str) -> Option<String> {
         let found = self.found.as_ref().filter(|found| !found.is_empty())?;
         let spans = scan::elsewhere(text, |run| found.get(run).copied());
         (!spans.is_empty()).then(|| span::replaced(text, &spans, &mut self.counts))

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::finder::Index;
+use super::finder::WordFinder;
 use super::runs::alphanumeric_or;
 use super::shape::{Shape, symbols};
 use super::span::floor;
@@ -31,12 +31,12 @@ pub(super) fn is_stand_in(value: &str) -> bool {
         })
 }
 
-fn finder(words: &'static Words) -> Index<&'static str> {
-    Index::new(words.iter().collect())
+fn finder(words: &'static Words) -> WordFinder<&'static str> {
+    WordFinder::new(words.iter().collect())
 }
 
-static INSIDE_FINDER: LazyLock<Index<&str>> = LazyLock::new(|| finder(&INSIDE));
-static APART_FINDER: LazyLock<Index<&str>> = LazyLock::new(|| finder(&APART));
+static INSIDE_FINDER: LazyLock<WordFinder<&str>> = LazyLock::new(|| finder(&INSIDE));
+static APART_FINDER: LazyLock<WordFinder<&str>> = LazyLock::new(|| finder(&APART));
 
 /// The first 300 bytes: what gives a stand-in away stands early.
 fn head(value: &str) -> &str {

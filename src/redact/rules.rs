@@ -55,7 +55,7 @@ impl Row {
         list.split('\'').skip(1).step_by(2)
     }
 
-    /// What the row says.
+    /// The fields of the row, read on first use.
     pub(super) fn rule(&self) -> &Rule {
         self.rule.get_or_init(|| Rule::read(self.text))
     }

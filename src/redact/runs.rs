@@ -73,24 +73,24 @@ impl Runs {
     }
 }
 
-/// The length of the run of like bytes with which some bytes begin, looked at so far.
+/// How many bytes at the start are alike, up to so many.
 pub(super) fn run_at_start(bytes: &[u8], most: usize, like: impl Fn(u8) -> bool) -> usize {
     let run = bytes.iter().take(most);
     run.take_while(|byte| like(**byte)).count()
 }
 
-/// The length of the run of like bytes with which some bytes end, looked at so far.
+/// How many bytes at the end are alike, up to so many.
 pub(super) fn run_at_end(bytes: &[u8], most: usize, like: impl Fn(u8) -> bool) -> usize {
     let run = bytes.iter().rev().take(most);
     run.take_while(|byte| like(**byte)).count()
 }
 
-/// What is one of these.
+/// Tells the bytes that are one of these signs.
 pub(super) fn one_of(signs: &'static [u8]) -> impl Fn(u8) -> bool {
     move |byte| signs.contains(&byte)
 }
 
-/// What is an ASCII letter or digit, or one of these.
+/// Tells ASCII letters, digits, and the bytes that are one of these signs.
 pub(super) fn alphanumeric_or(signs: &'static [u8]) -> impl Fn(u8) -> bool {
     move |byte| byte.is_ascii_alphanumeric() || signs.contains(&byte)
 }

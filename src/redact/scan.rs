@@ -7,18 +7,18 @@ use std::ops::Range;
 
 use super::commands::{self, PROGRAMS};
 use super::documented::is_documented;
+use super::field_names::{NameClass, names_a_public_value};
 use super::fields::secret_after;
-use super::keys::{KeyClass, names_a_public_value};
 use super::keywords::{KEYWORDS, Start, each_in};
 use super::pem::{Block, Blocks};
 use super::rules::{Form, ROWS, Row, Rule};
 use super::runs::{Runs, alphanumeric_or, run_at_start};
 use super::shape::{entropy_of, wordiness};
-use super::span::{Finder, Span, ceil, floor, merged};
+use super::span::{FoundBy, Span, ceil, floor, merged};
 use super::syntax::name_around;
 use super::values::Values;
 use super::words::WORD_PREFIXES;
-use super::{bodies, headers, tokens, urls};
+use super::{bare_keys, headers, tokens, urls};
 
 /// The general rules that do not override a look-alike.
 const NAMED: &str = "key-value";
@@ -42,31 +42,33 @@ pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
     each_in(text, |word, hit| scan.keyword(word, hit));
     let known = merged(std::mem::take(&mut scan.spans));
     tokens::each(text, &known, |range, name| {
-        scan.push(range, Finder::General(name));
+        scan.push(range, FoundBy::General(name));
     });
     scan.spans.extend(known);
-    let left = std::mem::take(&mut scan.left);
-    let is_left = |range: &Range<usize>| {
-        let at = left.partition_point(|left| left.end <= range.start);
-        left.get(at).is_some_and(|left| left.start < range.end)
+    let harmless = std::mem::take(&mut scan.harmless);
+    let is_harmless = |range: &Range<usize>| {
+        let at = harmless.partition_point(|place| place.end <= range.start);
+        let place = harmless.get(at);
+        place.is_some_and(|place| place.start < range.end)
     };
     scan.spans.retain(|span| {
-        !matches!(span.finder, Finder::General(LOOKS | NAMED | HINTED)) || !is_left(&span.range)
+        !matches!(span.found_by, FoundBy::General(LOOKS | NAMED | HINTED))
+            || !is_harmless(&span.range)
     });
     for range in values.find(text) {
-        scan.push(range, Finder::Rule("known-value"));
+        scan.push(range, FoundBy::Rule("known-value"));
     }
-    again(text, &mut scan.spans);
+    add_repeats(text, &mut scan.spans);
     scan.spans.retain(|span| !is_documented(text, &span.range));
     scan.spans
 }
 
 /// Adds the other places of what was found: a secret is one wherever it stands.
-fn again(text: &str, spans: &mut Vec<Span>) {
-    let known: HashMap<&str, Finder> = spans
+fn add_repeats(text: &str, spans: &mut Vec<Span>) {
+    let known: HashMap<&str, FoundBy> = spans
         .iter()
-        .filter_map(|span| Some((text.get(span.range.clone())?, span.finder)))
-        .filter(|(value, finder)| is_telling(value, *finder))
+        .filter_map(|span| Some((text.get(span.range.clone())?, span.found_by)))
+        .filter(|(value, found_by)| is_distinctive(value, *found_by))
         .collect();
     if !known.is_empty() {
         spans.extend(elsewhere(text, |run| known.get(run).copied()));
@@ -74,18 +76,18 @@ fn again(text: &str, spans: &mut Vec<Span>) {
 }
 
 /// Whether a secret is long, odd and sure enough to be known again; a guess is not.
-pub(super) fn is_telling(value: &str, finder: Finder) -> bool {
-    !matches!(finder, Finder::General(LOOKS | HINTED))
+pub(super) fn is_distinctive(value: &str, found_by: FoundBy) -> bool {
+    !matches!(found_by, FoundBy::General(LOOKS | HINTED))
         && (12..=512).contains(&value.len())
         && value.bytes().filter(u8::is_ascii_digit).count() >= 2
 }
 
 /// The places of secrets that were found before.
-pub(super) fn elsewhere(text: &str, known: impl Fn(&str) -> Option<Finder>) -> Vec<Span> {
+pub(super) fn elsewhere(text: &str, known: impl Fn(&str) -> Option<FoundBy>) -> Vec<Span> {
     let mut spans = Vec::new();
     tokens::runs(text, |range| {
-        if let Some(finder) = text.get(range.clone()).and_then(&known) {
-            spans.push(Span { range, finder });
+        if let Some(found_by) = text.get(range.clone()).and_then(&known) {
+            spans.push(Span { range, found_by });
         }
     });
     spans
@@ -96,7 +98,7 @@ struct Scan<'a> {
     bytes: &'a [u8],
     spans: Vec<Span>,
     /// Public blocks and look-alikes, which strings that merely look random do not override; in order of place.
-    left: Vec<Range<usize>>,
+    harmless: Vec<Range<usize>>,
     blocks: Blocks,
     /// The end of the last name that was read.
     name_end: usize,
@@ -115,7 +117,7 @@ impl<'a> Scan<'a> {
             text,
             bytes: text.as_bytes(),
             spans: Vec::new(),
-            left: Vec::new(),
+            harmless: Vec::new(),
             blocks: Blocks::default(),
             name_end: 0,
             searched: HashMap::new(),
@@ -125,9 +127,9 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn push(&mut self, range: Range<usize>, finder: Finder) {
+    fn push(&mut self, range: Range<usize>, found_by: FoundBy) {
         if !self.bytes[range.clone()].starts_with(b"***REDACTED") {
-            self.spans.push(Span { range, finder });
+            self.spans.push(Span { range, found_by });
         }
     }
 
@@ -137,20 +139,20 @@ impl<'a> Scan<'a> {
             Start::Name => self.name(hit),
             Start::Url => {
                 if let Some(range) = urls::userinfo_secret(self.text, hit.end) {
-                    self.push(range, Finder::General("url-credentials"));
+                    self.push(range, FoundBy::General("url-credentials"));
                 }
             }
             Start::Block => match self.blocks.at(self.text, hit.start) {
                 Some(Block::Private(range)) => {
                     self.body_end = range.end;
-                    self.push(range, Finder::Rule("private-key"));
+                    self.push(range, FoundBy::Rule("private-key"));
                 }
-                Some(Block::Public(range)) => self.leave(range),
+                Some(Block::Public(range)) => self.leave_alone(range),
                 None => {}
             },
             Start::Scheme => {
                 if let Some(range) = headers::after_scheme(self.text, hit.end, &self.text[hit]) {
-                    self.push(range, Finder::General("auth-header"));
+                    self.push(range, FoundBy::General("auth-header"));
                 }
             }
             Start::Program(number) => {
@@ -158,17 +160,17 @@ impl<'a> Scan<'a> {
                     .get(number)
                     .and_then(|program| commands::password(self.text, &hit, program));
                 if let Some(range) = found {
-                    self.push(range, Finder::General(PASSWORD));
+                    self.push(range, FoundBy::General(PASSWORD));
                 }
             }
-            Start::Body => self.body(KEYWORDS.words[word], &hit, bodies::headless),
+            Start::Body => self.body(KEYWORDS.words[word], &hit, bare_keys::headless),
             Start::Wrapped => {
                 self.body(KEYWORDS.words[word], &hit, |text, hit| {
-                    bodies::wrapped(text, hit.start)
+                    bare_keys::wrapped(text, hit.start)
                 });
             }
             Start::End => {
-                self.body("", &hit, |text, hit| bodies::torn(text, hit.start));
+                self.body("", &hit, |text, hit| bare_keys::torn(text, hit.start));
             }
             Start::Authorization => self.authorization(&hit),
             Start::Cookie => self.cookies(&hit),
@@ -188,7 +190,7 @@ impl<'a> Scan<'a> {
         }
         if let Some(range) = find(self.text, hit) {
             self.body_end = range.end;
-            self.push(range, Finder::Rule("private-key"));
+            self.push(range, FoundBy::Rule("private-key"));
         }
     }
 
@@ -199,7 +201,7 @@ impl<'a> Scan<'a> {
         let (line, found) = headers::authorization(self.text, hit.end);
         self.header_end = line;
         if let Some(range) = found {
-            self.push(range, Finder::General("auth-header"));
+            self.push(range, FoundBy::General("auth-header"));
         }
     }
 
@@ -212,7 +214,7 @@ impl<'a> Scan<'a> {
         let (line, found) = headers::cookies(self.text, hit.end, set);
         self.header_end = line;
         for range in found {
-            self.push(range, Finder::General("cookie"));
+            self.push(range, FoundBy::General("cookie"));
         }
     }
 
@@ -225,22 +227,22 @@ impl<'a> Scan<'a> {
         };
         self.name_end = name.end;
         if let Some((range, class)) = secret_after(self.text, name, &self.runs) {
-            let rule = if class == KeyClass::Password {
+            let rule = if class == NameClass::Password {
                 PASSWORD
             } else {
                 NAMED
             };
-            self.push(range, Finder::General(rule));
+            self.push(range, FoundBy::General(rule));
         }
     }
 
-    fn leave(&mut self, range: Range<usize>) {
+    fn leave_alone(&mut self, range: Range<usize>) {
         let start = self
-            .left
+            .harmless
             .last()
-            .map_or(range.start, |left| left.end.max(range.start));
+            .map_or(range.start, |last| last.end.max(range.start));
         if start < range.end {
-            self.left.push(start..range.end);
+            self.harmless.push(start..range.end);
         }
     }
 
@@ -268,13 +270,13 @@ impl<'a> Scan<'a> {
             self.is_random(rule, secret) && (hit.len() >= 4 || self.is_no_word(secret))
         });
         if let Some(secret) = secret.filter(|_| random) {
-            self.push(secret, Finder::Rule(rule.id));
+            self.push(secret, FoundBy::Rule(rule.id));
             return;
         }
         // The prefix of a format, and too short for it.
         let token = hit.start..hit.end + self.token_length(hit.end, rule.length);
         if hit.len() >= 4 && token.len() < rule.length && !WORD_PREFIXES.has(word) {
-            self.leave(token);
+            self.leave_alone(token);
         }
     }
 
@@ -295,7 +297,7 @@ impl<'a> Scan<'a> {
             }
             let apart = self.is_apart(&secret) && self.is_set_off(hit.end, secret.start);
             if apart && self.is_random(rule, &secret) {
-                self.push(secret, Finder::Rule(rule.id));
+                self.push(secret, FoundBy::Rule(rule.id));
                 return;
             }
             from = ceil(self.text, secret.end.max(from + 1));
@@ -313,7 +315,7 @@ impl<'a> Scan<'a> {
         while let Some(secret) = rule.find(self.bytes, from..limit) {
             from = ceil(self.text, secret.end.max(from + 1));
             if self.is_random(rule, &secret) && self.ends_here(secret.end) {
-                self.push(secret, Finder::Rule(rule.id));
+                self.push(secret, FoundBy::Rule(rule.id));
             }
         }
     }

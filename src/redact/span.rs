@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What found a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Finder {
+pub(super) enum FoundBy {
     /// A general rule, by the name that is counted.
     General(&'static str),
     /// A row of the table, by its id.
@@ -16,7 +16,7 @@ pub(super) enum Finder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) range: Range<usize>,
-    pub(super) finder: Finder,
+    pub(super) found_by: FoundBy,
 }
 
 /// Joins what overlaps, in order of place. A row of the table names what it shares with a general rule.
@@ -35,7 +35,7 @@ pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
         };
         if name_length(&span) > named {
             named = name_length(&span);
-            last.finder = span.finder;
+            last.found_by = span.found_by;
         }
         last.range.end = last.range.end.max(span.range.end);
     }
@@ -43,9 +43,9 @@ pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
 }
 
 fn name_length(span: &Span) -> usize {
-    match span.finder {
-        Finder::General(_) => 0,
-        Finder::Rule(_) => span.range.len(),
+    match span.found_by {
+        FoundBy::General(_) => 0,
+        FoundBy::Rule(_) => span.range.len(),
     }
 }
 
@@ -57,15 +57,15 @@ pub(super) fn replaced(text: &str, spans: &[Span], counts: &mut BTreeMap<String,
         let start = floor(text, span.range.start).max(at);
         let end = ceil(text, span.range.end).max(start);
         out.push_str(&text[at..start]);
-        match span.finder {
-            Finder::General(_) => out.push_str("***REDACTED***"),
-            Finder::Rule(id) => {
+        match span.found_by {
+            FoundBy::General(_) => out.push_str("***REDACTED***"),
+            FoundBy::Rule(id) => {
                 out.push_str("***REDACTED:");
                 out.push_str(id);
                 out.push_str("***");
             }
         }
-        let (Finder::General(name) | Finder::Rule(name)) = span.finder;
+        let (FoundBy::General(name) | FoundBy::Rule(name)) = span.found_by;
         if let Some(count) = counts.get_mut(name) {
             *count += 1;
         } else {
@@ -99,22 +99,22 @@ pub(super) fn ceil(text: &str, at: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn span(range: Range<usize>, finder: Finder) -> Span {
-        Span { range, finder }
+    fn span(range: Range<usize>, found_by: FoundBy) -> Span {
+        Span { range, found_by }
     }
 
     #[test]
     fn overlaps_join_and_the_table_names_them() {
         let spans = merged(vec![
-            span(4..9, Finder::General("entropy")),
-            span(2..6, Finder::Rule("x")),
-            span(12..14, Finder::General("url")),
+            span(4..9, FoundBy::General("entropy")),
+            span(2..6, FoundBy::Rule("x")),
+            span(12..14, FoundBy::General("url")),
         ]);
         assert_eq!(
             spans,
             [
-                span(2..9, Finder::Rule("x")),
-                span(12..14, Finder::General("url"))
+                span(2..9, FoundBy::Rule("x")),
+                span(12..14, FoundBy::General("url"))
             ]
         );
     }
@@ -123,8 +123,8 @@ mod tests {
     fn marks_and_counts() {
         let mut counts = BTreeMap::new();
         let spans = [
-            span(2..4, Finder::Rule("x")),
-            span(7..9, Finder::General("url")),
+            span(2..4, FoundBy::Rule("x")),
+            span(7..9, FoundBy::General("url")),
         ];
         let text = replaced("a=12\nb=€!", &spans, &mut counts);
         assert_eq!(

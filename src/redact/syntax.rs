@@ -52,7 +52,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.$".contains(&byte)
 }
 
-/// The name around a place where a telling word was found.
+/// The name around a place where a word of field names was found.
 pub(super) fn name_around(bytes: &[u8], hit: Range<usize>) -> Option<Range<usize>> {
     let before = run_at_end(&bytes[..hit.start], NAME_MAX, is_name_byte);
     let after = run_at_start(&bytes[hit.end..], NAME_MAX, is_name_byte);

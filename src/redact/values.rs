@@ -6,7 +6,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::keys::{KeyClass, classify};
+use super::field_names::{NameClass, classify};
 use super::placeholder::is_placeholder;
 use super::shape::{Shape, wordiness};
 
@@ -62,12 +62,12 @@ fn is_worth_hiding(name: &str, value: &str) -> bool {
         value.starts_with(['/', '~', '.']) || (value.contains("://") && !value.contains('@'));
     match classify(name) {
         _ if place => false,
-        KeyClass::Password => true,
-        KeyClass::Strong => shape.len >= 8 && (shape.digit > 0 || wordiness(value) < 0.7),
-        KeyClass::Weak | KeyClass::None => {
+        NameClass::Password => true,
+        NameClass::Strong => shape.len >= 8 && (shape.digit > 0 || wordiness(value) < 0.7),
+        NameClass::Weak | NameClass::None => {
             super::judge::is_bare_secret(value)
                 || super::judge::is_secret(value, super::judge::Trust::Hinted)
-                    && classify(name) == KeyClass::Weak
+                    && classify(name) == NameClass::Weak
         }
     }
 }

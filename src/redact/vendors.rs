@@ -4,17 +4,17 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::finder::Index;
+use super::finder::WordFinder;
 
 /// One name a line, lower case.
 static NAMES: &str = include_str!("vendors.txt");
 
-static FINDER: LazyLock<Index<Cow<'static, str>>> = LazyLock::new(|| {
+static FINDER: LazyLock<WordFinder<Cow<'static, str>>> = LazyLock::new(|| {
     // `fly_io` is also written `flyio`, `fly.io` and `fly-io`.
     let joined = names()
         .filter(|name| name.contains('_'))
         .flat_map(|name| ["", ".", "-", " "].map(|sign| Cow::Owned(name.replace('_', sign))));
-    Index::new(names().map(Cow::Borrowed).chain(joined).collect())
+    WordFinder::new(names().map(Cow::Borrowed).chain(joined).collect())
 });
 
 fn names() -> impl Iterator<Item = &'static str> {

@@ -84,7 +84,7 @@ pub(super) static HARMLESS: Words = Words::new(include_str!("words/harmless.txt"
 pub(super) static WORD_PREFIXES: Words = Words::new(include_str!("words/word_prefixes.txt"));
 
 /// Words whose presence in a text starts the reading of a field.
-pub(super) static TELLING: Words = Words::new(include_str!("words/telling.txt"));
+pub(super) static FIELD_WORDS: Words = Words::new(include_str!("words/field_words.txt"));
 
 /// What one word alone calls a password.
 pub(super) static PASSWORDS: Words = Words::new(include_str!("words/passwords.txt"));

@@ -188,7 +188,7 @@ echo "aGVsbG8gd29ybGQgdGhpcyBpcyB0ZXh0" | base64 -d
 127.0.0.1 - - [28/Feb/2026:15:30:12 +0000] "GET /login HTTP/1.1" 200 512
 drwxr-xr-x  6 root root  4096 Feb 28 22:56 .
 -rw-------  1 user user   411 Feb 28 22:56 id_ed25519
-test redact::keys::tests::passwords ... ok
+test redact::field_names::tests::passwords ... ok
 test result: ok. 48 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 2.67s
 warning: unused variable: `secret_token`
    Compiling secrecy v0.8.0

@@ -7,7 +7,7 @@ use super::words::{
 
 /// How much a name promises that its value is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum KeyClass {
+pub(super) enum NameClass {
     /// Nothing, or that it is none: `public_key`, `token_count`, `commit_sha`.
     None,
     /// May hold one: `key`, `auth`, `session`.
@@ -47,37 +47,37 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// What one word alone says.
-fn word_class(word: &str) -> KeyClass {
+fn word_class(word: &str) -> NameClass {
     let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
     if PASSWORDS.has(word)
         || PASSWORD_ENDS.end(word)
         || (word.len() <= 12
             && (word.ends_with("pwd") || (word.ends_with("pass") && is_pass(word))))
     {
-        return KeyClass::Password;
+        return NameClass::Password;
     }
     if SECRET_ENDS.end(word) || SECRETS.has(word) {
-        return KeyClass::Strong;
+        return NameClass::Strong;
     }
     if let Some(before) = word
         .strip_suffix("keys")
         .or_else(|| word.strip_suffix("key"))
     {
         if NO_KEYS.has(word) {
-            return KeyClass::None;
+            return NameClass::None;
         }
         if SECRET_KEYS.end(before) {
-            return KeyClass::Strong;
+            return NameClass::Strong;
         }
         if PLAIN_KEYS.has(before) {
-            return KeyClass::None;
+            return NameClass::None;
         }
-        return KeyClass::Weak;
+        return NameClass::Weak;
     }
     if WEAK_NAMES.has(word) || word.ends_with("auth") {
-        return KeyClass::Weak;
+        return NameClass::Weak;
     }
-    KeyClass::None
+    NameClass::None
 }
 
 /// `dbpass`, `userpass`; not `compass`, `onepass`.
@@ -87,9 +87,9 @@ fn is_pass(word: &str) -> bool {
 }
 
 /// Classifies a field name.
-pub(super) fn classify(name: &str) -> KeyClass {
+pub(super) fn classify(name: &str) -> NameClass {
     if name.len() > LONGEST {
-        return KeyClass::None;
+        return NameClass::None;
     }
     let words = words(name);
     let mut end = words.len();
@@ -102,24 +102,24 @@ pub(super) fn classify(name: &str) -> KeyClass {
         end -= 1;
     }
     let Some((last, before)) = words[..end].split_last() else {
-        return KeyClass::None;
+        return NameClass::None;
     };
     if ABOUT.has(last) || words[..end].iter().any(|word| PUBLIC_KEYS.has(word)) {
-        return KeyClass::None;
+        return NameClass::None;
     }
     let own = last_class(last, before);
-    if own != KeyClass::None {
+    if own != NameClass::None {
         return own;
     }
     if is_named_key(last, before) {
-        return KeyClass::None;
+        return NameClass::None;
     }
     // A secret word further left: `tokenGithub`, `password_db`; the value has to look random.
     let left = (0..before.len())
         .map(|at| last_class(&before[at], &before[..at]))
         .max()
-        .unwrap_or(KeyClass::None);
-    left.min(KeyClass::Strong)
+        .unwrap_or(NameClass::None);
+    left.min(NameClass::Strong)
 }
 
 fn is_named_key(last: &str, before: &[String]) -> bool {
@@ -127,28 +127,28 @@ fn is_named_key(last: &str, before: &[String]) -> bool {
 }
 
 /// The class of a word with the ones before it in mind: `api key`, `cache key`, `pass word`.
-fn last_class(word: &str, before: &[String]) -> KeyClass {
+fn last_class(word: &str, before: &[String]) -> NameClass {
     let previous = before.last().map(String::as_str);
     if matches!(word, "key" | "keys") {
         return match previous {
             Some(previous)
-                if SECRET_KEYS.has(previous) || word_class(previous) >= KeyClass::Strong =>
+                if SECRET_KEYS.has(previous) || word_class(previous) >= NameClass::Strong =>
             {
-                KeyClass::Strong
+                NameClass::Strong
             }
-            Some(previous) if PLAIN_KEYS.has(previous) => KeyClass::None,
-            _ => KeyClass::Weak,
+            Some(previous) if PLAIN_KEYS.has(previous) => NameClass::None,
+            _ => NameClass::Weak,
         };
     }
     if word == "pat" {
         return if previous.is_some() {
-            KeyClass::Weak
+            NameClass::Weak
         } else {
-            KeyClass::None
+            NameClass::None
         };
     }
     if matches!(word, "word" | "phrase") && previous == Some("pass") {
-        return KeyClass::Password;
+        return NameClass::Password;
     }
     word_class(word)
 }
@@ -193,7 +193,7 @@ mod tests {
             "MYSQL_ROOT_PASSWORD",
             "passwd",
         ] {
-            assert_eq!(classify(name), KeyClass::Password, "{name}");
+            assert_eq!(classify(name), NameClass::Password, "{name}");
         }
     }
 
@@ -219,14 +219,14 @@ mod tests {
             "GITHUBTOKEN",
             "accesskey",
         ] {
-            assert_eq!(classify(name), KeyClass::Strong, "{name}");
+            assert_eq!(classify(name), NameClass::Strong, "{name}");
         }
     }
 
     #[test]
     fn weak_and_none() {
         for name in ["key", "auth", "session", "vendor_key", "_auth"] {
-            assert_eq!(classify(name), KeyClass::Weak, "{name}");
+            assert_eq!(classify(name), NameClass::Weak, "{name}");
         }
         for name in [
             "public_key",
@@ -243,7 +243,7 @@ mod tests {
             "keyboard",
             "compass",
         ] {
-            assert_eq!(classify(name), KeyClass::None, "{name}");
+            assert_eq!(classify(name), NameClass::None, "{name}");
         }
     }
 

@@ -6,13 +6,13 @@
 use std::ops::Range;
 
 /// A text with parts left out.
-pub(super) struct Squeezed {
+pub(super) struct Visible {
     pub(super) text: String,
     /// Where each byte of the text that is left stood, and where the last one ended.
     places: Vec<usize>,
 }
 
-impl Squeezed {
+impl Visible {
     /// The text without what is not seen; `None` when there is nothing of that kind.
     pub(super) fn new(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
@@ -23,18 +23,18 @@ impl Squeezed {
         if !text.char_indices().any(|found| left_out(&found)) {
             return None;
         }
-        let mut squeezed = Self {
+        let mut visible = Self {
             text: String::with_capacity(text.len()),
             places: Vec::with_capacity(text.len() + 1),
         };
         let mut end = 0;
         for (at, ch) in text.char_indices().filter(|found| !left_out(found)) {
-            squeezed.text.push(ch);
+            visible.text.push(ch);
             end = at + ch.len_utf8();
-            squeezed.places.extend(at..end);
+            visible.places.extend(at..end);
         }
-        squeezed.places.push(end);
-        Some(squeezed)
+        visible.places.push(end);
+        Some(visible)
     }
 
     /// The place in the whole text of a place in what is left.
@@ -67,16 +67,16 @@ mod tests {
     #[test]
     fn places_are_known_again() {
         let text = "é a\u{200b}b\u{ad}c d";
-        let squeezed = Squeezed::new(text).expect("there is something");
-        assert_eq!(squeezed.text, "é abc d");
-        let at = squeezed.text.find("abc").expect("left");
-        let place = squeezed.place(&(at..at + 3)).expect("known");
+        let visible = Visible::new(text).expect("there is something");
+        assert_eq!(visible.text, "é abc d");
+        let at = visible.text.find("abc").expect("left");
+        let place = visible.place(&(at..at + 3)).expect("known");
         assert_eq!(&text[place], "a\u{200b}b\u{ad}c");
     }
 
     #[test]
     fn only_the_zeros_of_wide_letters_are_left_out() {
-        let left = |text: &str| Squeezed::new(text).map(|squeezed| squeezed.text);
+        let left = |text: &str| Visible::new(text).map(|visible| visible.text);
         assert_eq!(left("a\0b\0c\0").as_deref(), Some("abc"));
         assert_eq!(left("\0a\0b\0c").as_deref(), Some("abc"));
         assert_eq!(left("name\0value\0\0\0x"), None);

@@ -17,7 +17,7 @@ const LEAD: usize = 12;
 
 /// What the base64 of a private key begins with, or has after its length: the version and the kind of RSA, elliptic and
 /// Edwards keys, of encrypted ones, and of OpenSSH's.
-pub(super) const TELLING: &[&str] = &[
+pub(super) const BEGINNINGS: &[&str] = &[
     "IBAAKC",
     "IBAAKB",
     "IBADANBgkqhkiG9w0B",
@@ -85,7 +85,7 @@ fn end_of_lines(bytes: &[u8], start: usize) -> usize {
     end
 }
 
-/// The body of a private key in which a telling beginning stands.
+/// The body of a private key in which one of these beginnings stands.
 pub(super) fn headless(text: &str, hit: &Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let lead = run_at_end(&bytes[..hit.start], LEAD + 1, is_base64);
