@@ -92,6 +92,15 @@ impl Lost {
 }
 
 impl Access {
+    /// That of what has an owner and a group, and no attributes.
+    pub fn owned((uid, gid): (u32, u32)) -> Self {
+        Self {
+            uid,
+            gid,
+            ..Self::default()
+        }
+    }
+
     /// That of what stands at a name; `None` when nothing does.
     ///
     /// # Errors

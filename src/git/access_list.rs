@@ -24,12 +24,8 @@ impl AccessList {
         if let Some(access) = self.paths.get(path) {
             return Some(Cow::Borrowed(access));
         }
-        let (uid, gid) = self.owner.filter(|_| self.complete)?;
-        Some(Cow::Owned(Access {
-            uid,
-            gid,
-            ..Access::default()
-        }))
+        let owner = self.owner.filter(|_| self.complete)?;
+        Some(Cow::Owned(Access::owned(owner)))
     }
 
     /// The paths of which it is known that they have another access on the other side. `all`: the paths that both may have.
@@ -55,11 +51,7 @@ mod tests {
     use super::*;
 
     fn owned(uid: u32) -> Access {
-        Access {
-            uid,
-            gid: uid,
-            ..Access::default()
-        }
+        Access::owned((uid, uid))
     }
 
     fn list(paths: &[(&str, u32)], owner: u32, complete: bool) -> AccessList {

@@ -15,8 +15,12 @@ const MOST: usize = 50;
 
 /// The commits that the operation names, but for those of which something is gone. What the snapshot before holds is not looked at again.
 pub fn held(ctx: &Context<'_>, store: &Store<'_>, capture: &Capture<'_>) -> Vec<Oid> {
+    let named = &capture.operation.commits;
+    if named.is_empty() {
+        return Vec::new();
+    }
     let known = held_before(store, capture);
-    let named = capture.operation.commits.iter().copied();
+    let named = named.iter().copied();
     named
         .filter(|oid| known.contains(oid) || is_whole(ctx, store, *oid, capture.head.oid))
         .collect()

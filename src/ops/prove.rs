@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Context;
-use super::capture::{Capture, CaptureOptions, IndexSummary, Storing, all_paths, capture};
+use super::capture::{Capture, CaptureOptions, IndexSummary, Storing, capture};
 use super::swap::{captured_extras, read_tree, stamp_of_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -81,7 +81,7 @@ pub fn prove(
     if extras.modes != claim.extras.modes || extras.defaults != claim.extras.defaults {
         differing.extend(other_permissions(&seen.manifest, claim.extras, applied));
     }
-    let all = || all_paths(&seen.manifest);
+    let all = || seen.manifest.paths_on_disk();
     let other_access = claim.extras.access.differing(&extras.access, all);
     differing.extend(
         other_access

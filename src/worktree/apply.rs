@@ -30,7 +30,7 @@ use switch::Switch;
 use temps::{Temps, Written};
 
 use super::capture::{HashOnly, Sink};
-use super::plan::{DirChange, Plan, PlanEntry, Side};
+use super::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -105,7 +105,15 @@ pub struct Granted<'a> {
     pub foreign: bool,
 }
 
-impl Granted<'_> {
+impl<'a> Granted<'a> {
+    /// What a side gives.
+    pub fn by(side: &'a Extras) -> Self {
+        Self {
+            recorded: Some(&side.access),
+            foreign: side.foreign,
+        }
+    }
+
     /// What was recorded of a path.
     pub fn of(&self, path: &[u8]) -> Option<Cow<'_, Access>> {
         self.recorded?.of(path)

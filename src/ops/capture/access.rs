@@ -1,14 +1,13 @@
 //! Who may use what was captured: owners from the stamps, attributes where the manifest says that there are some.
 
 use super::Capture;
-use super::derived::Derived;
 use crate::error::{Result, ResultExt};
 use crate::git::access::Access;
 use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
 use crate::git::path;
 use crate::ops::Context;
-use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::manifest::Manifest;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
@@ -25,22 +24,21 @@ impl Capture<'_> {
         let mut list = AccessList {
             owner: Some(derived.usual_owner),
             complete: derived.unproven == 0,
-            inherits: derived.unproven > 0,
             ..AccessList::default()
         };
         let owners = derived.owners.iter();
         list.paths
-            .extend(owners.map(|(path, (uid, gid))| (path.clone(), owned(*uid, *gid))));
+            .extend(owners.map(|(path, owner)| (path.clone(), Access::owned(*owner))));
         let paths = if ctx.repo.trust_ctime()? {
             derived.attributed.clone()
         } else {
             // Without the time of its change nothing tells that a file got attributes.
-            all_paths(&self.manifest)
+            self.manifest.paths_on_disk()
         };
         if !paths.is_empty() {
             let root = Root::open(ctx.repo.worktree_root())?;
             let found = access_of(&root, paths.iter())?;
-            let usual = owned(derived.usual_owner.0, derived.usual_owner.1);
+            let usual = Access::owned(derived.usual_owner);
             list.paths
                 .extend(found.into_iter().filter(|(_, access)| *access != usual));
         }
@@ -48,32 +46,11 @@ impl Capture<'_> {
     }
 }
 
-fn owned(uid: u32, gid: u32) -> Access {
-    Access {
-        uid,
-        gid,
-        ..Access::default()
-    }
-}
-
-/// Every file and directory that is captured.
-pub fn all_paths(manifest: &Manifest) -> Vec<Vec<u8>> {
-    let dirs = manifest.dirs.iter().map(|dir| manifest.dir_path(dir));
-    let dirs = dirs.filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
-    let files = manifest.entries().filter(|(_, file)| is_on_disk(file.kind));
-    let files = files.map(|(dir, file)| manifest.path_of(dir, &file));
-    dirs.chain(files).collect()
-}
-
-fn is_on_disk(kind: Kind) -> bool {
-    matches!(kind, Kind::File | Kind::Symlink | Kind::FilteredClean)
-}
-
 /// The access of those paths at which something stands.
 ///
 /// # Errors
 /// One cannot be looked at.
-pub fn access_of<'p>(
+fn access_of<'p>(
     root: &Root,
     paths: impl Iterator<Item = &'p Vec<u8>>,
 ) -> Result<BTreeMap<Vec<u8>, Access>> {
@@ -103,13 +80,14 @@ pub fn recorded(
 ) -> Result<Option<AccessList>> {
     let known = capture.access(ctx)?;
     let Some(touched) = touched else {
-        let usual = root_owner(capture.derived(), &capture.manifest);
+        if known.paths.is_empty() && is_of_the_root_directory(known, &capture.manifest) {
+            return Ok(None);
+        }
         // Going to a plain snapshot, what it does not name keeps the access of what it replaces.
-        let list = AccessList {
+        return Ok(Some(AccessList {
             complete: false,
             ..known.clone()
-        };
-        return Ok((!usual || !list.paths.is_empty()).then_some(list));
+        }));
     };
     let mut list = known.clone();
     if !list.complete {
@@ -120,8 +98,8 @@ pub fn recorded(
     Ok(Some(list))
 }
 
-/// Whether most paths belong to whom the working tree belongs.
-fn root_owner(derived: &Derived, manifest: &Manifest) -> bool {
+/// Whether most paths belong to the owner and group of the root directory.
+fn is_of_the_root_directory(list: &AccessList, manifest: &Manifest) -> bool {
     let root = manifest.dirs.first();
-    root.is_none_or(|root| (root.stamp.uid, root.stamp.gid) == derived.usual_owner)
+    root.is_none_or(|root| list.owner == Some((root.stamp.uid, root.stamp.gid)))
 }

@@ -136,7 +136,7 @@ impl Derived {
         census: &mut Censuses,
         most_others: usize,
     ) {
-        if matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean) {
+        if file.kind.is_on_disk() {
             self.files += 1;
             self.bytes += file.stamp.size;
             let path = || manifest.path_of(dir, file);

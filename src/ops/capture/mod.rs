@@ -34,7 +34,7 @@ use crate::store::Store;
 use crate::store::snapshot::{Lists, Uncaptured};
 use crate::worktree::cache::{self, IndexMeta, Meta};
 use crate::worktree::manifest::{Kind, Manifest, no_oid};
-pub use access::{all_paths, recorded as recorded_access};
+pub use access::recorded as recorded_access;
 pub use derived::Derived;
 pub use index::IndexSummary;
 use index::head_text;

@@ -75,10 +75,7 @@ pub fn lay_out(
         copy_blob: &copy,
         expected: &|_| Expected::Absent,
         securing: &mut NoOneElse,
-        access: &Granted {
-            recorded: Some(&extras.access),
-            foreign: extras.foreign,
-        },
+        access: &Granted::by(&extras),
         protected: &[],
         progress: there.progress,
     }

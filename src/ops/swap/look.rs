@@ -47,11 +47,7 @@ pub fn look<'s>(
     let mut other_rules = None;
     let own = OwnDirs::of(&ctx.repo, &store.objects);
     let mut prove = prove_first(goal, storing);
-    let mut shared = BTreeSet::new();
-    for side in goal.target.into_iter().chain(goal.also_from) {
-        shared.extend(nested_in(store, side)?);
-        shared.extend(with_stray_git(store, side)?);
-    }
+    let others = Others::of(store, goal)?;
     for _ in 0..TRIES {
         let raw_head = ctx.repo.raw_head()?;
         let wanted = CaptureOptions {
@@ -73,7 +69,7 @@ pub fn look<'s>(
                 continue;
             }
         }
-        let plan = make_plan(ctx, store, goal, &capture, &forced)?;
+        let plan = make_plan(ctx, store, goal, &capture, &forced, &others.hiding)?;
         let seeds = unproven_paths(&capture.manifest, &plan);
         if !seeds.is_empty() {
             // Only where not all are proven anyway.
@@ -84,7 +80,7 @@ pub fn look<'s>(
         let Obstacles {
             to_force,
             mut refused,
-        } = find_obstacles(&root, &own, &shared, &capture, &plan)?;
+        } = find_obstacles(&root, &own, &others.shared, &capture, &plan)?;
         refused.extend(start_in_the_way(ctx, &plan));
         if !refused.is_empty() {
             return Err(would_overwrite(goal, &refused));
@@ -185,6 +181,7 @@ pub(super) fn make_plan(
     goal: &Goal<'_>,
     capture: &Capture<'_>,
     forced: &BTreeSet<Vec<u8>>,
+    hiding: &BTreeSet<Vec<u8>>,
 ) -> Result<Plan> {
     match &goal.aim {
         Aim::Paths { paths, dirs, saved } => {
@@ -215,12 +212,8 @@ pub(super) fn make_plan(
             changes.retain(|change| !keep.iter().any(|kept| path::is_within(&change.path, kept)));
             let (globals, globs) = rules_parts(ctx)?;
             let rules = TreeRules::new(&store.objects, *tree, globals, globs);
-            let nested = match goal.target {
-                Some(target) => nested_in(store, target)?,
-                None => BTreeSet::new(),
-            };
             let hides = |path: &[u8]| {
-                rules.leaves_out(path) || nested.iter().any(|dir| path::is_within(path, dir))
+                rules.leaves_out(path) || hiding.iter().any(|dir| path::is_within(path, dir))
             };
             let left_out = |path: &[u8]| {
                 let ours = made_before.contains(path)
@@ -255,18 +248,35 @@ pub(super) fn make_plan(
     }
 }
 
-/// The nested repositories that a stored side names. Those with files of the side in them are written into again.
-fn nested_in(store: &Store<'_>, stored: &Stored) -> Result<BTreeSet<Vec<u8>>> {
-    let lists = store.lists(stored)?.uncaptured.into_iter();
-    let nested = lists.filter(|(_, entry)| entry.reason == "nested-repository");
-    Ok(nested.map(|(path, _)| path).collect())
+/// Other repositories in the working tree, as the sides that a swap takes files from have them.
+#[derive(Default)]
+struct Others {
+    /// The target's nested repositories, which hide what the target does not track.
+    hiding: BTreeSet<Vec<u8>>,
+    /// The nested repositories of any side. Those with files of the side in them are written into again, and so are directories with a
+    /// `.git` that made no repository of them: files beside it were captured, and come back also where it makes one now.
+    shared: BTreeSet<Vec<u8>>,
 }
 
-/// The directories with a `.git` that made no repository of them: files beside it were captured, and come back also where it makes one now.
-fn with_stray_git(store: &Store<'_>, stored: &Stored) -> Result<BTreeSet<Vec<u8>>> {
-    let lists = store.lists(stored)?.uncaptured.into_iter();
-    let dirs = lists.filter_map(|(path, _)| path.strip_suffix(b"/.git").map(<[u8]>::to_vec));
-    Ok(dirs.collect())
+impl Others {
+    fn of(store: &Store<'_>, goal: &Goal<'_>) -> Result<Self> {
+        let mut others = Self::default();
+        let target = goal.target.into_iter().map(|side| (side, true));
+        let sides = target.chain(goal.also_from.iter().map(|side| (side, false)));
+        for (side, is_target) in sides {
+            for (path, entry) in store.lists(side)?.uncaptured {
+                if entry.reason == "nested-repository" {
+                    if is_target {
+                        others.hiding.insert(path.clone());
+                    }
+                    others.shared.insert(path);
+                } else if let Some(dir) = path.strip_suffix(b"/.git") {
+                    others.shared.insert(dir.to_vec());
+                }
+            }
+        }
+        Ok(others)
+    }
 }
 
 /// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was
@@ -288,8 +298,7 @@ fn tracks(store: &Store<'_>, target: Option<&Stored>, path: &[u8]) -> Result<boo
 
 pub(super) fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
     let file = manifest.file(path)?;
-    let captured = matches!(file.kind, Kind::File | Kind::Symlink | Kind::FilteredClean);
-    captured.then(|| Side {
+    file.kind.is_on_disk().then(|| Side {
         node: Node {
             mode: file.git_mode,
             oid: file.oid.get(),

@@ -64,14 +64,10 @@ fn release(kept: Vec<KeptPack>) -> Result<()> {
 
 /// What the side that a swap leads to may give.
 pub fn granted<'a>(aim: &'a Aim<'_>) -> Granted<'a> {
-    let extras = match aim {
+    Granted::by(match aim {
         Aim::Tree { extras, .. } => extras,
         Aim::Paths { saved, .. } | Aim::Found { saved, .. } => saved,
-    };
-    Granted {
-        recorded: Some(&extras.access),
-        foreign: extras.foreign,
-    }
+    })
 }
 
 pub(super) struct Running<'a, 'g, 's, 'r> {

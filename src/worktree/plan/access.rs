@@ -16,14 +16,7 @@ impl Planning<'_> {
     }
 
     pub(super) fn paths_with_other_access(&self) -> BTreeSet<Vec<u8>> {
-        let all = || {
-            let dirs = self.manifest.dirs.iter();
-            let dirs = dirs.map(|dir| self.manifest.dir_path(dir).to_vec());
-            let files = self.manifest.entries();
-            let files = files.filter(|(_, file)| file.kind.in_tree());
-            let files = files.map(|(dir, file)| self.manifest.path_of(dir, &file));
-            dirs.chain(files).collect()
-        };
+        let all = || self.manifest.paths_on_disk();
         self.after.access.differing(&self.before.access, all)
     }
 
