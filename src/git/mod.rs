@@ -27,5 +27,6 @@ pub mod textdiff;
 pub mod textmerge;
 pub mod threads;
 pub mod tree;
+pub mod wildmatch;
 
 pub use git2::Oid;

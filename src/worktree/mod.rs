@@ -12,7 +12,6 @@ pub mod pattern;
 pub mod plan;
 pub mod rules;
 pub mod scan;
-pub mod wildmatch;
 
 #[cfg(test)]
 mod oracle;

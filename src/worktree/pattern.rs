@@ -3,7 +3,7 @@
 //! Promises git's verdict on one path. Literal names, `*.ext` and `name*` are compared without the general matcher.
 //! Leaves out which file the pattern stands in and what a match means.
 
-use super::wildmatch::{Flags, is_special, wildmatch};
+use crate::git::wildmatch::{Flags, is_special, wildmatch};
 
 /// A path to be matched: relative to the directory of the pattern's file, without a trailing slash.
 #[derive(Debug, Clone, Copy)]

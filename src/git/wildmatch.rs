@@ -3,7 +3,7 @@
 //! Promises git's answers, oddities included, checked against git itself by the oracle tests. Where git recurses and
 //! prunes with its abort results, this walks with two places to go back to (the last `*` and the last `**`), which
 //! is enough because an earlier one could not match anything more. No pattern takes more than polynomial time.
-//! Leaves out what surrounds a pattern in a file (`!`, a leading or trailing `/`): see [`super::pattern`].
+//! Leaves out what surrounds a pattern in a file (`!`, a leading or trailing `/`): see `worktree::pattern`.
 
 mod class;
 
