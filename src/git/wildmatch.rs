@@ -1,4 +1,4 @@
-//! git's glob matching over bytes: what one pattern of `gitignore(5)` or `gitattributes(5)` matches.
+//! git's glob matching over bytes: what one pattern of `gitignore(5)`, of `gitattributes(5)` or of an `includeIf` matches.
 //!
 //! Promises git's answers, oddities included, checked against git itself by the oracle tests. Where git recurses and
 //! prunes with its abort results, this walks with two places to go back to (the last `*` and the last `**`), which
@@ -14,6 +14,14 @@ pub struct Flags {
     pub pathname: bool,
     /// ASCII letters match in either case (`core.ignoreCase`).
     pub fold_case: bool,
+}
+
+impl Flags {
+    /// `pathname` alone: paths, and names of branches.
+    pub const PATHNAME: Self = Self {
+        pathname: true,
+        fold_case: false,
+    };
 }
 
 /// Whether `pattern` matches the whole of `text`. A malformed pattern (an open bracket, a lone backslash at the end)

@@ -10,11 +10,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use globset::GlobBuilder;
-
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::regular;
+use crate::git::wildmatch::{Flags, wildmatch};
 
 /// How deep includes may nest, as in git.
 const MAX_INCLUDES: u32 = 10;
@@ -277,37 +276,48 @@ impl Config {
             let head = crate::git::regular::read(git_dir.join("HEAD")).unwrap_or_default();
             let branch = head.trim_ascii().strip_prefix(b"ref: refs/heads/");
             branch.is_some_and(|branch| {
-                let mut pattern = pattern.to_owned();
-                if pattern.ends_with('/') {
-                    pattern.push_str("**");
-                }
-                glob_matches(&pattern, OsStr::from_bytes(branch), false)
+                wildmatch(&with_beneath(pattern.into()), branch, Flags::PATHNAME)
             })
         } else {
             false
         }
     }
 
-    fn dir_matches(&self, pattern: &str, file: &Path, git_dir: &Path, fold: bool) -> bool {
-        let mut full = if let Some(rest) = pattern.strip_prefix("./") {
-            let dir = file.parent().unwrap_or(Path::new("/"));
-            dir.join(rest).to_string_lossy().into_owned()
-        } else {
-            expand(pattern.as_bytes(), self.home.as_deref())
-                .to_string_lossy()
-                .into_owned()
+    fn dir_matches(&self, pattern: &str, file: &Path, git_dir: &Path, fold_case: bool) -> bool {
+        let git_dir = git_dir.as_os_str().as_bytes();
+        let flags = Flags {
+            fold_case,
+            ..Flags::PATHNAME
         };
-        if !full.starts_with('/') {
-            full.insert_str(0, "**/");
+        if let Some(rest) = pattern.strip_prefix("./") {
+            // The directory of the file is compared as it is, so that no special character in it counts.
+            let above = file.parent().unwrap_or(Path::new("/")).as_os_str();
+            let above = above
+                .as_bytes()
+                .strip_suffix(b"/")
+                .unwrap_or(above.as_bytes());
+            let beneath = git_dir.split_at_checked(above.len()).filter(|(head, _)| {
+                *head == above || (fold_case && head.eq_ignore_ascii_case(above))
+            });
+            let pattern = with_beneath(format!("/{rest}").into());
+            return beneath.is_some_and(|(_, beneath)| wildmatch(&pattern, beneath, flags));
         }
-        if pattern.ends_with('/') {
-            if !full.ends_with('/') {
-                full.push('/');
-            }
-            full.push_str("**");
+        let mut full = expand(pattern.as_bytes(), self.home.as_deref())
+            .into_os_string()
+            .into_encoded_bytes();
+        if !full.starts_with(b"/") {
+            full.splice(..0, *b"**/");
         }
-        glob_matches(&full, git_dir.as_os_str(), fold)
+        wildmatch(&with_beneath(full), git_dir, flags)
     }
+}
+
+/// `a/` stands for everything beneath it.
+fn with_beneath(mut pattern: Vec<u8>) -> Vec<u8> {
+    if pattern.ends_with(b"/") {
+        pattern.extend_from_slice(b"**");
+    }
+    pattern
 }
 
 /// One file's entries with its unconditional includes, in order.
@@ -388,14 +398,6 @@ pub(super) fn expand(path: &[u8], home: Option<&Path>) -> PathBuf {
         }
         _ => PathBuf::from(OsStr::from_bytes(path)),
     }
-}
-
-fn glob_matches(pattern: &str, text: &OsStr, fold: bool) -> bool {
-    GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .case_insensitive(fold)
-        .build()
-        .is_ok_and(|glob| glob.compile_matcher().is_match(Path::new(text)))
 }
 
 /// Section and variable in lower case; what lies between the first and the last dot as it is.
@@ -488,6 +490,69 @@ mod tests {
             texts(&config.all("timewarp.exclude")),
             ["a", "work", "topic", "z"]
         );
+    }
+
+    #[test]
+    fn conditions_hold_where_git_says_so() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let home = dir.path().canonicalize().expect("it exists");
+        let work = home.join("wo[r]k/{a,b}/Repo1");
+        std::fs::create_dir_all(&work).expect("made");
+        std::fs::write(home.join("it.inc"), "[a]\n\tb = c\n").expect("written");
+        let git = |args: &[&str]| {
+            std::process::Command::new("git")
+                .args(args)
+                .current_dir(&work)
+                .env_clear()
+                .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+                .env("HOME", &home)
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .output()
+                .expect("git runs")
+        };
+        git(&["init", "-q", "-b", "topic/{x,y}"]);
+        let file = home.join(".gitconfig");
+        let mut held = 0;
+        for condition in [
+            "gitdir:~/",
+            "gitdir:~/wo[r]k/",
+            "gitdir:~/wo\\\\[r]k/",
+            "gitdir:wo*k/",
+            "gitdir:{a,b}/",
+            "gitdir:{a,c}/",
+            "gitdir:a/",
+            "gitdir:?a,b?/Repo[[:digit:]]/.git",
+            "gitdir:Repo[[:alpha:]]/.git",
+            "gitdir:repo1/",
+            "gitdir/i:repo1/",
+            "gitdir/i:**/REPO?/.GIT",
+            "gitdir:./",
+            "gitdir:./wo*/**/.git",
+            "gitdir:./k/",
+            "gitdir:**/Repo1",
+            "gitdir:**/Repo1/**",
+            "gitdir:[",
+            "onbranch:topic/",
+            "onbranch:topic/*",
+            "onbranch:topic",
+            "onbranch:{x,y}",
+            "onbranch:**/{x,y}",
+            "onbranch:topic/x",
+            "onbranch:*",
+        ] {
+            let text = format!("[includeIf \"{condition}\"]\n\tpath = it.inc\n");
+            std::fs::write(&file, text).expect("written");
+            let sources = Sources {
+                global: vec![file.clone()],
+                home: Some(home.clone()),
+                ..Sources::default()
+            };
+            let found = Config::protected(&sources, &work.join(".git")).expect("read");
+            let expected = git(&["config", "a.b"]).status.success();
+            assert_eq!(found.entry("a.b").is_some(), expected, "{condition}");
+            held += usize::from(expected);
+        }
+        assert!(held > 10, "{held} conditions held");
     }
 
     #[test]
