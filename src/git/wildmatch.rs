@@ -49,6 +49,21 @@ pub fn wildmatch(pattern: &[u8], text: &[u8], flags: Flags) -> bool {
     }
 }
 
+/// The bytes that a bracket expression matches, and its length; `pattern` begins behind its `[`. `None` when it is malformed.
+pub fn bracket_expression(pattern: &[u8], fold_case: bool) -> Option<([bool; 256], usize)> {
+    let mut members = [false; 256];
+    let mut end = 0;
+    for byte in 0..=u8::MAX {
+        let folded = if fold_case {
+            byte.to_ascii_lowercase()
+        } else {
+            byte
+        };
+        (members[usize::from(byte)], end) = class::matches(pattern, 0, folded, fold_case)?;
+    }
+    Some((members, end))
+}
+
 /// Whether a byte starts something other than itself in a pattern.
 pub fn is_special(byte: u8) -> bool {
     matches!(byte, b'*' | b'?' | b'[' | b'\\')

@@ -5,6 +5,11 @@
 //! Of two that match one path the one nearer to the user speaks: flag, user, team, default; between equals `exclude` does.
 //! Default and team globs never hide what git tracks.
 //!
+//! `globset` matches them: they are few sets, compiled once and asked about every name, where one automaton is up to twice as
+//! fast as one pattern after the other. Files of git's patterns are the opposite (hundreds of them, each asked about a few
+//! names, of bytes that need not be UTF-8), so [`super::pattern`] matches those by git's own rules. The oracle holds both
+//! to the same answers.
+//!
 //! `include` reaches into left-out directories only when it is anchored, along the way it names: `/data/*/x.db` leads into
 //! `data` and what is directly beneath it. An unanchored one is looked for where the scan goes anyway; else a
 //! `.env.local` would cost a walk through every `node_modules`.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use self::lab::Lab;
 use self::random::{Random, attribute_file, ignore_file, name, pattern};
 use super::attributes::{self, AttributeConfig, AttributeFiles, Attributes, DirAttributes};
+use super::globs::{GlobSettings, Globs, Source};
 use super::ignore::{Globals, PathRules, PatternFile, Verdict};
 use super::pattern::{Pattern, Subject};
 
@@ -225,4 +226,49 @@ fn patterns_agree_with_git() {
             }
         }
     });
+}
+
+/// Our own globs mean what git's patterns mean, which the tests above compare with git. Left aside are braces, which git
+/// does not have, and oddities of git that our globs do not share.
+#[test]
+fn our_globs_mean_what_gits_patterns_mean() {
+    let odd = |text: &str, ignore_case: bool| {
+        text.contains('{')
+            || text.contains("//")
+            || text.contains("\\/")
+            || text.split('/').any(|part| part == ".")
+            // git compares a literal head first, and then takes what is left for the whole pattern.
+            || text
+                .match_indices("**")
+                .any(|(at, _)| at > 0 && !text[..at].ends_with(['/', '*']))
+            || (ignore_case && text.contains('\\'))
+    };
+    let (mut random, mut asked) = (Random(number("TW_ORACLE_SEED").unwrap_or(0) + 1), 0);
+    for _ in 0..number("TW_ORACLE_ROUNDS").unwrap_or(3000) {
+        let (text, ignore_case) = (pattern(&mut random), random.one_in(3));
+        let settings = GlobSettings {
+            ignore_case,
+            exclude: vec![(text.clone(), Source::User)],
+            ..GlobSettings::default()
+        };
+        let (Ok(globs), Some(expected)) = (Globs::new(&settings), Pattern::parse(text.as_bytes()))
+        else {
+            continue;
+        };
+        if odd(&text, ignore_case) {
+            continue;
+        }
+        asked += 1;
+        for _ in 0..60 {
+            let depth = 1 + random.below(4);
+            let names: Vec<&str> = (0..depth).map(|_| name(&mut random)).collect();
+            let (path, is_dir) = (names.join("/").into_bytes(), random.one_in(2));
+            assert_eq!(
+                globs.hits(&path, is_dir).exclude.is_some(),
+                expected.matches(Subject::new(&path, b"", is_dir), ignore_case),
+                "{text:?} against {names:?}, directory {is_dir}, case {ignore_case}"
+            );
+        }
+    }
+    assert!(asked > 100, "{asked} globs were asked");
 }

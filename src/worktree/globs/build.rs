@@ -26,7 +26,8 @@ pub(super) struct Builder {
 impl Builder {
     pub(super) fn new(ignore_case: bool) -> Self {
         let mut hasher = Sha1::new();
-        hasher.update([1, u8::from(ignore_case)]);
+        // The first number changes whenever some glob comes to mean something else.
+        hasher.update([2, u8::from(ignore_case)]);
         Self {
             ignore_case,
             globs: Globs {
@@ -65,7 +66,7 @@ impl Builder {
     }
 
     fn read(&mut self, text: &str, is_team: bool) -> std::result::Result<Read, String> {
-        let syntax = Syntax::parse(text)?;
+        let syntax = Syntax::parse(text, self.ignore_case)?;
         let separators = syntax.scope == Scope::Path;
         let glob = self.glob(&syntax.glob, separators)?;
         if is_team && !syntax.names_a_byte && matches_everything(&glob) {

@@ -1,7 +1,9 @@
 //! Reads a glob of ours as `gitignore(5)` would, and puts it into what `globset` understands.
+//!
+//! Brackets are read as git reads them (`globset` knows neither `[[:digit:]]` nor a backslash in them). What git takes
+//! for an oddity of its matcher is not followed: `//` and `\\/` are plain slashes, and `a**/b` never leaves a component.
 
-use std::iter::Peekable;
-use std::str::Chars;
+use crate::git::wildmatch::bracket_expression;
 
 const MAX_LEN: usize = 4096;
 /// Well below what a regular expression may nest.
@@ -34,8 +36,8 @@ impl Syntax {
     /// Reads a glob.
     ///
     /// # Errors
-    /// Says in a few words what is wrong. Brackets and braces are left to `globset` to check.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+    /// Says in a few words what is wrong. Braces are left to `globset` to check.
+    pub(super) fn parse(text: &str, ignore_case: bool) -> Result<Self, &'static str> {
         if text.len() > MAX_LEN {
             return Err("it is too long");
         }
@@ -43,7 +45,8 @@ impl Syntax {
             return Err("it cannot be negated; use 'include'");
         }
         let mut reader = Reader {
-            chars: text.chars().peekable(),
+            rest: text,
+            ignore_case,
             parts: vec![String::new()],
             depth: 0,
             names_a_byte: false,
@@ -60,6 +63,11 @@ impl Syntax {
         }
         let anchored = parts.len() > 1;
         parts.retain(|part| !part.is_empty() && part != ".");
+        for part in &mut parts {
+            if part.len() > 2 && part.bytes().all(|byte| byte == b'*') {
+                part.truncate(2);
+            }
+        }
         if parts.is_empty() {
             return Err("it names nothing");
         }
@@ -111,25 +119,33 @@ fn leads(parts: &[String]) -> Vec<String> {
 
 /// Splits at slashes, minding escapes, brackets and braces.
 struct Reader<'a> {
-    chars: Peekable<Chars<'a>>,
+    rest: &'a str,
+    ignore_case: bool,
     parts: Vec<String>,
     depth: usize,
     names_a_byte: bool,
 }
 
 impl Reader<'_> {
+    fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let next = chars.next();
+        self.rest = chars.as_str();
+        next
+    }
+
     fn read(&mut self) -> Result<(), &'static str> {
-        while let Some(ch) = self.chars.next() {
+        while let Some(ch) = self.next() {
             match ch {
                 '/' => self.slash()?,
-                '\\' if self.chars.next_if_eq(&'/').is_some() => self.slash()?,
+                '\\' if self.rest.starts_with('/') => {}
                 '\\' => {
                     self.push(ch);
-                    if let Some(escaped) = self.chars.next() {
+                    if let Some(escaped) = self.next() {
                         self.literal(escaped);
                     }
                 }
-                '[' => self.class()?,
+                '[' => self.brackets()?,
                 '{' if self.depth == MAX_DEPTH => return Err("its braces nest too deep"),
                 '{' => {
                     self.depth += 1;
@@ -167,32 +183,36 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Copies a bracket expression so that it never matches a slash, which `globset` would allow.
-    fn class(&mut self) -> Result<(), &'static str> {
-        let mut class = String::from("[");
-        let negated = self.chars.next_if(|ch| matches!(ch, '!' | '^'));
-        class.extend(negated);
-        let mut members: Vec<char> = self.chars.next().into_iter().collect();
-        while let Some(ch) = self.chars.next_if(|ch| *ch != ']') {
-            members.push(ch);
+    /// Lists for `globset` what git reads a bracket expression as, the slash excepted.
+    fn brackets(&mut self) -> Result<(), &'static str> {
+        let (members, len) = bracket_expression(self.rest.as_bytes(), self.ignore_case)
+            .ok_or("its brackets are not closed, or name an unknown class")?;
+        let (text, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        if !text.is_ascii() {
+            return Err("only ASCII characters can stand in brackets");
         }
-        if members.contains(&'/') {
+        let negated = text.starts_with(['!', '^']);
+        if text.contains('/') {
             return Err("a slash cannot stand in brackets");
         }
-        let spans = |range: &[char]| range[1] == '-' && range[0] < '/' && '/' < range[2];
-        if negated.is_none() && members.windows(3).any(spans) {
+        if members[usize::from(b'/')] && !negated {
             return Err("a range in brackets cannot span the slash");
         }
-        class.extend(&members);
-        if self.chars.next().is_some() {
-            if negated.is_some() {
-                // A `-` at the end stays there.
-                let dash = class.ends_with('-') && members.len() > 1;
-                class.insert(class.len() - usize::from(dash), '/');
-            }
-            class.push(']');
+        let lists = |byte: u8| members[usize::from(byte)] != negated || (negated && byte == b'/');
+        self.push('[');
+        if negated {
+            self.push('!');
         }
-        class.chars().for_each(|ch| self.push(ch));
+        // First stands what means itself there: a `]`, or what no path contains. And last a dash.
+        self.push(if lists(b']') { ']' } else { '\0' });
+        for byte in (1..=0x7f).filter(|&byte| lists(byte) && !matches!(byte, b']' | b'-')) {
+            self.push(char::from(byte));
+        }
+        if lists(b'-') {
+            self.push('-');
+        }
+        self.push(']');
         Ok(())
     }
 }
@@ -202,7 +222,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Syntax {
-        Syntax::parse(text).unwrap_or_else(|reason| panic!("{text:?}: {reason}"))
+        Syntax::parse(text, false).unwrap_or_else(|reason| panic!("{text:?}: {reason}"))
     }
 
     #[test]
@@ -220,9 +240,14 @@ mod tests {
             ("**", Scope::Name, "**", false),
             ("/**", Scope::Name, "**", false),
             ("a/**", Scope::Path, "a/**", false),
-            ("[!a]", Scope::Name, "[!a/]", false),
-            ("/[!a-]", Scope::Path, "[!a/-]", false),
-            ("/[!]a]", Scope::Path, "[!]a/]", false),
+            ("[!a]", Scope::Name, "[!\0/a]", false),
+            ("/[!a-]", Scope::Path, "[!\0/a-]", false),
+            ("/[!]a]", Scope::Path, "[!]/a]", false),
+            ("/[^\\]!]", Scope::Path, "[!]!/]", false),
+            ("/[!!^]", Scope::Path, "[!\0!/^]", false),
+            ("/[\\!^]", Scope::Path, "[\0!^]", false),
+            ("[[:digit:]x]", Scope::Name, "[\x000123456789x]", false),
+            ("a/****/b", Scope::Path, "a/**/b", false),
         ] {
             let found = parse(text);
             assert_eq!(
@@ -247,9 +272,20 @@ mod tests {
     #[test]
     fn bad_globs_are_named() {
         for text in [
-            "", "/", "./", "!a", "../a", "a/../b", "{a/b,c}", "a[/]", "/a[ -~]",
+            "",
+            "/",
+            "./",
+            "!a",
+            "../a",
+            "a/../b",
+            "{a/b,c}",
+            "a[/]",
+            "/a[ -~]",
+            "a[",
+            "[[:nope:]]",
+            "[\u{fc}]",
         ] {
-            assert!(Syntax::parse(text).is_err(), "{text:?}");
+            assert!(Syntax::parse(text, false).is_err(), "{text:?}");
         }
     }
 }
