@@ -24,7 +24,7 @@ pub type InOrder = (Vec<Stored>, Vec<(String, String)>);
 /// answered apart.
 pub fn in_order(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     ids: &[SnapshotId],
     limit: Option<usize>,
     all_worktrees: bool,
@@ -72,13 +72,13 @@ pub fn is_listed_here(here: &str, kind: IdKind, worktree: &str, taken_in: &str) 
 }
 
 /// The newest of a kind in this worktree, taken in the present.
-pub fn newest(ctx: &Context<'_>, store: &Store<'_>, kind: IdKind) -> Result<Option<Stored>> {
+pub fn newest(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<Option<Stored>> {
     nth_newest(ctx, store, kind, 0, None)
 }
 
 fn nth_newest(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     kind: IdKind,
     back: usize,
     until: Option<Moment>,
@@ -106,7 +106,7 @@ fn nth_newest(
 ///
 /// # Errors
 /// `SNAPSHOT_NOT_FOUND`, `AMBIGUOUS_ADDRESS` with the candidates, `INVALID_ADDRESS`, `NO_SESSION_SNAPSHOT`.
-pub fn resolve(ctx: &Context<'_>, store: &Store<'_>, text: &str) -> Result<Stored> {
+pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
     match parse(text, ctx.env.now())? {
         Address::Id(part) => by_part(store, &part)?.ok_or_else(|| not_found(text)),
         Address::Latest(back) => {
@@ -153,7 +153,7 @@ pub fn is_present(ctx: &Context<'_>, text: &str) -> Result<bool> {
     Ok(matches!(parse(text, ctx.env.now())?, Address::Present))
 }
 
-fn by_part(store: &Store<'_>, part: &str) -> Result<Option<Stored>> {
+fn by_part(store: &Store, part: &str) -> Result<Option<Stored>> {
     if let Some(id) = SnapshotId::parse(part) {
         return match store.refs.read(&names::snapshot_ref(&id))? {
             Some(commit) => store.read(&id, commit).map(Some),
@@ -184,7 +184,7 @@ fn ambiguous(part: &str, candidates: &[String]) -> Error {
     .detail("candidates", candidates.to_vec())
 }
 
-fn by_label(store: &Store<'_>, name: &str) -> Result<Option<Stored>> {
+fn by_label(store: &Store, name: &str) -> Result<Option<Stored>> {
     if !names::is_component(name) {
         return Ok(None);
     }
@@ -195,7 +195,7 @@ fn by_label(store: &Store<'_>, name: &str) -> Result<Option<Stored>> {
 }
 
 /// The snapshot whose commit this is.
-fn with_commit(store: &Store<'_>, commit: Oid) -> Result<Option<Stored>> {
+fn with_commit(store: &Store, commit: Oid) -> Result<Option<Stored>> {
     let raw = store.commit(commit)?;
     let Ok((_, record)) =
         crate::store::snapshot::SnapshotRecord::from_message(&raw.message, "commit")
@@ -208,7 +208,7 @@ fn with_commit(store: &Store<'_>, commit: Oid) -> Result<Option<Stored>> {
     }
 }
 
-fn by_commit(ctx: &Context<'_>, store: &Store<'_>, name: &str) -> Result<Option<Stored>> {
+fn by_commit(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Option<Stored>> {
     let Some(oid) = ctx.repo.resolve_commit(name) else {
         return Ok(None);
     };

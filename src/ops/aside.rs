@@ -17,7 +17,7 @@ use crate::store::state::path_from_stored;
 /// As [`look`], when what is in the way is git's own or is not to be renamed.
 pub(super) fn move_aside(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     goal: &Goal<'_>,
     tail: &str,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {

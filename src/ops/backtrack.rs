@@ -138,7 +138,7 @@ pub fn cancel(ctx: &Context<'_>, session: Option<&str>) -> Result<Cancelled> {
     Ok(Cancelled { pending, notices })
 }
 
-fn backtracks(ctx: &Context<'_>, store: &Store<'_>) -> Backtracks {
+fn backtracks(ctx: &Context<'_>, store: &Store) -> Backtracks {
     Backtracks::new(store.dir.path(), ctx.settings.lock_timeout)
 }
 
@@ -152,7 +152,7 @@ fn occupied(waiting: &Pending) -> Error {
         .detail("checkpoint_id", waiting.checkpoint_id)
 }
 
-fn session_of(ctx: &Context<'_>, store: &Store<'_>, named: Option<&str>) -> Result<String> {
+fn session_of(ctx: &Context<'_>, store: &Store, named: Option<&str>) -> Result<String> {
     let caller = session::caller(ctx, store, named, None)?;
     caller.map(|caller| caller.session_id).ok_or_else(|| {
         Error::new(Code::SessionNotFound, "no session was started here")
@@ -202,7 +202,7 @@ struct Points {
     next: i64,
 }
 
-fn points(store: &Store<'_>, session_id: &str, ctx: &Context<'_>) -> Result<Points> {
+fn points(store: &Store, session_id: &str, ctx: &Context<'_>) -> Result<Points> {
     let notes = checkpoint::read(store, session_id)?;
     if notes.next > 0 {
         return Ok(Points {
@@ -236,7 +236,7 @@ fn point(checkpoint: &Checkpoint) -> Option<Point> {
 }
 
 /// Whether a session can go back to a checkpoint, and where that is kept.
-fn check(ctx: &Context<'_>, store: &Store<'_>, session_id: &str, id: i64) -> Result<Kept> {
+fn check(ctx: &Context<'_>, store: &Store, session_id: &str, id: i64) -> Result<Kept> {
     let points = points(store, session_id, ctx)?;
     let shrunk = Shrunk::of(ctx, session_id, &points)?;
     let left = points.list.iter().filter(|point| !shrunk.took(point));

@@ -231,7 +231,7 @@ fn subject(ctx: &Context<'_>, session_id: &str) -> Result<Subject> {
 
 struct NewCheckpoint<'a> {
     ctx: &'a Context<'a>,
-    store: &'a Store<'a>,
+    store: &'a Store,
     session: Subject,
     kind: Kind,
     prompt: Option<String>,

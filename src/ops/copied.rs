@@ -14,7 +14,7 @@ use crate::store::state::Mode;
 ///
 /// # Errors
 /// `UNSUPPORTED_REPOSITORY`, naming the directory that was copied.
-pub fn check(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+pub fn check(ctx: &Context<'_>, store: &Store) -> Result<()> {
     let Some(original) = original(ctx, store)? else {
         return Ok(());
     };
@@ -32,7 +32,7 @@ pub fn check(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
         .hint(keep))
 }
 
-fn original(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<PathBuf>> {
+fn original(ctx: &Context<'_>, store: &Store) -> Result<Option<PathBuf>> {
     if let Some(dir) = ctx.repo.copied_from() {
         return Ok(Some(dir));
     }

@@ -66,12 +66,7 @@ pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
 ///
 /// # Errors
 /// When an object is missing or damaged.
-pub fn tree_diff(
-    ctx: &Context<'_>,
-    store: &Store<'_>,
-    old: Oid,
-    new: Oid,
-) -> Result<Vec<FileDiff>> {
+pub fn tree_diff(ctx: &Context<'_>, store: &Store, old: Oid, new: Oid) -> Result<Vec<FileDiff>> {
     let contents = Contents::new(ctx, store, None)?;
     let read = |oid| contents.read_tree(oid);
     let changes = tree::diff(&read, Some(old), Some(new))?;
@@ -82,7 +77,7 @@ pub fn tree_diff(
 ///
 /// # Errors
 /// When an object is missing or damaged, or the working tree cannot be read.
-pub fn paths_since(ctx: &Context<'_>, store: &Store<'_>, tree: Oid) -> Result<Vec<Vec<u8>>> {
+pub fn paths_since(ctx: &Context<'_>, store: &Store, tree: Oid) -> Result<Vec<Vec<u8>>> {
     let seen = look(ctx, store)?;
     let contents = Contents::new(ctx, store, Some(&seen))?;
     let read = |oid| contents.read_tree(oid);
@@ -90,7 +85,7 @@ pub fn paths_since(ctx: &Context<'_>, store: &Store<'_>, tree: Oid) -> Result<Ve
     Ok(changes.into_iter().map(|change| change.path).collect())
 }
 
-fn which(ctx: &Context<'_>, store: &Store<'_>, text: &str) -> Result<Which> {
+fn which(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Which> {
     if address::is_present(ctx, text)? {
         return Ok(Which::Present);
     }
@@ -105,7 +100,7 @@ fn name(which: Which) -> String {
     }
 }
 
-fn look<'s>(ctx: &Context<'_>, store: &'s Store<'_>) -> Result<Capture<'s>> {
+fn look<'s>(ctx: &Context<'_>, store: &'s Store) -> Result<Capture<'s>> {
     let wanted = CaptureOptions {
         storing: Storing::No,
         ..CaptureOptions::default()
@@ -115,7 +110,7 @@ fn look<'s>(ctx: &Context<'_>, store: &'s Store<'_>) -> Result<Capture<'s>> {
 
 fn file_diffs(
     ctx: &Context<'_>,
-    contents: &Contents<'_, '_>,
+    contents: &Contents<'_>,
     changes: &[Change],
     patch: Option<QuotePath>,
 ) -> Result<Vec<FileDiff>> {
@@ -132,7 +127,7 @@ fn file_diffs(
 }
 
 fn file_diff(
-    contents: &Contents<'_, '_>,
+    contents: &Contents<'_>,
     change: &Change,
     patch: Option<QuotePath>,
 ) -> Result<FileDiff> {
@@ -201,16 +196,16 @@ fn status(change: &Change) -> char {
 }
 
 /// Where bytes come from: the object store, and for what the present alone has, the disk.
-struct Contents<'a, 's> {
-    store: &'a Store<'s>,
+struct Contents<'a> {
+    store: &'a Store,
     seen: Option<&'a Capture<'a>>,
     root: Root,
     /// Files of the present that need not be in the object store, by path.
     on_disk: BTreeMap<Vec<u8>, Oid>,
 }
 
-impl<'a, 's> Contents<'a, 's> {
-    fn new(ctx: &Context<'_>, store: &'a Store<'s>, seen: Option<&'a Capture<'a>>) -> Result<Self> {
+impl<'a> Contents<'a> {
+    fn new(ctx: &Context<'_>, store: &'a Store, seen: Option<&'a Capture<'a>>) -> Result<Self> {
         let mut on_disk = BTreeMap::new();
         if let Some(seen) = seen {
             let manifest = &seen.manifest;

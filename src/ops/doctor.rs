@@ -189,7 +189,7 @@ fn locks(worktrees: &[Worktree]) -> Check {
     )
 }
 
-fn undo_log(store: &Store<'_>, worktrees: &[Worktree]) -> Result<Finding> {
+fn undo_log(store: &Store, worktrees: &[Worktree]) -> Result<Finding> {
     let mut ids = std::collections::HashSet::new();
     for kind in crate::store::id::IdKind::ALL {
         ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
@@ -250,7 +250,7 @@ fn open_directories(worktrees: &[Worktree]) -> Result<Finding> {
     })
 }
 
-fn desk(ctx: &Context<'_>, store: &Store<'_>) -> Result<Finding> {
+fn desk(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
     check_desk(ctx, store)?;
     let there = ctx.repo.worktree_root().join(".timewarp").is_dir();
     Ok(if there && !is_desk_excluded(ctx.repo.common_dir())? {
@@ -268,7 +268,7 @@ fn desk(ctx: &Context<'_>, store: &Store<'_>) -> Result<Finding> {
 }
 
 /// State, logs and journals are for their owner alone.
-fn permissions(store: &Store<'_>, worktrees: &[Worktree]) -> Finding {
+fn permissions(store: &Store, worktrees: &[Worktree]) -> Finding {
     let mut open = Vec::new();
     let dirs = worktrees
         .iter()

@@ -31,16 +31,16 @@ struct Cache {
     versions: BTreeMap<String, Option<String>>,
 }
 
-fn cache_file(store: &Store<'_>) -> PathBuf {
+fn cache_file(store: &Store) -> PathBuf {
     store.common("env.json")
 }
 
-fn load(store: &Store<'_>) -> Result<Cache> {
+fn load(store: &Store) -> Result<Cache> {
     let bytes = fs::read_optional(&cache_file(store))?.unwrap_or_default();
     Ok(serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
-fn save(store: &Store<'_>, cache: &Cache) -> Result<()> {
+fn save(store: &Store, cache: &Cache) -> Result<()> {
     crate::git::create::private_dir(&store.common(""))?;
     let bytes = serde_json::to_vec_pretty(cache).expect("plain data serialises");
     fs::write_atomic(&cache_file(store), &bytes, Durable::No)
@@ -68,7 +68,7 @@ fn platform() -> String {
 }
 
 /// The fingerprint as far as the cache knows it; null is "not found" or not known yet.
-pub fn fingerprint(ctx: &Context<'_>, store: &Store<'_>) -> Result<Map<String, Value>> {
+pub fn fingerprint(ctx: &Context<'_>, store: &Store) -> Result<Map<String, Value>> {
     let mut cache = load(store)?;
     let mut map = Map::new();
     map.insert("platform".into(), Value::String(platform()));

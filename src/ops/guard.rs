@@ -56,7 +56,7 @@ struct TakenOver<'a> {
 }
 
 /// Records that somebody else's stay was ended, and says so.
-pub(super) fn record(ctx: &Context<'_>, store: &Store<'_>, returned: &Returned) -> Vec<String> {
+pub(super) fn record(ctx: &Context<'_>, store: &Store, returned: &Returned) -> Vec<String> {
     let event = TakenOver {
         at: ctx.env.now().rfc3339(),
         event: "return-taken-over",

@@ -14,7 +14,7 @@ use crate::store::Store;
 const MOST: usize = 50;
 
 /// The commits that the operation names, but for those of which something is gone. What the snapshot before holds is not looked at again.
-pub fn held(ctx: &Context<'_>, store: &Store<'_>, capture: &Capture<'_>) -> Vec<Oid> {
+pub fn held(ctx: &Context<'_>, store: &Store, capture: &Capture<'_>) -> Vec<Oid> {
     let named = &capture.operation.commits;
     if named.is_empty() {
         return Vec::new();
@@ -27,7 +27,7 @@ pub fn held(ctx: &Context<'_>, store: &Store<'_>, capture: &Capture<'_>) -> Vec<
 }
 
 /// The commits that the state commit of the snapshot before holds.
-fn held_before(store: &Store<'_>, capture: &Capture<'_>) -> HashSet<Oid> {
+fn held_before(store: &Store, capture: &Capture<'_>) -> HashSet<Oid> {
     let parents = |oid| store.commit(oid).map(|commit| commit.parents);
     let index = capture.known_index_commit.and_then(|oid| parents(oid).ok());
     let state = index.and_then(|parents| parents.last().copied());
@@ -37,13 +37,13 @@ fn held_before(store: &Store<'_>, capture: &Capture<'_>) -> HashSet<Oid> {
 }
 
 /// Whether everything is there that a commit has and HEAD's history has not.
-fn is_whole(ctx: &Context<'_>, store: &Store<'_>, oid: Oid, head: Option<Oid>) -> bool {
+fn is_whole(ctx: &Context<'_>, store: &Store, oid: Oid, head: Option<Oid>) -> bool {
     let beyond = ctx.repo.commits_beyond(oid, head, MOST);
     beyond.is_ok_and(|commits| commits.into_iter().all(|oid| is_there(store, oid)))
 }
 
 /// Whether everything is there that a commit has and its first parent, where there is one (a shallow clone ends somewhere), has not.
-fn is_there(store: &Store<'_>, oid: Oid) -> bool {
+fn is_there(store: &Store, oid: Oid) -> bool {
     let objects = &store.objects;
     let read = |oid| objects.read_tree(oid);
     let changes = || {

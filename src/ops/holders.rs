@@ -94,7 +94,7 @@ impl Holders {
 /// When one source cannot be read, naming it.
 pub fn find(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     reach: RetentionScope,
     gone: &[PathBuf],
 ) -> Result<Holders> {
@@ -180,7 +180,7 @@ fn of_state(holders: &mut Holders, state: &State, name: &str) {
 type Tips = BTreeMap<Record, BTreeSet<Oid>>;
 
 /// Every record with its tips.
-pub fn record_tips(store: &Store<'_>) -> Result<Tips> {
+pub fn record_tips(store: &Store) -> Result<Tips> {
     let mut tips = Tips::new();
     for kind in RecordKind::ALL {
         let Some(face) = kind.note_prefix() else {
@@ -202,7 +202,7 @@ pub fn record_tips(store: &Store<'_>) -> Result<Tips> {
 
 fn of_records(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     reach: RetentionScope,
     holders: &mut Holders,
 ) -> Result<()> {
@@ -239,7 +239,7 @@ fn is_old(at: Moment, reach: RetentionScope, seconds: i64) -> bool {
     at < reach.now.minus_seconds(seconds)
 }
 
-fn orphan_refs(store: &Store<'_>, record: &Record) -> Result<Vec<(String, Oid)>> {
+fn orphan_refs(store: &Store, record: &Record) -> Result<Vec<(String, Oid)>> {
     let mut refs = Vec::new();
     for name in record.note_ref().into_iter().chain([record.record_ref()]) {
         if let Some(tip) = store.refs.read(&name)? {
@@ -317,7 +317,7 @@ fn of_sessions(ctx: &Context<'_>, reach: RetentionScope, holders: &mut Holders) 
 /// The snapshots that a session still needs: all of them while it is live or young.
 fn session_notes(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     reach: RetentionScope,
     name: &str,
     record: &Record,
@@ -345,7 +345,7 @@ fn session_notes(
     Ok(found)
 }
 
-fn was_taken_here(ctx: &Context<'_>, store: &Store<'_>, commit: Oid) -> bool {
+fn was_taken_here(ctx: &Context<'_>, store: &Store, commit: Oid) -> bool {
     let record = store
         .commit(commit)
         .and_then(|raw| SnapshotRecord::from_message(&raw.message, "commit"));

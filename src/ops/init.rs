@@ -87,7 +87,7 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Initialised> {
 ///
 /// # Errors
 /// `WOULD_OVERWRITE`, naming the path.
-pub fn check_desk(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+pub fn check_desk(ctx: &Context<'_>, store: &Store) -> Result<()> {
     let refused = |path: &str, what: &str| {
         Err(Error::new(
             Code::WouldOverwrite,

@@ -31,7 +31,7 @@ pub fn label(ctx: &Context<'_>, request: &Label) -> Result<Labelled> {
     add(ctx, &store, address, &request.name)
 }
 
-fn add(ctx: &Context<'_>, store: &Store<'_>, address: &str, name: &str) -> Result<Labelled> {
+fn add(ctx: &Context<'_>, store: &Store, address: &str, name: &str) -> Result<Labelled> {
     let mut ids = Vec::new();
     for kind in IdKind::ALL {
         ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
@@ -64,7 +64,7 @@ fn taken(name: &str) -> Error {
         .hint(format!("run 'tw label --remove {name}' first"))
 }
 
-fn remove(ctx: &Context<'_>, store: &Store<'_>, name: &str) -> Result<Labelled> {
+fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {
     let missing = || {
         Error::new(Code::InvalidLabel, format!("there is no label '{name}'"))
             .hint("run 'tw list' to see labels")

@@ -71,7 +71,7 @@ struct Found {
     invalid: Vec<(String, String)>,
 }
 
-fn short(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List) -> Result<Found> {
+fn short(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> Result<Found> {
     let mut ids: Vec<SnapshotId> = Vec::new();
     for kind in kinds {
         ids.extend(store.ids(*kind)?);
@@ -86,7 +86,7 @@ fn short(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List)
     })
 }
 
-fn long(ctx: &Context<'_>, store: &Store<'_>, kinds: &[IdKind], request: &List) -> Result<Found> {
+fn long(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> Result<Found> {
     let mut all = store.summaries(kinds)?;
     let found = all.found.iter().map(|summary| summary.id);
     let ids = found.chain(all.invalid.iter().map(|(id, _)| *id));

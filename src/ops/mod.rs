@@ -55,7 +55,9 @@ pub mod undo;
 pub mod upkeep;
 pub mod worktrees;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use crate::env::Env;
@@ -64,14 +66,16 @@ use crate::git::path;
 use crate::git::repo::Repo;
 use crate::progress::Progress;
 use crate::redact::Redactor;
+use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::session::Sessions;
 use crate::store::state::StateDir;
 use settings::Settings;
 
 /// What every operation works in: the repository of the current directory, its settings, the environment.
 pub struct Context<'a> {
     /// The repository.
-    pub repo: Repo,
+    pub repo: Rc<Repo>,
     /// Settings, all levels.
     pub settings: Settings,
     /// Clock and environment.
@@ -81,6 +85,7 @@ pub struct Context<'a> {
     /// Where `tw` was started, absolute and resolved.
     pub cwd: PathBuf,
     redactor: OnceLock<Redactor>,
+    store: OnceCell<Store>,
 }
 
 impl<'a> Context<'a> {
@@ -89,7 +94,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// `NOT_A_REPOSITORY`, `UNSUPPORTED_REPOSITORY`, `UNSAFE_REPOSITORY`, `INVALID_CONFIG`.
     pub fn open(start: &Path, env: &'a Env, progress: &'a dyn Progress) -> Result<Self> {
-        let repo = Repo::discover(start, env)?;
+        let repo = Rc::new(Repo::discover(start, env)?);
         let settings = Settings::load(&repo)?;
         let cwd = start
             .canonicalize()
@@ -101,7 +106,30 @@ impl<'a> Context<'a> {
             progress,
             cwd,
             redactor: OnceLock::new(),
+            store: OnceCell::new(),
         })
+    }
+
+    /// The store of this worktree, opened at its first use.
+    ///
+    /// # Errors
+    /// The objects' directory cannot be read.
+    pub fn store(&self) -> Result<&Store> {
+        if let Some(store) = self.store.get() {
+            return Ok(store);
+        }
+        let store = Store::open(&self.repo)?;
+        Ok(self.store.get_or_init(|| store))
+    }
+
+    /// This worktree's own files, for those who need nothing else of the store.
+    pub fn state_dir(&self) -> StateDir {
+        StateDir::new(self.repo.git_dir())
+    }
+
+    /// The register of sessions, which all worktrees share.
+    pub fn sessions(&self) -> Sessions {
+        Sessions::new(self.repo.common_dir())
     }
 
     /// The redactor that knows this working tree's secrets, made at its first use.

@@ -45,7 +45,7 @@ pub enum IndexGoal<'a> {
 
 /// Paths that git holds for clean although their raw bytes are not the entry's: filters and line ends, also such as do not hold
 /// any more.
-pub fn converted_paths(store: &Store<'_>, capture: &Capture<'_>) -> Result<Vec<Vec<u8>>> {
+pub fn converted_paths(store: &Store, capture: &Capture<'_>) -> Result<Vec<Vec<u8>>> {
     let Some(index) = &capture.parsed_index else {
         return Ok(Vec::new());
     };
@@ -75,7 +75,7 @@ pub fn converted_paths(store: &Store<'_>, capture: &Capture<'_>) -> Result<Vec<V
 /// Makes the index.
 pub fn new_index(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     capture: &Capture<'_>,
     goal: &IndexGoal<'_>,
     applied: &Applied,
@@ -131,7 +131,7 @@ struct IndexBuilder<'a> {
     ctx: &'a Context<'a>,
     /// The attributes of the files as they are now.
     attributes: GitView<'a>,
-    store: &'a Store<'a>,
+    store: &'a Store,
     capture: &'a Capture<'a>,
     /// Finds what was captured.
     finder: Finder<'a>,

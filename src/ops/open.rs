@@ -251,7 +251,7 @@ fn check_made(there: &Context<'_>, place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn lay_out(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Result<(usize, Applied)> {
+fn lay_out(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<(usize, Applied)> {
     hold(store, stored)?;
     if stored.head.is_none() {
         unborn_head(there, store, stored)?;
@@ -281,7 +281,7 @@ fn say_opened(there: &Context<'_>, stored: &Stored, place: &Place) -> Result<()>
 }
 
 /// A prune that came first has taken the snapshot; one that comes now sees `opened.json`.
-fn hold(store: &Store<'_>, stored: &Stored) -> Result<()> {
+fn hold(store: &Store, stored: &Stored) -> Result<()> {
     let mut look = store.refs.transaction();
     look.verify(&names::snapshot_ref(&stored.id), stored.commit);
     match look.commit() {
@@ -293,7 +293,7 @@ fn hold(store: &Store<'_>, stored: &Stored) -> Result<()> {
 }
 
 /// Points HEAD at a branch that does not exist.
-fn unborn_head(there: &Context<'_>, store: &Store<'_>, stored: &Stored) -> Result<()> {
+fn unborn_head(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<()> {
     let mut branch = format!("refs/heads/timewarp/open-{}", stored.id.tail());
     while store.refs.read(&branch)?.is_some() {
         branch.push_str("-again");

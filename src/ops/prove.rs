@@ -57,7 +57,7 @@ pub struct Claim<'a> {
 /// `VERIFY_FAILED` with everything that differs.
 pub fn prove(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     claim: &Claim<'_>,
     saved: &Capture<'_>,
     applied: &Applied,
@@ -176,7 +176,7 @@ fn was_changed_since(root: &Root, path: &[u8], before: &Manifest, applied: &Appl
 
 fn git_state(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     claim: &Claim<'_>,
     operation: &OperationState,
     index: &IndexSummary,

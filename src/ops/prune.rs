@@ -65,7 +65,7 @@ pub fn prune(ctx: &Context<'_>, request: &Prune) -> Result<Pruned> {
 }
 
 /// [`prune`] under a lock that the caller holds.
-pub fn prune_locked(ctx: &Context<'_>, store: &Store<'_>, request: &Prune) -> Result<Pruned> {
+pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result<Pruned> {
     if store.dir.state()?.mode == Mode::Past {
         return Err(
             Error::new(Code::AlreadyInPast, "nothing is forgotten in the past")
@@ -162,7 +162,7 @@ fn answer(dry_run: DryRun, gone: Vec<Candidate>, total: usize, notices: Vec<Stri
 
 /// What no keep rule covers and nothing holds, newest first; how many there are in all; what could not be read.
 fn beyond(
-    store: &Store<'_>,
+    store: &Store,
     keep: Keep,
     reach: RetentionScope,
     holders: &Holders,
@@ -214,7 +214,7 @@ fn forgotten(id: &SnapshotId, commit: Oid, bytes: u64) -> Forgotten {
 }
 
 /// The refs of a kind, newest second first. Broken refs are not among them, and so are kept.
-fn refs_of(store: &Store<'_>, kind: IdKind) -> Result<Vec<(SnapshotId, Oid)>> {
+fn refs_of(store: &Store, kind: IdKind) -> Result<Vec<(SnapshotId, Oid)>> {
     let refs = store.refs.list(names::prefix(kind))?.into_iter();
     let mut refs: Vec<_> = refs
         .filter_map(|(name, oid)| Some((names::parse_snapshot_ref(&name)?, oid)))
@@ -225,7 +225,7 @@ fn refs_of(store: &Store<'_>, kind: IdKind) -> Result<Vec<(SnapshotId, Oid)>> {
 
 /// Puts those of the second that lies across place `at` in the order of taking, newest first: who is inside and who is not
 /// must not hang on the random tail.
-fn order_at(store: &Store<'_>, refs: &mut [(SnapshotId, Oid)], at: usize) {
+fn order_at(store: &Store, refs: &mut [(SnapshotId, Oid)], at: usize) {
     let Some(second) = refs.get(at).map(|(id, _)| id.time()) else {
         return;
     };
@@ -240,15 +240,15 @@ fn order_at(store: &Store<'_>, refs: &mut [(SnapshotId, Oid)], at: usize) {
 }
 
 /// Where refs are forgotten.
-struct Plan<'a, 'r> {
+struct Plan<'a> {
     ctx: &'a Context<'a>,
-    store: &'a Store<'r>,
+    store: &'a Store,
     reach: RetentionScope,
     /// Undo levels that do not count any more.
     gone: Vec<PathBuf>,
 }
 
-impl Plan<'_, '_> {
+impl Plan<'_> {
     fn holders(&self) -> Result<Holders> {
         holders::find(self.ctx, self.store, self.reach, &self.gone)
     }

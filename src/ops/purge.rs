@@ -92,14 +92,14 @@ struct Found {
     unreached: Vec<String>,
 }
 
-struct Purging<'a, 'r> {
+struct Purging<'a> {
     ctx: &'a Context<'a>,
-    store: &'a Store<'r>,
+    store: &'a Store,
     paths: &'a [Vec<u8>],
     worktrees: &'a [Worktree],
 }
 
-impl Purging<'_, '_> {
+impl Purging<'_> {
     /// The past and unfinished swaps name commits that have to stay what they are.
     fn refuse(&self) -> Result<()> {
         for worktree in self.worktrees {

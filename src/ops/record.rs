@@ -190,7 +190,7 @@ impl Commits<'_> {
 /// Never an id for what is not wholly stored.
 pub fn make<'s>(
     ctx: &Context<'_>,
-    store: &'s Store<'_>,
+    store: &'s Store,
     kind: IdKind,
     wanted: &CaptureOptions<'_>,
     about: &dyn Fn(&Capture<'_>) -> Result<About>,
@@ -214,7 +214,7 @@ pub fn make<'s>(
 /// Records a capture. `None` when objects that it reuses are gone: capture again.
 pub fn record<'s>(
     ctx: &Context<'_>,
-    store: &'s Store<'_>,
+    store: &'s Store,
     kind: IdKind,
     wanted: &CaptureOptions<'_>,
     mut capture: Capture<'s>,
@@ -333,8 +333,8 @@ fn gives_special_bits(record: &SnapshotRecord, lists: &Lists) -> Result<bool> {
 }
 
 /// The refs of a snapshot that is being made.
-struct NewRefs<'a, 'r> {
-    store: &'a Store<'r>,
+struct NewRefs<'a> {
+    store: &'a Store,
     name: String,
     label: Option<String>,
     commit: Oid,
@@ -343,7 +343,7 @@ struct NewRefs<'a, 'r> {
     packed: bool,
 }
 
-impl NewRefs<'_, '_> {
+impl NewRefs<'_> {
     /// Makes the refs, and looks once more whether everything beneath them is there. False: not all is, and they are gone
     /// again, as they are after an error.
     fn make(
@@ -409,7 +409,7 @@ fn release(pack: Option<KeptPack>) -> Result<()> {
 
 /// Makes the refs while the anchor stands; false when it does not any more.
 fn create_refs(
-    store: &Store<'_>,
+    store: &Store,
     capture: &Capture<'_>,
     ref_name: &str,
     label: Option<&str>,
@@ -445,7 +445,7 @@ fn create_refs(
 
 fn new_record(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     capture: &Capture<'_>,
     about: &About,
     state: &State,

@@ -50,7 +50,7 @@ fn gone(id: &str) -> Error {
 }
 
 /// The last drop of each id whose ref is not there now, newest first.
-fn listed(store: &Store<'_>) -> Result<Vec<Dropped>> {
+fn listed(store: &Store) -> Result<Vec<Dropped>> {
     let mut last: BTreeMap<String, (usize, Dropped)> = BTreeMap::new();
     for (nth, event) in log::ref_events(&store.dir)?.into_iter().enumerate() {
         if event.event != "dropped" {
@@ -114,7 +114,7 @@ fn wanted(found: &[Dropped], asked: &[String]) -> Result<HashSet<String>> {
 }
 
 /// Makes the ref again, and looks once more: a gc may have run in between.
-fn bring_back(ctx: &Context<'_>, store: &Store<'_>, one: &Dropped) -> Result<()> {
+fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
     let name = reference(&one.id)?;
     let mut edit = store.refs.transaction();
     edit.create(&name, one.commit);
@@ -155,14 +155,14 @@ fn is_connected(ctx: &Context<'_>, commit: Oid) -> Result<bool> {
 }
 
 /// A quick look whether the objects of commits of ours are there, sharing what it has seen.
-pub struct Whole<'a, 'r> {
-    store: &'a Store<'r>,
+pub struct Whole<'a> {
+    store: &'a Store,
     good: HashSet<Oid>,
 }
 
-impl<'a, 'r> Whole<'a, 'r> {
+impl<'a> Whole<'a> {
     /// Has seen nothing.
-    pub fn new(store: &'a Store<'r>) -> Self {
+    pub fn new(store: &'a Store) -> Self {
         Self {
             store,
             good: HashSet::new(),

@@ -62,7 +62,7 @@ impl Purpose {
 /// As [`restore`].
 pub fn put_back(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     stored: &Stored,
     request: &Restore,
     purpose: &Purpose,
@@ -125,7 +125,7 @@ pub fn put_back(
 
 fn named_paths(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     stored: &Stored,
     request: &Restore,
 ) -> Result<Vec<Vec<u8>>> {

@@ -70,7 +70,7 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
 /// The way home of an undo of this kind of swap, under a lock that is held.
 pub fn return_as(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     logging: Logging,
     reverses: String,
 ) -> Result<Returned> {
@@ -91,7 +91,7 @@ fn not_in_past() -> Error {
 
 struct ReturnOperation<'a, 's> {
     ctx: &'a Context<'a>,
-    store: &'s Store<'s>,
+    store: &'s Store,
     state: State,
     backup: Stored,
     lists: Lists,
@@ -106,7 +106,7 @@ struct ReturnOperation<'a, 's> {
 }
 
 impl<'a, 's> ReturnOperation<'a, 's> {
-    fn new(ctx: &'a Context<'a>, store: &'s Store<'s>, state: State) -> Result<Self> {
+    fn new(ctx: &'a Context<'a>, store: &'s Store, state: State) -> Result<Self> {
         if state.mode == Mode::Present {
             return Err(not_in_past());
         }
@@ -513,11 +513,7 @@ fn head_notice(reason: &str, head: &HeadReport) -> String {
 }
 
 /// HEAD's bytes for a saved side: on its branch only when that still has the recorded tip and nobody else is on it.
-pub fn head_for(
-    ctx: &Context<'_>,
-    store: &Store<'_>,
-    saved: &Stored,
-) -> Result<(String, HeadReport)> {
+pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(String, HeadReport)> {
     let recorded = &saved.record.head;
     let oid = saved.head;
     let mut report = HeadReport {

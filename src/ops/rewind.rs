@@ -216,7 +216,7 @@ pub fn choices(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<C
 
 struct Rewinding<'a> {
     ctx: &'a Context<'a>,
-    store: &'a Store<'a>,
+    store: &'a Store,
     named: Named,
     request: &'a Rewind,
 }

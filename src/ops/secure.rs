@@ -31,17 +31,17 @@ use crate::worktree::apply::Securing;
 const WAS: &str = "backup_was";
 
 /// Secures late changes for one swap.
-pub struct LateChanges<'a, 's> {
-    store: &'a Store<'s>,
+pub struct LateChanges<'a> {
+    store: &'a Store,
     journal: &'a mut Journal,
     commit: Oid,
     kept: &'a mut Vec<KeptPack>,
 }
 
-impl<'a, 's> LateChanges<'a, 's> {
+impl<'a> LateChanges<'a> {
     /// For the swap of this journal, whose backup is `commit`. Packs that must stay until it has ended are added to `kept`.
     pub fn new(
-        store: &'a Store<'s>,
+        store: &'a Store,
         journal: &'a mut Journal,
         commit: Oid,
         kept: &'a mut Vec<KeptPack>,
@@ -103,7 +103,7 @@ impl<'a, 's> LateChanges<'a, 's> {
     }
 }
 
-impl Securing for LateChanges<'_, '_> {
+impl Securing for LateChanges<'_> {
     fn secure(
         &mut self,
         full: &[u8],
@@ -137,7 +137,7 @@ impl Securing for LateChanges<'_, '_> {
 ///
 /// # Errors
 /// The ref cannot be moved.
-pub fn settle(store: &Store<'_>, journal: &Journal) -> Result<()> {
+pub fn settle(store: &Store, journal: &Journal) -> Result<()> {
     let was = journal.extra.get(WAS).and_then(serde_json::Value::as_str);
     let (Some(was), Some(id)) = (was, SnapshotId::parse(&journal.backup_id)) else {
         return Ok(());
@@ -187,7 +187,7 @@ fn store_file(
 
 /// Makes a backup's commit anew with one path replaced.
 fn amended(
-    store: &Store<'_>,
+    store: &Store,
     writer: &ObjectWriter<'_>,
     commit: Oid,
     full: &[u8],

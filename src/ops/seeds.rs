@@ -43,7 +43,7 @@ struct Note {
 }
 
 /// Remembers that a snapshot relies on unproven ids.
-pub fn remember(store: &Store<'_>, id: &SnapshotId) -> Result<()> {
+pub fn remember(store: &Store, id: &SnapshotId) -> Result<()> {
     let file = store.dir.file(LIST);
     let mut list = fs::read_optional(&file)?.unwrap_or_default();
     list.extend_from_slice(format!("{id}\n").as_bytes());
@@ -76,7 +76,7 @@ pub fn prove(ctx: &Context<'_>) -> Result<()> {
 }
 
 /// Proves the ids of the cache and writes it back.
-fn prove_cache(ctx: &Context<'_>, store: &Store<'_>) -> Result<Proven> {
+fn prove_cache(ctx: &Context<'_>, store: &Store) -> Result<Proven> {
     let file = store.dir.file("cache");
     let Some((mut manifest, mut meta)) = cache::load(&file) else {
         return Ok(Proven::default());
@@ -106,7 +106,7 @@ fn prove_cache(ctx: &Context<'_>, store: &Store<'_>) -> Result<Proven> {
 }
 
 /// Notes for each snapshot of the list what came out.
-fn note(store: &Store<'_>, list: &[u8], proven: &Proven) -> Result<()> {
+fn note(store: &Store, list: &[u8], proven: &Proven) -> Result<()> {
     let mut notes = notes(store)?;
     let ids = String::from_utf8_lossy(list);
     for id in ids.lines().filter_map(SnapshotId::parse) {
@@ -136,7 +136,7 @@ fn note(store: &Store<'_>, list: &[u8], proven: &Proven) -> Result<()> {
 }
 
 /// The notes of snapshots that are still there.
-fn notes(store: &Store<'_>) -> Result<BTreeMap<String, Note>> {
+fn notes(store: &Store) -> Result<BTreeMap<String, Note>> {
     let bytes = fs::read_optional(&store.common(NOTES))?.unwrap_or_default();
     let mut notes: BTreeMap<String, Note> = serde_json::from_slice(&bytes).unwrap_or_default();
     let mut failed = Ok(());
@@ -161,7 +161,7 @@ fn notes(store: &Store<'_>) -> Result<BTreeMap<String, Note>> {
 ///
 /// # Errors
 /// Notes that cannot be read.
-pub fn warning(store: &Store<'_>, stored: &Stored, only: &[Vec<u8>]) -> Result<Option<String>> {
+pub fn warning(store: &Store, stored: &Stored, only: &[Vec<u8>]) -> Result<Option<String>> {
     if stored.record.seeds_unproven.is_none() {
         return Ok(None);
     }
@@ -195,7 +195,7 @@ pub fn warning(store: &Store<'_>, stored: &Stored, only: &[Vec<u8>]) -> Result<O
 }
 
 /// Puts into a snapshot's document what is known of its ids by now.
-pub fn tell(store: &Store<'_>, id: &SnapshotId, json: &mut Map<String, Value>) -> Result<()> {
+pub fn tell(store: &Store, id: &SnapshotId, json: &mut Map<String, Value>) -> Result<()> {
     if !json.contains_key("seeds_unproven") {
         return Ok(());
     }

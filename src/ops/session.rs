@@ -230,7 +230,7 @@ pub struct Caller {
 /// When `state.json` cannot be read.
 pub fn caller(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     named: Option<&str>,
     event: Option<&HookEvent>,
 ) -> Result<Option<Caller>> {
@@ -287,7 +287,7 @@ pub fn snapshot_of(ctx: &Context<'_>, session_id: &str) -> Result<SnapshotId> {
 ///
 /// # Errors
 /// `NO_SESSION_SNAPSHOT`, or when state or register cannot be read.
-pub fn current_snapshot(ctx: &Context<'_>, store: &Store<'_>) -> Result<SnapshotId> {
+pub fn current_snapshot(ctx: &Context<'_>, store: &Store) -> Result<SnapshotId> {
     let sessions = Sessions::new(ctx.repo.common_dir());
     let named = match by_environment(ctx.env, None) {
         Some((_, id)) => sessions.get(&sessions.root_of(id)?)?,

@@ -39,7 +39,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
 }
 
 /// A label may be no part of any id there is.
-fn check_label(store: &Store<'_>, label: &str) -> Result<()> {
+fn check_label(store: &Store, label: &str) -> Result<()> {
     let mut ids: Vec<String> = Vec::new();
     for kind in IdKind::ALL {
         ids.extend(store.ids(kind)?.iter().map(ToString::to_string));
@@ -50,7 +50,7 @@ fn check_label(store: &Store<'_>, label: &str) -> Result<()> {
 /// Takes a snapshot under a lock that the caller holds.
 pub fn take_locked(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     request: &Take,
     notices: &mut Vec<String>,
     interrupted: bool,
@@ -103,7 +103,7 @@ pub fn take_locked(
 }
 
 /// A preferred snapshot, else the newest of this worktree, that has tree, index, HEAD and operation as they are now.
-fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Result<Option<Stored>> {
+fn unchanged_since(ctx: &Context<'_>, store: &Store, request: &Take) -> Result<Option<Stored>> {
     let mut candidates = Vec::new();
     for id in &request.preferred {
         // One that was forgotten meanwhile is no candidate.
@@ -133,7 +133,7 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store<'_>, request: &Take) -> Resu
 }
 
 /// Whether a snapshot has everything as a capture saw it.
-fn is_as_seen(store: &Store<'_>, stored: &Stored, seen: &Capture<'_>) -> Result<bool> {
+fn is_as_seen(store: &Store, stored: &Stored, seen: &Capture<'_>) -> Result<bool> {
     let head = &stored.record.head;
     let same_head = stored.head == seen.head.oid && head.reference == seen.head.reference;
     if seen.tree != stored.tree || !same_head {
@@ -161,7 +161,7 @@ fn is_as_seen(store: &Store<'_>, stored: &Stored, seen: &Capture<'_>) -> Result<
 /// Says once per repository that files with secret-looking names are in the snapshot, with the line that leaves them out.
 fn secret_notice(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     capture: &Capture<'_>,
 ) -> Result<Option<String>> {
     let told = store.common("told-secrets");
@@ -203,7 +203,7 @@ fn secret_notice(
 }
 
 /// Says once what in the team's file does not count, and again when that changes.
-fn team_notice(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<String>> {
+fn team_notice(ctx: &Context<'_>, store: &Store) -> Result<Option<String>> {
     let warnings = &ctx.settings.warnings;
     if warnings.is_empty() {
         return Ok(None);
@@ -218,7 +218,7 @@ fn team_notice(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<String>> {
 }
 
 /// A stored snapshot as readers see it.
-pub fn view(store: &Store<'_>, stored: &Stored) -> Result<SnapshotView> {
+pub fn view(store: &Store, stored: &Stored) -> Result<SnapshotView> {
     let mut json = stored.json.clone();
     let label_missing = json.get("label").is_none_or(serde_json::Value::is_null);
     let labels = store.labels()?.remove(&stored.commit).unwrap_or_default();

@@ -78,12 +78,12 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
     })
 }
 
-fn latest(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<SnapshotView>> {
+fn latest(ctx: &Context<'_>, store: &Store) -> Result<Option<SnapshotView>> {
     let newest = address::newest(ctx, store, IdKind::Snapshot)?;
     newest.map(|stored| view(store, &stored)).transpose()
 }
 
-fn current(store: &Store<'_>, state: &State) -> Result<Option<SnapshotView>> {
+fn current(store: &Store, state: &State) -> Result<Option<SnapshotView>> {
     let id = state.current_snapshot_id.as_deref();
     match id.and_then(SnapshotId::parse) {
         Some(id) if state.mode == Mode::Past => view(store, &store.read_id(&id)?).map(Some),
@@ -104,7 +104,7 @@ fn fields(ctx: &Context<'_>, state: &State) -> Map<String, Value> {
     }
 }
 
-fn repository(ctx: &Context<'_>, store: &Store<'_>) -> Result<RepositoryInfo> {
+fn repository(ctx: &Context<'_>, store: &Store) -> Result<RepositoryInfo> {
     let head = ctx.repo.head()?;
     let count = |kind| Ok::<_, crate::error::Error>(store.ids(kind)?.len());
     Ok(RepositoryInfo {

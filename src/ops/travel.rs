@@ -108,7 +108,7 @@ pub fn unborn_branch(ctx: &Context<'_>, what: &str) -> Result<String> {
 }
 
 /// The operation files that a snapshot brings into the past: its own merge, cherry-pick or revert, none of a foreign one.
-pub fn past_operation(store: &Store<'_>, stored: &Stored) -> Result<(OperationState, Vec<String>)> {
+pub fn past_operation(store: &Store, stored: &Stored) -> Result<(OperationState, Vec<String>)> {
     let whole = store.operation(stored)?;
     let kinds = operation::kinds(&whole);
     if store.is_foreign(stored)? {
@@ -135,7 +135,7 @@ pub fn past_operation(store: &Store<'_>, stored: &Stored) -> Result<(OperationSt
 
 fn travel_to(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     stored: &Stored,
     request: &Travel,
 ) -> Result<Travelled> {

@@ -47,7 +47,7 @@ impl Log {
 }
 
 /// The files of a log, oldest first.
-pub fn levels(store: &Store<'_>, log: Log) -> Result<Vec<PathBuf>> {
+pub fn levels(store: &Store, log: Log) -> Result<Vec<PathBuf>> {
     let dir = store.dir.file(log.dir_name());
     let entries = match std::fs::read_dir(&dir) {
         Ok(entries) => entries,
@@ -69,7 +69,7 @@ pub fn levels(store: &Store<'_>, log: Log) -> Result<Vec<PathBuf>> {
 }
 
 /// The level of one swap, in the undo log.
-pub fn level_of_swap(store: &Store<'_>, swap_id: &str) -> Result<Option<Journal>> {
+pub fn level_of_swap(store: &Store, swap_id: &str) -> Result<Option<Journal>> {
     let suffix = format!("-{swap_id}.json");
     for file in levels(store, Log::Undo)? {
         if file
@@ -83,7 +83,7 @@ pub fn level_of_swap(store: &Store<'_>, swap_id: &str) -> Result<Option<Journal>
 }
 
 /// Paths that a swap of the log made where nothing was.
-pub fn made_by(store: &Store<'_>, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
+pub fn made_by(store: &Store, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
     let Some(journal) = level_of_swap(store, swap_id)? else {
         return Ok(BTreeSet::new());
     };
@@ -98,7 +98,7 @@ pub fn made_by(store: &Store<'_>, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
 }
 
 /// Puts a finished swap into the log. Can be run again.
-pub fn log_level(store: &Store<'_>, journal: &Journal) -> Result<()> {
+pub fn log_level(store: &Store, journal: &Journal) -> Result<()> {
     let word = |name: &str| journal.extra.get(name).and_then(|value| value.as_str());
     let (log, popped) = match word("log") {
         Some("undo") => (Log::Redo, Some(Log::Undo)),
@@ -189,7 +189,7 @@ fn step(ctx: &Context<'_>, log: Log) -> Result<Undone> {
 
 struct Stepping<'a, 's> {
     ctx: &'a Context<'a>,
-    store: &'s Store<'s>,
+    store: &'s Store,
     level: &'a Journal,
     direction: &'static str,
     logging: Logging,

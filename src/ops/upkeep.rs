@@ -39,7 +39,7 @@ pub fn is_due(ctx: &Context<'_>) -> bool {
     })
 }
 
-fn number(store: &Store<'_>, file: &str) -> Option<u64> {
+fn number(store: &Store, file: &str) -> Option<u64> {
     let bytes = fs::read_optional(&store.common(file)).ok()??;
     std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
 }

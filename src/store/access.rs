@@ -89,7 +89,7 @@ fn decode(bytes: &[u8], name: &str) -> Result<AccessList> {
     })
 }
 
-impl Store<'_> {
+impl Store {
     /// The access that a snapshot recorded. The caller asks first whether this machine made it.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ const FILE: &str = "boot";
 /// A file system may count in two seconds, and a commit's time in one.
 const COARSE_NANOS: i64 = 2_000_000_000;
 
-impl Store<'_> {
+impl Store {
     /// Whether another boot is running than the one that this repository was last looked at in. No, where nothing was ever recorded, or
     /// the system does not say.
     ///

@@ -232,7 +232,7 @@ fn list<'a>(json: &'a Json, name: &str) -> impl Iterator<Item = &'a Value> {
 ///
 /// # Errors
 /// `CORRUPT_RECORD` when the record itself cannot be read.
-pub fn read(store: &Store<'_>, session_id: &str) -> Result<SessionNotes> {
+pub fn read(store: &Store, session_id: &str) -> Result<SessionNotes> {
     let mut notes = SessionNotes::default();
     let Some(held) = store.record(&Record::session(session_id))? else {
         return Ok(notes);
@@ -255,7 +255,7 @@ pub fn read(store: &Store<'_>, session_id: &str) -> Result<SessionNotes> {
 /// # Errors
 /// `BUSY` when others hold the record for too long, `CORRUPT_RECORD` when the note there cannot be read.
 pub fn add(
-    store: &Store<'_>,
+    store: &Store,
     session_id: &str,
     commit: Oid,
     at: Moment,
@@ -280,7 +280,7 @@ pub fn add(
 ///
 /// # Errors
 /// As [`add`]; `INVALID_CHECKPOINT` when the checkpoint is gone.
-pub fn add_rewind(store: &Store<'_>, at: Moment, rewind: &Rewind) -> Result<()> {
+pub fn add_rewind(store: &Store, at: Moment, rewind: &Rewind) -> Result<()> {
     let name = Record::session(&rewind.session_id);
     let id = rewind.checkpoint_id;
     let message = format!("rewind of session {} to checkpoint {id}", rewind.session_id);
@@ -306,7 +306,7 @@ pub fn add_rewind(store: &Store<'_>, at: Moment, rewind: &Rewind) -> Result<()> 
 ///
 /// # Errors
 /// As [`add`].
-pub fn mark_undone(store: &Store<'_>, rewind: &Rewind, at: Moment) -> Result<bool> {
+pub fn mark_undone(store: &Store, rewind: &Rewind, at: Moment) -> Result<bool> {
     let name = Record::session(&rewind.session_id);
     let message = format!("rewind of session {} undone", rewind.session_id);
     let marked = store.update_record(&name, &message, at, |draft| {

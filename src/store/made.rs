@@ -15,7 +15,7 @@ use crate::git::regular::{self, Links};
 /// The list, in the common git directory's `timewarp`.
 const FILE: &str = "made-here";
 
-impl Store<'_> {
+impl Store {
     /// Notes that this machine makes a commit. Before a ref holds it; waits for the disk when the commit is waited for, too.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ pub mod summary;
 
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
@@ -33,9 +34,9 @@ use id::IdKind;
 use state::StateDir;
 
 /// The door: refs, objects and state of one worktree.
-pub struct Store<'a> {
+pub struct Store {
     /// The repository.
-    pub repo: &'a Repo,
+    pub repo: Rc<Repo>,
     /// Its refs.
     pub refs: Refs,
     /// Its objects.
@@ -44,11 +45,11 @@ pub struct Store<'a> {
     pub dir: StateDir,
 }
 
-impl<'a> Store<'a> {
+impl Store {
     /// Opens the store of a worktree. Writes nothing.
-    pub fn open(repo: &'a Repo) -> Result<Self> {
+    pub fn open(repo: &Rc<Repo>) -> Result<Self> {
         Ok(Self {
-            repo,
+            repo: Rc::clone(repo),
             refs: Refs::new(repo.common_dir(), repo.git_dir()),
             objects: ObjectStore::open(repo.common_dir())?,
             dir: StateDir::new(repo.git_dir()),

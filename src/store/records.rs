@@ -174,7 +174,7 @@ struct Refs2 {
     face: Option<Oid>,
 }
 
-impl Store<'_> {
+impl Store {
     /// Whether there is such a record, readable or not.
     pub fn has_record(&self, name: &Record) -> Result<bool> {
         let at = self.where_it_stands(name)?;

@@ -134,7 +134,7 @@ pub(super) fn read(objects: &ObjectStore, id: &SnapshotId, commit: Oid) -> Resul
     })
 }
 
-impl Store<'_> {
+impl Store {
     /// Reads a raw commit.
     pub fn commit(&self, oid: Oid) -> Result<RawCommit> {
         commit(&self.objects, oid)

@@ -82,7 +82,7 @@ impl From<Stored> for Summary {
     }
 }
 
-impl Store<'_> {
+impl Store {
     /// Everything of these kinds, newest second first.
     ///
     /// # Errors

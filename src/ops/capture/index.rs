@@ -79,12 +79,12 @@ struct Kept {
 
 /// Index trees, kept in memory until it is known where they go.
 #[derive(Default)]
-pub(super) struct MemoryTrees<'a, 's> {
-    store: Option<&'a Store<'s>>,
+pub(super) struct MemoryTrees<'a> {
+    store: Option<&'a Store>,
     made: HashMap<Oid, Vec<u8>>,
 }
 
-impl TreeSink for MemoryTrees<'_, '_> {
+impl TreeSink for MemoryTrees<'_> {
     fn has(&mut self, oid: Oid) -> bool {
         self.store.is_some_and(|store| store.objects.contains(oid))
     }
@@ -126,7 +126,7 @@ pub(super) fn head_text(head: &Head) -> String {
     head.oid.map(|oid| oid.to_string()).unwrap_or_default()
 }
 
-impl CaptureRun<'_, '_, '_, '_> {
+impl CaptureRun<'_, '_, '_> {
     /// The index and HEAD, out of the cache when neither moved and the anchor stands: it alone holds the index's trees.
     pub(super) fn index_state(
         &self,
@@ -244,14 +244,14 @@ impl CaptureRun<'_, '_, '_, '_> {
     }
 }
 
-impl CaptureRun<'_, '_, '_, '_> {
+impl CaptureRun<'_, '_, '_> {
     /// The positions of merged entries whose objects are not there, or damaged. What an earlier index tree of ours names is held.
     fn missing(
         &self,
         index: &Index,
         tree: Oid,
         known: Option<Oid>,
-        memory: &MemoryTrees<'_, '_>,
+        memory: &MemoryTrees<'_>,
     ) -> Result<Vec<usize>> {
         let objects = &self.store.objects;
         let read = |oid: Oid| match memory.made.get(&oid) {

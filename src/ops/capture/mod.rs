@@ -192,7 +192,7 @@ fn is_fresh(stamp: &[i64], started: i64) -> bool {
 /// Anything that keeps a captured file from being read right; never a partial answer.
 pub fn capture<'s>(
     ctx: &Context<'_>,
-    store: &'s Store<'_>,
+    store: &'s Store,
     wanted: &CaptureOptions<'_>,
 ) -> Result<Capture<'s>> {
     let base = match &wanted.base {
@@ -247,7 +247,7 @@ impl Capture<'_> {
     }
 
     /// Every id of the manifest and the index that was reused and has to be there still: those missing from the object store.
-    pub fn missing(&self, store: &Store<'_>) -> Vec<Oid> {
+    pub fn missing(&self, store: &Store) -> Vec<Oid> {
         store.objects.refresh();
         let files = self.manifest.entries().map(|(_, file)| file);
         let files = files
@@ -266,7 +266,7 @@ impl Capture<'_> {
     }
 
     /// Whether nothing that the reused ids hang on has moved: the anchor, and for ids seeded from the index, index and HEAD.
-    pub fn anchored(&self, ctx: &Context<'_>, store: &Store<'_>) -> Result<bool> {
+    pub fn anchored(&self, ctx: &Context<'_>, store: &Store) -> Result<bool> {
         if let Some((name, commit)) = &self.anchor {
             if standing(&store.refs, name)? != Some(*commit) {
                 return Ok(false);

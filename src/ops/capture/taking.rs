@@ -39,9 +39,9 @@ use crate::worktree::scan::{
     Comparison, Ctime, FileMode, Scan, Scanned, Seen, Way, compare_with_cache, scan,
 };
 
-pub(super) struct CaptureRun<'a, 's, 'r, 'w> {
+pub(super) struct CaptureRun<'a, 's, 'w> {
     pub(super) ctx: &'a Context<'a>,
-    pub(super) store: &'s Store<'r>,
+    pub(super) store: &'s Store,
     pub(super) wanted: &'a CaptureOptions<'w>,
     pub(super) started: i64,
     /// See [`Capture::afresh`].
@@ -76,7 +76,7 @@ struct Files<'s> {
     seeded: bool,
 }
 
-impl<'s> CaptureRun<'_, 's, '_, '_> {
+impl<'s> CaptureRun<'_, 's, '_> {
     pub(super) fn run(&self, base: Option<(Cow<'_, Manifest>, Meta)>) -> Result<Capture<'s>> {
         let head = self.ctx.repo.head()?;
         let (base, meta) = match base {

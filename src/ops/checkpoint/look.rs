@@ -69,7 +69,7 @@ pub struct Named {
 ///
 /// # Errors
 /// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`.
-pub fn resolve_session(ctx: &Context<'_>, store: &Store<'_>, word: Option<&str>) -> Result<String> {
+pub fn resolve_session(ctx: &Context<'_>, store: &Store, word: Option<&str>) -> Result<String> {
     let Some(word) = word else {
         let caller = caller(ctx, store, None, None)?;
         return caller.map(|caller| caller.session_id).ok_or_else(|| {
@@ -118,12 +118,7 @@ pub fn resolve_session(ctx: &Context<'_>, store: &Store<'_>, word: Option<&str>)
 ///
 /// # Errors
 /// `INVALID_CHECKPOINT` with the range of what there is; as [`resolve_session`].
-pub fn find(
-    ctx: &Context<'_>,
-    store: &Store<'_>,
-    word: &str,
-    session: Option<&str>,
-) -> Result<Named> {
+pub fn find(ctx: &Context<'_>, store: &Store, word: &str, session: Option<&str>) -> Result<Named> {
     let (of, number) = match word.trim().parse::<u64>() {
         Ok(number) => (None, number),
         Err(_) => match parse(word, ctx.env.now()) {
@@ -143,7 +138,7 @@ fn no_number(word: &str) -> Error {
     .hint("'tw checkpoint list' shows them")
 }
 
-fn by_number(store: &Store<'_>, session_id: &str, number: u64) -> Result<Named> {
+fn by_number(store: &Store, session_id: &str, number: u64) -> Result<Named> {
     let notes = checkpoint::read(store, session_id)?;
     if let Some(checkpoint) = notes.checkpoint(number).cloned() {
         return Ok(Named { checkpoint, notes });
@@ -180,7 +175,7 @@ fn by_number(store: &Store<'_>, session_id: &str, number: u64) -> Result<Named> 
 /// As [`find`]; `SNAPSHOT_NOT_FOUND` when it was forgotten.
 pub fn snapshot_of(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     session: Option<&str>,
     number: u64,
 ) -> Result<Stored> {
@@ -188,7 +183,7 @@ pub fn snapshot_of(
     stored(store, &by_number(store, &session_id, number)?.checkpoint)
 }
 
-fn stored(store: &Store<'_>, checkpoint: &Checkpoint) -> Result<Stored> {
+fn stored(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
     let id = SnapshotId::parse(&checkpoint.snapshot_id).ok_or_else(|| {
         Error::new(
             Code::CorruptRecord,

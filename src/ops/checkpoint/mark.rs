@@ -38,7 +38,7 @@ pub struct Marked {
 }
 
 /// Looks where the session's file ends.
-pub fn mark(ctx: &Context<'_>, store: &Store<'_>, session: &Subject, asked: Asked) -> Marked {
+pub fn mark(ctx: &Context<'_>, store: &Store, session: &Subject, asked: Asked) -> Marked {
     let Some(path) = file_of(ctx, session) else {
         return Marked::default();
     };
@@ -92,7 +92,7 @@ fn file_of(ctx: &Context<'_>, session: &Subject) -> Option<PathBuf> {
 
 /// The file's beginning up to `size`, read on from where the last look ended; None when there was not time enough.
 fn read_prefix(
-    store: &Store<'_>,
+    store: &Store,
     session: &Subject,
     file: &mut File,
     size: u64,

@@ -13,7 +13,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
 
 /// Whether every record can be read, and whether everything it holds is there.
-pub fn snapshots(ctx: &Context<'_>, store: &Store<'_>) -> Vec<Check> {
+pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
     let refs = match all(store) {
         Ok(refs) => refs,
         Err(error) => return vec![tell("snapshots", Err(error))],
@@ -71,7 +71,7 @@ pub fn snapshots(ctx: &Context<'_>, store: &Store<'_>) -> Vec<Check> {
 }
 
 /// The refs that are there and name nothing, as a power cut leaves them.
-fn broken_refs(store: &Store<'_>) -> Result<Vec<String>> {
+fn broken_refs(store: &Store) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for kind in IdKind::ALL {
         let refs = store.refs.read_all(names::prefix(kind))?.into_iter();
@@ -80,7 +80,7 @@ fn broken_refs(store: &Store<'_>) -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn all(store: &Store<'_>) -> Result<Vec<(SnapshotId, Oid)>> {
+fn all(store: &Store) -> Result<Vec<(SnapshotId, Oid)>> {
     let mut found = Vec::new();
     for kind in IdKind::ALL {
         let refs = store.refs.list(names::prefix(kind))?.into_iter();
@@ -90,7 +90,7 @@ fn all(store: &Store<'_>) -> Result<Vec<(SnapshotId, Oid)>> {
 }
 
 /// Whether every label names something that is listed.
-pub fn labels(store: &Store<'_>) -> Result<Finding> {
+pub fn labels(store: &Store) -> Result<Finding> {
     let commits: HashSet<Oid> = all(store)?.into_iter().map(|(_, oid)| oid).collect();
     let mut labels = store.refs.list(names::LABELS)?;
     let total = labels.len();
@@ -109,7 +109,7 @@ pub fn labels(store: &Store<'_>) -> Result<Finding> {
 }
 
 /// Whether every record has its face and its memory at one commit, and can be read.
-pub fn records(ctx: &Context<'_>, store: &Store<'_>) -> Result<Finding> {
+pub fn records(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
     let (mut total, mut apart, mut unreadable) = (0, Vec::new(), Vec::new());
     for (record, tips) in crate::ops::holders::record_tips(store)? {
         total += 1;

@@ -109,7 +109,7 @@ fn choose(id: IssueId, issue: &Issue, number: Option<u64>) -> Result<&Run> {
 /// One application: what both sides come from, and what the last look at the present made of it.
 struct Applying<'a, 's> {
     ctx: &'a Context<'a>,
-    store: &'s Store<'s>,
+    store: &'s Store,
     snapshot: Stored,
     experiment: Stored,
     extras: Extras,
@@ -124,7 +124,7 @@ struct Applying<'a, 's> {
 }
 
 impl<'a, 's> Applying<'a, 's> {
-    fn new(ctx: &'a Context<'a>, store: &'s Store<'s>, issue: &Issue, run: &Run) -> Result<Self> {
+    fn new(ctx: &'a Context<'a>, store: &'s Store, issue: &Issue, run: &Run) -> Result<Self> {
         let text = run.experiment_id.as_deref().unwrap_or_default();
         let id = SnapshotId::parse(text).ok_or_else(|| {
             Error::new(

@@ -25,7 +25,7 @@ pub fn fingerprint(command: &str) -> String {
 }
 
 /// Whether a command may run here.
-pub(super) fn is_approved(store: &Store<'_>, command: &str) -> Result<bool> {
+pub(super) fn is_approved(store: &Store, command: &str) -> Result<bool> {
     let bytes = fs::read_optional(&store.common(FILE))?.unwrap_or_default();
     let digest = digest(command);
     Ok(bytes
@@ -37,7 +37,7 @@ pub(super) fn is_approved(store: &Store<'_>, command: &str) -> Result<bool> {
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn approve(store: &Store<'_>, command: &str) -> Result<()> {
+pub fn approve(store: &Store, command: &str) -> Result<()> {
     if is_approved(store, command)? {
         return Ok(());
     }

@@ -55,7 +55,7 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
 }
 
 /// The issue that has it, for a duplicate.
-fn duplicate(store: &Store<'_>, id: IssueId, request: &Close) -> Result<Option<IssueId>> {
+fn duplicate(store: &Store, id: IssueId, request: &Close) -> Result<Option<IssueId>> {
     let usage = |message: &str| {
         Err(Error::new(Code::Usage, message)
             .hint("tw issue close ID --status duplicate --of OTHER"))

@@ -36,7 +36,7 @@ pub fn peek(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
 /// An issue with its desk and what is known of its verify command.
 pub(super) fn view(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     issue: Issue,
     notices: Vec<String>,
 ) -> Result<IssueView> {
@@ -78,7 +78,7 @@ pub fn peek_chat(ctx: &Context<'_>, text: &str) -> Result<ChatShown> {
     stored_chat(&store, id, ChatPart::default())
 }
 
-fn stored_chat(store: &Store<'_>, id: IssueId, part: ChatPart) -> Result<ChatShown> {
+fn stored_chat(store: &Store, id: IssueId, part: ChatPart) -> Result<ChatShown> {
     let loaded = load(store, id)?;
     let mut notices = loaded.notices;
     let name = Record::Chat(id);

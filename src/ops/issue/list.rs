@@ -14,7 +14,7 @@ use crate::store::names::{Record, RecordKind};
 const DAY: i64 = 24 * 3600;
 
 /// Every issue that can be read, newest first, and why the others cannot.
-fn all(store: &Store<'_>) -> Result<IssueListing> {
+fn all(store: &Store) -> Result<IssueListing> {
     let mut listing = IssueListing {
         filter: "all",
         text: None,
@@ -115,7 +115,7 @@ fn in_issue(issue: &Issue, wanted: &str) -> bool {
         .any(|text| text.to_lowercase().contains(wanted))
 }
 
-fn in_chat(store: &Store<'_>, issue: &Issue, wanted: &str) -> bool {
+fn in_chat(store: &Store, issue: &Issue, wanted: &str) -> bool {
     let name = Record::Chat(issue.id);
     let chat = store.record(&name).ok().flatten().and_then(|held| {
         let note = held.into_only(&name).ok()?;

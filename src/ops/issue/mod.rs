@@ -63,7 +63,7 @@ pub struct Loaded {
 ///
 /// # Errors
 /// `INVALID_ISSUE_ID`, `ISSUE_NOT_FOUND`, `AMBIGUOUS_ADDRESS`.
-pub fn find(store: &Store<'_>, text: &str) -> Result<IssueId> {
+pub fn find(store: &Store, text: &str) -> Result<IssueId> {
     let text = text.trim();
     let text = text.strip_prefix("issue:").unwrap_or(text);
     if let Some(id) = IssueId::parse(text) {
@@ -95,7 +95,7 @@ pub fn find(store: &Store<'_>, text: &str) -> Result<IssueId> {
     }
 }
 
-fn ids(store: &Store<'_>) -> Result<Vec<String>> {
+fn ids(store: &Store) -> Result<Vec<String>> {
     let names = store.record_names(RecordKind::Issues)?;
     Ok(names
         .into_iter()
@@ -115,7 +115,7 @@ fn not_found(text: &str) -> Error {
 ///
 /// # Errors
 /// `ISSUE_NOT_FOUND`, `ISSUE_INVALID`, `CORRUPT_RECORD`, `NEWER_RECORD`.
-pub fn load(store: &Store<'_>, id: IssueId) -> Result<Loaded> {
+pub fn load(store: &Store, id: IssueId) -> Result<Loaded> {
     let name = Record::Issue(id);
     let held = store
         .record(&name)?
@@ -147,7 +147,7 @@ fn typed(id: IssueId, json: &crate::store::records::Json) -> Result<Issue> {
 /// Those of [`load`] and of `change`; `BUSY`.
 pub fn update<T>(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     id: IssueId,
     what: &str,
     mut change: impl FnMut(&mut Issue) -> Result<T>,

@@ -104,7 +104,7 @@ struct Texts<'a> {
 }
 
 /// Says once per repository which refspecs would publish, overwrite or prune records, with the command that mends each.
-fn refspec_notices(ctx: &Context<'_>, store: &Store<'_>) -> Vec<String> {
+fn refspec_notices(ctx: &Context<'_>, store: &Store) -> Vec<String> {
     let told = store.common("told-refspecs");
     if told.exists() {
         return Vec::new();
@@ -184,7 +184,7 @@ fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
 /// The snapshot that was named; else the newest one that has everything as it is now, the session's before others; else a new one.
 fn snapshot(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     request: &Report,
     (caller, agent): (Option<&Caller>, &Option<String>),
     notices: &mut Vec<String>,
@@ -222,7 +222,7 @@ fn named_in_json(request: &Report) -> Option<String> {
 
 fn issue(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     texts: &Texts<'_>,
     snapshot: &Stored,
     conversation: &Conversation,
@@ -279,7 +279,7 @@ fn issue(
 /// Makes the refs: chat first, issue last. A kill in between leaves at most a chat without an issue, which prune removes.
 fn write(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     issue: &Issue,
     snapshot: &Stored,
     conversation: &Conversation,

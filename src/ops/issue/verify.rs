@@ -70,7 +70,7 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
 }
 
 /// The command to run, which may run here.
-fn command(store: &Store<'_>, id: IssueId, issue: &Issue, request: &Verify) -> Result<String> {
+fn command(store: &Store, id: IssueId, issue: &Issue, request: &Verify) -> Result<String> {
     if let Some(command) = &request.command {
         return Ok(command.clone());
     }

@@ -92,7 +92,7 @@ fn find(ctx: &Context<'_>, dir: &Path) -> Result<(PathBuf, Worktree, OpenedDir)>
     Ok((dir, worktree, opened))
 }
 
-fn check_state(store: &Store<'_>, worktree: &Worktree, dir: &Path) -> Result<()> {
+fn check_state(store: &Store, worktree: &Worktree, dir: &Path) -> Result<()> {
     let held = |what: &str, hint: String| {
         let message = format!("'{}' {what}", dir.display());
         Err(Error::new(Code::Held, message).hint(hint))
@@ -115,7 +115,7 @@ fn check_state(store: &Store<'_>, worktree: &Worktree, dir: &Path) -> Result<()>
 /// The experiment, on disk before the first path goes.
 fn save<'s>(
     there: &Context<'_>,
-    store: &'s Store<'_>,
+    store: &'s Store,
     dir: &Path,
     opened: &OpenedDir,
     found: &Survey,
@@ -154,7 +154,7 @@ fn uncapturable(dir: &Path, manifest: &Manifest) -> Result<()> {
 
 fn said(
     there: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     found: &Survey,
     opened: &OpenedDir,
 ) -> Result<Vec<String>> {

@@ -55,11 +55,7 @@ pub fn check_room(stored: &Stored, dir: &Path) -> Result<()> {
 ///
 /// # Errors
 /// `CORRUPT_RECORD` when something cannot be read, `WOULD_OVERWRITE` when somebody else writes there.
-pub fn lay_out(
-    there: &Context<'_>,
-    store: &Store<'_>,
-    stored: &Stored,
-) -> Result<(usize, Applied)> {
+pub fn lay_out(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<(usize, Applied)> {
     let lists = store.lists(stored)?;
     let read = |oid| store.objects.read_tree(oid);
     let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&read, stored.tree)?.into_iter().collect();
@@ -156,7 +152,7 @@ fn is_desk(full: &[u8]) -> bool {
 /// The snapshot's index, with stat data of the files just written.
 fn write_index(
     there: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     stored: &Stored,
     lists: &Lists,
     nodes: &BTreeMap<Vec<u8>, Node>,

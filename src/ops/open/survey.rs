@@ -35,7 +35,7 @@ pub struct Survey {
 ///
 /// # Errors
 /// When a directory cannot be read.
-pub fn survey(there: &Context<'_>, store: &Store<'_>) -> Result<Survey> {
+pub fn survey(there: &Context<'_>, store: &Store) -> Result<Survey> {
     let wanted = CaptureOptions {
         storing: Storing::No,
         ..CaptureOptions::default()

@@ -32,7 +32,7 @@ pub fn drop(ctx: &Context<'_>, request: &Drop) -> Result<Pruned> {
     Ok(dropped)
 }
 
-fn drop_locked(ctx: &Context<'_>, store: &Store<'_>, request: &Drop) -> Result<Pruned> {
+fn drop_locked(ctx: &Context<'_>, store: &Store, request: &Drop) -> Result<Pruned> {
     let plan = Plan {
         ctx,
         store,
@@ -63,7 +63,7 @@ fn drop_locked(ctx: &Context<'_>, store: &Store<'_>, request: &Drop) -> Result<P
 }
 
 /// What an address names, also when it cannot be read: a damaged record must not stay for ever.
-fn named_by(ctx: &Context<'_>, store: &Store<'_>, address: &str) -> Result<Candidate> {
+fn named_by(ctx: &Context<'_>, store: &Store, address: &str) -> Result<Candidate> {
     let resolved = address::resolve(ctx, store, address);
     let (id, commit, bytes) = match (resolved, SnapshotId::parse(address)) {
         (Ok(stored), _) => {
@@ -122,7 +122,7 @@ fn check_held(holders: &Holders, named: &[Candidate], force: bool) -> Result<()>
     Err(error.detail("held", details))
 }
 
-impl Plan<'_, '_> {
+impl Plan<'_> {
     /// Deletes refs and, when forced, labels and undo levels that need them. Answers what else went.
     fn drop_refs(&self, named: &[Candidate], force: bool) -> Result<Vec<String>> {
         let mut labels = self.store.refs.list(names::LABELS)?;

@@ -29,7 +29,7 @@ pub struct Stale {
 ///
 /// # Errors
 /// When the register cannot be read.
-pub fn find(ctx: &Context<'_>, store: &Store<'_>, reach: RetentionScope) -> Result<Stale> {
+pub fn find(ctx: &Context<'_>, store: &Store, reach: RetentionScope) -> Result<Stale> {
     let (records, _) = Sessions::new(ctx.repo.common_dir()).list()?;
     let last: HashMap<String, Option<Moment>> = records
         .iter()
@@ -71,7 +71,7 @@ impl Stale {
     ///
     /// # Errors
     /// When a file cannot be removed.
-    pub fn remove(&self, store: &Store<'_>) -> Result<()> {
+    pub fn remove(&self, store: &Store) -> Result<()> {
         clear_dead_exports(&store.dir.file(EXPORTS));
         self.files.iter().try_for_each(|path| remove_optional(path))
     }

@@ -27,7 +27,7 @@ use crate::store::names;
 /// When refs or an index cannot be read; a single unreadable ref is passed over.
 pub fn sentences(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     paths: &[Vec<u8>],
     worktrees: &[Worktree],
 ) -> Result<Vec<String>> {
@@ -62,16 +62,16 @@ fn quoted(path: &[u8]) -> String {
     format!("'{}'", path::display(path))
 }
 
-struct Search<'a, 'r> {
+struct Search<'a> {
     ctx: &'a Context<'a>,
-    store: &'a Store<'r>,
+    store: &'a Store,
     paths: &'a [Vec<u8>],
     /// The paths that a tree has, by tree.
     known: HashMap<Oid, Vec<String>>,
     said: Vec<String>,
 }
 
-impl Search<'_, '_> {
+impl Search<'_> {
     fn working_trees(&mut self, worktrees: &[Worktree]) -> Result<()> {
         for worktree in worktrees {
             let trees = Trees(&self.store.objects);

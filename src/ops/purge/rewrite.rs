@@ -24,8 +24,8 @@ const REASON: &str = "purged";
 type Edits = Vec<(Vec<u8>, Option<Node>)>;
 
 /// Rewrites snapshots, sharing what they share.
-pub struct Rewriter<'a, 'r> {
-    store: &'a Store<'r>,
+pub struct Rewriter<'a> {
+    store: &'a Store,
     paths: &'a [Vec<u8>],
     sink: &'a dyn Sink,
     trees: HashMap<Oid, Oid>,
@@ -39,9 +39,9 @@ struct Parts {
     state: Option<RawCommit>,
 }
 
-impl<'a, 'r> Rewriter<'a, 'r> {
+impl<'a> Rewriter<'a> {
     /// Takes `paths` out of what it is given, and puts what it makes into `sink`.
-    pub fn new(store: &'a Store<'r>, paths: &'a [Vec<u8>], sink: &'a dyn Sink) -> Self {
+    pub fn new(store: &'a Store, paths: &'a [Vec<u8>], sink: &'a dyn Sink) -> Self {
         Self {
             store,
             paths,

@@ -17,7 +17,7 @@ use crate::store::state::Journal;
 /// Index, HEAD and operation files as they were before the swap.
 pub(super) fn put_git_back(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     journal: &Journal,
 ) -> Result<Vec<String>> {
     let mut notices = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn put_git_back(
     Ok(notices)
 }
 
-fn put_index_forward(ctx: &Context<'_>, store: &Store<'_>, goal: &IndexGoal<'_>) -> Result<()> {
+fn put_index_forward(ctx: &Context<'_>, store: &Store, goal: &IndexGoal<'_>) -> Result<()> {
     let wanted = CaptureOptions {
         storing: Storing::No,
         whole_index: true,
@@ -59,11 +59,7 @@ fn put_index_forward(ctx: &Context<'_>, store: &Store<'_>, goal: &IndexGoal<'_>)
 }
 
 /// Index, HEAD and operation files as the swap would have left them.
-pub(super) fn put_git_forward(
-    ctx: &Context<'_>,
-    store: &Store<'_>,
-    journal: &Journal,
-) -> Result<()> {
+pub(super) fn put_git_forward(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
     let target = journal
         .target_id
         .as_deref()

@@ -66,7 +66,7 @@ pub struct Done {
 ///
 /// # Errors
 /// `INTERRUPTED`.
-pub fn refuse_interrupted(store: &Store<'_>) -> Result<()> {
+pub fn refuse_interrupted(store: &Store) -> Result<()> {
     if let Some(lost) = store.dir.lost_power()? {
         let message = format!(
             "the power went before a {} was on disk ({})",
@@ -125,7 +125,7 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
 }
 
 /// What a mutating command does first, without a lock of its own.
-pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+pub fn recover_by_itself(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     if !store.dir.needs_recovery()? && !store.is_another_boot()? {
         return Ok(Vec::new());
     }
@@ -142,7 +142,7 @@ pub fn recover_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<Str
 /// `BUSY`; `INTERRUPTED` when something is in doubt.
 pub fn lock_recovered(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     operation: &str,
     wait: Duration,
 ) -> Result<(WorktreeLock, Vec<String>)> {
@@ -162,7 +162,7 @@ pub fn lock_recovered(
 /// `INTERRUPTED` with the paths when something is.
 pub fn recover_locked(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     lock: &WorktreeLock,
 ) -> Result<Vec<String>> {
     copied::check(ctx, store)?;
@@ -171,7 +171,7 @@ pub fn recover_locked(
     Ok(notices)
 }
 
-fn recover_swap(ctx: &Context<'_>, store: &Store<'_>, lock: &WorktreeLock) -> Result<Vec<String>> {
+fn recover_swap(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result<Vec<String>> {
     if !store.dir.has_journal() {
         clear_after_death(ctx, store, lock)?;
         return settled::repair_by_itself(ctx, store);
@@ -206,17 +206,17 @@ fn recover_swap(ctx: &Context<'_>, store: &Store<'_>, lock: &WorktreeLock) -> Re
     Ok(notices)
 }
 
-fn is_committed(store: &Store<'_>, journal: &Journal) -> Result<bool> {
+fn is_committed(store: &Store, journal: &Journal) -> Result<bool> {
     Ok(store.dir.state()?.swap_id.as_ref() == Some(&journal.swap_id))
 }
 
-fn clean(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<()> {
+fn clean(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
     finish_left(ctx, store, journal)?;
     remove_leftovers(ctx, store)
 }
 
 /// Puts a swap into the log whose process could not. HEAD is as the swap left it: the locks of the dead kept git out.
-fn finish_left(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<()> {
+fn finish_left(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
     let mut journal = journal.clone();
     if journal.head_left.is_empty() {
         journal.head_left = head_mark(ctx)?;
@@ -225,7 +225,7 @@ fn finish_left(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Resul
 }
 
 /// Clears away what a command left that died outside a swap, or in one that had no journal yet. Costs nothing when none did.
-pub fn clear_after_death(ctx: &Context<'_>, store: &Store<'_>, lock: &WorktreeLock) -> Result<()> {
+pub fn clear_after_death(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result<()> {
     if store.dir.has_journal() || lock.dead().is_empty() && shared_dead(ctx).is_empty() {
         return Ok(());
     }
@@ -238,7 +238,7 @@ fn shared_dead(ctx: &Context<'_>) -> Dead {
 }
 
 /// Called only when no journal is left that could need any of it.
-fn remove_leftovers(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+fn remove_leftovers(ctx: &Context<'_>, store: &Store) -> Result<()> {
     // In the main worktree these are one directory, and the second look finds nobody.
     let dead = [shared_dead(ctx), Dead::find(store.dir.path())];
     for dead in &dead {
@@ -307,7 +307,7 @@ fn nothing() -> Recovered {
     }
 }
 
-fn recover_asked(ctx: &Context<'_>, store: &Store<'_>, request: &Recover) -> Result<Recovered> {
+fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
     let Some(journal) = store.dir.journal()? else {
         remove_leftovers(ctx, store)?;
         let repaired = settled::repair(ctx, store)?;
@@ -346,7 +346,7 @@ fn recover_asked(ctx: &Context<'_>, store: &Store<'_>, request: &Recover) -> Res
 }
 
 /// Undoes a swap that failed in this very process; its locks are held.
-pub fn roll_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<Done> {
+pub fn roll_back(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<Done> {
     let survey = survey(ctx, store, journal)?;
     let forward = false;
     let done = restore_paths(ctx, store, journal, &survey, forward, Rescue::WhenNeeded)?;
@@ -360,7 +360,7 @@ pub fn roll_back(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Res
 /// Undoes or finishes a swap of a dead process.
 fn resume(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     journal: &Journal,
     survey: &Survey,
     direction: Direction,
@@ -408,7 +408,7 @@ enum Rescue {
 /// Puts every journalled path on one side; what neither side explains stays.
 fn restore_paths(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     journal: &Journal,
     survey: &Survey,
     forward: bool,
@@ -583,7 +583,7 @@ fn remove_temps(root: &Root, survey: &Survey) -> Result<()> {
     Ok(())
 }
 
-fn noted(store: &Store<'_>, id: &str, commit: Option<&str>) -> Result<Stored> {
+fn noted(store: &Store, id: &str, commit: Option<&str>) -> Result<Stored> {
     let id = SnapshotId::parse(id).ok_or_else(|| {
         Error::new(
             Code::CorruptRecord,
@@ -594,6 +594,6 @@ fn noted(store: &Store<'_>, id: &str, commit: Option<&str>) -> Result<Stored> {
 }
 
 /// The backup's commit as its ref has it: one step ahead of the journal when the swap died while it saved late changes.
-fn current_commit(store: &Store<'_>, id: &str) -> Result<Oid> {
+fn current_commit(store: &Store, id: &str) -> Result<Oid> {
     Ok(noted(store, id, None)?.commit)
 }

@@ -57,13 +57,13 @@ impl Repaired {
 }
 
 /// Repairs what has to be, and says so. Costs one look for a file, mostly.
-pub(super) fn repair_by_itself(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+pub(super) fn repair_by_itself(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     let repaired = repair(ctx, store)?;
     Ok(repaired.iter().map(Repaired::sentence).collect())
 }
 
 /// Puts right what the last swap wrote and the power took. `None`: there was nothing. The caller holds the lock alone.
-pub(super) fn repair(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<Repaired>> {
+pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Repaired>> {
     if store.dir.lost_power()?.is_none() {
         return Ok(None);
     }
@@ -96,7 +96,7 @@ pub(super) fn repair(ctx: &Context<'_>, store: &Store<'_>) -> Result<Option<Repa
 }
 
 /// The journal with nothing but the paths and directories that are not as the swap left them because the power went.
-fn lost(store: &Store<'_>, root: &Root, journal: &Journal) -> Result<Journal> {
+fn lost(store: &Store, root: &Root, journal: &Journal) -> Result<Journal> {
     let mut lost = journal.clone();
     lost.entries.clear();
     for entry in &journal.entries {
@@ -113,12 +113,7 @@ fn lost(store: &Store<'_>, root: &Root, journal: &Journal) -> Result<Journal> {
     Ok(lost)
 }
 
-fn is_lost(
-    store: &Store<'_>,
-    root: &Root,
-    journal: &Journal,
-    entry: &JournalEntry,
-) -> Result<bool> {
+fn is_lost(store: &Store, root: &Root, journal: &Journal, entry: &JournalEntry) -> Result<bool> {
     let full = path_of(&entry.path)?;
     let before = entry.before.as_ref().map(side_of).transpose()?;
     let after = entry.after.as_ref().map(side_of).transpose()?;

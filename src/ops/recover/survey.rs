@@ -67,7 +67,7 @@ pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Option<(Node, u32)>> {
     Ok(Some((node, stamp.permissions())))
 }
 
-pub(super) fn survey(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) -> Result<Survey> {
+pub(super) fn survey(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<Survey> {
     let root = Root::open(ctx.repo.worktree_root())?;
     let trusted = ctx.repo.file_mode()?;
     let mut survey = Survey {
@@ -115,7 +115,7 @@ pub(super) fn survey(ctx: &Context<'_>, store: &Store<'_>, journal: &Journal) ->
 
 /// Which side a path that no side explains is left of, after the power went: what was written last had not reached the disk.
 fn torn_of(
-    store: &Store<'_>,
+    store: &Store,
     root: &Root,
     full: &[u8],
     (before, after): (Option<Side>, Option<Side>),
@@ -133,7 +133,7 @@ fn torn_of(
 
 /// Whether what stands at a path is what a power cut leaves of a side: nothing, or no more than a beginning of its bytes, with
 /// zeros where some did not reach the disk.
-pub(super) fn is_torn(store: &Store<'_>, root: &Root, full: &[u8], side: Side) -> Result<bool> {
+pub(super) fn is_torn(store: &Store, root: &Root, full: &[u8], side: Side) -> Result<bool> {
     const SECTOR: usize = 512;
     let Some(stamp) = root.stamp(full)? else {
         return Ok(true);

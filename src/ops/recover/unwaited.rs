@@ -35,7 +35,7 @@ struct Lost {
 ///
 /// # Errors
 /// Refs cannot be listed.
-pub fn taken_by_power(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+pub fn taken_by_power(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     if !store.is_another_boot()? {
         return Ok(Vec::new());
     }
@@ -49,7 +49,7 @@ pub fn taken_by_power(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String
 }
 
 /// Clears it away, and says so. Costs one look at a file, mostly. The caller holds the lock alone, and no journal is left.
-pub(super) fn clear(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<String>> {
+pub(super) fn clear(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
     if !store.is_another_boot()? {
         return Ok(Vec::new());
     }
@@ -81,7 +81,7 @@ fn record_of(name: &str) -> Option<Record> {
 }
 
 /// Where an object may be missing without being lost, nothing is.
-fn find(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<Lost>> {
+fn find(ctx: &Context<'_>, store: &Store) -> Result<Vec<Lost>> {
     let partial = ctx.repo.config("extensions.partialClone")?.is_some();
     if partial || !store.objects.has_all_alternates() {
         return Ok(Vec::new());
@@ -109,7 +109,7 @@ fn find(ctx: &Context<'_>, store: &Store<'_>) -> Result<Vec<Lost>> {
 }
 
 /// Whether a ref may be younger than what is known to be on disk, by its commit's time or its file's.
-fn is_young(store: &Store<'_>, name: &str, commit: Option<Oid>, since: i64) -> bool {
+fn is_young(store: &Store, name: &str, commit: Option<Oid>, since: i64) -> bool {
     const NANOS: i64 = 1_000_000_000;
     let made = commit.and_then(|oid| store.commit(oid).ok());
     let file = store.repo.common_dir().join(name).metadata().ok();
@@ -124,7 +124,7 @@ fn is_young(store: &Store<'_>, name: &str, commit: Option<Oid>, since: i64) -> b
         .is_some_and(|seconds| seconds.saturating_add(1) >= since / NANOS)
 }
 
-fn take_away(ctx: &Context<'_>, store: &Store<'_>, lost: &Lost) -> Result<String> {
+fn take_away(ctx: &Context<'_>, store: &Store, lost: &Lost) -> Result<String> {
     remove(ctx, store, lost)?;
     Ok(format!(
         "the power went before {} was on disk: it is lost, and its ref is gone",
@@ -132,7 +132,7 @@ fn take_away(ctx: &Context<'_>, store: &Store<'_>, lost: &Lost) -> Result<String
     ))
 }
 
-fn remove(ctx: &Context<'_>, store: &Store<'_>, lost: &Lost) -> Result<()> {
+fn remove(ctx: &Context<'_>, store: &Store, lost: &Lost) -> Result<()> {
     note(ctx, store, lost, "lost", None)?;
     let mut edit = store.refs.transaction();
     edit.durable();
@@ -142,7 +142,7 @@ fn remove(ctx: &Context<'_>, store: &Store<'_>, lost: &Lost) -> Result<()> {
 
 fn note(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     lost: &Lost,
     event: &str,
     now: Option<Oid>,
@@ -163,12 +163,7 @@ fn note(
 
 /// A record goes back to the newest commit of it that is whole. Where there is none, it is gone. Refs that can be read change in
 /// one transaction: a kill before it leaves them as they were found, for the next command.
-fn set_back(
-    ctx: &Context<'_>,
-    store: &Store<'_>,
-    record: &Record,
-    lost: &[Lost],
-) -> Result<String> {
+fn set_back(ctx: &Context<'_>, store: &Store, record: &Record, lost: &[Lost]) -> Result<String> {
     let names: Vec<String> = [Some(record.record_ref()), record.note_ref()]
         .into_iter()
         .flatten()
@@ -218,7 +213,7 @@ fn set_back(
 }
 
 /// The newest commit of a record that is whole, among all there are: nothing names those before the last one.
-fn newest_whole(ctx: &Context<'_>, store: &Store<'_>, record: &Record) -> Result<Option<Oid>> {
+fn newest_whole(ctx: &Context<'_>, store: &Store, record: &Record) -> Result<Option<Oid>> {
     let name = record.record_ref();
     let word = name.rsplit('/').next().unwrap_or_default();
     let kind = [
@@ -252,13 +247,7 @@ fn newest_whole(ctx: &Context<'_>, store: &Store<'_>, record: &Record) -> Result
     Ok(best.map(|(_, oid)| oid))
 }
 
-fn is_whole_record(
-    ctx: &Context<'_>,
-    store: &Store<'_>,
-    record: &Record,
-    oid: Oid,
-    tree: Oid,
-) -> bool {
+fn is_whole_record(ctx: &Context<'_>, store: &Store, record: &Record, oid: Oid, tree: Oid) -> bool {
     let notes = ctx.repo.notes_in(oid);
     notes.is_ok_and(|notes| !notes.is_empty())
         && Whole::new(store).tree(tree)

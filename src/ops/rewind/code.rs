@@ -13,14 +13,14 @@ use crate::store::checkpoint::Checkpoint;
 use crate::store::id::SnapshotId;
 use crate::store::stored::{Stored, not_found};
 
-fn snapshot(store: &Store<'_>, checkpoint: &Checkpoint) -> Result<Stored> {
+fn snapshot(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
     let id = SnapshotId::parse(&checkpoint.snapshot_id);
     let stored = id.map(|id| store.read_id(&id));
     stored.unwrap_or_else(|| Err(not_found(&checkpoint.snapshot_id)))
 }
 
 /// What putting the files back would do; a refusal that the real run would meet is met here.
-pub fn look(ctx: &Context<'_>, store: &Store<'_>, checkpoint: &Checkpoint) -> Result<CodePart> {
+pub fn look(ctx: &Context<'_>, store: &Store, checkpoint: &Checkpoint) -> Result<CodePart> {
     recover::refuse_interrupted(store)?;
     let stored = snapshot(store, checkpoint)?;
     restore::put_back(
@@ -42,7 +42,7 @@ pub fn look(ctx: &Context<'_>, store: &Store<'_>, checkpoint: &Checkpoint) -> Re
 /// really there.
 pub fn put_back(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     checkpoint: &Checkpoint,
 ) -> Result<(CodePart, Vec<String>)> {
     let stored = snapshot(store, checkpoint)?;

@@ -78,7 +78,7 @@ pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
 }
 
 /// The last rewind of a session that was not taken back; for a fork that has none, of the session it was made from.
-fn last_rewind(ctx: &Context<'_>, store: &Store<'_>, session_id: &str) -> Result<Option<Rewind>> {
+fn last_rewind(ctx: &Context<'_>, store: &Store, session_id: &str) -> Result<Option<Rewind>> {
     let last = |id: &str| -> Result<Option<Rewind>> {
         let rewinds = notes::read(store, id)?.rewinds;
         Ok(rewinds
@@ -99,7 +99,7 @@ fn last_rewind(ctx: &Context<'_>, store: &Store<'_>, session_id: &str) -> Result
 ///
 /// # Errors
 /// `NOTHING_TO_UNDO` when it can be undone, but others come first.
-fn is_last_swap(store: &Store<'_>, backup: &str) -> Result<bool> {
+fn is_last_swap(store: &Store, backup: &str) -> Result<bool> {
     let levels = swaps::levels(store, Log::Undo)?;
     for (later, level) in levels.into_iter().rev().enumerate() {
         let journal: Option<Journal> = read_json(&level)?;

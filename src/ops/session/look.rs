@@ -163,7 +163,7 @@ pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
 }
 
 /// The command that resumes a session. A fork that waits to be imported has one of its own.
-fn resume_command(store: &Store<'_>, record: &SessionRecord) -> Option<Vec<String>> {
+fn resume_command(store: &Store, record: &SessionRecord) -> Option<Vec<String>> {
     let agent = by_name(record.agent.as_deref()?)?;
     let id = &record.session_id;
     let waiting = record.forked_from.as_ref().and_then(|origin| {
@@ -204,11 +204,7 @@ fn talk(notes: &SessionNotes) -> Talk {
 }
 
 /// A fork begins as the session that it was made from.
-fn title_of_origin(
-    store: &Store<'_>,
-    sessions: &Sessions,
-    record: &SessionRecord,
-) -> Option<String> {
+fn title_of_origin(store: &Store, sessions: &Sessions, record: &SessionRecord) -> Option<String> {
     let mut origin = record.forked_from.clone();
     for _ in 0..FORKS {
         let id = origin?.session_id;

@@ -69,7 +69,7 @@ pub fn start_of_event(event: &HookEvent, wait: Duration) -> Start {
 
 struct Starting<'a> {
     ctx: &'a Context<'a>,
-    store: &'a Store<'a>,
+    store: &'a Store,
     sessions: Sessions,
     request: &'a Start,
 }

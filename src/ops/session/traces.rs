@@ -38,7 +38,7 @@ pub fn issues(ctx: &Context<'_>) -> Result<BTreeMap<String, Vec<String>>> {
 /// When a snapshot that is there is damaged, or the working tree cannot be read.
 pub fn files(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     record: &SessionRecord,
     notes: &SessionNotes,
     present: bool,

@@ -38,7 +38,7 @@ pub(super) fn rules_parts(
 /// `WOULD_OVERWRITE` with the paths, `CORRUPT_RECORD` when something that would be written is missing or damaged, `NO_SPACE`.
 pub fn look<'s>(
     ctx: &Context<'_>,
-    store: &'s Store<'_>,
+    store: &'s Store,
     goal: &Goal<'_>,
     storing: &Storing,
 ) -> Result<Looked<'s>> {
@@ -177,7 +177,7 @@ pub(super) fn would_overwrite(goal: &Goal<'_>, refused: &[(Vec<u8>, &'static str
 
 pub(super) fn make_plan(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     goal: &Goal<'_>,
     capture: &Capture<'_>,
     forced: &BTreeSet<Vec<u8>>,
@@ -259,7 +259,7 @@ struct Others {
 }
 
 impl Others {
-    fn of(store: &Store<'_>, goal: &Goal<'_>) -> Result<Self> {
+    fn of(store: &Store, goal: &Goal<'_>) -> Result<Self> {
         let mut others = Self::default();
         let target = goal.target.into_iter().map(|side| (side, true));
         let sides = target.chain(goal.also_from.iter().map(|side| (side, false)));
@@ -281,7 +281,7 @@ impl Others {
 
 /// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was
 /// deleted there when the side has it not.
-fn tracks(store: &Store<'_>, target: Option<&Stored>, path: &[u8]) -> Result<bool> {
+fn tracks(store: &Store, target: Option<&Stored>, path: &[u8]) -> Result<bool> {
     let Some(stored) = target else {
         return Ok(false);
     };
@@ -450,7 +450,7 @@ fn add_what_gives_way(plan: &mut Plan, manifest: &Manifest, gives_way: &dyn Fn(&
 /// Every object that will be written is readable and hashes to its name, but for what this very capture is about to store.
 pub(super) fn prove_objects(
     ctx: &Context<'_>,
-    store: &Store<'_>,
+    store: &Store,
     goal: &Goal<'_>,
     capture: &Capture<'_>,
     plan: &Plan,

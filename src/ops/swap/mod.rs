@@ -217,7 +217,7 @@ pub fn changes(plan: &Plan) -> Changes {
 }
 
 /// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine.
-pub fn stored_extras(store: &Store<'_>, stored: &Stored) -> Result<Extras> {
+pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     let lists = store.lists(stored)?;
     let foreign = store.is_foreign(stored)? || !store.is_made_here(stored.commit)?;
     let mask = if foreign { 0o777 } else { 0o7777 };
@@ -266,7 +266,7 @@ pub fn captured_extras(ctx: &Context<'_>, capture: &Capture<'_>) -> Result<Extra
 }
 
 /// Reads trees from the repository, and from a capture that is not stored yet.
-pub fn read_tree(store: &Store<'_>, capture: &Capture<'_>, oid: Oid) -> Result<Vec<u8>> {
+pub fn read_tree(store: &Store, capture: &Capture<'_>, oid: Oid) -> Result<Vec<u8>> {
     match capture.made_trees.get(&oid) {
         Some(bytes) => Ok(bytes.clone()),
         None => store.objects.read_tree(oid),
@@ -311,7 +311,7 @@ pub type Prove<'a> = &'a dyn Fn(&Capture<'_>, &Applied, &Plan) -> Result<super::
 /// After any, the working tree is as it was (rolled back), but for `INTERRUPTED` and `VERIFY_FAILED`, where the journal stays.
 pub fn swap<'s>(
     ctx: &Context<'_>,
-    store: &'s Store<'_>,
+    store: &'s Store,
     goal: &Goal<'_>,
     state_after: StateAfter<'_>,
     prove: Option<Prove<'_>>,
@@ -352,7 +352,7 @@ pub fn swap<'s>(
 }
 
 /// Writes the index beside itself and renames it in. The caller holds `index.lock`.
-pub fn install_index(ctx: &Context<'_>, store: &Store<'_>, made: &Index) -> Result<()> {
+pub fn install_index(ctx: &Context<'_>, store: &Store, made: &Index) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
     let kept = write_intended(store, made)?;
     let index = ctx.repo.index_path();
@@ -367,7 +367,7 @@ pub fn install_index(ctx: &Context<'_>, store: &Store<'_>, made: &Index) -> Resu
 
 /// Writes the object that `git add -N` gives a path, which no commit of ours names: a gc since may have taken it. Kept until the
 /// index holds it.
-fn write_intended(store: &Store<'_>, index: &Index) -> Result<Option<KeptPack>> {
+fn write_intended(store: &Store, index: &Index) -> Result<Option<KeptPack>> {
     let mut entries = index.entries().iter();
     if !entries.any(|entry| entry.flags.contains(Flags::INTENT_TO_ADD)) {
         return Ok(None);
@@ -394,7 +394,7 @@ pub fn rename_into(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// After the commit point: the journal becomes a level of the log, what was kept for going back goes. Can be run again.
-pub fn finish(store: &Store<'_>, journal: &Journal) -> Result<()> {
+pub fn finish(store: &Store, journal: &Journal) -> Result<()> {
     remove_optional(&store.dir.file("index.before"))?;
     remove_optional(&store.dir.file("index.after"))?;
     super::undo::log_level(store, journal)?;
@@ -406,7 +406,7 @@ pub fn finish(store: &Store<'_>, journal: &Journal) -> Result<()> {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn settle_last(ctx: &Context<'_>, store: &Store<'_>) -> Result<()> {
+pub fn settle_last(ctx: &Context<'_>, store: &Store) -> Result<()> {
     if !store.dir.is_unsettled() {
         return Ok(());
     }

@@ -70,14 +70,14 @@ pub fn granted<'a>(aim: &'a Aim<'_>) -> Granted<'a> {
     })
 }
 
-pub(super) struct Running<'a, 'g, 's, 'r> {
+pub(super) struct Running<'a, 'g, 's> {
     pub(super) ctx: &'a Context<'a>,
-    pub(super) store: &'s Store<'r>,
+    pub(super) store: &'s Store,
     pub(super) goal: &'a Goal<'g>,
     pub(super) swap_id: String,
 }
 
-impl<'s> Running<'_, '_, 's, '_> {
+impl<'s> Running<'_, '_, 's> {
     /// From the backup to the end. `None`: a gc came in between, look again.
     pub(super) fn carry_out(
         &self,

@@ -5,6 +5,7 @@ use crate::store::id::IssueId;
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
+use std::rc::Rc;
 
 const AT: Moment = Moment(1_772_292_612_000_000_000);
 const ISSUE: &str = "i_20260228_153012_ab12cd";
@@ -12,7 +13,7 @@ const FACE: &str = "refs/notes/timewarp/issues/i_20260228_153012_ab12cd";
 
 struct Lab {
     temp: tempfile::TempDir,
-    repo: Repo,
+    repo: Rc<Repo>,
     commit: Oid,
 }
 
@@ -45,11 +46,11 @@ impl Lab {
             &["commit", "-q", "--allow-empty", "-m", "first"],
         );
         let commit = Oid::from_str(&git(temp.path(), &["rev-parse", "HEAD"])).expect("an id");
-        let repo = Repo::discover(temp.path(), &Env::default()).expect("a repository");
+        let repo = Rc::new(Repo::discover(temp.path(), &Env::default()).expect("a repository"));
         Self { temp, repo, commit }
     }
 
-    fn store(&self) -> Store<'_> {
+    fn store(&self) -> Store {
         Store::open(&self.repo).expect("a store")
     }
 
@@ -57,7 +58,7 @@ impl Lab {
         git(self.temp.path(), args)
     }
 
-    fn make(&self, store: &Store<'_>) -> Oid {
+    fn make(&self, store: &Store) -> Oid {
         let mut transaction = store.refs.transaction();
         let note = Note {
             annotated: self.commit,
@@ -72,7 +73,7 @@ impl Lab {
         tip
     }
 
-    fn count(&self, store: &Store<'_>) -> (u64, Vec<String>) {
+    fn count(&self, store: &Store) -> (u64, Vec<String>) {
         let held = store.record(&name()).expect("read").expect("there");
         let notices = held.notices.clone();
         let note = held.into_only(&name()).expect("one note");
@@ -81,7 +82,7 @@ impl Lab {
     }
 
     /// Both refs name one commit.
-    fn tip(store: &Store<'_>) -> Oid {
+    fn tip(store: &Store) -> Oid {
         let face = store.refs.read(FACE).expect("read").expect("a face");
         let memory = store.refs.read(&name().record_ref()).expect("read");
         assert_eq!(memory, Some(face));
@@ -147,7 +148,9 @@ fn no_change_is_lost_among_threads() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let repo = Repo::discover(lab.temp.path(), &Env::default()).expect("a repository");
+                let repo = Rc::new(
+                    Repo::discover(lab.temp.path(), &Env::default()).expect("a repository"),
+                );
                 let store = Store::open(&repo).expect("a store");
                 for _ in 0..10 {
                     store

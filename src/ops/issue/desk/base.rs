@@ -38,7 +38,7 @@ struct Known {
 /// Held while a desk is read or written.
 pub struct Lock(#[expect(dead_code, reason = "closing it unlocks")] File);
 
-fn directory(store: &Store<'_>) -> PathBuf {
+fn directory(store: &Store) -> PathBuf {
     store.dir.file("desk")
 }
 
@@ -46,7 +46,7 @@ fn directory(store: &Store<'_>) -> PathBuf {
 ///
 /// # Errors
 /// When the lock file cannot be made.
-pub fn lock(store: &Store<'_>) -> Result<Lock> {
+pub fn lock(store: &Store) -> Result<Lock> {
     let directory = directory(store);
     store.dir.create()?;
     crate::git::create::private_dir(&directory)?;
@@ -60,7 +60,7 @@ fn hash(bytes: &[u8]) -> String {
 
 impl Base {
     /// Reads what was written last. An unreadable one is as none.
-    pub fn read(store: &Store<'_>, id: IssueId) -> Option<Self> {
+    pub fn read(store: &Store, id: IssueId) -> Option<Self> {
         let path = directory(store).join(format!("{id}.json"));
         read_json(&path).ok().flatten()
     }
@@ -69,7 +69,7 @@ impl Base {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn write(&self, store: &Store<'_>, id: IssueId) -> Result<()> {
+    pub fn write(&self, store: &Store, id: IssueId) -> Result<()> {
         let path = directory(store).join(format!("{id}.json"));
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');

@@ -55,12 +55,12 @@ pub(super) fn paths(ctx: &Context<'_>, id: IssueId) -> DeskPaths {
 }
 
 /// Writes an issue's desk, as its record has it now. Gives sentences about what was left alone.
-pub(super) fn write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Vec<String> {
+pub(super) fn write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Vec<String> {
     try_write(ctx, store, id)
         .unwrap_or_else(|error| vec![format!("issue {id}: {}", error.message())])
 }
 
-fn try_write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<String>> {
+fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String>> {
     let _lock = base::lock(store)?;
     let loaded = load(store, id)?;
     let mut notices = loaded.notices.clone();
@@ -103,7 +103,7 @@ fn try_write(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<St
 }
 
 /// What the files should hold.
-fn contents(store: &Store<'_>, issue: &Issue) -> Result<Vec<(&'static str, Vec<u8>)>> {
+fn contents(store: &Store, issue: &Issue) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let json = serde_json::to_string_pretty(&issue.to_json()).unwrap_or_default();
     let mut json = escaped(&json).into_bytes();
     json.push(b'\n');
@@ -135,7 +135,7 @@ fn escaped(json: &str) -> String {
 }
 
 /// Whether git tracks a file where a desk file should be.
-fn is_tracked(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, name: &str) -> Result<bool> {
+fn is_tracked(ctx: &Context<'_>, store: &Store, id: IssueId, name: &str) -> Result<bool> {
     let path = format!("{}/{name}", directory(id));
     let index = read_index(&ctx.repo, &store.objects)?;
     Ok(index.has_path(path.as_bytes()))
@@ -150,7 +150,7 @@ struct Edited {
 }
 
 /// Takes in what was edited on an issue's desk since it was written. Gives sentences about what that did.
-pub(super) fn take_in(ctx: &Context<'_>, store: &Store<'_>, id: IssueId) -> Result<Vec<String>> {
+pub(super) fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String>> {
     // No desk was ever written here: nothing to lock, nothing to take in.
     let Some(base) = Base::read(store, id) else {
         return Ok(Vec::new());
@@ -201,7 +201,7 @@ impl Written {
     }
 }
 
-fn edits(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, base: &Base) -> Result<Edited> {
+fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<Edited> {
     let mut edited = Edited::default();
     let Some(place) = Place::open(ctx, &directory(id))? else {
         return Ok(edited);
@@ -230,7 +230,7 @@ fn edits(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, base: &Base) -> Resu
 }
 
 /// What was taken in counts as written, so that the next writing may replace it.
-fn settle(ctx: &Context<'_>, store: &Store<'_>, id: IssueId, edited: &Edited) -> Result<()> {
+fn settle(ctx: &Context<'_>, store: &Store, id: IssueId, edited: &Edited) -> Result<()> {
     let _lock = base::lock(store)?;
     let Some(place) = Place::open(ctx, &directory(id))? else {
         return Ok(());
