@@ -1,48 +1,14 @@
-//! The words that `tw` understands: the clap tree, and with its parts in `args/` every word of help.
+//! The words that go with every command, and the clap tree.
 //!
-//! Leaves out what the words do: `commands` turns each into a request.
-
-#![allow(
-    clippy::doc_markdown,
-    reason = "these comments are help for a terminal, which shows no backticks"
-)]
-
-mod agents;
-mod backtrack;
-mod checkpoint;
-mod context;
-mod issue;
-mod keeping;
-mod looking;
-mod rewind;
-mod swaps;
+//! Leaves out the words of the commands: each has them in its own file.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::ValueHint;
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-#[cfg(feature = "mcp")]
-pub use agents::Mcp;
-pub use agents::{
-    Hook, Session, SessionList, SessionName, SessionResume, SessionStart, SessionVerb,
-};
-pub use backtrack::{Backtrack, BacktrackVerb, Whose};
-pub use checkpoint::{Checkpoint, CheckpointList, CheckpointShow, CheckpointVerb, KindWord};
-pub use context::{
-    ContextAppend, ContextCheckpoint, ContextCompact, ContextLog, ContextRevert, ContextShow,
-    ContextUsage, ContextVerb,
-};
-pub use issue::{
-    ClosedWord, Issue, IssueChat, IssueClose, IssueCommand, IssueEdit, IssueExperiment, IssueGet,
-    IssueList, IssueNext, IssueReopen, IssueReport, IssueSearch, IssueStart, IssueTexts,
-    IssueVerify, Redact, SeverityWord, StatusWord,
-};
-pub use keeping::{Close, Drop, Init, Label, Open, Prune, Purge, Snapshot};
-pub use looking::{Completions, Diff, List, ListKind, Shell, Show};
-pub use rewind::Rewind;
-pub use swaps::{Recover, Restore, Return, Travel};
+use super::Command;
 
 /// The heading over what goes with every command.
 pub const GLOBAL: &str = "Global options";
@@ -142,118 +108,6 @@ pub enum ColorChoice {
     Always,
     /// Never
     Never,
-}
-
-/// The commands.
-#[derive(Debug, Subcommand)]
-#[allow(
-    missing_docs,
-    reason = "the comment of the arguments is the command's help; one here would replace it"
-)]
-pub enum Command {
-    /// Show where the working tree stands
-    ///
-    /// Says whether the working tree is in the present or in the past, which snapshot is the latest, and, before
-    /// anything else, whether a swap was interrupted. This is what tw does without a command. Looks at records only:
-    /// the working tree is not scanned.
-    #[command(after_help = "\
-Examples:
-  # Where am I?
-  tw status
-
-  # The same for a program
-  tw status --json")]
-    Status,
-    Snapshot(Snapshot),
-    List(List),
-    Show(Show),
-    Diff(Diff),
-    Travel(Travel),
-    Return(Return),
-    Restore(Restore),
-    /// Undo the last swap of the working tree
-    ///
-    /// Steps back over travel, return, restore and rewind, one for each call: undo of a travel is a return, undo of a return
-    /// goes back into the past as it was left. Touches only what that swap touched; what changed since is saved in a
-    /// backup first and named. When HEAD has moved since, HEAD and index stay and tw says so. The log reaches back 100
-    /// steps or 30 days, whichever is more, also across restarts. 'tw redo' brings back what undo replaced.
-    #[command(after_help = "\
-Examples:
-  # Take back a restore
-  tw restore latest src/main.rs
-  tw undo")]
-    Undo,
-    /// Bring back what undo replaced
-    ///
-    /// Goes forward over the swaps that 'tw undo' stepped back over. A new travel, return or restore ends the way
-    /// forward.
-    #[command(after_help = "\
-Examples:
-  # Undo, and think again
-  tw undo
-  tw redo")]
-    Redo,
-    Recover(Recover),
-    Open(Open),
-    Close(Close),
-    Label(Label),
-    Issue(Issue),
-    Redact(Redact),
-    Prune(Prune),
-    Drop(Drop),
-    Purge(Purge),
-    Init(Init),
-    /// List every setting with its value and where it comes from
-    ///
-    /// Settings come from .timewarp/config.toml (the team's; may be committed), 'git config timewarp.*' (yours; wins)
-    /// and flags (win over both). A key is spelled keep_days in the file and timewarp.keepDays in git config. Sizes take
-    /// k, m and g. The team's file may only make things safer: other keys in it do not count and are named.
-    #[command(after_help = "\
-Examples:
-  # What holds here, and why?
-  tw config
-
-  # Keep snapshots for 30 days in this repository
-  git config timewarp.keepDays 30")]
-    Config,
-    /// Check the repository and what tw keeps in it
-    ///
-    /// Looks at HEAD, refs, records, caches, locks and settings, and names for each problem the command that mends it. Changes
-    /// nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
-    #[command(after_help = "\
-Examples:
-  # Is everything in order?
-  tw doctor")]
-    Doctor,
-    Session(Session),
-    Checkpoint(Checkpoint),
-    Rewind(Rewind),
-    #[command(visible_alias = "dmail")]
-    Backtrack(Backtrack),
-    Context(ContextLog),
-    Hook(Hook),
-    #[cfg(feature = "mcp")]
-    Mcp(Mcp),
-    /// Print how an agent should use tw
-    ///
-    /// Prints the text that 'tw init --agent' installs as a skill: what the commands are for, how to report friction and how
-    /// to work on issues, in a form for an agent to read.
-    #[command(after_help = "\
-Examples:
-  # For an agent that takes no skills
-  tw agent-help >>AGENTS.md")]
-    AgentHelp,
-    Completions(Completions),
-    /// Print one short line for a shell prompt
-    ///
-    /// Prints nothing in the present and outside of a repository, so that it can stand in every prompt. In the past it
-    /// names the snapshot, and a swap that was interrupted comes first. Takes a few milliseconds: the repository is not
-    /// opened.
-    #[command(after_help = "\
-Examples:
-  # bash: show it before the dollar sign
-  PS1='\\w $(tw prompt)\\$ '")]
-    Prompt,
 }
 
 /// The clap tree, for completions, help and man pages.

@@ -3,7 +3,9 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use super::human::text::clean;
 use crate::error::{Code, Error};
+use crate::wire::command_line;
 
 /// Replaces this process by the command, run in `cwd` when that is still there. Comes back only with an error.
 pub fn replace_process(words: &[String], cwd: Option<&str>) -> Error {
@@ -19,4 +21,16 @@ pub fn replace_process(words: &[String], cwd: Option<&str>) -> Error {
     Error::new(Code::Io, format!("cannot run '{program}': {error}"))
         .caused_by(error)
         .hint("the command above goes on from there")
+}
+
+/// The command that goes on, with the directory that it belongs into.
+pub fn resume_line(words: &[String], cwd: Option<&str>) -> String {
+    let command = clean(&command_line(words));
+    match cwd {
+        Some(cwd) => format!(
+            "cd {} && {command}",
+            clean(&command_line(&[cwd.to_owned()]))
+        ),
+        None => command,
+    }
 }

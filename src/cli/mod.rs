@@ -4,18 +4,57 @@
 //! answer and nothing else, a closed pipe ends quietly, and what is shown to people has its control characters escaped.
 //! Leaves out the work, which is `ops`'s, and the JSON shapes, which are `wire`'s.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "the comments of arguments are help for a terminal, which shows no backticks"
+)]
+
+mod agent_help;
 pub mod args;
 mod ask;
 mod background;
-mod commands;
+mod backtrack;
+mod call;
+mod checkpoint;
+mod close;
 pub mod complete;
+mod completions;
+mod config;
+mod context;
+pub mod diff;
+mod doctor;
+mod drop;
 mod editor;
 mod exec;
 mod hints;
+mod hook;
 pub mod human;
+mod init;
+mod input;
+mod issue;
+mod label;
+mod list;
 pub mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
+mod open;
 mod output;
 mod progress;
+mod prompt;
+mod prune;
+mod purge;
+mod recover;
+mod redact;
+mod redo;
+mod restore;
+mod return_;
+mod rewind;
+mod session;
+mod show;
+mod snapshot;
+mod status;
+mod travel;
+mod undo;
 mod usage;
 
 use std::ffi::OsString;
@@ -27,8 +66,47 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs;
 use crate::interrupt;
 use args::{Cli, Globals};
-use commands::{Answer, Call};
+use call::{Answer, Call, Run};
 use output::Output;
+
+call::verbs! {
+    /// The commands, in the order in which the help lists them.
+    Command {
+        Status(status::Args),
+        Snapshot(snapshot::Args),
+        List(list::Args),
+        Show(show::Args),
+        Diff(diff::Args),
+        Travel(travel::Args),
+        Return(return_::Args),
+        Restore(restore::Args),
+        Undo(undo::Args),
+        Redo(redo::Args),
+        Recover(recover::Args),
+        Open(open::Args),
+        Close(close::Args),
+        Label(label::Args),
+        Issue(issue::Args),
+        Redact(redact::Args),
+        Prune(prune::Args),
+        Drop(drop::Args),
+        Purge(purge::Args),
+        Init(init::Args),
+        Config(config::Args),
+        Doctor(doctor::Args),
+        Session(session::Args),
+        Checkpoint(checkpoint::Args),
+        Rewind(rewind::Args),
+        Backtrack(backtrack::Args),
+        Context(context::Args),
+        Hook(hook::Args),
+        #[cfg(feature = "mcp")]
+        Mcp(mcp::Args),
+        AgentHelp(agent_help::Args),
+        Completions(completions::Args),
+        Prompt(prompt::Args),
+    }
+}
 
 /// Runs one command line, the program's name first, and tells the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
@@ -62,7 +140,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     };
     #[cfg(debug_assertions)]
     report_work(&env);
-    if matches!(cli.command, Some(args::Command::Hook(_))) {
+    if matches!(cli.command, Some(Command::Hook(_))) {
         return 0;
     }
     if interrupt::requested() {
@@ -92,7 +170,10 @@ fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {
         ask: ask::Ask::new(&cli.globals),
         output,
     };
-    commands::run(cli.command.as_ref(), &call)
+    match &cli.command {
+        Some(command) => command.run(&call),
+        None => status::Args {}.run(&call),
+    }
 }
 
 /// Goes where `-C` says. A later directory is relative to the one before, as with git.

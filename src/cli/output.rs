@@ -10,7 +10,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use clap::builder::StyledStr;
 
 use super::args::{ColorChoice, Globals};
-use super::commands::Answer;
+use super::call::Answer;
 use super::human::style::Style;
 use super::human::text::clean;
 use super::human::{Human, Page, RenderOptions};

@@ -110,7 +110,8 @@ const OTHER_METHODS: [&str; 8] = [
 
 /// Lines of a file without its unit tests.
 const LONGEST: usize = 600;
-const LONGEST_COMMAND: usize = 120;
+/// The same in `cli`, where a file is one command: its help, its call and its output.
+const LONGEST_IN_CLI: usize = 400;
 
 fn rank(layer: &str) -> Option<usize> {
     LAYERS.iter().position(|names| names.contains(&layer))
@@ -148,9 +149,11 @@ fn breaches(source: &Source) -> Vec<String> {
             found.push(format!("{}: writes by {word}", source.path));
         }
     }
-    // What dispatches the commands is no command.
-    let is_command = matches!(&source.module()[..], [cli, commands, _, ..] if cli == "cli" && commands == "commands");
-    let limit = if is_command { LONGEST_COMMAND } else { LONGEST };
+    let limit = if own == "cli" {
+        LONGEST_IN_CLI
+    } else {
+        LONGEST
+    };
     if source.lines > limit {
         found.push(format!(
             "{}: {} lines, more than {limit}",
@@ -165,7 +168,7 @@ fn may_use(own: &str, used: &str, path: &str) -> bool {
         return true;
     }
     // `cli` only starts `mcp`.
-    if used == "mcp" && path == "cli/commands/mcp.rs" {
+    if used == "mcp" && path == "cli/mcp.rs" {
         return true;
     }
     match (rank(own), rank(used)) {
@@ -270,11 +273,7 @@ fn every_kind_of_breach_is_found() {
             "let t = SystemTime::now();",
             "names SystemTime::now",
         ),
-        (
-            "cli/commands/x.rs",
-            &"\n".repeat(121),
-            "121 lines, more than 120",
-        ),
+        ("cli/x.rs", &"\n".repeat(401), "401 lines, more than 400"),
         ("git/x.rs", &"\n".repeat(601), "601 lines, more than 600"),
     ] {
         assert_eq!(
@@ -292,7 +291,7 @@ fn what_is_allowed_passes() {
             "cli/mod.rs",
             "use crate::{ops, wire, git::Oid, error::Result};",
         ),
-        ("cli/commands/mcp.rs", "crate::mcp::serve()"),
+        ("cli/mcp.rs", "crate::mcp::serve()"),
         ("error.rs", "impl From<git2::Error> for Error"),
         (
             "ops/mod.rs",

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
+use timewarp::cli::diff::{DiffPage, Form};
 use timewarp::cli::human::style::Style;
-use timewarp::cli::human::{DiffPage, Form, Human, RenderOptions};
+use timewarp::cli::human::{Human, RenderOptions};
 use timewarp::env::Moment;
 use timewarp::git::Oid;
 use timewarp::git::path::RepoPath;

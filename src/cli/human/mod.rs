@@ -3,21 +3,11 @@
 //! A [`Page`] has the answer for standard output, and notes and hints for standard error. Promises: nothing is told by
 //! colour alone, control characters are escaped, and every change of mode ends with the next command.
 
-mod backtrack;
-mod checkpoint;
-mod context;
-mod issue;
-mod keep;
-mod look;
-mod record;
-mod rewind;
-mod session;
+pub mod snapshot;
 pub mod style;
-mod swap;
+pub mod swap;
 pub mod text;
 pub mod time;
-
-pub use look::{DiffPage, Form};
 
 use crate::env::Moment;
 use style::Style;

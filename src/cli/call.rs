@@ -1,0 +1,125 @@
+//! What a command is called with, and what it gives back.
+
+use std::path::Path;
+
+use super::ask::Ask;
+use super::background;
+use super::human::{Human, Page, RenderOptions};
+use super::output::Output;
+use crate::env::Env;
+use crate::error::Result;
+use crate::ops::Context;
+use crate::ops::request::DryRun;
+use crate::progress::Progress;
+use crate::wire::{self, Document};
+
+/// A command with its arguments.
+pub trait Run {
+    /// Does it: arguments to a request, one call into `ops`, its outcome back.
+    fn run(&self, call: &Call<'_>) -> Reply;
+}
+
+impl<T: Run> Run for Box<T> {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        self.as_ref().run(call)
+    }
+}
+
+/// A table of commands: a row has the name and the arguments, which know how to run.
+macro_rules! verbs {
+    ($(#[$about:meta])* $table:ident { $($(#[cfg($when:meta)])? $name:ident($args:ty),)* }) => {
+        $(#[$about])*
+        #[derive(Debug, clap::Subcommand)]
+        #[allow(
+            missing_docs,
+            reason = "the comment of the arguments is the command's help; one here would replace it"
+        )]
+        pub enum $table {
+            $($(#[cfg($when)])? $name($args),)*
+        }
+
+        impl $crate::cli::call::Run for $table {
+            fn run(&self, call: &$crate::cli::call::Call<'_>) -> $crate::cli::call::Reply {
+                match self {
+                    $($(#[cfg($when)])? Self::$name(args) => $crate::cli::call::Run::run(args, call),)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use verbs;
+
+/// What a command answers, for programs and for people.
+pub trait Answer {
+    /// One JSON document.
+    fn json(&self) -> String;
+    /// See [`Human::page`].
+    fn page(&self, look: &RenderOptions) -> Page;
+    /// See [`Human::brief`].
+    fn brief(&self) -> Option<Vec<String>>;
+    /// See [`Human::exit_code`].
+    fn exit_code(&self) -> u8;
+}
+
+impl<T: Document + Human> Answer for T {
+    fn json(&self) -> String {
+        wire::text(self)
+    }
+
+    fn page(&self, look: &RenderOptions) -> Page {
+        Human::page(self, look)
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Human::brief(self)
+    }
+
+    fn exit_code(&self) -> u8 {
+        Human::exit_code(self)
+    }
+}
+
+/// What every command may use.
+pub struct Call<'a> {
+    /// The process's environment.
+    pub env: &'a Env,
+    /// The directory that paths are relative to.
+    pub start: &'a Path,
+    /// The bar, or the silent one.
+    pub progress: &'a dyn Progress,
+    /// `--yes`.
+    pub yes: bool,
+    /// For questions.
+    pub ask: Ask,
+    /// For showing what a question is about.
+    pub output: &'a Output,
+}
+
+impl<'a> Call<'a> {
+    /// Opens the repository.
+    pub fn open(&self) -> Result<Context<'a>> {
+        Context::open(self.start, self.env, self.progress)
+    }
+}
+
+/// What every command gives back.
+pub type Reply = Result<Box<dyn Answer>>;
+
+pub fn reply(answer: Result<impl Answer + 'static>) -> Reply {
+    Ok(Box::new(answer?))
+}
+
+/// Runs a command that may swap: what it wrote is waited for in the background.
+pub fn swapped<A: Answer + 'static>(
+    call: &Call<'_>,
+    swap: impl FnOnce(&Context<'_>) -> Result<A>,
+) -> Reply {
+    let context = call.open()?;
+    let answer = swap(&context);
+    background::start_when_due(&context);
+    reply(answer)
+}
+
+pub fn dry_run(flag: bool) -> DryRun {
+    if flag { DryRun::Yes } else { DryRun::No }
+}

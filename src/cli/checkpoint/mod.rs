@@ -1,0 +1,155 @@
+//! `tw checkpoint`.
+
+mod list;
+mod show;
+
+use clap::{Subcommand, ValueEnum};
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::error::{Code, Error};
+use crate::ops::checkpoint::{self, Take, Taken};
+use crate::store::checkpoint::{Checkpoint, Kind};
+
+/// Mark this point of the session's conversation
+///
+/// A checkpoint ties a numbered point of an agent's conversation to a snapshot of the working tree; 'tw rewind' goes back
+/// to it. Agents that were set up with 'tw init --agent' make one at each prompt, before they act; with
+/// 'git config timewarp.checkpoints steps' (before 'tw init --agent', so that the agent tells of its tools) also after each tool
+/// that wrote, with 'false' none. TW_DISABLE_CHECKPOINTS=1
+/// turns those off for one process. Numbers count up from 0 in each session and are never given twice. When nothing has
+/// changed since the newest snapshot, no new one is taken. Where no session was started, this starts one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Before trying something
+  tw checkpoint -m 'tests pass'
+
+  # What was asked so far, and the numbers to go back to
+  tw checkpoint list
+
+  # The snapshot of a checkpoint can be named wherever a snapshot is asked for
+  tw diff checkpoint:3")]
+pub struct Args {
+    /// What else to do
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+
+    /// Say what it is about
+    #[arg(short, long, value_name = "TEXT")]
+    pub message: Option<String>,
+
+    /// Say what makes it: prompt, step or manual; default: manual
+    #[arg(long, value_name = "KIND", hide_possible_values = true)]
+    pub kind: Option<KindWord>,
+
+    /// Mean this session: its id or its first characters; default: the caller's
+    #[arg(long, value_name = "ID", global = true)]
+    pub session: Option<String>,
+}
+
+/// What makes a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KindWord {
+    /// A prompt is about to be answered
+    Prompt,
+    /// A tool has written
+    Step,
+    /// Somebody asks for it
+    Manual,
+}
+
+/// What else can be done with checkpoints.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    List(list::Args),
+    Show(show::Args),
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let ctx = call.open()?;
+        let session = self.session.clone();
+        if self.verb.is_some() && (self.message.is_some() || self.kind.is_some()) {
+            return Err(Error::new(
+                Code::Usage,
+                "--message and --kind are for a new checkpoint",
+            ));
+        }
+        match &self.verb {
+            None => reply(checkpoint::take(
+                &ctx,
+                &Take {
+                    message: self.message.clone(),
+                    kind: self.kind.map_or(Kind::Manual, kind),
+                    session,
+                },
+            )),
+            Some(Verb::List(args)) => args.run(session, &ctx),
+            Some(Verb::Show(args)) => args.run(session.as_deref(), &ctx),
+        }
+    }
+}
+
+fn kind(word: KindWord) -> Kind {
+    match word {
+        KindWord::Prompt => Kind::Prompt,
+        KindWord::Step => Kind::Step,
+        KindWord::Manual => Kind::Manual,
+    }
+}
+
+/// So much of a prompt names a checkpoint in a line.
+const PROMPT_CHARS: usize = 60;
+
+/// What was asked, on one line.
+pub fn headline(checkpoint: &Checkpoint) -> String {
+    let text = checkpoint.prompt.as_deref().or(checkpoint.tool.as_deref());
+    first_line(text.unwrap_or_default())
+}
+
+/// The first line of a text that says something, not longer than a prompt is shown.
+pub fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    let mut short: String = line.chars().take(PROMPT_CHARS).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    clean(&short)
+}
+
+impl Human for Taken {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let checkpoint = &self.checkpoint;
+        let since = if self.fresh {
+            ""
+        } else {
+            "  (nothing changed since that snapshot)"
+        };
+        page.line(format!(
+            "checkpoint {} of session {}",
+            checkpoint.checkpoint_id,
+            clean(&checkpoint.session_id)
+        ));
+        page.line(format!(
+            "  {}{since}",
+            options
+                .style
+                .id(&clean(&checkpoint.snapshot_id), USUAL_TAIL)
+        ));
+        page.notices(&self.notices);
+        page.hint(format!(
+            "'tw rewind {}' goes back to it",
+            checkpoint.checkpoint_id
+        ));
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.checkpoint.checkpoint_id.to_string()])
+    }
+}

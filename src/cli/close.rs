@@ -1,0 +1,52 @@
+//! `tw close`.
+
+use std::path::PathBuf;
+
+use clap::builder::ValueHint;
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::text::{self, clean};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops;
+use crate::ops::outcome::Closed;
+
+/// Remove a directory made by open, keeping what was made in it
+///
+/// Takes an experiment of the directory first, then removes what 'tw open' made and nothing else. Refuses when it holds
+/// something that cannot be captured.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Done with it
+  tw close ../try-it")]
+pub struct Args {
+    /// Remove this directory
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(ops::open::close(&call.open()?, &self.dir))
+    }
+}
+
+impl Human for Closed {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        page.line(format!("closed {}", text::path(&self.dir)));
+        if let Some(id) = &self.experiment_id {
+            page.line(format!(
+                "  what was in it is saved as {}",
+                options.style.id(&clean(id), USUAL_TAIL)
+            ));
+        }
+        page.notices(&self.notices);
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.experiment_id.iter().cloned().collect())
+    }
+}

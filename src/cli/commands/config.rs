@@ -1,8 +1,0 @@
-//! `tw config`.
-
-use super::{Call, Reply, reply};
-use crate::ops;
-
-pub fn run(call: &Call<'_>) -> Reply {
-    reply(ops::config::list(&call.open()?))
-}

@@ -1,8 +1,0 @@
-//! `tw undo`.
-
-use super::{Call, Reply, swapped};
-use crate::ops;
-
-pub fn run(call: &Call<'_>) -> Reply {
-    swapped(call, ops::undo::undo)
-}

@@ -1,0 +1,71 @@
+//! `tw completions`: prints the script that is checked in.
+
+use clap::ValueEnum;
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::wire::Script;
+
+/// Print the completion script of a shell
+///
+/// The script asks the installed tw for every completion, so that commands, flags and snapshot ids are always up to
+/// date. It needs tw in PATH.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # bash, for you alone
+  tw completions bash > ~/.local/share/bash-completion/completions/tw
+
+  # zsh, in a directory of your fpath
+  tw completions zsh > ~/.zfunc/_tw
+
+  # fish
+  tw completions fish > ~/.config/fish/completions/tw.fish
+
+  # elvish
+  tw completions elvish >> ~/.config/elvish/rc.elv
+
+  # PowerShell
+  tw completions powershell >> $PROFILE")]
+pub struct Args {
+    /// Print the script of this shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// The shells with completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Shell {
+    /// GNU Bash
+    Bash,
+    /// Zsh
+    Zsh,
+    /// Fish
+    Fish,
+    /// Elvish
+    Elvish,
+    /// PowerShell
+    Powershell,
+}
+
+impl Run for Args {
+    fn run(&self, _call: &Call<'_>) -> Reply {
+        let (shell, script) = match self.shell {
+            Shell::Bash => ("bash", include_str!("../../completions/tw.bash")),
+            Shell::Zsh => ("zsh", include_str!("../../completions/_tw")),
+            Shell::Fish => ("fish", include_str!("../../completions/tw.fish")),
+            Shell::Elvish => ("elvish", include_str!("../../completions/tw.elv")),
+            Shell::Powershell => ("powershell", include_str!("../../completions/_tw.ps1")),
+        };
+        reply(Ok(Script { shell, script }))
+    }
+}
+
+impl Human for Script {
+    fn page(&self, _options: &RenderOptions) -> Page {
+        Page {
+            text: self.script.as_bytes().to_vec(),
+            ..Page::default()
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! `tw context checkpoint`.
+
+use crate::cli::call::{Reply, reply};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::context::{self, Checkpointed, ContextLog, Marker};
+
+/// Add a checkpoint
+///
+/// Numbers count up from 0. 'tw context revert N' comes back to just before checkpoint N.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Before each prompt
+  n=$(tw -q context checkpoint)")]
+pub struct Args {
+    /// Add a message that shows the number to the model
+    #[arg(long)]
+    pub marker: bool,
+}
+
+impl Args {
+    pub fn run(&self, log: &ContextLog) -> Reply {
+        let marker = if self.marker {
+            Marker::Visible
+        } else {
+            Marker::Hidden
+        };
+        reply(context::checkpoint(log, marker))
+    }
+}
+
+impl Human for Checkpointed {
+    fn page(&self, _options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let marker = match self.marker {
+            Marker::Visible => ", visible to the model",
+            Marker::Hidden => "",
+        };
+        page.line(format!("checkpoint {}{marker}", self.checkpoint_id));
+        page.hint(format!(
+            "'tw context revert {}' comes back here",
+            self.checkpoint_id
+        ));
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.checkpoint_id.to_string()])
+    }
+}

@@ -1,0 +1,50 @@
+//! `tw doctor`.
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops;
+use crate::ops::outcome::{CheckStatus, Checkup};
+
+/// Check the repository and what tw keeps in it
+///
+/// Looks at HEAD, refs, records, caches, locks and settings, and names for each problem the command that mends it. Changes
+/// nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Is everything in order?
+  tw doctor")]
+pub struct Args {}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(ops::doctor::doctor(&call.open()?))
+    }
+}
+
+impl Human for Checkup {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        for check in &self.checks {
+            let word = match check.status {
+                CheckStatus::Ok => options.style.green("ok     "),
+                CheckStatus::Warning => options.style.yellow("warning"),
+                CheckStatus::Error => options.style.red("error  "),
+            };
+            page.line(format!("{word}  {}: {}", check.name, clean(&check.message)));
+            if let Some(fix) = &check.fix {
+                page.line(format!("         fix: {}", clean(fix)));
+            }
+        }
+        page
+    }
+
+    fn exit_code(&self) -> u8 {
+        let broken = self
+            .checks
+            .iter()
+            .any(|check| check.status == CheckStatus::Error);
+        u8::from(broken)
+    }
+}

@@ -1,0 +1,56 @@
+//! `tw drop`: asks, having shown what would go. Its output is that of `tw prune`.
+
+use clap_complete::ArgValueCompleter;
+
+use crate::cli::ask::Flag;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::complete;
+use crate::ops::request::{self, DryRun};
+use crate::ops::{self};
+
+/// Forget these snapshots
+///
+/// Asks first on a terminal; elsewhere it needs -y. Refused for what a label, an undo step, an open directory or the
+/// state of a worktree holds, unless --force. Backups and experiments can be dropped too. 'tw recover --dropped' takes
+/// them back while git still has the objects.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # One by a part of its id
+  tw drop ab12cd
+
+  # In a script
+  tw -y drop s_20260228_153012_ab12cd")]
+pub struct Args {
+    /// Forget these
+    #[arg(value_name = "SNAPSHOT", required = true, add = ArgValueCompleter::new(complete::addresses))]
+    pub addresses: Vec<String>,
+
+    /// Forget them also when something holds them
+    #[arg(long)]
+    pub force: bool,
+
+    /// List what would go, and forget nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let context = call.open()?;
+        let mut request = request::Drop {
+            addresses: self.addresses.clone(),
+            force: self.force,
+            dry_run: DryRun::Yes,
+        };
+        if self.dry_run {
+            return reply(ops::prune::drop(&context, &request));
+        }
+        if call.ask.can_ask() && !call.ask.answered(Flag::Yes) {
+            call.output.preview(&ops::prune::drop(&context, &request)?);
+        }
+        call.ask.confirm("Forget these?", Flag::Yes)?;
+        request.dry_run = DryRun::No;
+        reply(ops::prune::drop(&context, &request))
+    }
+}

@@ -1,0 +1,99 @@
+//! What the output of several commands says of a snapshot.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use super::style::Style;
+use super::text::{clean, number, short, size};
+use super::{RenderOptions, time};
+use crate::ops::outcome::SnapshotView;
+
+/// So much of an id's random tail names it almost always.
+pub const USUAL_TAIL: usize = 4;
+
+/// A text of a record.
+pub fn field<'a>(json: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    json.get(name)?.as_str()
+}
+
+/// When the snapshot was taken.
+pub fn created_at(view: &SnapshotView) -> &str {
+    field(&view.json, "created_at").unwrap_or_default()
+}
+
+/// `s_…  title`, as the first line of an answer.
+pub fn headline(view: &SnapshotView, style: Style) -> String {
+    format!(
+        "{}  {}",
+        style.id(&clean(&view.id), USUAL_TAIL),
+        clean(&view.title)
+    )
+    .trim_end()
+    .to_owned()
+}
+
+/// The same with its age.
+pub fn headline_with_age(view: &SnapshotView, options: &RenderOptions) -> String {
+    format!(
+        "{} ({})",
+        headline(view, options.style),
+        time::ago(options.now, created_at(view))
+    )
+}
+
+/// `8,123 files, 87.0 MiB; 3 new objects, 5.0 KiB`.
+pub fn stats(json: &Map<String, Value>) -> Option<String> {
+    let stats = json.get("stats")?;
+    let get = |name: &str| stats.get(name).and_then(Value::as_u64);
+    let (files, bytes) = (get("files")?, get("bytes")?);
+    let mut line = format!(
+        "{} {}, {}",
+        number(files),
+        if files == 1 { "file" } else { "files" },
+        size(bytes)
+    );
+    if let (Some(objects), Some(bytes)) = (get("new_objects"), get("new_bytes")) {
+        let word = if objects == 1 { "object" } else { "objects" };
+        let _ = write!(line, "; {} new {word}, {}", number(objects), size(bytes));
+    }
+    Some(line)
+}
+
+/// What was not captured, by reason, in the order of first mention.
+pub fn uncaptured(json: &Map<String, Value>) -> Vec<(String, Vec<String>)> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let entries = json.get("uncaptured").and_then(Value::as_array);
+    for entry in entries.into_iter().flatten() {
+        let get = |name: &str| entry.get(name).and_then(Value::as_str);
+        let reason = clean(get("reason").unwrap_or("unknown"));
+        let mut path = clean(get("path").unwrap_or_default());
+        if let Some(bytes) = entry.get("bytes").and_then(Value::as_u64) {
+            let _ = write!(path, " ({})", size(bytes));
+        }
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, paths)) => paths.push(path),
+            None => reasons.push((reason, vec![path])),
+        }
+    }
+    reasons
+}
+
+/// How many paths were not captured, of which the record may name only the first.
+pub fn uncaptured_count(json: &Map<String, Value>) -> usize {
+    let listed = json.get("uncaptured").and_then(Value::as_array);
+    json.get("uncaptured_count")
+        .and_then(Value::as_u64)
+        .and_then(|count| usize::try_from(count).ok())
+        .unwrap_or_else(|| listed.map_or(0, Vec::len))
+}
+
+/// Where HEAD is: a branch, a commit, or both.
+pub fn at(branch: Option<&str>, oid: Option<&str>) -> String {
+    match (branch, oid) {
+        (Some(branch), Some(oid)) => format!("{branch} at {}", short(oid)),
+        (Some(branch), None) => format!("{branch}, no commit yet"),
+        (None, Some(oid)) => format!("detached at {}", short(oid)),
+        (None, None) => String::new(),
+    }
+}

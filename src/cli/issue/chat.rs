@@ -1,0 +1,40 @@
+//! `tw issue chat`.
+
+use super::page::lines;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::issue::{self, ChatPart, ChatShown};
+
+/// Show the conversation of an issue
+///
+/// Redacted, as it was captured with the report.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # How did it come to that?
+  tw issue chat ab12 --last 3")]
+pub struct Args {
+    /// Which issue
+    #[arg(value_name = "ISSUE")]
+    pub issue: String,
+
+    /// Show only the last N turns
+    #[arg(long, value_name = "N")]
+    pub last: Option<usize>,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let part = ChatPart { last: self.last };
+        reply(issue::chat(&call.open()?, &self.issue, part))
+    }
+}
+
+impl Human for ChatShown {
+    fn page(&self, _options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        lines(&mut page, &self.chat.to_markdown());
+        page.notices(&self.notices);
+        page
+    }
+}

@@ -1,0 +1,63 @@
+//! `tw issue close`.
+
+use clap::ValueEnum;
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::ops::issue::{self, Close};
+use crate::store::issue::Status;
+
+/// Close an issue
+///
+/// Closing as fixed without a check that passed says so. A duplicate adds to the occurrences of the issue that has it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Solved
+  tw issue close ab12 --status fixed --note 'pool size'
+
+  # Reported before
+  tw issue close ab12 --status duplicate --of cd34")]
+pub struct Args {
+    /// Which issue
+    #[arg(value_name = "ISSUE")]
+    pub issue: String,
+
+    /// As what: fixed, wontfix or duplicate
+    #[arg(long, value_name = "STATUS", hide_possible_values = true)]
+    pub status: ClosedWord,
+
+    /// The issue that has it
+    #[arg(long, value_name = "ISSUE")]
+    pub of: Option<String>,
+
+    /// Say why or how
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+}
+
+/// How an issue is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClosedWord {
+    /// Solved
+    Fixed,
+    /// Stays as it is
+    Wontfix,
+    /// Another issue has it
+    Duplicate,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = Close {
+            issue: self.issue.clone(),
+            status: match self.status {
+                ClosedWord::Fixed => Status::Fixed,
+                ClosedWord::Wontfix => Status::Wontfix,
+                ClosedWord::Duplicate => Status::Duplicate,
+            },
+            duplicate_of: self.of.clone(),
+            note: self.note.clone(),
+        };
+        reply(issue::close(&call.open()?, &request))
+    }
+}

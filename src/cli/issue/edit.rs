@@ -1,0 +1,34 @@
+//! `tw issue edit`.
+
+use super::texts::{IssueTexts, fields};
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::ops::issue::{self, Edit};
+
+/// Change an issue's texts
+///
+/// What is not given stays. An empty text clears suspected cause, chat summary and verify command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # It hurts more than thought
+  tw issue edit ab12 --severity high --verify 'make test'")]
+pub struct Args {
+    /// Which issue
+    #[arg(value_name = "ISSUE")]
+    pub issue: String,
+
+    /// The texts.
+    #[command(flatten)]
+    pub texts: IssueTexts,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = Edit {
+            issue: self.issue.clone(),
+            fields: fields(&self.texts),
+            trusted: self.texts.verify.is_some(),
+        };
+        reply(issue::edit(&call.open()?, &request))
+    }
+}

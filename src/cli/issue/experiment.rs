@@ -1,0 +1,82 @@
+//! `tw issue experiment`.
+
+use std::path::Path;
+
+use super::page::lines;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::input;
+use crate::error::Result;
+use crate::ops::issue::{self, Experiment, ExperimentShown, Sections};
+
+/// Show an issue's experiment, or write sections of it
+///
+/// Without flags it prints experiment.md. The file in .timewarp/issues/ID/ may be edited instead; headings of your own are
+/// kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # What worked
+  tw issue experiment ab12 --changes 'raised the pool size' --result 'ends in 12 s'
+
+  # A longer text from a file
+  tw issue experiment ab12 --repro - < notes.md")]
+pub struct Args {
+    /// Which issue
+    #[arg(value_name = "ISSUE")]
+    pub issue: String,
+
+    /// How to see the problem; '-' reads standard input
+    #[arg(long, value_name = "TEXT")]
+    pub repro: Option<String>,
+
+    /// What was changed; '-' reads standard input
+    #[arg(long, value_name = "TEXT")]
+    pub changes: Option<String>,
+
+    /// How that was checked; '-' reads standard input
+    #[arg(long, value_name = "TEXT")]
+    pub validation: Option<String>,
+
+    /// What came of it; '-' reads standard input
+    #[arg(long, value_name = "TEXT")]
+    pub result: Option<String>,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let mut stdin = None;
+        let mut text = |given: &Option<String>| -> Result<Option<String>> {
+            match given.as_deref() {
+                Some("-") => {
+                    if stdin.is_none() {
+                        let bytes = input::read(Path::new("-"))?;
+                        stdin = Some(String::from_utf8_lossy(&bytes).into_owned());
+                    }
+                    Ok(stdin.clone())
+                }
+                given => Ok(given.map(str::to_owned)),
+            }
+        };
+        let sections = Sections {
+            repro: text(&self.repro)?,
+            changes: text(&self.changes)?,
+            validation: text(&self.validation)?,
+            result: text(&self.result)?,
+        };
+        let request = Experiment {
+            issue: self.issue.clone(),
+            sections,
+        };
+        reply(issue::experiment(&call.open()?, &request))
+    }
+}
+
+impl Human for ExperimentShown {
+    fn page(&self, _options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        lines(&mut page, &self.markdown);
+        page.notices(&self.notices);
+        page
+    }
+}

@@ -1,0 +1,80 @@
+//! `tw issue list`.
+
+use super::page::headline;
+use super::{StatusWord, status};
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::issue::{self, Filter, IssueListing};
+
+/// List issues, newest first
+///
+/// Shows the open ones. Records that cannot be read are listed as invalid and hide no others.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # What is open?
+  tw issue list
+
+  # Everything
+  tw issue list --status all")]
+pub struct Args {
+    /// Which: open, experimenting, fixed, wontfix, duplicate or all
+    #[arg(
+        long,
+        value_name = "STATUS",
+        default_value = "open",
+        hide_possible_values = true
+    )]
+    pub status: StatusWord,
+
+    /// Show at most N
+    #[arg(short = 'n', long = "limit", value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let filter = Filter {
+            status: status(self.status),
+            limit: self.limit,
+        };
+        reply(issue::list(&call.open()?, &filter))
+    }
+}
+
+impl Human for IssueListing {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        for entry in &self.issues {
+            page.line(headline(&entry.issue, options));
+        }
+        for entry in &self.invalid {
+            page.line(format!(
+                "{}  {}  {}",
+                options.style.id(&clean(&entry.issue_id), USUAL_TAIL),
+                options.style.red("invalid"),
+                clean(&entry.reason)
+            ));
+        }
+        if self.issues.is_empty() && self.invalid.is_empty() {
+            let what = match self.filter {
+                "all" => String::new(),
+                status => format!(" {status}"),
+            };
+            page.line(format!("no{what} issues"));
+        }
+        page.notices(&self.notices);
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(
+            self.issues
+                .iter()
+                .map(|entry| entry.issue.id.to_string())
+                .collect(),
+        )
+    }
+}

@@ -1,0 +1,48 @@
+//! `tw issue next`.
+
+use super::page::headline;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::issue::{self, Next};
+
+/// Show which issue to take next
+///
+/// Ranks the issues that wait by severity, how often they were met, whether they have a verify command, and age.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Pick one and go
+  tw issue start $(tw -q issue next)")]
+pub struct Args {}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(issue::next(&call.open()?))
+    }
+}
+
+impl Human for Next {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        for entry in &self.ranked {
+            page.line(headline(&entry.issue, options));
+            page.line(format!("  {}", entry.reasons.join(", ")));
+        }
+        page.notices(&self.notices);
+        match self.ranked.first() {
+            Some(entry) => page.hint(format!("'tw issue start {}'", entry.issue.id)),
+            None => page.line("no issue waits"),
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        let first = self.ranked.first();
+        Some(
+            first
+                .map(|entry| entry.issue.id.to_string())
+                .into_iter()
+                .collect(),
+        )
+    }
+}

@@ -1,0 +1,136 @@
+//! What the output of several commands says of an issue.
+
+use std::fmt::Write as _;
+
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::text::{self, clean, count};
+use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::ops::issue::IssueView;
+use crate::store::issue::{Issue, Run, Status};
+
+/// A text of several lines, indented, each line cleaned.
+fn paragraph(page: &mut Page, name: &str, body: &str) {
+    let mut lines = body.trim_end().lines();
+    page.line(format!(
+        "{name}: {}",
+        clean(lines.next().unwrap_or_default())
+    ));
+    for line in lines {
+        page.line(format!("  {}", clean(line)));
+    }
+}
+
+pub fn lines(page: &mut Page, text: &str) {
+    for line in text.lines() {
+        page.line(clean(line));
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    let mut line: String = clean(first.unwrap_or_default().trim());
+    if line.chars().count() > 80 {
+        line = line.chars().take(79).collect();
+        line.push('\u{2026}');
+    }
+    line
+}
+
+pub fn headline(issue: &Issue, options: &RenderOptions) -> String {
+    let status = match issue.status {
+        Status::Open => issue.status.as_str().to_owned(),
+        Status::Experimenting => options.style.yellow(issue.status.as_str()),
+        _ => options.style.dim(issue.status.as_str()),
+    };
+    format!(
+        "{}  {status}  {}  {}  {}",
+        options.style.id(&issue.id.to_string(), USUAL_TAIL),
+        issue.severity.as_str(),
+        time::ago(options.now, &issue.created_at),
+        one_line(&issue.symptom)
+    )
+}
+
+fn show(page: &mut Page, view: &IssueView, options: &RenderOptions) {
+    let issue = &view.issue;
+    page.line(headline(issue, options));
+    paragraph(page, "task context", &issue.task_context);
+    paragraph(page, "symptom", &issue.symptom);
+    paragraph(page, "success criteria", &issue.success_criteria);
+    let optional = [
+        ("suspected cause", &issue.suspected_cause),
+        ("chat summary", &issue.chat_summary),
+    ];
+    for (name, text) in optional {
+        if let Some(text) = text {
+            paragraph(page, name, text);
+        }
+    }
+    if let Some(command) = &issue.verify_command {
+        paragraph(page, "verify command", command);
+        if !view.verify_approved {
+            let hash = view.verify_hash.as_deref().unwrap_or_default();
+            page.line(format!("  not approved on this machine (--allow {hash})"));
+        }
+    }
+    page.line(format!("snapshot: {}", issue.snapshot_id));
+    if let Some(of) = issue.duplicate_of {
+        page.line(format!("duplicate of: {of}"));
+    }
+    if issue.occurrences > 1 {
+        page.line(format!("met: {} times", issue.occurrences));
+    }
+    match &issue.chat_unavailable {
+        Some(reason) => paragraph(page, "chat unavailable", reason),
+        None => page.line(format!("chat: {}", text::path(&view.paths.chat))),
+    }
+    page.line(format!(
+        "experiment: {}",
+        text::path(&view.paths.experiment)
+    ));
+    for run in &issue.runs {
+        page.line(run_line(run, options));
+    }
+    if let Some(resolution) = &issue.resolution {
+        let note = resolution.note.as_deref().unwrap_or_default();
+        let closed = format!("{} {note}", time::ago(options.now, &resolution.at));
+        paragraph(page, "closed", &closed);
+    }
+}
+
+fn run_line(run: &Run, options: &RenderOptions) -> String {
+    let mut line = format!(
+        "run {}: {}",
+        run.run,
+        time::ago(options.now, &run.started_at)
+    );
+    if run.ended_at.is_none() {
+        line.push_str(", in the past now");
+    }
+    if let Some(stat) = run.diff_stat {
+        let files = usize::try_from(stat.files).unwrap_or(usize::MAX);
+        let files = count(files, "file");
+        let (more, less) = (stat.insertions, stat.deletions);
+        let _ = write!(line, ", {files} changed, +{more} -{less}");
+    }
+    if let Some(check) = run.verify.last() {
+        let _ = write!(line, ", check ended with {}", check.exit_status);
+    }
+    if let Some(id) = &run.experiment_id {
+        let _ = write!(line, ", {}", clean(id));
+    }
+    line
+}
+
+impl Human for IssueView {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        show(&mut page, self, options);
+        page.notices(&self.notices);
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.issue.id.to_string()])
+    }
+}

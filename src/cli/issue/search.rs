@@ -1,0 +1,38 @@
+//! `tw issue search`. Its output is that of `tw issue list`.
+
+use super::{StatusWord, status};
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::ops::issue::{self, Filter};
+
+/// List the issues that contain a text
+///
+/// Looks into the texts, the experiment and the conversation, whatever the case.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Was it met before?
+  tw issue search 'link fails'")]
+pub struct Args {
+    /// Look for this
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+
+    /// Which: open, experimenting, fixed, wontfix, duplicate or all
+    #[arg(
+        long,
+        value_name = "STATUS",
+        default_value = "all",
+        hide_possible_values = true
+    )]
+    pub status: StatusWord,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let filter = Filter {
+            status: status(self.status),
+            limit: None,
+        };
+        reply(issue::search(&call.open()?, &self.text, &filter))
+    }
+}

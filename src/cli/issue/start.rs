@@ -1,0 +1,59 @@
+//! `tw issue start`.
+
+use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::issue::{self, Started};
+use crate::ops::request::Travel;
+
+/// Travel to an issue's snapshot and open a run
+///
+/// As 'tw travel' does: the present is saved first, and 'tw return' brings it back exactly. The run records the checks made
+/// there and how much the experiment changed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Go, reproduce, try, come home
+  tw issue start ab12
+  tw issue verify ab12
+  tw return")]
+pub struct Args {
+    /// Which issue
+    #[arg(value_name = "ISSUE")]
+    pub issue: String,
+
+    /// List what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Go on where the working tree is '/', your home directory or above it
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = Travel {
+            dry_run: dry_run(self.dry_run),
+            force: self.force,
+            ..Travel::default()
+        };
+        swapped(call, |context| issue::start(context, &self.issue, &request))
+    }
+}
+
+impl Human for Started {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = self.travelled.page(options);
+        let id = clean(&self.issue_id);
+        if !self.travelled.dry_run {
+            page.line(format!("  run {} of issue {id}", self.run));
+            page.hint(format!("'tw issue verify {id}' runs its check"));
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        self.travelled.brief()
+    }
+}

@@ -1,0 +1,114 @@
+//! `tw issue verify`: on a terminal a command that was not approved is shown, and a yes approves it.
+
+use clap::builder::ValueHint;
+
+use super::page::lines;
+use crate::cli::ask::Flag;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::error::{Code, Result};
+use crate::ops::issue::{self, Verified, Verify};
+
+/// Run an issue's check and record how it went
+///
+/// Runs the verify command, or CMD, by 'sh -c' in the root of the working tree. Exit status, duration and the end of the
+/// output (redacted) go into the run. Exits with 1 when the check failed. A verify command that was not approved on this
+/// machine is shown and not run.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Is it solved?
+  tw issue verify ab12
+
+  # Another check
+  tw issue verify ab12 -- make test")]
+pub struct Args {
+    /// Which issue
+    #[arg(value_name = "ISSUE")]
+    pub issue: String,
+
+    /// Record it in run N instead of the last
+    #[arg(long, value_name = "N")]
+    pub run: Option<u64>,
+
+    /// Approve the stored command by the first 12 hex digits of its sha256
+    #[arg(long, value_name = "HASH")]
+    pub allow: Option<String>,
+
+    /// Run this instead of the stored command
+    #[arg(value_name = "CMD", last = true, value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<String>,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(verify(self, call))
+    }
+}
+
+/// Runs the check. On a terminal a command that was not approved is shown, and a yes approves it.
+fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
+    let context = call.open()?;
+    let mut request = Verify {
+        issue: args.issue.clone(),
+        command: shell_line(&args.command),
+        run: args.run,
+        allow: args.allow.clone(),
+    };
+    let error = match issue::verify(&context, &request) {
+        Err(error) if error.code() == Code::NotApproved && call.ask.can_ask() => error,
+        other => return other,
+    };
+    let detail = |name: &str| {
+        let found = error.details().iter().find(|(known, _)| known == name);
+        found.and_then(|(_, value)| value.as_str().map(str::to_owned))
+    };
+    let command = detail("command").unwrap_or_default();
+    let question = format!("Run this command, now and later? {}", clean(&command));
+    call.ask.confirm(&question, Flag::Own("--allow"))?;
+    request.allow = detail("verify_hash");
+    issue::verify(&context, &request)
+}
+
+/// One word is a line for the shell as it is; several are the words of one command.
+fn shell_line(words: &[String]) -> Option<String> {
+    match words {
+        [] => None,
+        [line] => Some(line.clone()),
+        words => {
+            let quoted = words
+                .iter()
+                .map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+            Some(quoted.collect::<Vec<_>>().join(" "))
+        }
+    }
+}
+
+impl Human for Verified {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        lines(&mut page, &self.check.output_tail);
+        let status = self.check.exit_status;
+        let verdict = if status == 0 {
+            options.style.green("passed")
+        } else {
+            options.style.red(&format!("failed with {status}"))
+        };
+        page.line(format!(
+            "{verdict} after {} ms: {}",
+            self.check.duration_ms,
+            clean(&self.check.command)
+        ));
+        page.line(format!(
+            "  recorded in run {} of issue {}",
+            self.run, self.issue_id
+        ));
+        page.notices(&self.notices);
+        page
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(self.check.exit_status != 0)
+    }
+}

@@ -1,0 +1,145 @@
+//! `tw list`.
+
+use std::fmt::Write as _;
+
+use clap::ValueEnum;
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::style::Style;
+use crate::cli::human::text::{clean, short};
+use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::ops::outcome::{Listed, Listing};
+use crate::ops::{self, request};
+
+/// List snapshots, newest first
+///
+/// Without options: the snapshots of this worktree that were taken in the present, all of them. Each line has the id,
+/// its age and its title; the part of the id that is enough to name it stands out on a terminal.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # The last ten
+  tw list -n 10
+
+  # What travel, restore and return have saved
+  tw list --kind backup
+  tw list --all
+
+  # Ids only, for a script
+  tw -q list -n 1")]
+pub struct Args {
+    /// Show at most N
+    #[arg(short = 'n', value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Show every kind, of every worktree
+    ///
+    /// The same as --kind for each kind together with --all-worktrees.
+    #[arg(long)]
+    pub all: bool,
+
+    /// Show only this kind
+    #[arg(
+        long,
+        value_name = "KIND",
+        conflicts_with = "all",
+        default_value = "snapshot",
+        hide_default_value = true
+    )]
+    pub kind: ListKind,
+
+    /// Show those of other worktrees too, and those taken in the past
+    #[arg(long)]
+    pub all_worktrees: bool,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ListKind {
+    /// What 'tw snapshot' took (the default)
+    #[default]
+    Snapshot,
+    /// The present as travel, restore and undo saved it before they changed it
+    Backup,
+    /// The past as return found it
+    Experiment,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = request::List {
+            limit: self.limit,
+            kind: match self.kind {
+                _ if self.all => request::ListKind::All,
+                ListKind::Snapshot => request::ListKind::Snapshot,
+                ListKind::Backup => request::ListKind::Backup,
+                ListKind::Experiment => request::ListKind::Experiment,
+            },
+            all_worktrees: self.all || self.all_worktrees,
+        };
+        reply(ops::list::list(&call.open()?, &request))
+    }
+}
+
+impl Human for Listing {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let kinds = self.snapshots.iter().any(|row| row.kind != "snapshot");
+        let first = self.snapshots.first().map(|row| &row.worktree);
+        let worktrees = self
+            .snapshots
+            .iter()
+            .any(|row| Some(&row.worktree) != first);
+        let ages: Vec<_> = self
+            .snapshots
+            .iter()
+            .map(|row| time::ago(options.now, &row.created_at))
+            .collect();
+        let width = ages.iter().map(String::len).max().unwrap_or(0);
+        for (at, (row, age)) in self.snapshots.iter().zip(&ages).enumerate() {
+            let unique = self.unique_tail.get(at).copied().unwrap_or(USUAL_TAIL);
+            let mut line = options.style.id(&clean(&row.id), unique);
+            if options.verbose {
+                let _ = write!(line, "  {}", short(&row.commit.to_string()));
+            }
+            let _ = write!(line, "  {age:width$}");
+            if kinds {
+                let _ = write!(line, "  {:10}", row.kind);
+            }
+            if worktrees {
+                let _ = write!(line, "  {}:", clean(&row.worktree));
+            }
+            let _ = write!(line, "  {}", clean(&row.title));
+            line.push_str(&marks(row, options.style));
+            page.line(line.trim_end());
+        }
+        for (id, reason) in &self.invalid {
+            page.notes.push(format!("'{id}' cannot be read: {reason}"));
+        }
+        if self.total == 0 && self.invalid.is_empty() {
+            page.notes.push("there is nothing to list".to_owned());
+            page.hint("'tw snapshot' takes a snapshot");
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.snapshots.iter().map(|row| row.id.clone()).collect())
+    }
+}
+
+/// What sets a snapshot apart, after its title: label, where it was taken, where it comes from.
+fn marks(row: &Listed, style: Style) -> String {
+    let mut marks = String::new();
+    if let Some(label) = &row.label {
+        let _ = write!(marks, "  [{}]", style.green(&clean(label)));
+    }
+    if row.kind == "snapshot" && row.taken_in == "past" {
+        marks.push_str(&style.dim("  (taken in the past)"));
+    }
+    if row.foreign {
+        marks.push_str(&style.yellow("  (foreign)"));
+    }
+    marks
+}

@@ -1,0 +1,68 @@
+//! `tw open`.
+
+use std::path::PathBuf;
+
+use clap::builder::ValueHint;
+use clap_complete::ArgValueCompleter;
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::complete;
+use crate::cli::human::snapshot::headline;
+use crate::cli::human::text::{self, count};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::outcome::Opened;
+use crate::ops::{self, request};
+
+/// Lay a snapshot out in a directory of its own
+///
+/// Makes a detached linked worktree with the captured files, for experiments side by side; the present is not touched.
+/// Without DIR it goes beside the repository, as ../REPOSITORY.tw/ID. A DIR must be new or empty and outside of the
+/// working tree. The snapshot is kept until 'tw close DIR'.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Compare two states side by side
+  tw open before-refactor
+  tw open latest ../try-it
+  tw close ../try-it")]
+pub struct Args {
+    /// Lay out this snapshot
+    #[arg(value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    pub address: String,
+
+    /// Put it here
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = request::Open {
+            address: self.address.clone(),
+            dir: self.dir.clone(),
+        };
+        reply(ops::open::open(&call.open()?, &request))
+    }
+}
+
+impl Human for Opened {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        page.line(text::path(&self.dir));
+        page.line(format!(
+            "  {} of {}",
+            count(self.files, "file"),
+            headline(&self.snapshot, options.style)
+        ));
+        page.notices(&self.notices);
+        page.hint(format!(
+            "'tw close {}' removes it again",
+            text::path(&self.dir)
+        ));
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.dir.to_string_lossy().into_owned()])
+    }
+}

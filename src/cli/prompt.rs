@@ -1,0 +1,36 @@
+//! `tw prompt`: opens no repository.
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops;
+use crate::wire::Prompt;
+
+/// Print one short line for a shell prompt
+///
+/// Prints nothing in the present and outside of a repository, so that it can stand in every prompt. In the past it
+/// names the snapshot, and a swap that was interrupted comes first. Takes a few milliseconds: the repository is not
+/// opened.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # bash: show it before the dollar sign
+  PS1='\\w $(tw prompt)\\$ '")]
+pub struct Args {}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let prompt = ops::status::prompt_line(call.start);
+        reply(Ok(Prompt { prompt }))
+    }
+}
+
+impl Human for Prompt {
+    fn page(&self, _options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        if let Some(line) = &self.prompt {
+            page.line(clean(line));
+        }
+        page
+    }
+}

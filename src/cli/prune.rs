@@ -1,0 +1,86 @@
+//! `tw prune`.
+
+use crate::cli::call::{Call, Reply, Run, dry_run, reply};
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::text::{clean, size};
+use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::ops::outcome::Pruned;
+use crate::ops::{self, request};
+
+/// Forget snapshots that nothing needs any more
+///
+/// Kept are the snapshots of the last 14 days or the newest 200, whichever is more (the keep_days and keep_last
+/// settings), and every one that something holds: a label, an undo step, an open directory, the state of any worktree.
+/// Backups and experiments are kept for 30 days. What is forgotten can be taken back with 'tw recover --dropped' until
+/// git's own gc removes the objects; tw never runs gc.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # What would go?
+  tw prune --dry-run
+
+  # Keep only the last week
+  tw prune --keep-days 7 --keep-last 0")]
+pub struct Args {
+    /// List what would go, and forget nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Keep snapshots of the last N days, in place of the setting
+    #[arg(long, value_name = "N")]
+    pub keep_days: Option<u32>,
+
+    /// Keep the newest N snapshots, in place of the setting
+    #[arg(long, value_name = "N")]
+    pub keep_last: Option<usize>,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = request::Prune {
+            dry_run: dry_run(self.dry_run),
+            keep_days: self.keep_days,
+            keep_last: self.keep_last,
+        };
+        reply(ops::prune::prune(&call.open()?, &request))
+    }
+}
+
+impl Human for Pruned {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let verb = if self.dry_run {
+            "would forget"
+        } else {
+            "forgot"
+        };
+        for entry in &self.forgotten {
+            page.line(format!(
+                "{verb} {}  {}  at most {}",
+                options.style.id(&clean(&entry.id), USUAL_TAIL),
+                time::ago(options.now, &entry.created_at),
+                size(entry.bytes)
+            ));
+        }
+        page.line(format!(
+            "{verb} {}, at most {}; kept {}",
+            self.forgotten.len(),
+            size(self.bytes),
+            self.kept
+        ));
+        page.notices(&self.notices);
+        if !self.dry_run && !self.forgotten.is_empty() {
+            page.hint("'tw recover --dropped' takes them back while git still has them");
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(
+            self.forgotten
+                .iter()
+                .map(|entry| entry.id.clone())
+                .collect(),
+        )
+    }
+}

@@ -1,0 +1,100 @@
+//! `tw purge`: shows what it would rewrite and asks; `-y` is not enough.
+
+use std::ffi::OsString;
+
+use clap::builder::ValueHint;
+
+use crate::cli::ask::Flag;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::text::{clean, count, quoted};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::outcome::Purged;
+use crate::ops::request::{self, DryRun};
+use crate::ops::{self};
+
+/// Take files out of every snapshot
+///
+/// For a secret that slipped in: rewrites every snapshot, backup and experiment that has one of the PATHs, which are
+/// literal paths, not patterns. Shows what it would rewrite and asks; without a terminal it needs --yes-purge. Refused
+/// while any worktree is in the past. Ends with what it cannot reach (branches, the stash, clones) and the command that
+/// makes git really delete the old bytes. This cannot be undone.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Where is it?
+  tw purge --dry-run config/secrets.yml
+
+  # Take it out
+  tw purge config/secrets.yml")]
+pub struct Args {
+    /// Take these files out
+    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<OsString>,
+
+    /// List what would be rewritten, and rewrite nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Rewrite without asking
+    #[arg(long)]
+    pub yes_purge: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let context = call.open()?;
+        let mut request = request::Purge {
+            paths: self.paths.clone(),
+            dry_run: DryRun::Yes,
+        };
+        if self.dry_run {
+            return reply(ops::purge::purge(&context, &request));
+        }
+        if !self.yes_purge {
+            if call.ask.can_ask() {
+                call.output.preview(&ops::purge::purge(&context, &request)?);
+            }
+            call.ask.confirm(
+                "Rewrite these? This cannot be undone.",
+                Flag::Own("--yes-purge"),
+            )?;
+        }
+        request.dry_run = DryRun::No;
+        reply(ops::purge::purge(&context, &request))
+    }
+}
+
+impl Human for Purged {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let verb = if self.dry_run {
+            "would rewrite"
+        } else {
+            "rewrote"
+        };
+        for (id, _, _) in &self.rewritten {
+            page.line(format!(
+                "{verb} {}",
+                options.style.id(&clean(id), USUAL_TAIL)
+            ));
+        }
+        let paths: Vec<_> = self.paths.iter().map(|path| quoted(path)).collect();
+        page.line(format!(
+            "{verb} {} without {}",
+            count(self.rewritten.len(), "record"),
+            paths.join(", ")
+        ));
+        for sentence in &self.unreachable {
+            page.line(format!("not reached: {}", clean(sentence)));
+        }
+        if !self.dry_run {
+            page.hint(format!("'{}' really deletes the old bytes", self.finish));
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.rewritten.iter().map(|(id, _, _)| id.clone()).collect())
+    }
+}

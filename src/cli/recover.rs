@@ -1,0 +1,173 @@
+//! `tw recover`: a swap that died, or refs that were dropped.
+
+use crate::cli::ask::Flag;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::swap::{changes, remark, saved};
+use crate::cli::human::text::{clean, count, quoted};
+use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::error::{Code, Error};
+use crate::ops::outcome::{Dropped, Recovered};
+use crate::ops::{self, request};
+use crate::wire;
+
+/// Finish or undo an interrupted swap, or take back what was dropped
+///
+/// A swap (travel, return, restore, undo) that was killed half-way left a journal. Recover saves what is on disk, then
+/// goes back to before the swap, or forward when only the end of it is missing. Paths that somebody changed in between
+/// are listed, and their later bytes stay in place when you agree (or with -y). Other commands that change something
+/// recover by themselves when every path is as one of the two sides has it.
+///
+/// After a power cut it also puts right what came back empty or torn of a swap that had ended, and clears away snapshots
+/// and records whose objects did not reach the disk, naming them. Otherwise it does nothing.
+///
+/// With --dropped it lists what prune and drop have forgotten and git still has; with ids it takes these back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # After a crash
+  tw recover
+
+  # Take back a snapshot that was dropped
+  tw recover --dropped
+  tw recover --dropped s_20260228_153012_ab12cd")]
+pub struct Args {
+    /// Finish the swap
+    #[arg(long, conflicts_with = "back")]
+    pub forward: bool,
+
+    /// Undo the swap
+    #[arg(long)]
+    pub back: bool,
+
+    /// List what was dropped, or take these ids back
+    #[arg(long, value_name = "ID", num_args = 0.., conflicts_with_all = ["forward", "back"])]
+    pub dropped: Option<Vec<String>>,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let context = call.open()?;
+        if let Some(ids) = &self.dropped {
+            return reply(ops::recover_dropped::dropped(&context, ids));
+        }
+        let mut request = request::Recover {
+            direction: match (self.forward, self.back) {
+                (true, _) => request::Direction::Forward,
+                (false, true) => request::Direction::Back,
+                (false, false) => request::Direction::Auto,
+            },
+            yes: call.ask.answered(Flag::Yes),
+        };
+        let recovered = ops::recover::recover(&context, &request)?;
+        if recovered.action != "undecided" {
+            return reply(Ok(recovered));
+        }
+        if !call.ask.can_ask() {
+            return Err(undecided(&recovered));
+        }
+        call.output.preview(&recovered);
+        call.ask
+            .confirm("Keep these as they are and finish?", Flag::Yes)?;
+        request.yes = true;
+        reply(ops::recover::recover(&context, &request))
+    }
+}
+
+/// Nobody can be asked: the paths go into the error.
+fn undecided(recovered: &Recovered) -> Error {
+    let mut error = Error::new(
+        Code::Interrupted,
+        format!(
+            "{} changed since the interrupted swap, and neither side explains it",
+            count(recovered.differing.len(), "path")
+        ),
+    )
+    .hint("'tw recover -y' keeps the later bytes in place and finishes");
+    let document = wire::value(recovered);
+    for name in ["operation", "rescue_id", "differing", "differing_bytes"] {
+        if let Some(value) = document.get(name) {
+            error = error.detail(name, value.clone());
+        }
+    }
+    error
+}
+
+impl Human for Recovered {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let operation = clean(self.operation.as_deref().unwrap_or("swap"));
+        page.line(match self.action {
+            "nothing" => "nothing to recover".to_owned(),
+            "rolled-back" => format!("undid the interrupted {operation}"),
+            "rolled-forward" => format!("finished the interrupted {operation}"),
+            "cleaned" => format!("the {operation} was complete; cleaned up after it"),
+            "repaired" => format!("repaired what a power cut took of the last {operation}"),
+            "undecided" => {
+                format!("the interrupted {operation} left paths that neither side explains")
+            }
+            other => clean(other),
+        });
+        if self.action == "nothing" {
+            return page;
+        }
+        saved(
+            &mut page,
+            "what was on disk",
+            self.rescue_id.as_deref(),
+            options,
+        );
+        if self.action != "undecided" {
+            changes(&mut page, &self.changes, false, options);
+        }
+        let what = if self.action == "undecided" {
+            "changed since"
+        } else {
+            "changed since, and left so"
+        };
+        if options.verbose || self.action == "undecided" {
+            for path in &self.differing {
+                page.line(format!("  {what}: {}", quoted(path)));
+            }
+        } else {
+            remark(&mut page, what, &self.differing);
+        }
+        page.notices(&self.notices);
+        if self.action != "undecided" {
+            page.hint("'tw status' shows where you are");
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.rescue_id.iter().cloned().collect())
+    }
+}
+
+impl Human for Vec<Dropped> {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        for entry in self {
+            let state = match (entry.restored, entry.available) {
+                (true, _) => "taken back",
+                (false, true) => "can be taken back",
+                (false, false) => "gone",
+            };
+            page.line(format!(
+                "{}  dropped {}  {state}",
+                options.style.id(&clean(&entry.id), USUAL_TAIL),
+                time::ago(options.now, &entry.at)
+            ));
+        }
+        if self.is_empty() {
+            page.notes.push("nothing was dropped".to_owned());
+        } else if self.iter().any(|entry| entry.available && !entry.restored) {
+            page.hint("'tw recover --dropped ID' takes one back");
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.iter().map(|entry| entry.id.clone()).collect())
+    }
+}

@@ -1,0 +1,22 @@
+//! `tw redo`. Its output is that of `tw undo`.
+
+use crate::cli::call::{Call, Reply, Run, swapped};
+use crate::ops;
+
+/// Bring back what undo replaced
+///
+/// Goes forward over the swaps that 'tw undo' stepped back over. A new travel, return or restore ends the way
+/// forward.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Undo, and think again
+  tw undo
+  tw redo")]
+pub struct Args {}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        swapped(call, ops::undo::redo)
+    }
+}

@@ -1,0 +1,87 @@
+//! `tw restore`.
+
+use std::ffi::OsString;
+
+use clap::builder::ValueHint;
+use clap_complete::ArgValueCompleter;
+
+use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::complete;
+use crate::cli::human::snapshot::headline_with_age;
+use crate::cli::human::swap::{changes, saved};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::outcome::Restored;
+use crate::ops::{self, request};
+
+/// Put files of a snapshot into the working tree
+///
+/// Makes the named paths, or without paths the whole tree, as the snapshot has them: captured files that the snapshot
+/// lacks go too. What was there is saved in a backup first, so 'tw undo' takes it back. HEAD, the index and the mode do
+/// not change: in the present you stay in the present.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # One file as it was
+  tw restore latest src/main.rs
+
+  # A directory as it was yesterday; look first
+  tw restore yesterday src --dry-run
+  tw restore yesterday src
+
+  # A name that starts with a dash
+  tw restore latest -- -odd-name")]
+pub struct Args {
+    /// Take the files from this snapshot
+    #[arg(value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    pub address: String,
+
+    /// Restore only these paths and what lies beneath them
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<OsString>,
+
+    /// List what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = request::Restore {
+            address: self.address.clone(),
+            paths: self.paths.clone(),
+            dry_run: dry_run(self.dry_run),
+        };
+        swapped(call, |context| ops::restore::restore(context, &request))
+    }
+}
+
+impl Human for Restored {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let verb = if self.dry_run {
+            "would restore"
+        } else {
+            "restored"
+        };
+        page.line(format!(
+            "{verb} from {}",
+            headline_with_age(&self.snapshot, options)
+        ));
+        saved(
+            &mut page,
+            "what was there",
+            self.backup_id.as_deref(),
+            options,
+        );
+        changes(&mut page, &self.changes, self.dry_run, options);
+        page.notices(&self.notices);
+        if !self.dry_run && self.backup_id.is_some() {
+            page.hint("'tw undo' takes it back");
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.backup_id.iter().cloned().collect())
+    }
+}

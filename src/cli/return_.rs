@@ -1,0 +1,164 @@
+//! `tw return`.
+
+use std::ffi::OsString;
+
+use clap::builder::ValueHint;
+
+use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::human::swap::{changes, remark, saved};
+use crate::cli::human::text::{clean, quoted, short};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::outcome::{HeadReport, Returned};
+use crate::ops::{self, request};
+
+/// Bring the present back exactly
+///
+/// Saves what was made in the past as an experiment, puts every path, the index, HEAD and the operation under way back
+/// as the backup has them, and proves it: the answer is 'verified' when nothing differs. HEAD goes back onto its branch
+/// only when the branch has not moved; otherwise it stays detached at the same commit and tw says how to go on. What
+/// somebody else changed in the meantime is left as it is and named.
+///
+/// Nothing made in the past is carried over unless you name it with --keep; all of it stays in the experiment.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Come home
+  tw return
+
+  # Come home and bring one file along
+  tw return --keep notes.md
+
+  # See what the experiment was
+  tw list --kind experiment -n 1")]
+pub struct Args {
+    /// Carry these files over into the present
+    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub keep: Vec<OsString>,
+
+    /// Keep no copy of large untracked files made in the past
+    ///
+    /// For when they are more than the experiment may hold (experiment_limit, 2 GiB by default). What is left out is
+    /// listed. Everything else still goes into the experiment.
+    #[arg(long)]
+    pub discard: bool,
+
+    /// Rename what is in the way and cannot be saved
+    ///
+    /// Such as a nested repository or a pipe where the present has a file. It gets a name ending in .tw-past-.
+    #[arg(long)]
+    pub move_aside: bool,
+
+    /// List what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = request::Return {
+            guard: request::Guard::Unasked,
+            keep: self.keep.clone(),
+            discard: self.discard,
+            move_aside: self.move_aside,
+            dry_run: dry_run(self.dry_run),
+        };
+        swapped(call, |context| ops::return_::return_(context, &request))
+    }
+}
+
+impl Human for Returned {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        if self.dry_run {
+            page.line(format!(
+                "would return to the present, saved as {}",
+                self.backup_id
+            ));
+        } else {
+            let proof = if self.verified {
+                "verified"
+            } else {
+                "not verified"
+            };
+            page.line(options.style.green(&format!("in the present, {proof}")));
+        }
+        saved(
+            &mut page,
+            "what was made in the past",
+            self.experiment_id.as_deref(),
+            options,
+        );
+        changes(&mut page, &self.changes, self.dry_run, options);
+        remark(
+            &mut page,
+            "changed by someone else since, and left so",
+            &self.changed_since,
+        );
+        remark(&mut page, "carried over", &self.kept);
+        remark(&mut page, "not kept in the experiment", &self.discarded);
+        remark(
+            &mut page,
+            "stayed in place and changed in the past",
+            &self.stayed,
+        );
+        for (from, to) in &self.moved_aside {
+            page.line(format!("  moved aside: {} to {}", quoted(from), quoted(to)));
+        }
+        head(&mut page, &self.head);
+        for (oid, title) in &self.commits_made {
+            let oid = oid.to_string();
+            page.line(format!(
+                "  committed in the past: {} {}",
+                short(&oid),
+                clean(title)
+            ));
+        }
+        if let Some((oid, _)) = self.commits_made.first() {
+            page.hint(format!(
+                "'git branch NAME {oid}' keeps the commits made in the past"
+            ));
+        }
+        page.notices(&self.notices);
+        match &self.experiment_id {
+            _ if self.dry_run => page.hint("'tw return' does it"),
+            Some(id) => page.hint(format!(
+                "'tw diff {id} present' shows what differs from the past"
+            )),
+            None => page.hint("'tw undo' goes back into the past as it was left"),
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.experiment_id.iter().cloned().collect())
+    }
+}
+
+fn head(page: &mut Page, head: &HeadReport) {
+    if head.restored {
+        return;
+    }
+    let reference = head.reference.as_deref().unwrap_or("its branch");
+    let branch = clean(reference.strip_prefix("refs/heads/").unwrap_or(reference));
+    let why = match head.reason.as_deref() {
+        Some("branch-moved") => "has moved since",
+        Some("branch-gone") => "is gone",
+        Some("branch-broken") => "is broken",
+        Some("checked-out-elsewhere") => "is checked out in another worktree",
+        _ => "could not be taken up again",
+    };
+    let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
+    page.line(format!(
+        "  HEAD stays detached at {}: branch '{branch}' {why}",
+        short(&oid)
+    ));
+    page.hint(match head.reason.as_deref() {
+        Some("branch-broken") => "'tw doctor' says how to mend it".to_owned(),
+        Some("branch-gone") => format!("'git switch -c {branch}' makes the branch again"),
+        Some("checked-out-elsewhere") => "'git worktree list' shows where".to_owned(),
+        _ => format!(
+            "'git log {}..{branch}' shows what came since; 'git switch {branch}' goes there",
+            short(&oid)
+        ),
+    });
+}

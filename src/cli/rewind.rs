@@ -1,0 +1,381 @@
+//! `tw rewind`: without a mode it shows what each choice would do, and asks.
+
+use clap::ArgGroup;
+
+use crate::cli::background;
+use crate::cli::call::{Call, Reply, Run, dry_run, reply};
+use crate::cli::checkpoint::{first_line, headline};
+use crate::cli::exec::{self, resume_line};
+use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::text::{clean, count, number, quoted};
+use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::rewind::{
+    self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
+};
+use crate::wire::command_line;
+
+/// Go back to a checkpoint: files, conversation, or both
+///
+/// The files go back as 'tw restore' puts them back: all that any tool, command or person changed since, saved in a backup
+/// first. The conversation goes back by a fork: a new session file beside the agent's own, which ends just before the
+/// checkpoint's prompt; tw prints the agent's command that resumes it. The file of the session that is rewound is never
+/// touched. On a terminal without a mode, tw shows what each would do and asks; elsewhere a mode is needed.
+///
+/// --note tells the future self what the discarded part has taught. The agent gets it when the fork starts, by its
+/// session-start hook where that is set up; else it is printed, to be pasted as the first prompt. 'tw rewind --undo' takes
+/// the last rewind back.
+#[derive(Debug, clap::Args)]
+#[command(
+    group = ArgGroup::new("mode").args(["code", "conversation", "both", "never_mind"]),
+    after_help = "\
+Examples:
+  # What would going back to checkpoint 3 do?
+  tw rewind 3 --both --dry-run
+
+  # Go back, and pass on what was learned
+  tw rewind 3 --both --note 'the cache is not the problem; look at the parser'
+
+  # Only the files
+  tw rewind 3 --code
+
+  # Think again
+  tw rewind --undo"
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line, not states"
+)]
+pub struct Args {
+    /// The checkpoint's number, 'checkpoint:N' or 'SESSION:N'
+    #[arg(value_name = "CHECKPOINT", required_unless_present = "undo")]
+    pub checkpoint: Option<String>,
+
+    /// Put the files back
+    #[arg(long)]
+    pub code: bool,
+
+    /// Fork the conversation
+    #[arg(long)]
+    pub conversation: bool,
+
+    /// Do both
+    #[arg(long)]
+    pub both: bool,
+
+    /// Do nothing
+    #[arg(long)]
+    pub never_mind: bool,
+
+    /// Tell the future self this
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+
+    /// Say why, for the record
+    #[arg(long, value_name = "TEXT")]
+    pub rationale: Option<String>,
+
+    /// Only show what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Mean this session: its id or its first characters; default: the caller's
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+
+    /// Then run the agent's command that resumes the fork
+    #[arg(long, conflicts_with_all = ["dry_run", "code", "never_mind"])]
+    pub exec: bool,
+
+    /// Take the last rewind back: the files, and the way back to the session
+    #[arg(long, conflicts_with_all = ["checkpoint", "mode", "note", "rationale", "dry_run", "exec"])]
+    pub undo: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let ctx = call.open()?;
+        let Some(checkpoint) = self.checkpoint.clone().filter(|_| !self.undo) else {
+            let session = self.session.clone();
+            let undone = rewind::undo(&ctx, &Undo { session });
+            background::start_when_due(&ctx);
+            return reply(undone);
+        };
+        if self.exec && call.output.is_json() {
+            return Err(Error::new(
+                Code::Usage,
+                "--exec and --json do not go together",
+            ));
+        }
+        let mode = match mode_of(self) {
+            Some(mode) => mode,
+            None => ask(&ctx, call, &checkpoint, self.session.as_deref())?,
+        };
+        let rewound = rewind::rewind(
+            &ctx,
+            &Rewind {
+                checkpoint,
+                session: self.session.clone(),
+                mode,
+                note: self.note.clone(),
+                rationale: self.rationale.clone(),
+                dry_run: dry_run(self.dry_run),
+            },
+        )?;
+        if self.exec
+            && let Some(part) = &rewound.conversation
+            && let Some(words) = &part.resume_command
+        {
+            call.output.answer(&rewound);
+            return Err(exec::replace_process(words, part.cwd.as_deref()));
+        }
+        background::start_when_due(&ctx);
+        reply(Ok(rewound))
+    }
+}
+
+fn mode_of(args: &Args) -> Option<Mode> {
+    let asked = [
+        (args.code, Mode::Code),
+        (args.conversation, Mode::Conversation),
+        (args.both, Mode::Both),
+        (args.never_mind, Mode::NeverMind),
+    ];
+    asked
+        .into_iter()
+        .find_map(|(flag, mode)| flag.then_some(mode))
+}
+
+fn ask(
+    ctx: &Context<'_>,
+    call: &Call<'_>,
+    checkpoint: &str,
+    session: Option<&str>,
+) -> Result<Mode> {
+    if !call.ask.can_ask() {
+        return Err(Error::new(
+            Code::Usage,
+            "a mode is needed where there is no terminal to ask on",
+        )
+        .hint("give --code, --conversation or --both; --dry-run shows what it would do"));
+    }
+    call.output
+        .preview_of(&rewind::choices(ctx, checkpoint, session)?);
+    let chosen = call.ask.choose("Which", 4)?;
+    Ok(match chosen {
+        Some(1) => Mode::Both,
+        Some(2) => Mode::Conversation,
+        Some(3) => Mode::Code,
+        _ => Mode::NeverMind,
+    })
+}
+
+/// So many files are named without `-v`.
+const FILES: usize = 20;
+
+/// `2 files, +3 -10 lines`.
+fn code_numbers(part: &CodePart) -> String {
+    if part.files.is_empty() {
+        return "no file differs".to_owned();
+    }
+    format!(
+        "{}, +{} -{} lines",
+        count(part.files.len(), "file"),
+        number(part.insertions as u64),
+        number(part.deletions as u64)
+    )
+}
+
+/// `12 messages and 8,123 tokens discarded`.
+fn talk_numbers(part: &ConversationPart) -> String {
+    let messages = count(part.messages_discarded, "message");
+    match part.tokens_discarded {
+        Some(tokens) if tokens < 0 => format!(
+            "{messages} discarded; the context grows by {} tokens, as what was summarised comes back",
+            number(tokens.unsigned_abs())
+        ),
+        Some(tokens) => format!(
+            "{messages} and {} tokens discarded",
+            number(tokens.unsigned_abs())
+        ),
+        None => format!("{messages} discarded"),
+    }
+}
+
+fn or_why<T>(part: &Result<T>, say: impl Fn(&T) -> String) -> String {
+    match part {
+        Ok(part) => say(part),
+        Err(error) => format!("not possible: {}", clean(error.message())),
+    }
+}
+
+impl Choices {
+    /// The prompt that the conversation would go back to, where the checkpoint is not named after it.
+    fn other_prompt(&self) -> Option<String> {
+        let part = self.conversation.as_ref().ok()?;
+        let prompt = first_line(part.original_user_message.as_deref()?);
+        (prompt != headline(&self.checkpoint)).then_some(prompt)
+    }
+}
+
+impl Human for Choices {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let checkpoint = &self.checkpoint;
+        page.line(format!(
+            "checkpoint {} ({}): {}",
+            checkpoint.checkpoint_id,
+            time::ago(options.now, &checkpoint.created_at),
+            headline(checkpoint)
+        ));
+        let code = or_why(&self.code, code_numbers);
+        let talk = or_why(&self.conversation, talk_numbers);
+        let both = match (&self.code, &self.conversation) {
+            (Ok(_), Ok(_)) => format!("{code}; {talk}"),
+            _ => "not possible".to_owned(),
+        };
+        page.line(format!("  1  code and conversation  {both}"));
+        page.line(format!("  2  conversation           {talk}"));
+        page.line(format!("  3  code                   {code}"));
+        page.line("  4  never mind");
+        if let Some(prompt) = self.other_prompt() {
+            page.line(format!("the prompt there was: {prompt}"));
+        }
+        page
+    }
+}
+
+fn code_lines(page: &mut Page, part: &CodePart, options: &RenderOptions) {
+    page.line(format!("  files: {}", code_numbers(part)));
+    let shown = if options.verbose {
+        part.files.len()
+    } else {
+        FILES
+    };
+    for file in part.files.iter().take(shown) {
+        let lines = if file.binary {
+            "binary".to_owned()
+        } else {
+            format!("+{} -{}", file.insertions, file.deletions)
+        };
+        page.line(format!(
+            "    {} {}  {lines}",
+            file.status,
+            quoted(&file.path)
+        ));
+    }
+    if part.files.len() > shown {
+        page.line(format!(
+            "    and {} more",
+            count(part.files.len() - shown, "file")
+        ));
+    }
+    if let Some(backup) = &part.backup_id {
+        page.line(format!(
+            "  what was there: {}",
+            options.style.id(&clean(backup), USUAL_TAIL)
+        ));
+    }
+}
+
+fn talk_lines(page: &mut Page, part: &ConversationPart) {
+    page.line(format!("  conversation: {}", talk_numbers(part)));
+    if let Some(message) = &part.original_user_message {
+        page.line("  the prompt there was:");
+        for line in message.lines() {
+            page.line(format!("    {}", clean(line)));
+        }
+    }
+    match (&part.fork, &part.resume_command) {
+        (Some(_), Some(words)) => {
+            page.line(format!(
+                "  go on with: {}",
+                resume_line(words, part.cwd.as_deref())
+            ));
+        }
+        (None, Some(words)) => page.line(format!(
+            "  nothing was said before it; start afresh with: {}",
+            resume_line(words, part.cwd.as_deref())
+        )),
+        (None, None) => page.line("  nothing was said before it: the agent starts afresh"),
+        (Some(fork), None) => {
+            if let Some(path) = &fork.path {
+                page.line(format!("  the fork: {}", clean(path)));
+            }
+        }
+    }
+    match &part.note {
+        Some((_, Delivery::Hook)) => page.line("  the note is handed over when the fork starts"),
+        Some((text, Delivery::Prompt)) => {
+            page.line("  paste this as the first prompt:");
+            for line in text.lines() {
+                page.line(format!("    {}", clean(line)));
+            }
+        }
+        None => {}
+    }
+}
+
+impl Human for Rewound {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let what = match self.mode {
+            Mode::Code => "files",
+            Mode::Conversation => "conversation",
+            Mode::Both => "files and conversation",
+            Mode::NeverMind => {
+                page.line("nothing was done");
+                return page;
+            }
+        };
+        let verb = if self.dry_run {
+            "would rewind"
+        } else {
+            "rewound"
+        };
+        page.line(format!(
+            "{verb} {what} to checkpoint {}: {}",
+            self.checkpoint.checkpoint_id,
+            headline(&self.checkpoint)
+        ));
+        if let Some(part) = &self.code {
+            code_lines(&mut page, part, options);
+        }
+        if let Some(part) = &self.conversation {
+            talk_lines(&mut page, part);
+        }
+        page.notices(&self.notices);
+        if !self.dry_run {
+            page.hint("'tw rewind --undo' takes this back");
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        let words = self.conversation.as_ref()?.resume_command.as_ref()?;
+        Some(vec![command_line(words)])
+    }
+}
+
+impl Human for Undone {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = match &self.code {
+            Some(code) => code.page(options),
+            None => Page::default(),
+        };
+        page.line(format!(
+            "took back the rewind to checkpoint {}",
+            self.rewind.checkpoint_id
+        ));
+        match &self.resume_command {
+            Some(words) => page.line(format!(
+                "  the session goes on with: {}",
+                clean(&command_line(words))
+            )),
+            None => page.line(format!("  the session was {}", clean(&self.session_id))),
+        }
+        page.notices(&self.notices);
+        page
+    }
+}

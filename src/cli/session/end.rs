@@ -1,0 +1,45 @@
+//! `tw session end`.
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::session::{self, Ended};
+
+/// End a session, and its sub-agents' with it
+///
+/// It no longer counts as live, so that its snapshots are kept as long as others and no longer. Started again under the
+/// same id, it goes on.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # At the end of a script that runs an agent
+  tw session end \"$id\"")]
+pub struct Args {
+    /// The session's id or its first characters, four or more; default: the caller's
+    #[arg(value_name = "SESSION")]
+    pub session: Option<String>,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(session::end(&call.open()?, self.session.as_deref()))
+    }
+}
+
+impl Human for Ended {
+    fn page(&self, _options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        page.line(format!(
+            "ended session {}",
+            clean(&self.session.record.session_id)
+        ));
+        for child in &self.with {
+            page.line(format!("  and its sub-agent's {}", clean(child)));
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.session.record.session_id.clone()])
+    }
+}

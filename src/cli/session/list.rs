@@ -1,0 +1,67 @@
+//! `tw session list`.
+
+use super::line;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::session::{self, List, Listing};
+
+/// List sessions, last active first
+///
+/// Those of this worktree, unless --all-worktrees asks for more. A record that cannot be read is named and hides no other.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Who is at work here?
+  tw session list --live
+
+  # In every worktree, for a program
+  tw session list --all-worktrees --json")]
+pub struct Args {
+    /// Show at most N
+    #[arg(short = 'n', value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Show only live ones
+    #[arg(long)]
+    pub live: bool,
+
+    /// Show those of other worktrees too
+    #[arg(long)]
+    pub all_worktrees: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(session::list(
+            &call.open()?,
+            &List {
+                limit: self.limit,
+                live: self.live,
+                all_worktrees: self.all_worktrees,
+            },
+        ))
+    }
+}
+
+impl Human for Listing {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        for view in &self.sessions {
+            page.line(line(view, options));
+        }
+        for (name, reason) in &self.invalid {
+            page.notes.push(format!(
+                "the record of session '{name}' cannot be read: {reason}"
+            ));
+        }
+        if self.sessions.is_empty() {
+            page.hint("'tw session start' starts one; 'tw init --agent NAME' lets an agent do it");
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        let ids = self.sessions.iter();
+        Some(ids.map(|view| view.record.session_id.clone()).collect())
+    }
+}

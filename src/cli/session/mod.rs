@@ -1,0 +1,105 @@
+//! `tw session`.
+
+mod end;
+mod list;
+mod resume;
+mod show;
+mod start;
+
+use crate::cli::call::{Call, Reply, Run, verbs};
+use crate::cli::human::text::{clean, count};
+use crate::cli::human::{RenderOptions, time};
+use crate::ops::session::{SessionView, Talk};
+
+/// Start, list, show and end the sessions of agents
+///
+/// A session is one run of an agent. Its start takes a snapshot, which 'session' names wherever a snapshot is asked for,
+/// and then forgets old snapshots as 'tw prune' would. Agents that were set up with 'tw init --agent' do this by
+/// themselves. A session is live until it ends or nothing was heard of it for 24 hours; the snapshots of live
+/// sessions are kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # In a script that runs an agent
+  id=$(tw -q session start --agent generic --hint 'nightly refactor')
+  tw session end \"$id\"
+
+  # What has changed since this session began?
+  tw diff session
+
+  # Who is at work here?
+  tw session list --live")]
+pub struct Args {
+    /// What to do
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+verbs! {
+    /// What can be done with sessions.
+    Verb {
+        Start(start::Args),
+        List(list::Args),
+        Show(show::Args),
+        Resume(resume::Args),
+        End(end::Args),
+    }
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        self.verb.run(call)
+    }
+}
+
+/// Agent, id and how it stands, on one line.
+pub fn line(view: &SessionView, options: &RenderOptions) -> String {
+    let record = &view.record;
+    let state = match (&record.ended_at, view.live) {
+        (Some(at), _) => format!("ended {}", time::ago(options.now, at)),
+        (None, true) => format!(
+            "live, active {}",
+            time::ago(options.now, &record.last_active_at)
+        ),
+        (None, false) => format!(
+            "silent since {}",
+            time::ago(options.now, &record.last_active_at)
+        ),
+    };
+    let mut parts = vec![clean(&record.session_id)];
+    parts.extend(record.agent.as_deref().map(clean));
+    parts.push(state);
+    if let Some(parent) = &record.parent {
+        parts.push(format!("sub-agent of {}", clean(parent)));
+    }
+    let counted = view.talk.as_ref().map(counts).unwrap_or_default();
+    if !counted.is_empty() {
+        parts.push(counted);
+    }
+    let title = view.talk.as_ref().and_then(|talk| talk.title.as_deref());
+    parts.extend(record.hint.as_deref().or(title).map(|hint| {
+        let first: String = hint
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(60)
+            .collect();
+        clean(&first)
+    }));
+    parts.join("  ")
+}
+
+/// `3 prompts, 1 rewind, 2 files`: what there is of each.
+fn counts(talk: &Talk) -> String {
+    let files = talk.files.as_ref().map_or(0, Vec::len);
+    let all = [
+        (talk.prompts, "prompt"),
+        (talk.rewinds, "rewind"),
+        (talk.issues.len(), "issue"),
+        (files, "file"),
+    ];
+    let there = all.into_iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = there.map(|(number, what)| count(number, what)).collect();
+    parts.join(", ")
+}

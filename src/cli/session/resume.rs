@@ -1,0 +1,61 @@
+//! `tw session resume`.
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::exec::{self, resume_line};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::error::{Code, Error};
+use crate::ops::session::{self, Resume};
+use crate::wire::command_line;
+
+/// Print the agent's command that resumes a session
+///
+/// The command has to be run where the session was, so tw names that directory, too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Go on where the last session stopped
+  tw session resume --exec
+
+  # Only say how
+  tw session resume 5f0c")]
+pub struct Args {
+    /// The session's id or its first characters, four or more; default: the caller's
+    #[arg(value_name = "SESSION")]
+    pub session: Option<String>,
+
+    /// Run the command
+    #[arg(long)]
+    pub exec: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let ctx = call.open()?;
+        let resume = session::resume(&ctx, self.session.as_deref())?;
+        if !self.exec {
+            return reply(Ok(resume));
+        }
+        if call.output.is_json() {
+            return Err(Error::new(
+                Code::Usage,
+                "--exec and --json do not go together",
+            ));
+        }
+        Err(exec::replace_process(
+            &resume.resume_command,
+            resume.cwd.as_deref(),
+        ))
+    }
+}
+
+impl Human for Resume {
+    fn page(&self, _options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        page.line(resume_line(&self.resume_command, self.cwd.as_deref()));
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![command_line(&self.resume_command)])
+    }
+}

@@ -1,0 +1,104 @@
+//! `tw session start`.
+
+use crate::cli::background;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::{USUAL_TAIL, headline};
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::ops::session::{self, Asked, NoSnapshot, Start, Started};
+
+/// Record a session and take its snapshot
+///
+/// Under an id that is known already (a resumed session) it takes a new snapshot and makes it the session's. In the
+/// past, for a sub-agent and after a compaction the session is recorded and nothing else happens.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Before an agent of your own begins
+  tw session start --agent generic --hint 'nightly refactor'
+
+  # A sub-agent's, linked to its root
+  tw session start --session helper-1 --parent \"$id\"")]
+pub struct Args {
+    /// Name the agent: claude, codex, gemini, kimi, kimi-code, pi, opencode, cursor, copilot, generic
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+
+    /// Use this id; default: the agent's own from the environment, else a new one
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+
+    /// Link it to the session ID as a sub-agent's
+    #[arg(long, value_name = "ID")]
+    pub parent: Option<String>,
+
+    /// Name the conversation's file
+    #[arg(long, value_name = "FILE")]
+    pub transcript: Option<String>,
+
+    /// Say what it is about
+    #[arg(long, value_name = "TEXT")]
+    pub hint: Option<String>,
+
+    /// Say how it starts: startup, resume, clear, compact, fork
+    #[arg(long, value_name = "WORD")]
+    pub source: Option<String>,
+
+    /// Go on where the working tree is '/', your home directory or above it
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let ctx = call.open()?;
+        let start = Start {
+            session: self.session.clone(),
+            agent: self.agent.clone(),
+            parent: self.parent.clone(),
+            transcript: self.transcript.clone(),
+            hint: self.hint.clone(),
+            source: self.source.clone(),
+            force: self.force,
+            asked: Asked::ByCommand,
+        };
+        let started = session::start(&ctx, &start)?;
+        background::start_when_due(&ctx);
+        reply(Ok(started))
+    }
+}
+
+impl Human for Started {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        page.line(format!(
+            "session {}",
+            clean(&self.session.record.session_id)
+        ));
+        match &self.snapshot {
+            Ok(taken) => page.line(format!("  {}", headline(taken, options.style))),
+            Err(why) => page.line(match why {
+                NoSnapshot::Past => "  recorded only: the working tree is in the past",
+                NoSnapshot::SubAgent => "  recorded only: a sub-agent shares its root's snapshot",
+                NoSnapshot::Compaction => "  goes on after a compaction, with the snapshot it had",
+                NoSnapshot::Repeated => "  was started a moment ago",
+            }),
+        }
+        for entry in &self.pruned {
+            let id = options.style.id(&clean(&entry.id), USUAL_TAIL);
+            page.line(format!(
+                "  forgot {id}  {}",
+                time::ago(options.now, &entry.created_at)
+            ));
+        }
+        page.notices(&self.notices);
+        if self.snapshot.is_ok() {
+            page.hint("'tw diff session' shows what has changed since");
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.session.record.session_id.clone()])
+    }
+}

@@ -1,0 +1,159 @@
+//! `tw show`.
+
+use clap_complete::ArgValueCompleter;
+use serde_json::Value;
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::complete;
+use crate::cli::human::snapshot::field;
+use crate::cli::human::snapshot::{USUAL_TAIL, at, created_at, stats, uncaptured};
+use crate::cli::human::text::clean;
+use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::ops;
+use crate::ops::outcome::SnapshotView;
+
+/// Show what is recorded of a snapshot
+///
+/// Prints when, where and why it was taken, HEAD and the operation under way at that time, how much was captured, and
+/// everything that was not captured, with the reason. With --json the whole record, every list complete. Backups and
+/// experiments can be shown too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # The newest one
+  tw show latest
+
+  # By a part of its id
+  tw show ab12cd
+
+  # A file as it was, by plain git
+  git show \"$(tw show latest --json | jq -r .snapshot.commit)\":README.md")]
+pub struct Args {
+    /// Show this snapshot
+    #[arg(value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    pub address: String,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(ops::snapshot::show(&call.open()?, &self.address))
+    }
+}
+
+impl Human for SnapshotView {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let json = &self.json;
+        let mut row = |name: &str, value: Option<String>| {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                page.line(format!(
+                    "{} {value}",
+                    options.style.dim(&format!("{name:13}"))
+                ));
+            }
+        };
+        let of = |name: &str| field(json, name).map(clean);
+        row(
+            &clean(&self.kind),
+            Some(options.style.id(&clean(&self.id), USUAL_TAIL)),
+        );
+        row("title", Some(clean(&self.title)));
+        row("label", of("label"));
+        row("taken", Some(time::exactly(options.now, created_at(self))));
+        row(
+            "taken in",
+            of("taken_in")
+                .filter(|word| word == "past")
+                .map(|_| "the past".to_owned()),
+        );
+        row("commit", Some(self.commit.to_string()));
+        row("tree", Some(self.tree.to_string()));
+        row("head", json.get("head").map(head));
+        row(
+            "in progress",
+            json.get("in_progress")
+                .filter(|value| !value.is_null())
+                .map(plain),
+        );
+        row("trigger", of("trigger"));
+        row("session", of("session_id"));
+        row("agent", of("agent"));
+        row("hint", of("initial_task_hint"));
+        row("worktree", of("worktree"));
+        row("workspace", of("workspace_root"));
+        row("captured", stats(json));
+        for (name, list) in json
+            .get("index")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            row(&clean(&name.replace('_', " ")), Some(plain(list)));
+        }
+        row("empty dirs", json.get("empty_dirs").map(plain));
+        row("modes", json.get("modes").map(plain));
+        row("unstable", json.get("unstable").map(plain));
+        row("seeds unproven", json.get("seeds_unproven").map(plain));
+        row("seeds wrong", json.get("seeds_wrong").map(plain));
+        row(
+            "excluded by",
+            json.get("exclude_globs")
+                .filter(|_| options.verbose)
+                .map(plain),
+        );
+        row(
+            "environment",
+            json.get("env_fingerprint")
+                .filter(|_| options.verbose)
+                .map(plain),
+        );
+        row(
+            "foreign",
+            self.foreign
+                .then(|| "yes: it comes from another repository".to_owned()),
+        );
+        let reasons = uncaptured(json);
+        if !reasons.is_empty() {
+            page.line("not captured");
+        }
+        for (reason, paths) in reasons {
+            for path in paths {
+                page.line(format!("  {reason}  {path}"));
+            }
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.id.clone()])
+    }
+}
+
+/// `main at 1a2b3c4d5e`, from the record's `head`.
+fn head(head: &Value) -> String {
+    let get = |name: &str| head.get(name).and_then(Value::as_str).map(clean);
+    let branch = get("ref").map(|name| match name.strip_prefix("refs/heads/") {
+        Some(branch) => branch.to_owned(),
+        None => name,
+    });
+    at(branch.as_deref(), get("oid").as_deref())
+}
+
+/// Any stored value in one line; empty for what holds nothing.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => clean(text),
+        Value::Array(list) => join(list.iter().map(plain)),
+        Value::Object(map) => join(map.iter().map(|(name, value)| match value {
+            Value::Null => String::new(),
+            value => format!("{} {}", clean(name), plain(value)),
+        })),
+        other => other.to_string(),
+    }
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+    parts.join(", ")
+}

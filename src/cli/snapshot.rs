@@ -1,0 +1,154 @@
+//! `tw snapshot`.
+
+use crate::cli::background;
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::{
+    field, headline, headline_with_age, stats, uncaptured, uncaptured_count,
+};
+use crate::cli::human::text::{clean, count};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::outcome::Taken;
+use crate::ops::{self, request};
+
+/// Take a snapshot of everything in the working tree
+///
+/// Captures every tracked file, every untracked file that no rule leaves out, the index, HEAD and the state of a merge,
+/// rebase, cherry-pick, revert or bisect under way, byte for byte, as a commit on a hidden ref. HEAD, index, branches and
+/// stash are not touched, and no hook or filter runs.
+///
+/// Left out is what git ignores. Left out and listed, each with its reason: the default globs (node_modules/, target/,
+/// *.log and the like, untracked files only); your own exclude globs; what lies in submodules and nested repositories,
+/// but for files there that the index tracks (of a submodule the commit is kept that the index has); directories of git
+/// itself, whatever their name; untracked files over max_file_size (100 MiB); pipes, sockets, devices and what cannot be
+/// read; index entries of which neither file nor object is there. Symlinks are captured as links and never followed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Before a risky step
+  tw snapshot -m 'before the refactor'
+
+  # With a label to find it by
+  tw snapshot --label before-refactor
+
+  # Take an ignored file along
+  tw snapshot --include .env.local
+
+  # In a script: the id alone
+  id=$(tw -q snapshot)")]
+pub struct Args {
+    /// Use TEXT as the title
+    #[arg(short, long, value_name = "TEXT")]
+    pub message: Option<String>,
+
+    /// Label it NAME
+    ///
+    /// A labelled snapshot is found by its label and never forgotten by 'tw prune'. The name must be free.
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+
+    /// Bring ignored files in that match GLOB
+    ///
+    /// May be given more than once, and adds to the include setting.
+    #[arg(long, value_name = "GLOB")]
+    pub include: Vec<String>,
+
+    /// Leave files out that match GLOB, tracked ones too
+    ///
+    /// May be given more than once, and adds to the exclude setting.
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+
+    /// Answer with the newest snapshot when nothing changed since
+    ///
+    /// Nothing means files, index and HEAD of this worktree. Without this flag, every call makes a new snapshot.
+    #[arg(long)]
+    pub if_changed: bool,
+
+    /// Go on where the working tree is '/', your home directory or above it
+    #[arg(long)]
+    pub force: bool,
+
+    /// Record the agent's session ID
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+
+    /// Record the agent's name
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+
+    /// Record who asked
+    #[arg(long, value_name = "WORD", default_value = "manual", hide = true)]
+    pub trigger: String,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = request::Take {
+            message: self.message.clone(),
+            label: self.label.clone(),
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            if_changed: self.if_changed,
+            preferred: Vec::new(),
+            trigger: self.trigger.clone(),
+            force: self.force,
+            session: self.session.clone(),
+            agent: self.agent.clone(),
+            hint: None,
+        };
+        let context = call.open()?;
+        let taken = ops::snapshot::take(&context, &request)?;
+        background::start_when_due(&context);
+        reply(Ok(taken))
+    }
+}
+
+/// So many paths of one reason are named in one line.
+const PATHS_IN_LINE: usize = 5;
+
+impl Human for Taken {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let view = &self.snapshot;
+        if !self.fresh {
+            page.line(format!(
+                "nothing changed since {}",
+                headline_with_age(view, options)
+            ));
+            page.notices(&self.notices);
+            return page;
+        }
+        page.line(headline(view, options.style));
+        if let Some(stats) = stats(&view.json) {
+            page.line(format!("  {stats}"));
+        }
+        if let Some(label) = field(&view.json, "label") {
+            page.line(format!("  label: {}", clean(label)));
+        }
+        let reasons = uncaptured(&view.json);
+        let mut named = 0;
+        for (reason, paths) in &reasons {
+            let shown = if options.verbose {
+                paths.len()
+            } else {
+                PATHS_IN_LINE.min(paths.len())
+            };
+            named += shown;
+            page.line(format!(
+                "  not captured, {reason}: {}",
+                paths[..shown].join(", ")
+            ));
+        }
+        let rest = uncaptured_count(&view.json).saturating_sub(named);
+        if rest > 0 {
+            page.line(format!("  and {} more", count(rest, "path")));
+            page.hint(format!("'tw show {}' lists all", view.id));
+        }
+        page.notices(&self.notices);
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.snapshot.id.clone()])
+    }
+}

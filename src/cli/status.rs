@@ -1,0 +1,114 @@
+//! `tw status`, and `tw` alone.
+
+use serde_json::Value;
+
+use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::human::snapshot::{at, headline_with_age};
+use crate::cli::human::text::{self, clean, count};
+use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::ops;
+use crate::ops::outcome::Status;
+
+/// Show where the working tree stands
+///
+/// Says whether the working tree is in the present or in the past, which snapshot is the latest, and, before
+/// anything else, whether a swap was interrupted. This is what tw does without a command. Looks at records only:
+/// the working tree is not scanned.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Where am I?
+  tw status
+
+  # The same for a program
+  tw status --json")]
+pub struct Args {}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(ops::status::status(&call.open()?))
+    }
+}
+
+impl Human for Status {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        if let Some(interrupted) = &self.interrupted {
+            page.line(options.style.red(&format!(
+                "interrupted: a {} that began {} did not end",
+                clean(&interrupted.operation),
+                time::ago(options.now, &interrupted.since)
+            )));
+            page.hint("'tw recover' finishes or undoes it");
+        }
+        let state = |name: &str| self.state.get(name).and_then(Value::as_str);
+        if self.mode == "past" {
+            let place = match (&self.current, state("current_snapshot_id")) {
+                (Some(view), _) => headline_with_age(view, options),
+                (None, Some(id)) => clean(id),
+                (None, None) => "an unknown snapshot".to_owned(),
+            };
+            page.line(format!("{} {place}", options.style.yellow("in the past:")));
+            if let Some(since) = state("entered_at") {
+                page.line(format!("  since {}", time::exactly(options.now, since)));
+            }
+            if let Some(backup) = state("backup_id") {
+                page.line(format!("  the present is saved as {}", clean(backup)));
+            }
+            page.hint("'tw return' brings the present back");
+        } else {
+            page.line("in the present");
+        }
+        repository(&mut page, self, options);
+        match &self.latest {
+            Some(view) => page.line(format!(
+                "  latest snapshot {}",
+                headline_with_age(view, options)
+            )),
+            None => page.hint("'tw snapshot' takes the first snapshot"),
+        }
+        page.notices(&self.notices);
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        let place = self.current.as_ref().map(|view| format!(" {}", view.id));
+        let warning = self.interrupted.as_ref().map(|_| "interrupted ");
+        Some(vec![format!(
+            "{}{}{}",
+            warning.unwrap_or_default(),
+            self.mode,
+            place.unwrap_or_default()
+        )])
+    }
+}
+
+fn repository(page: &mut Page, status: &Status, options: &RenderOptions) {
+    let repository = &status.repository;
+    let branch = repository
+        .head_ref
+        .as_deref()
+        .map(|name| clean(name.strip_prefix("refs/heads/").unwrap_or(name)));
+    let oid = repository.head_oid.map(|oid| oid.to_string());
+    page.line(format!("  HEAD {}", at(branch.as_deref(), oid.as_deref())));
+    let counts: Vec<_> = repository
+        .counts
+        .iter()
+        .map(|(name, number)| count(*number, name.trim_end_matches('s')))
+        .collect();
+    page.line(format!("  {}", counts.join(", ")));
+    if options.verbose {
+        page.line(format!(
+            "  working tree {}",
+            text::path(&repository.workspace_root)
+        ));
+        page.line(format!("  worktree {}", clean(&repository.worktree)));
+        page.line(format!(
+            "  git directory {}",
+            text::path(&repository.git_dir)
+        ));
+        if let Some(id) = &repository.repository_id {
+            page.line(format!("  repository {}", clean(id)));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `tw travel`.
+
+use clap_complete::ArgValueCompleter;
+
+use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::complete;
+use crate::cli::human::snapshot::headline_with_age;
+use crate::cli::human::swap::{HOME, changes, saved};
+use crate::cli::human::{Human, Page, RenderOptions};
+use crate::ops::outcome::Travelled;
+use crate::ops::{self, request};
+
+/// Put the working tree back to a snapshot
+///
+/// Saves the present as a backup first, then makes every captured path as the snapshot has it: files, staged state, HEAD
+/// (detached) and a merge, cherry-pick or revert that was under way. Only paths that differ are touched. Ignored and
+/// excluded files stay where they are, so that the past builds and runs. Branches never move.
+///
+/// Afterwards the working tree is in the past: work, build and commit as you like; 'tw return' brings the present back
+/// exactly. From the past, return first. If something that cannot be saved is in the way, tw names it and changes
+/// nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Go to the newest snapshot
+  tw travel latest
+
+  # See what that would change
+  tw travel latest --dry-run
+
+  # Go to what was there two hours ago
+  tw travel '2h ago'")]
+pub struct Args {
+    /// Go to this snapshot
+    #[arg(value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    pub address: String,
+
+    /// List what would change, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Change files only: leave HEAD and the index as they are
+    #[arg(long)]
+    pub files_only: bool,
+
+    /// Go on where the working tree is '/', your home directory or above it
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl Run for Args {
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let request = request::Travel {
+            address: self.address.clone(),
+            dry_run: dry_run(self.dry_run),
+            files_only: self.files_only,
+            session: None,
+            issue_id: None,
+            force: self.force,
+        };
+        swapped(call, |context| ops::travel::travel(context, &request))
+    }
+}
+
+impl Human for Travelled {
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::default();
+        let place = headline_with_age(&self.snapshot, options);
+        if self.dry_run {
+            page.line(format!("would travel to {place}"));
+        } else {
+            page.line(format!("{} {place}", options.style.yellow("in the past:")));
+        }
+        saved(&mut page, "the present", self.backup_id.as_deref(), options);
+        changes(&mut page, &self.changes, self.dry_run, options);
+        if self.files_only {
+            page.line("  HEAD and index stay as they are");
+        }
+        page.notices(&self.notices);
+        if self.dry_run {
+            page.hint(format!("'tw travel {}' does it", self.snapshot.id));
+        } else {
+            page.hint(HOME);
+        }
+        page
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.backup_id.iter().cloned().collect())
+    }
+}
