@@ -10,7 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::env::Env;
-use crate::ops::{Context, fingerprint, seeds, upkeep};
+use crate::ops::capture::seeds;
+use crate::ops::{Context, fingerprint, upkeep};
 use crate::progress::Silent;
 
 /// The word by which `tw` asks itself; no command of its users.

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::checkpoint;
-use super::recover::taken_by_power;
 use super::session::{self, NoSnapshot, Started};
+use super::swap::recover::taken_by_power;
 use super::{Context, redaction};
 use super::{log, session::Ended};
 use crate::agents::by_name;

@@ -67,7 +67,7 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
     parents.keep();
     let mut notices = there.settings.warnings.clone();
     notices.extend(swap_notices(&applied));
-    notices.extend(super::seeds::warning(&store, &stored, &[])?);
+    notices.extend(super::capture::seeds::warning(&store, &stored, &[])?);
     if let Some(operation) = &stored.record.in_progress {
         notices.push(format!(
             "the snapshot was taken during a {operation}, which is not under way in the new directory"

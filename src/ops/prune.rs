@@ -56,7 +56,7 @@ pub fn prune(ctx: &Context<'_>, request: &Prune) -> Result<Pruned> {
     if request.dry_run == DryRun::Yes {
         return prune_locked(ctx, &store, request);
     }
-    let mut notices = super::recover::recover_by_itself(ctx, &store)?;
+    let mut notices = super::swap::recover::recover_by_itself(ctx, &store)?;
     let _lock = ctx.lock(&store.dir, "prune")?;
     let mut pruned = prune_locked(ctx, &store, request)?;
     notices.append(&mut pruned.notices);

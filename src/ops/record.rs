@@ -5,8 +5,8 @@
 //! is taken back and the whole is tried again.
 
 use super::Context;
+use super::capture::heldcommits::held;
 use super::capture::{Capture, CaptureOptions, Storing, Writing, capture, recorded_access};
-use super::heldcommits::held;
 use crate::env::{Moment, fail_point};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -310,7 +310,7 @@ pub fn record<'s>(
         capture.recorded = Some(meta);
     }
     if record.seeds_unproven.is_some() {
-        super::seeds::remember(store, &id)?;
+        super::capture::seeds::remember(store, &id)?;
     }
     Ok(Some(Made {
         id,

@@ -2,13 +2,14 @@
 
 use super::Context;
 use super::capture::Storing;
-use super::newindex::IndexGoal;
 use super::outcome::Restored;
 use super::request::{DryRun, Restore};
+use super::swap::newindex::IndexGoal;
+use super::swap::recover;
 use super::swap::{
     Aim, Goal, HeadGoal, Logging, OperationGoal, changes, look, stored_extras, swap,
 };
-use super::{address, recover, snapshot};
+use super::{address, snapshot};
 use crate::error::{Code, Error, Result};
 use crate::git::path;
 use crate::git::tree;
@@ -68,7 +69,7 @@ pub fn put_back(
     purpose: &Purpose,
 ) -> Result<Restored> {
     let only = named_paths(ctx, store, stored, request)?;
-    let mut notices = Vec::from_iter(super::seeds::warning(store, stored, &only)?);
+    let mut notices = Vec::from_iter(super::capture::seeds::warning(store, stored, &only)?);
     let goal = Goal {
         operation: purpose.operation,
         reverses: None,

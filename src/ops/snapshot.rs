@@ -33,8 +33,8 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         redaction::check_name(ctx, label)?;
     }
     let wait = ctx.settings.lock_timeout;
-    let (lock, mut notices) = super::recover::lock_recovered(ctx, &store, "snapshot", wait)?;
-    super::recover::clear_after_death(ctx, &store, &lock)?;
+    let (lock, mut notices) = super::swap::recover::lock_recovered(ctx, &store, "snapshot", wait)?;
+    super::swap::recover::clear_after_death(ctx, &store, &lock)?;
     take_locked(ctx, &store, request, &mut notices, false)
 }
 
@@ -236,7 +236,7 @@ pub fn view(store: &Store, stored: &Stored) -> Result<SnapshotView> {
             .map_or(serde_json::Value::Null, Into::into);
         json.insert("label".into(), label);
     }
-    super::seeds::tell(store, &stored.id, &mut json)?;
+    super::capture::seeds::tell(store, &stored.id, &mut json)?;
     Ok(SnapshotView {
         id: stored.id.to_string(),
         kind: stored.id.kind().word().to_owned(),

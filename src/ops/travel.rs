@@ -1,13 +1,14 @@
 //! Go to a snapshot: the present is saved, the working tree, index and HEAD become the snapshot's.
 
 use super::Context;
-use super::newindex::IndexGoal;
 use super::outcome::Travelled;
 use super::request::{DryRun, Travel};
+use super::swap::newindex::IndexGoal;
+use super::swap::recover;
 use super::swap::{
     Aim, Goal, HeadGoal, Logging, OperationGoal, changes, look, stored_extras, swap,
 };
-use super::{address, capture::Storing, recover, snapshot};
+use super::{address, capture::Storing, snapshot};
 use crate::error::{Code, Error, Result};
 use crate::git::operation::{self, OperationState};
 use crate::git::refs::Refs;
@@ -185,7 +186,7 @@ fn travel_to(
         notices.clear();
     }
     notices.extend(lfs_notice(&lists));
-    notices.extend(super::seeds::warning(store, stored, &[])?);
+    notices.extend(super::capture::seeds::warning(store, stored, &[])?);
     let view = snapshot::view(store, stored)?;
     if request.dry_run == DryRun::Yes {
         let looked = look(ctx, store, &goal, &Storing::No)?;

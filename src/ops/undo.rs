@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::Context;
-use super::newindex::IndexGoal;
 use super::outcome::Undone;
 use super::record::Made;
+use super::return_;
 use super::return_::return_as;
+use super::swap::newindex::IndexGoal;
 use super::swap::{Aim, Goal, HeadGoal, Logging, OperationGoal, stored_extras, swap};
-use super::{pathindex, recover, return_};
+use super::swap::{pathindex, recover};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{self, Durable, Root};

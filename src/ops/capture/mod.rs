@@ -7,8 +7,10 @@
 mod absent;
 mod access;
 mod derived;
+pub mod heldcommits;
 mod index;
 mod rules;
+pub mod seeds;
 mod sinks;
 mod taking;
 

@@ -21,12 +21,12 @@ use crate::git::tree::{self, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, Storing};
 use crate::ops::merge::{self, Input, Merged};
-use crate::ops::newindex::IndexGoal;
 use crate::ops::outcome::Changes;
-use crate::ops::pathindex::PathEntries;
 use crate::ops::record::Made;
-use crate::ops::recover;
 use crate::ops::request::DryRun;
+use crate::ops::swap::newindex::IndexGoal;
+use crate::ops::swap::pathindex::PathEntries;
+use crate::ops::swap::recover;
 use crate::ops::swap::{
     Aim, FoundPaths, Goal, HeadGoal, Logging, OperationGoal, changes, look, read_tree,
     stored_extras, swap,

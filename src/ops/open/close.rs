@@ -30,9 +30,9 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     let (dir, worktree, opened) = find(ctx, dir)?;
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = Store::open(&there.repo)?;
-    crate::ops::copied::check(&there, &store)?;
+    crate::ops::swap::copied::check(&there, &store)?;
     let lock = ctx.lock(&worktree.dir, "close")?;
-    let mut notices = crate::ops::recover::recover_locked(&there, &store, &lock)?;
+    let mut notices = crate::ops::swap::recover::recover_locked(&there, &store, &lock)?;
     check_state(&store, &worktree, &dir)?;
     let found = survey(&there, &store)?;
     if !found.refused.is_empty() {

@@ -12,7 +12,7 @@ use crate::git::own::OwnDirs;
 use crate::git::path;
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
-use crate::ops::obstacles::GIT_DIRECTORY;
+use crate::ops::swap::obstacles::GIT_DIRECTORY;
 use crate::store::Store;
 use crate::worktree::globs::{GlobSettings, GlobVerdict, Globs};
 use crate::worktree::manifest::{Kind, Manifest};

@@ -24,7 +24,7 @@ pub fn drop(ctx: &Context<'_>, request: &Drop) -> Result<Pruned> {
     if request.dry_run == DryRun::Yes {
         return drop_locked(ctx, &store, request);
     }
-    let mut notices = crate::ops::recover::recover_by_itself(ctx, &store)?;
+    let mut notices = crate::ops::swap::recover::recover_by_itself(ctx, &store)?;
     let _lock = ctx.lock(&store.dir, "drop")?;
     let mut dropped = drop_locked(ctx, &store, request)?;
     notices.append(&mut dropped.notices);

@@ -2,10 +2,10 @@
 
 use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture, rule_parts};
-use super::super::copied;
-use super::super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
-use super::super::treerules::TreeRules;
 use super::blobs::Blobs;
+use super::copied;
+use super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
+use super::treerules::TreeRules;
 use super::{Aim, Goal, HeadGoal, Looked, TRIES, captured_extras, protected_dirs, read_tree};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::access::may_change;

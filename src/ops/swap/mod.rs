@@ -6,8 +6,16 @@
 //! it for `recover`.
 
 mod blobs;
+pub mod copied;
 mod look;
+pub mod newindex;
+pub mod obstacles;
+pub mod pathindex;
+pub mod prove;
+pub mod recover;
 mod running;
+pub mod secure;
+pub mod treerules;
 
 pub use blobs::Blobs;
 pub use look::look;
@@ -19,7 +27,6 @@ use std::path::Path;
 
 use super::Context;
 use super::capture::{BeforeHashing, Capture, Storing, index_stamp};
-use super::newindex::IndexGoal;
 use super::outcome::Changes;
 use super::record::Made;
 use crate::env::fail_point;
@@ -41,6 +48,7 @@ use crate::store::stored::Stored;
 use crate::worktree::apply::{Applied, Expected};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::{EmptyDirs, Extras, Plan, Side};
+use newindex::IndexGoal;
 
 /// How often a scan is repeated because index, HEAD or what is in the way moved meanwhile.
 const TRIES: usize = 4;
@@ -195,7 +203,7 @@ pub struct Swapped<'s> {
     /// Stamps of what was written, and late changes.
     pub applied: Applied,
     /// What the proof said.
-    pub proof: Option<super::prove::Proof>,
+    pub proof: Option<prove::Proof>,
     /// `state.json` as it is now.
     pub state: State,
 }
@@ -303,7 +311,7 @@ pub fn expected_in(manifest: &Manifest, path: &[u8]) -> Expected {
 pub type StateAfter<'a> = &'a dyn Fn(&State, &Made<'_>, &str) -> State;
 
 /// Asks for the proof, given what was done.
-pub type Prove<'a> = &'a dyn Fn(&Capture<'_>, &Applied, &Plan) -> Result<super::prove::Proof>;
+pub type Prove<'a> = &'a dyn Fn(&Capture<'_>, &Applied, &Plan) -> Result<prove::Proof>;
 
 /// Carries the swap out.
 ///

@@ -2,10 +2,10 @@
 
 use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Storing};
-use super::super::newindex::{IndexGoal, new_index};
-use super::super::pathindex;
 use super::super::record::{About, Made, record};
-use super::super::secure::LateChanges;
+use super::newindex::{IndexGoal, new_index};
+use super::pathindex;
+use super::secure::LateChanges;
 use super::{
     Aim, Blobs, Goal, HeadGoal, Logging, Looked, NO_INDEX, OperationGoal, Prove, StateAfter,
     Swapped, expected_in, finish, install_index, protected_dirs,
@@ -120,7 +120,7 @@ impl<'s> Running<'_, '_, 's> {
                 return Err(error);
             }
             Err(error) => {
-                let back = super::super::recover::roll_back(self.ctx, self.store, &journal);
+                let back = super::recover::roll_back(self.ctx, self.store, &journal);
                 return Err(match back {
                     Ok(_) => {
                         release(kept)?;
@@ -163,7 +163,7 @@ impl<'s> Running<'_, '_, 's> {
         let about = About {
             title: self.goal.title.clone(),
             trigger: self.goal.operation.to_owned(),
-            converted: super::super::newindex::converted_paths(self.store, &capture)?,
+            converted: super::newindex::converted_paths(self.store, &capture)?,
             touched: plan.paths(),
             extra: self.goal.extra.clone(),
             ..About::default()
@@ -281,7 +281,7 @@ impl<'s> Running<'_, '_, 's> {
         kept: &mut Vec<KeptPack>,
         (plan, blobs): (&Plan, Blobs),
         prove: Option<Prove<'_>>,
-    ) -> Result<(Applied, Option<super::super::prove::Proof>)> {
+    ) -> Result<(Applied, Option<super::prove::Proof>)> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
         let manifest: &Manifest = &saved.capture.manifest;
         let expected = |path: &[u8]| expected_in(manifest, path);

@@ -2,12 +2,12 @@
 
 use std::os::fd::AsFd;
 
-use super::Context;
-use super::capture::Storing;
-use super::swap::{Goal, look};
 use crate::error::{Code, Result, ResultExt};
 use crate::git::fs::{Root, rename_to_free};
 use crate::git::path;
+use crate::ops::Context;
+use crate::ops::capture::Storing;
+use crate::ops::swap::{Goal, look};
 use crate::store::Store;
 use crate::store::state::path_from_stored;
 

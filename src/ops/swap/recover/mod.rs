@@ -17,20 +17,13 @@ use std::time::Duration;
 use survey::{Found, Survey, survey};
 pub use unwaited::taken_by_power;
 
-use super::Context;
-use super::capture::{CaptureOptions, Storing};
 use super::copied;
 use super::newindex::IndexGoal;
-use super::outcome::{Changes, Recovered};
-use super::record::{About, record};
-use super::request::{Direction, Recover};
 use super::secure::{LateChanges, settle};
-use super::swap::{
+use super::{
     Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, granted, look,
     protected_dirs, settle_last, stored_extras,
 };
-use super::undo::{head_mark, path_of, side_of};
-use super::worktrees::{self, Worktree};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -38,6 +31,13 @@ use crate::git::durable::sync_file_system;
 use crate::git::fs::{Below, Root, clear_dead_temps, remove_optional};
 use crate::git::liveness::Dead;
 use crate::git::path::{self, RepoPath};
+use crate::ops::Context;
+use crate::ops::capture::{CaptureOptions, Storing};
+use crate::ops::outcome::{Changes, Recovered};
+use crate::ops::record::{About, record};
+use crate::ops::request::{Direction, Recover};
+use crate::ops::undo::{head_mark, path_of, side_of};
+use crate::ops::worktrees::{self, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{GitLocks, Hold, Owner, WorktreeLock, remove_dead_locks};
@@ -279,7 +279,7 @@ fn is_of_a_journal(worktrees: &[Worktree], swap_id: &str) -> bool {
 pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     let store = Store::open(&ctx.repo)?;
     copied::check(ctx, &store)?;
-    super::open::clear_dead(ctx)?;
+    crate::ops::open::clear_dead(ctx)?;
     if !store.dir.has_journal() {
         // Where nothing can be read, nobody knows that there is nothing to do.
         store.dir.state()?;

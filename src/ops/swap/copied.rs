@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 
-use super::Context;
 use crate::error::{Code, Error, Result};
+use crate::ops::Context;
 use crate::store::Store;
 use crate::store::state::Mode;
 

@@ -10,13 +10,13 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
-use super::super::Context;
-use super::super::log::{self, RefEvent};
-use super::super::recover_dropped::Whole;
 use crate::error::{Code, Result};
 use crate::git::Oid;
 use crate::git::command::Git;
 use crate::git::objects::ObjectKind;
+use crate::ops::Context;
+use crate::ops::log::{self, RefEvent};
+use crate::ops::recover_dropped::Whole;
 use crate::store::Store;
 use crate::store::names::{self, Record};
 

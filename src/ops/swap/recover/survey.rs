@@ -1,11 +1,11 @@
 //! How every journalled path is on disk: as the one side has it, as the other, or as somebody else left it.
 
-use super::super::Context;
-use super::super::undo::{path_of, side_of};
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{Oid, path};
+use crate::ops::Context;
+use crate::ops::undo::{path_of, side_of};
 use crate::store::Store;
 use crate::store::state::Journal;
 use crate::worktree::apply::{content_oid, temp_prefix};

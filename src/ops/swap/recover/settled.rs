@@ -4,16 +4,16 @@
 //! In another boot the paths are compared by content: one that is empty, torn or gone, or that is still as it was before, is put
 //! right from the target. What stands there is saved first; what somebody else changed since stays.
 
-use super::super::Context;
-use super::super::outcome::{Changes, Recovered};
-use super::super::swap::settle_last;
-use super::super::undo::{path_of, side_of};
+use super::super::settle_last;
 use super::survey::{Found, Survey, is_torn, node_of, temps};
 use super::{Rescue, restore_paths};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::fs::Root;
 use crate::git::path::display;
+use crate::ops::Context;
+use crate::ops::outcome::{Changes, Recovered};
+use crate::ops::undo::{path_of, side_of};
 use crate::store::Store;
 use crate::store::state::{Journal, JournalEntry};
 use crate::worktree::cache;

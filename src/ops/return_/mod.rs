@@ -1,21 +1,24 @@
 //! Come home: what is there becomes an experiment, the backup is put back exactly, and that is proved before it counts.
 
+mod aside;
+mod guard;
+mod stayed;
+
 use std::collections::BTreeSet;
 
 use super::Context;
-use super::aside::move_aside;
 use super::capture::{BeforeHashing, Capture, Storing};
-use super::guard::Stay;
 use super::issue::{Closing, close_run};
-use super::newindex::IndexGoal;
 use super::outcome::{HeadReport, Returned};
-use super::prove::{Claim, prove};
 use super::request::{DryRun, Return};
+use super::swap::newindex::IndexGoal;
+use super::swap::prove::{Claim, prove};
+use super::swap::recover;
 use super::swap::{
     Aim, FindHidden, Goal, HeadGoal, Hidden, Logging, OperationGoal, Swapped, changes, look,
     read_tree, stored_extras, swap,
 };
-use super::{guard, recover, undo};
+use super::undo;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Root, Stamp};
 use crate::git::head::SYMLINK;
@@ -29,6 +32,8 @@ use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::worktree::manifest::{Kind, Manifest, TO_HASH, TRACKED};
 use crate::worktree::plan::EmptyDirs;
+use aside::move_aside;
+use guard::Stay;
 
 /// Returns.
 ///
@@ -488,7 +493,7 @@ impl<'a, 's> ReturnOperation<'a, 's> {
         else {
             return Vec::new();
         };
-        super::stayed::changed_dirs(self.ctx.repo.worktree_root(), &self.backup, entered)
+        stayed::changed_dirs(self.ctx.repo.worktree_root(), &self.backup, entered)
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use super::Context;
-use super::capture::Capture;
+use super::Capture;
 use crate::git::{Oid, tree};
+use crate::ops::Context;
 use crate::store::Store;
 
 /// How much history beyond HEAD's is looked at for one commit. Whoever lost more than this has other worries.

@@ -2,15 +2,15 @@
 
 use std::cell::RefCell;
 
-use super::super::Context;
-use super::super::capture::{CaptureOptions, Storing, capture};
 use super::super::newindex::{IndexGoal, new_index};
 use super::super::pathindex;
-use super::super::swap::{NO_INDEX, install_index, rename_into};
+use super::super::{NO_INDEX, install_index, rename_into};
 use super::noted;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::remove_optional;
 use crate::git::operation;
+use crate::ops::Context;
+use crate::ops::capture::{CaptureOptions, Storing, capture};
 use crate::store::Store;
 use crate::store::state::Journal;
 
@@ -83,7 +83,7 @@ pub(super) fn put_git_forward(ctx: &Context<'_>, store: &Store, journal: &Journa
     }
     if let (true, Some(target)) = (journal.swaps_operation, &target) {
         let state = if journal.operation == "travel" {
-            super::super::travel::past_operation(store, target)?.0
+            crate::ops::travel::past_operation(store, target)?.0
         } else {
             store.operation(target)?
         };

@@ -5,9 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Context;
-use super::capture::{Capture, CaptureOptions, IndexSummary, Storing, capture};
-use super::swap::{captured_extras, read_tree, stamp_of_path};
+use super::{captured_extras, read_tree, stamp_of_path};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::create;
@@ -15,6 +13,8 @@ use crate::git::fs::Root;
 use crate::git::operation::{self, OperationState};
 use crate::git::path;
 use crate::git::tree;
+use crate::ops::Context;
+use crate::ops::capture::{Capture, CaptureOptions, IndexSummary, Storing, capture};
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::state::stored_path;

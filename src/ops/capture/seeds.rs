@@ -11,12 +11,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Context;
-use super::capture::Derived;
+use super::Derived;
 use crate::env::clock_nanos;
 use crate::error::Result;
 use crate::git::fs::{self, Durable, Root};
 use crate::git::tree;
+use crate::ops::Context;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};

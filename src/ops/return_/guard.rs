@@ -5,10 +5,10 @@
 
 use serde::Serialize;
 
-use super::outcome::Returned;
-use super::request::Guard;
-use super::{Context, log};
 use crate::error::{Code, Error, Result};
+use crate::ops::outcome::Returned;
+use crate::ops::request::Guard;
+use crate::ops::{Context, log};
 use crate::store::Store;
 use crate::store::state::{Mode, State};
 

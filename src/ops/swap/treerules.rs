@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::capture::load_ignore_file;
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
 use crate::git::path;
+use crate::ops::capture::load_ignore_file;
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
 use crate::worktree::rules::{Decision, RulesDir};

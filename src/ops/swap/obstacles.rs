@@ -5,12 +5,12 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-use super::capture::Capture;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, Stamp, each_name, stamp_at, stamp_of};
 use crate::git::index::Index;
 use crate::git::own::OwnDirs;
 use crate::git::path;
+use crate::ops::capture::Capture;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Plan;
 
