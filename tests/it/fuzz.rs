@@ -1,28 +1,26 @@
 //! Real files of ours, and of git's that we read ourselves, damaged at random: an error or an answer, never a panic, never
 //! a wrong object, never memory out of proportion. (git's index and the ignore rules have their own, beside their code.)
 //!
-//! `TW_FUZZ_SECONDS` makes each run longer, `TW_FUZZ_SEED` varies it. A failure names seed and round.
+//! `TW_FUZZ_SECONDS` makes each run longer, `TW_FUZZ_SEED` varies it. A failure names seed and round. What is done with the bytes
+//! stands in `parsers`, which the targets of `fuzz/` share.
+
+mod parsers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use timewarp::env::Moment;
 use timewarp::git::Oid;
-use timewarp::git::objects::{ObjectStore, hash};
 use timewarp::git::refs::Refs;
-use timewarp::store::id::SnapshotId;
-use timewarp::store::lock::Owner;
 use timewarp::store::snapshot::SnapshotRecord;
-use timewarp::store::state::{Journal, State, parse_versioned, path_from_stored, stored_path};
-use timewarp::store::{address, names, stored};
+use timewarp::store::state::{Journal, State, parse_versioned};
+use timewarp::store::stored;
 use timewarp::worktree::cache;
-use timewarp::worktree::ignore::PatternFile;
-use timewarp::worktree::pattern::Pattern;
 
 use crate::damage::{document, walk};
 use crate::sandbox::Sandbox;
 use crate::stage::{eventful, in_the_past, taken};
+use crate::transcripts::{KINDS, Talk};
 
 /// A small generator of numbers, the same ones for one seed.
 struct Random(u64);
@@ -147,19 +145,7 @@ fn stat_caches() {
             let sum = crc32fast::hash(&bytes[16..]);
             bytes[12..16].copy_from_slice(&sum.to_le_bytes());
         }
-        let Some((manifest, _)) = cache::decode(&bytes) else {
-            return;
-        };
-        sound += 1;
-        assert!(manifest.kept_names() + manifest.kept_files() as usize <= bytes.len());
-        for (dir, file) in manifest.entries() {
-            let path = manifest.path_of(dir, &file);
-            let _ = manifest.file(&path);
-        }
-        for dir in &manifest.dirs {
-            let _ = manifest.find_dir(manifest.dir_path(dir));
-        }
-        assert_eq!(manifest.subtree_ends().len(), manifest.dirs.len());
+        sound += usize::from(parsers::stat_cache(&bytes));
     });
     assert!(sound > 0, "nothing got past the checks");
 }
@@ -175,16 +161,7 @@ fn state_and_journal() {
     assert!(parse_versioned::<State>(&seeds[0], 1, "state").is_ok());
     assert!(parse_versioned::<Journal>(&seeds[1], 1, "journal").is_ok());
     rounds(2000, |random| {
-        let bytes = random.damaged(&seeds);
-        let _ = parse_versioned::<State>(&bytes, 1, "state");
-        let Ok(journal) = parse_versioned::<Journal>(&bytes, 1, "journal") else {
-            return;
-        };
-        for entry in &journal.entries {
-            if let Some(path) = path_from_stored(&entry.path) {
-                assert_eq!(path_from_stored(&stored_path(&path)), Some(path));
-            }
-        }
+        parsers::state(&random.damaged(&seeds));
     });
 }
 
@@ -198,15 +175,7 @@ fn snapshot_records_and_commits() {
     assert!(SnapshotRecord::from_message(&good.message, "good").is_ok());
     let seeds = [commit, long];
     rounds(2000, |random| {
-        let bytes = random.damaged(&seeds);
-        let _ = SnapshotRecord::from_message(&bytes, "whole");
-        if let Some(commit) = stored::parse_commit(&bytes)
-            && let Ok((title, record)) = SnapshotRecord::from_message(&commit.message, "damaged")
-        {
-            let again = record.message(&title);
-            SnapshotRecord::from_message(again.as_bytes(), "again")
-                .expect("what is written is read");
-        }
+        parsers::records(&random.damaged(&seeds));
     });
 }
 
@@ -236,24 +205,10 @@ fn names_addresses_and_patterns() {
     .iter()
     .map(|text| text.as_bytes().to_vec())
     .collect();
-    let now = Moment(1_772_292_600_000_000_000);
     rounds(5000, |random| {
         let bytes = random.damaged(&seeds);
-        let _ = Owner::parse(&bytes);
-        let _ = Pattern::parse(&bytes);
-        let _ = PatternFile::parse(&bytes, b"d");
-        let text = String::from_utf8_lossy(&bytes);
-        let _ = address::parse(&text, now);
-        let _ = path_from_stored(&text);
-        if let Some(id) = SnapshotId::parse(&text) {
-            assert_eq!(id.to_string(), text);
-            assert_eq!(
-                names::parse_snapshot_ref(&names::snapshot_ref(&id)),
-                Some(id)
-            );
-        }
-        let _ = names::parse_snapshot_ref(&text);
-        assert_eq!(path_from_stored(&stored_path(&bytes)), Some(bytes));
+        parsers::names(&bytes);
+        parsers::patterns(&bytes);
     });
 }
 
@@ -275,18 +230,7 @@ fn trees() {
         of("HEAD^{tree}"),
     ];
     rounds(2000, |random| {
-        let bytes = random.damaged(&seeds);
-        let Ok(entries) = timewarp::git::tree::parse(&bytes) else {
-            return;
-        };
-        for entry in entries {
-            assert!(!entry.name.is_empty() && !entry.name.contains(&b'/'));
-            assert!(
-                timewarp::git::path::is_safe_component(entry.name),
-                "{:?}",
-                entry.name.escape_ascii()
-            );
-        }
+        parsers::tree(&random.damaged(&seeds));
     });
 }
 
@@ -306,27 +250,6 @@ fn objects(sandbox: &Sandbox, pattern: &str) -> (Vec<PathBuf>, Vec<Oid>) {
     ]);
     let oids = listed.lines().map(|line| Oid::from_str(line).unwrap());
     (files, oids.collect())
-}
-
-/// An object that is given out is the one that was asked for, or `verify` says that it is not.
-fn read_all(git_dir: &Path, oids: &[Oid]) -> usize {
-    let mut sound = 0;
-    let Ok(store) = ObjectStore::open(git_dir) else {
-        return sound;
-    };
-    for oid in oids {
-        let _ = store.contains(*oid);
-        let header = store.header(*oid);
-        let verified = store.verify(*oid);
-        if let Ok((kind, bytes)) = store.read(*oid)
-            && verified.is_ok()
-        {
-            assert_eq!(hash(kind, &bytes).unwrap(), *oid);
-            let same = Some((kind, bytes.len() as u64));
-            sound += usize::from(header.is_ok_and(|header| header == same));
-        }
-    }
-    sound
 }
 
 #[test]
@@ -356,11 +279,98 @@ fn damage_objects(sandbox: &Sandbox, files: &[PathBuf], oids: &[Oid]) {
         random.damage(&mut bad);
         let _ = std::fs::remove_file(path);
         std::fs::write(path, &bad).unwrap();
-        read_all(&sandbox.path(".git"), oids);
+        parsers::read_objects(&sandbox.path(".git"), oids);
         std::fs::remove_file(path).unwrap();
         std::fs::write(path, &good).unwrap();
     });
-    assert_eq!(read_all(&sandbox.path(".git"), oids), oids.len());
+    assert_eq!(
+        parsers::read_objects(&sandbox.path(".git"), oids),
+        oids.len()
+    );
+}
+
+#[test]
+fn indexes() {
+    let (sandbox, _) = eventful();
+    let seeds = [read(sandbox.path(".git/index"))];
+    rounds(500, |random| parsers::index(&random.damaged(&seeds)));
+}
+
+#[test]
+fn loose_objects_and_packs_of_any_name() {
+    let (sandbox, _) = eventful();
+    let loose = objects(&sandbox, "/objects/").0;
+    let mut seeds: Vec<Vec<u8>> = loose
+        .iter()
+        .map(|path| [vec![0], read(path)].concat())
+        .collect();
+    sandbox.git(["repack", "-a", "-d", "-q"]);
+    let packed = objects(&sandbox, "pack-").0;
+    let of = |end: &str| {
+        let file = packed.iter().find(|path| path.extension().unwrap() == end);
+        read(file.unwrap())
+    };
+    let (idx, pack) = (of("idx"), of("pack"));
+    let length = u16::try_from(idx.len()).unwrap().to_le_bytes().to_vec();
+    seeds.extend([[vec![1], length, idx, pack].concat(), vec![1, 0, 0]]);
+    rounds(200, |random| parsers::objects(&random.damaged(&seeds)));
+}
+
+#[test]
+fn configurations() {
+    let text = "[core]\n\tbare = false\n\tignorecase = true\n\texcludesFile = \"~/x\"\n[include]\n\tpath = other\n\
+        [includeIf \"gitdir:~/w*/**/[a-z]\"]\n\tpath = ./more\n[extensions]\n\tworktreeConfig = true\n";
+    let seeds = [text.as_bytes().to_vec()];
+    rounds(200, |random| parsers::config(&random.damaged(&seeds)));
+}
+
+#[test]
+fn transcripts() {
+    let mut seeds = Vec::new();
+    for kind in KINDS {
+        let sandbox = Sandbox::new();
+        let talk = Talk::new(&sandbox, kind);
+        talk.turn("one", 1000);
+        talk.calls("c1");
+        talk.results("c1");
+        talk.turn("two", 2000);
+        seeds.push(talk.bytes());
+    }
+    rounds(200, |random| parsers::transcript(&random.damaged(&seeds)));
+}
+
+#[test]
+fn texts_with_secrets() {
+    let seeds = [
+        "export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKEY\npostgres://u:p4ssw0rd1@host/db\n",
+        "{\"token\": \"ghp_16C7e42F292c6912E7710c838347Ae178B4a\", \"n\": [1, \"Bearer abcdef0123456789\"]}\n",
+        "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n",
+    ];
+    let seeds = seeds.map(|text| text.as_bytes().to_vec());
+    rounds(100, |random| parsers::redact(&random.damaged(&seeds)));
+}
+
+#[test]
+fn every_target_calls_a_parser_that_is_fuzzed_here() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (here, parsers) = (include_str!("fuzz.rs"), include_str!("fuzz/parsers.rs"));
+    let manifest = std::fs::read_to_string(root.join("fuzz/Cargo.toml")).unwrap();
+    let mut targets = 0;
+    for entry in std::fs::read_dir(root.join("fuzz/fuzz_targets")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let called = text.split("timewarp_fuzz::").nth(1).unwrap();
+        let called = called.split('(').next().unwrap();
+        assert!(parsers.contains(&format!("pub fn {called}(")), "{called}");
+        assert!(here.contains(&format!("parsers::{called}(")), "{called}");
+        let file = path.file_name().unwrap().to_string_lossy();
+        assert!(
+            manifest.contains(&format!("\"fuzz_targets/{file}\"")),
+            "{file}"
+        );
+        targets += 1;
+    }
+    assert_eq!(manifest.matches("[[bin]]").count(), targets);
 }
 
 #[test]
@@ -382,6 +392,7 @@ fn packed_refs_and_loose_ones() {
     rounds(300, |random| {
         let mut bytes = good.clone();
         random.damage(&mut bytes);
+        parsers::packed_refs(&bytes);
         std::fs::write(&packed, &bytes).unwrap();
         std::fs::write(&loose, random.damaged(&seeds)).unwrap();
         for name in &known {
