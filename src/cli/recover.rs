@@ -59,7 +59,7 @@ impl Run for Args {
             },
             yes: call.ask.answered(Flag::Yes),
         };
-        let recovered = ops::swap::recover::recover(&context, &request)?;
+        let recovered = ops::recover::recover(&context, &request)?;
         if recovered.action != "undecided" {
             return reply(Ok(recovered));
         }
@@ -70,7 +70,7 @@ impl Run for Args {
         call.ask
             .confirm("Keep these as they are and finish?", Flag::Yes)?;
         request.yes = true;
-        reply(ops::swap::recover::recover(&context, &request))
+        reply(ops::recover::recover(&context, &request))
     }
 }
 

@@ -11,7 +11,8 @@ use super::init::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
 use super::refspecs;
 use super::status::is_interrupted;
-use super::worktrees::{self, LOGS, Worktree};
+use super::swap::undo_log::{self, Log};
+use super::worktrees::{self, Worktree};
 use crate::error::{Error, Result};
 use crate::git::command::Git;
 use crate::store::Store;
@@ -196,8 +197,8 @@ fn undo_log(store: &Store, worktrees: &[Worktree]) -> Result<Finding> {
     }
     let (mut count, mut lost) = (0, Vec::new());
     for worktree in worktrees {
-        for log in LOGS {
-            for level in worktrees::levels(&worktree.dir, log)? {
+        for log in Log::ALL {
+            for level in undo_log::levels(&worktree.dir, log)? {
                 count += 1;
                 if !ids.contains(&level.journal.backup_id) {
                     lost.push(level.journal.backup_id);

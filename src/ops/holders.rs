@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Context;
-use super::worktrees::{self, LOGS, Worktree, unreadable};
+use super::swap::undo_log::{self, Log};
+use super::worktrees::{self, Worktree, unreadable};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -128,12 +129,12 @@ fn of_worktree(
         let session = [&journal.state_before, &journal.state_after]
             .into_iter()
             .filter_map(|state| state.session_snapshot_id.as_deref());
-        for id in worktrees::needs(&journal).into_iter().chain(session) {
+        for id in undo_log::needs(&journal).into_iter().chain(session) {
             holders.id(id, HoldStrength::Firm, text.clone());
         }
     }
-    for log in LOGS {
-        for level in worktrees::levels(&worktree.dir, log)? {
+    for log in Log::ALL {
+        for level in undo_log::levels(&worktree.dir, log)? {
             if gone.contains(&level.path) {
                 continue;
             }

@@ -25,6 +25,7 @@ pub mod outcome;
 pub mod prune;
 pub mod purge;
 pub mod record;
+pub mod recover;
 pub mod recover_dropped;
 pub mod redaction;
 pub mod refspecs;
@@ -40,6 +41,7 @@ pub mod swap;
 pub mod travel;
 pub mod undo;
 pub mod upkeep;
+mod whole;
 pub mod worktrees;
 
 use std::cell::OnceCell;

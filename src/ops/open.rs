@@ -17,7 +17,7 @@ use super::address;
 use super::outcome::Opened;
 use super::request::Open;
 use super::snapshot::view;
-use super::travel::swap_notices;
+use super::swap::notices::swap_notices;
 use super::worktrees::{OPENED, OpenedDir};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::command::Git;

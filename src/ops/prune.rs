@@ -14,7 +14,7 @@ use super::holders::{self, Holders, RetentionScope};
 use super::log::{self, RefEvent};
 use super::outcome::{Forgotten, Pruned};
 use super::request::{DryRun, Prune};
-use super::worktrees;
+use super::swap::undo_log;
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -88,7 +88,7 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
         ctx,
         store,
         reach,
-        gone: worktrees::outlived_levels(&store.dir, reach.now)?,
+        gone: undo_log::outlived(&store.dir, reach.now)?,
     };
     // Reads everything that may hold: when that fails, the undo log stays as it is, too.
     plan.holders()?;

@@ -5,6 +5,7 @@ use super::capture::Storing;
 use super::outcome::Restored;
 use super::request::{DryRun, Restore};
 use super::swap::newindex::IndexGoal;
+use super::swap::notices::swap_notices;
 use super::swap::recover;
 use super::swap::{
     Aim, Goal, HeadGoal, Logging, OperationGoal, changes, look, stored_extras, swap,
@@ -25,16 +26,16 @@ use crate::worktree::plan::EmptyDirs;
 /// `PATH_NOT_FOUND` when neither the snapshot nor the working tree has a named path; else as travel.
 pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
     ctx.check_workspace(false)?;
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     if request.dry_run == DryRun::Yes {
-        recover::refuse_interrupted(&store)?;
-        let stored = address::resolve(ctx, &store, &request.address)?;
-        return put_back(ctx, &store, &stored, request, &Purpose::restore(&stored));
+        recover::refuse_interrupted(store)?;
+        let stored = address::resolve(ctx, store, &request.address)?;
+        return put_back(ctx, store, &stored, request, &Purpose::restore(&stored));
     }
     let lock = ctx.lock(&store.dir, "restore")?;
-    let recovered = recover::recover_locked(ctx, &store, &lock)?;
-    let stored = address::resolve(ctx, &store, &request.address)?;
-    let mut restored = put_back(ctx, &store, &stored, request, &Purpose::restore(&stored))?;
+    let recovered = recover::recover_locked(ctx, store, &lock)?;
+    let stored = address::resolve(ctx, store, &request.address)?;
+    let mut restored = put_back(ctx, store, &stored, request, &Purpose::restore(&stored))?;
     restored.notices.splice(0..0, recovered);
     drop(lock);
     Ok(restored)
@@ -114,7 +115,7 @@ pub fn put_back(
         ..before.clone()
     };
     let swapped = swap(ctx, store, &goal, &state_after, None)?;
-    notices.extend(super::travel::swap_notices(&swapped.applied));
+    notices.extend(swap_notices(&swapped.applied));
     Ok(Restored {
         snapshot: view,
         backup_id: Some(swapped.saved.id.to_string()),

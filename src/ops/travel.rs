@@ -3,21 +3,20 @@
 use super::Context;
 use super::outcome::Travelled;
 use super::request::{DryRun, Travel};
+use super::swap::head::{past_head, past_operation};
 use super::swap::newindex::IndexGoal;
+use super::swap::notices::swap_notices;
 use super::swap::recover;
 use super::swap::{
     Aim, Goal, HeadGoal, Logging, OperationGoal, changes, look, stored_extras, swap,
 };
 use super::{address, capture::Storing, snapshot};
 use crate::error::{Code, Error, Result};
-use crate::git::operation::{self, OperationState};
-use crate::git::refs::Refs;
 use crate::store::Store;
 use crate::store::id::{IdKind, Tail};
 use crate::store::names;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
-use crate::worktree::apply::Applied;
 use crate::worktree::plan::EmptyDirs;
 
 /// Travels.
@@ -26,19 +25,19 @@ use crate::worktree::plan::EmptyDirs;
 /// `ALREADY_IN_PAST`, `WOULD_OVERWRITE`, `BUSY`, `INTERRUPTED`, `SNAPSHOT_NOT_FOUND`, …; nothing is changed then.
 pub fn travel(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
     ctx.check_workspace(request.force)?;
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let dry = request.dry_run == DryRun::Yes;
     if dry {
-        recover::refuse_interrupted(&store)?;
+        recover::refuse_interrupted(store)?;
         refuse_past(&store.dir.state()?)?;
-        let stored = address::resolve(ctx, &store, &request.address)?;
-        return travel_to(ctx, &store, &stored, request);
+        let stored = address::resolve(ctx, store, &request.address)?;
+        return travel_to(ctx, store, &stored, request);
     }
     let lock = ctx.lock(&store.dir, "travel")?;
-    let recovered = recover::recover_locked(ctx, &store, &lock)?;
+    let recovered = recover::recover_locked(ctx, store, &lock)?;
     refuse_past(&store.dir.state()?)?;
-    let stored = address::resolve(ctx, &store, &request.address)?;
-    let mut travelled = travel_to(ctx, &store, &stored, request)?;
+    let stored = address::resolve(ctx, store, &request.address)?;
+    let mut travelled = travel_to(ctx, store, &stored, request)?;
     travelled.notices.splice(0..0, recovered);
     drop(lock);
     Ok(travelled)
@@ -53,85 +52,6 @@ fn refuse_past(state: &State) -> Result<()> {
         Error::new(Code::AlreadyInPast, format!("already in the past, at {at}"))
             .hint("run 'tw return' first"),
     )
-}
-
-/// What HEAD becomes in the past: detached at the snapshot's commit, or an unborn branch of ours.
-///
-/// # Errors
-/// When the refs, or another worktree's HEAD, cannot be read.
-pub fn past_head(ctx: &Context<'_>, stored: &Stored) -> Result<String> {
-    Ok(match stored.head {
-        Some(oid) => format!("{oid}\n"),
-        None => format!("ref: {}\n", unborn_branch(ctx, PAST)?),
-    })
-}
-
-/// The branches that HEAD is put on where a snapshot has no commit, when no branch of the user's is in the way.
-const PAST: &str = "past";
-
-/// The branches that HEAD is put on where the present was unborn, and its branch has been made since.
-pub const PRESENT: &str = "present";
-
-/// Whether a branch is one of those that [`past_head`] puts HEAD on.
-pub fn is_past_branch(name: &str) -> bool {
-    ["timewarp/", "timewarp-"].iter().any(|before| {
-        let name = name.strip_prefix("refs/heads/");
-        let number = name.and_then(|name| name.strip_prefix(before)?.strip_prefix(PAST));
-        number.is_some_and(|number| number.is_empty() || number.starts_with('-'))
-    })
-}
-
-/// The first name of ours that is unborn and stays so until somebody commits here: `timewarp/past`, `timewarp/past-2`, …. A
-/// commit that was made in the past stays on the branch that it made, and another worktree may be in the past as well.
-///
-/// # Errors
-/// When the refs, or another worktree's HEAD, cannot be read.
-pub fn unborn_branch(ctx: &Context<'_>, what: &str) -> Result<String> {
-    let refs = Refs::new(ctx.repo.common_dir(), ctx.repo.git_dir());
-    let taken = refs.names("refs/heads/timewarp")?;
-    let base = match taken.first() {
-        // A branch of that name leaves no room beneath it.
-        Some(name) if name == "refs/heads/timewarp" => format!("refs/heads/timewarp-{what}"),
-        _ => format!("refs/heads/timewarp/{what}"),
-    };
-    let is_free = |name: &str| -> Result<bool> {
-        let beneath = format!("{name}/");
-        let made = |other: &String| other == name || other.starts_with(&beneath);
-        Ok(!taken.iter().any(made) && ctx.repo.checked_out_elsewhere(name)?.is_none())
-    };
-    let mut name = base.clone();
-    let mut number = 1;
-    while !is_free(&name)? {
-        number += 1;
-        name = format!("{base}-{number}");
-    }
-    Ok(name)
-}
-
-/// The operation files that a snapshot brings into the past: its own merge, cherry-pick or revert, none of a foreign one.
-pub fn past_operation(store: &Store, stored: &Stored) -> Result<(OperationState, Vec<String>)> {
-    let whole = store.operation(stored)?;
-    let kinds = operation::kinds(&whole);
-    if store.is_foreign(stored)? {
-        let notices = if kinds.is_empty() {
-            Vec::new()
-        } else {
-            vec![format!(
-                "the {} under way in it was not put in place: it comes from another repository",
-                kinds.join(", ")
-            )]
-        };
-        return Ok((OperationState::default(), notices));
-    }
-    let revived = operation::revivable(&whole);
-    let left: Vec<_> = kinds
-        .iter()
-        .filter(|kind| !operation::kinds(&revived).contains(kind))
-        .map(|kind| {
-            format!("the {kind} under way in it was not revived: continuing it would move branches")
-        })
-        .collect();
-    Ok((revived, left))
 }
 
 fn travel_to(
@@ -227,36 +147,6 @@ fn travel_to(
         notices,
     })
 }
-
-/// What is to be said of how a swap was carried out: files that changed meanwhile, and access that could not be kept.
-pub fn swap_notices(applied: &Applied) -> Vec<String> {
-    let mut notices = Vec::new();
-    if let Some(first) = applied.late.first() {
-        notices.push(format!(
-            "{} changed while the working tree was being replaced, '{}' for one; the later bytes are in the backup",
-            count(applied.late.len(), "file"),
-            crate::git::path::display(first)
-        ));
-    }
-    for (path, lost) in applied.lost.iter().take(LOST_SHOWN) {
-        notices.push(format!(
-            "'{}' could not keep: {}; nobody else got access to it",
-            crate::git::path::display(path),
-            lost.words()
-        ));
-    }
-    let more = applied.lost.len().saturating_sub(LOST_SHOWN);
-    if more > 0 {
-        notices.push(format!(
-            "{} more could not keep owner, group or attributes",
-            count(more, "file")
-        ));
-    }
-    notices
-}
-
-/// So many paths are named one by one.
-const LOST_SHOWN: usize = 100;
 
 fn lfs_notice(lists: &crate::store::snapshot::Lists) -> Option<String> {
     let clean = lists

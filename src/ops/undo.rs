@@ -6,137 +6,28 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use super::Context;
 use super::outcome::Undone;
 use super::record::Made;
-use super::return_;
 use super::return_::return_as;
+use super::swap::head::head_for;
+use super::swap::journal::{path_of, permissions_of, side_of};
 use super::swap::newindex::IndexGoal;
+use super::swap::notices::swap_notices;
+use super::swap::undo_log::{self, Log, head_mark};
 use super::swap::{Aim, Goal, HeadGoal, Logging, OperationGoal, stored_extras, swap};
 use super::swap::{pathindex, recover};
-use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::Oid;
-use crate::git::fs::{self, Durable, Root};
+use crate::error::{Code, Error, Result};
+use crate::git::fs::Root;
 use crate::git::path::RepoPath;
 use crate::git::tree::Node;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
-use crate::store::snapshot::parse_octal;
-use crate::store::state::{Journal, Mode, Side as StoredSide, State, path_from_stored, read_json};
+use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
 use crate::worktree::manifest::Kind;
-use crate::worktree::plan::{EmptyDirs, Side};
-
-/// One of the two logs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Log {
-    /// What can be undone.
-    Undo,
-    /// What can be redone.
-    Redo,
-}
-
-impl Log {
-    fn dir_name(self) -> &'static str {
-        match self {
-            Self::Undo => "undo",
-            Self::Redo => "redo",
-        }
-    }
-}
-
-/// The files of a log, oldest first.
-pub fn levels(store: &Store, log: Log) -> Result<Vec<PathBuf>> {
-    let dir = store.dir.file(log.dir_name());
-    let entries = match std::fs::read_dir(&dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).context(|| format!("cannot read '{}'", dir.display())),
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// The level of one swap, in the undo log.
-pub fn level_of_swap(store: &Store, swap_id: &str) -> Result<Option<Journal>> {
-    let suffix = format!("-{swap_id}.json");
-    for file in levels(store, Log::Undo)? {
-        if file
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().ends_with(&suffix))
-        {
-            return read_json(&file);
-        }
-    }
-    Ok(None)
-}
-
-/// Paths that a swap of the log made where nothing was.
-pub fn made_by(store: &Store, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
-    let Some(journal) = level_of_swap(store, swap_id)? else {
-        return Ok(BTreeSet::new());
-    };
-    let files = journal.entries.iter();
-    let files = files.filter(|entry| entry.before.is_none() && entry.after.is_some());
-    let dirs = journal.dirs.iter();
-    let dirs = dirs.filter(|dir| dir.before.is_none() && dir.after.is_some());
-    let made = files
-        .map(|entry| &entry.path)
-        .chain(dirs.map(|dir| &dir.path));
-    Ok(made.filter_map(|path| path_from_stored(path)).collect())
-}
-
-/// Puts a finished swap into the log. Can be run again.
-pub fn log_level(store: &Store, journal: &Journal) -> Result<()> {
-    let word = |name: &str| journal.extra.get(name).and_then(|value| value.as_str());
-    let (log, popped) = match word("log") {
-        Some("undo") => (Log::Redo, Some(Log::Undo)),
-        Some("redo") => (Log::Undo, Some(Log::Redo)),
-        Some("none") => return Ok(()),
-        _ => (Log::Undo, None),
-    };
-    if let (Some(popped), Some(level)) = (popped, word("pops")) {
-        let name = std::path::Path::new(level).file_name();
-        if let Some(name) = name {
-            fs::remove_optional(&store.dir.file(popped.dir_name()).join(name))?;
-        }
-    }
-    if popped.is_none() {
-        for file in levels(store, Log::Redo)? {
-            fs::remove_optional(&file)?;
-        }
-    }
-    let dir = store.dir.file(log.dir_name());
-    crate::git::create::private_dir(&dir)?;
-    let files = levels(store, log)?;
-    let suffix = format!("-{}.json", journal.swap_id);
-    let name_of = |file: &PathBuf| {
-        file.file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default()
-    };
-    if files.iter().any(|file| name_of(file).ends_with(&suffix)) {
-        return Ok(());
-    }
-    let last = files
-        .last()
-        .and_then(|file| name_of(file).split('-').next()?.parse::<u64>().ok());
-    let name = format!("{:08}{suffix}", last.unwrap_or(0) + 1);
-    let bytes = serde_json::to_vec(journal).expect("plain data serialises");
-    fs::write_atomic(&dir.join(name), &bytes, Durable::Yes)
-}
+use crate::worktree::plan::EmptyDirs;
 
 /// Undoes the last swap.
 ///
@@ -155,11 +46,11 @@ pub fn redo(ctx: &Context<'_>) -> Result<Undone> {
 }
 
 fn step(ctx: &Context<'_>, log: Log) -> Result<Undone> {
-    let store = Store::open(&ctx.repo)?;
-    let word = log.dir_name();
+    let store = ctx.store()?;
+    let word = log.name();
     let lock = ctx.lock(&store.dir, word)?;
-    let recovered = recover::recover_locked(ctx, &store, &lock)?;
-    let Some(file) = levels(&store, log)?.pop() else {
+    let recovered = recover::recover_locked(ctx, store, &lock)?;
+    let Some(file) = undo_log::files(&store.dir, log)?.pop() else {
         return Err(Error::new(
             Code::NothingToUndo,
             format!("nothing to {word}"),
@@ -167,17 +58,14 @@ fn step(ctx: &Context<'_>, log: Log) -> Result<Undone> {
     };
     let level: Journal = read_json(&file)?
         .ok_or_else(|| Error::new(Code::CorruptRecord, format!("'{}' is gone", file.display())))?;
-    let name = file
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
+    let name = undo_log::name_of(&file);
     let logging = match log {
         Log::Undo => Logging::Undo(name),
         Log::Redo => Logging::Redo(name),
     };
     let stepping = Stepping {
         ctx,
-        store: &store,
+        store,
         level: &level,
         direction: word,
         logging,
@@ -194,26 +82,6 @@ struct Stepping<'a, 's> {
     level: &'a Journal,
     direction: &'static str,
     logging: Logging,
-}
-
-/// A side as the journal has it.
-pub fn side_of(stored: &StoredSide) -> Result<Side> {
-    let mode = u32::from_str_radix(&stored.mode, 8)
-        .map_err(|_| Error::new(Code::CorruptRecord, "the journal has a mode that is none"))?;
-    Ok(Side {
-        node: Node {
-            mode,
-            oid: Oid::from_str(&stored.oid)?,
-        },
-        perm: parse_octal(&stored.perm)?,
-    })
-}
-
-/// A path as the journal has it.
-pub fn path_of(stored: &str) -> Result<Vec<u8>> {
-    path_from_stored(stored)
-        .filter(|path| crate::git::path::is_safe(path))
-        .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal has a path that is none"))
 }
 
 impl Stepping<'_, '_> {
@@ -265,7 +133,7 @@ impl Stepping<'_, '_> {
         let left = self.store.read_noted(&id, noted)?;
         let lists = self.store.lists(&left)?;
         let stays = self.head_moved()?;
-        let (raw_head, _) = return_::head_for(self.ctx, self.store, &left)?;
+        let (raw_head, _) = head_for(self.ctx, self.store, &left)?;
         let made = self
             .level
             .entries
@@ -329,9 +197,7 @@ impl Stepping<'_, '_> {
             ..before.clone()
         };
         let swapped = swap(self.ctx, self.store, &goal, &state_after, None)?;
-        let mut notices: Vec<String> = super::travel::swap_notices(&swapped.applied)
-            .into_iter()
-            .collect();
+        let mut notices: Vec<String> = swap_notices(&swapped.applied).into_iter().collect();
         let head_stayed = stays.then(|| "head-moved".to_owned());
         if stays {
             notices.push("HEAD has moved since, so HEAD and index stayed as they are".to_owned());
@@ -360,11 +226,11 @@ impl Stepping<'_, '_> {
             if stamp.is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
                 forced.insert(path.clone());
             }
-            paths.push((path, entry.before.as_ref().map(side_of).transpose()?));
+            paths.push((path, side_of(entry.before.as_ref())?));
         }
         let mut dirs = Vec::new();
         for dir in &self.level.dirs {
-            let before = dir.before.as_deref().map(parse_octal).transpose()?;
+            let before = permissions_of(dir.before.as_deref())?;
             dirs.push((path_of(&dir.path)?, before));
         }
         let saved = SnapshotId::parse(&self.level.backup_id)
@@ -408,7 +274,7 @@ impl Stepping<'_, '_> {
         let mut changed_since = Vec::new();
         for entry in &self.level.entries {
             let path = path_of(&entry.path)?;
-            let after = entry.after.as_ref().map(side_of).transpose()?;
+            let after = side_of(entry.after.as_ref())?;
             let found = manifest
                 .file(&path)
                 .filter(|file| matches!(file.kind, Kind::File | Kind::Symlink));
@@ -434,7 +300,7 @@ impl Stepping<'_, '_> {
             changes: swapped.changes(),
             changed_since,
             head_stayed: stays.then(|| "head-moved".to_owned()),
-            notices: super::travel::swap_notices(&swapped.applied)
+            notices: swap_notices(&swapped.applied)
                 .into_iter()
                 .chain(
                     stays.then(|| "HEAD has moved since, so the index stayed as it is".to_owned()),
@@ -442,15 +308,4 @@ impl Stepping<'_, '_> {
                 .collect(),
         })
     }
-}
-
-/// HEAD as a mark that shows any move: its bytes and its commit.
-pub fn head_mark(ctx: &Context<'_>) -> Result<String> {
-    let oid = ctx
-        .repo
-        .head()?
-        .oid
-        .map(|oid| oid.to_string())
-        .unwrap_or_default();
-    Ok(format!("{}{oid}", ctx.repo.raw_head()?))
 }

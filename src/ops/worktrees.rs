@@ -1,4 +1,4 @@
-//! The worktrees of a repository as far as `tw` keeps something in them: state, journal, undo and redo levels, open directories.
+//! The worktrees of a repository as far as `tw` keeps something in them: state, journal, open directories.
 //!
 //! A read that fails is an error and never an absence: who forgets snapshots has to know all that needs them.
 
@@ -8,19 +8,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::env::Moment;
 use crate::error::{Error, Result, ResultExt};
 use crate::git::repo::Repo;
-use crate::store::state::{Journal, StateDir, read_json};
+use crate::store::state::{StateDir, read_json};
 
-/// The two logs of swaps, by the directories that hold their levels.
-pub const LOGS: [&str; 2] = ["undo", "redo"];
 /// Says that `tw open` made a worktree; in its `timewarp` directory.
 pub const OPENED: &str = "opened.json";
-/// So many levels of each log are kept whatever their age,
-const LEVELS: usize = 100;
-/// and those younger than this whatever their number.
-const LEVEL_SECONDS: i64 = 30 * 24 * 3600;
 
 /// One worktree.
 #[derive(Debug, Clone)]
@@ -61,34 +54,6 @@ pub struct OpenedDir {
     pub extra: Map<String, Value>,
 }
 
-/// A level of a log.
-#[derive(Debug, Clone)]
-pub struct Level {
-    /// Its file.
-    pub path: PathBuf,
-    /// The swap.
-    pub journal: Journal,
-}
-
-impl Level {
-    /// The ids of what going there would need.
-    pub fn needs(&self) -> Vec<&str> {
-        needs(&self.journal)
-    }
-}
-
-/// The ids that a journal or level needs.
-pub fn needs(journal: &Journal) -> Vec<&str> {
-    let states = [&journal.state_before, &journal.state_after];
-    let stands = states
-        .iter()
-        .flat_map(|state| [&state.backup_id, &state.current_snapshot_id]);
-    let own = [&journal.target_id, &journal.experiment_id];
-    let mut ids = vec![journal.backup_id.as_str()];
-    ids.extend(own.into_iter().chain(stands).filter_map(Option::as_deref));
-    ids
-}
-
 /// Every worktree: the main one first, then the linked ones, sorted by name.
 ///
 /// # Errors
@@ -117,41 +82,6 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>> {
         found.push(entry.context(what)?.path());
     }
     found.sort();
-    Ok(found)
-}
-
-/// The levels of a log, newest first.
-///
-/// # Errors
-/// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
-pub fn levels(dir: &StateDir, log: &str) -> Result<Vec<Level>> {
-    let mut found = Vec::new();
-    for path in list(&dir.file(log))? {
-        if path.extension().is_some_and(|end| end == "json")
-            && let Some(journal) = read_json(&path)?
-        {
-            found.push(Level { path, journal });
-        }
-    }
-    // Names count up.
-    found.reverse();
-    Ok(found)
-}
-
-/// The levels that are beyond both bounds of the log.
-///
-/// # Errors
-/// As [`levels`].
-pub fn outlived_levels(dir: &StateDir, now: Moment) -> Result<Vec<PathBuf>> {
-    let oldest = now.minus_seconds(LEVEL_SECONDS);
-    let mut found = Vec::new();
-    for log in LOGS {
-        let old = levels(dir, log)?.into_iter().skip(LEVELS);
-        let old = old.filter(|level| {
-            Moment::parse_rfc3339(&level.journal.started_at).is_some_and(|at| at < oldest)
-        });
-        found.extend(old.map(|level| level.path));
-    }
     Ok(found)
 }
 

@@ -52,7 +52,7 @@ pub fn remember(store: &Store, id: &SnapshotId) -> Result<()> {
 
 /// Whether anything is to be proven. Costs a look at one name.
 pub fn is_due(ctx: &Context<'_>) -> bool {
-    Store::open(&ctx.repo).is_ok_and(|store| store.dir.file(LIST).exists())
+    ctx.state_dir().file(LIST).exists()
 }
 
 /// Proves all ids of the cache that are unproven.
@@ -63,11 +63,11 @@ pub fn prove(ctx: &Context<'_>) -> Result<()> {
     if !is_due(ctx) {
         return Ok(());
     }
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let _lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "prove", Duration::ZERO)?;
     let list = fs::read_optional(&store.dir.file(LIST))?.unwrap_or_default();
-    let proven = prove_cache(ctx, &store)?;
-    note(&store, &list, &proven)?;
+    let proven = prove_cache(ctx, store)?;
+    note(store, &list, &proven)?;
     // A snapshot may have come in between: its own work comes after it.
     if fs::read_optional(&store.dir.file(LIST))?.as_deref() == Some(&list[..]) {
         fs::remove_optional(&store.dir.file(LIST))?;

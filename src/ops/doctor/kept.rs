@@ -7,7 +7,7 @@ use crate::error::{Code, Result};
 use crate::git::Oid;
 use crate::ops::Context;
 use crate::ops::outcome::Check;
-use crate::ops::recover_dropped::Whole;
+use crate::ops::whole::Whole;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;

@@ -25,13 +25,13 @@ use crate::ops::outcome::Changes;
 use crate::ops::record::Made;
 use crate::ops::request::DryRun;
 use crate::ops::swap::newindex::IndexGoal;
+use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::pathindex::PathEntries;
 use crate::ops::swap::recover;
 use crate::ops::swap::{
     Aim, FoundPaths, Goal, HeadGoal, Logging, OperationGoal, changes, look, read_tree,
     stored_extras, swap,
 };
-use crate::ops::travel::swap_notices;
 use crate::store::Store;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::issue::{Issue, Run};

@@ -10,7 +10,7 @@ use crate::ops::holders::{HoldStrength, Holder, Holders, RetentionScope};
 use crate::ops::log;
 use crate::ops::outcome::Pruned;
 use crate::ops::request::{Drop, DryRun};
-use crate::ops::worktrees::{self, LOGS};
+use crate::ops::swap::undo_log::{self, Log};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
@@ -159,9 +159,9 @@ impl Plan<'_> {
     fn levels_that_need(&self, named: &[Candidate]) -> Result<Vec<PathBuf>> {
         let ids: Vec<String> = named.iter().map(|one| one.id.to_string()).collect();
         let mut found = Vec::new();
-        for log in LOGS {
-            let levels = worktrees::levels(&self.store.dir, log)?;
-            let needs = |level: &worktrees::Level| {
+        for log in Log::ALL {
+            let levels = undo_log::levels(&self.store.dir, log)?;
+            let needs = |level: &undo_log::Level| {
                 level
                     .needs()
                     .iter()

@@ -9,7 +9,8 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Durable, read_optional, write_atomic};
 use crate::git::path;
-use crate::ops::worktrees::{self, LOGS, OPENED, Worktree};
+use crate::ops::swap::undo_log::{self, Log};
+use crate::ops::worktrees::{OPENED, Worktree};
 use crate::store::state::path_from_stored;
 
 /// Makes a worktree's files name the new commits, and its levels forget the paths.
@@ -20,8 +21,8 @@ pub fn worktree(worktree: &Worktree, moved: &Moved, paths: &[Vec<u8>]) -> Result
     for name in ["state.json", OPENED] {
         file(&worktree.dir.file(name), moved, &[])?;
     }
-    for log in LOGS {
-        for level in worktrees::levels(&worktree.dir, log)? {
+    for log in Log::ALL {
+        for level in undo_log::levels(&worktree.dir, log)? {
             file(&level.path, moved, paths)?;
         }
     }

@@ -11,17 +11,17 @@ use super::capture::{BeforeHashing, Capture, Storing};
 use super::issue::{Closing, close_run};
 use super::outcome::{HeadReport, Returned};
 use super::request::{DryRun, Return};
+use super::swap::head::{head_for, is_past_branch};
 use super::swap::newindex::IndexGoal;
+use super::swap::notices::swap_notices;
 use super::swap::prove::{Claim, prove};
-use super::swap::recover;
 use super::swap::{
     Aim, FindHidden, Goal, HeadGoal, Hidden, Logging, OperationGoal, Swapped, changes, look,
     read_tree, stored_extras, swap,
 };
-use super::undo;
+use super::swap::{recover, undo_log};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Root, Stamp};
-use crate::git::head::SYMLINK;
 use crate::git::path::{self, RepoPath};
 use crate::git::tree;
 use crate::store::Store;
@@ -41,22 +41,22 @@ use guard::Stay;
 /// `NOT_IN_PAST`, `NOT_APPROVED` for a wrong guard token, `WOULD_OVERWRITE` (with the command that gets home),
 /// `VERIFY_FAILED`, `BUSY`, `INTERRUPTED`.
 pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     if request.dry_run == DryRun::Yes {
-        recover::refuse_interrupted(&store)?;
+        recover::refuse_interrupted(store)?;
         let state = store.dir.state()?;
         guard::check(&state, &request.guard)?;
-        return ReturnOperation::new(ctx, &store, state)?.dry_run(request);
+        return ReturnOperation::new(ctx, store, state)?.dry_run(request);
     }
     let lock = ctx.lock(&store.dir, "return")?;
-    let recovered = recover::recover_locked(ctx, &store, &lock)?;
+    let recovered = recover::recover_locked(ctx, store, &lock)?;
     let state = store.dir.state()?;
     if state.mode == Mode::Present && !recovered.is_empty() {
         return Err(not_in_past().hint("an interrupted return was finished just now"));
     }
     let taken_over = guard::check(&state, &request.guard)? == Stay::AnothersTakenOver;
     let closing = Closing::of(&state);
-    let mut operation = ReturnOperation::new(ctx, &store, state)?;
+    let mut operation = ReturnOperation::new(ctx, store, state)?;
     operation.taken_over = taken_over;
     let mut returned = operation.go(request, Logging::NewLevel)?;
     if let Some(closing) = closing {
@@ -65,7 +65,7 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     if taken_over {
         returned
             .notices
-            .extend(guard::record(ctx, &store, &returned));
+            .extend(guard::record(ctx, store, &returned));
     }
     returned.notices.splice(0..0, recovered);
     drop(lock);
@@ -130,7 +130,7 @@ impl<'a, 's> ReturnOperation<'a, 's> {
             .and_then(SnapshotId::parse);
         let start = start.and_then(|id| store.read_id(&id).ok());
         let made = match &state.swap_id {
-            Some(swap_id) => undo::made_by(store, swap_id)?,
+            Some(swap_id) => undo_log::made_by(store, swap_id)?,
             None => BTreeSet::new(),
         };
         Ok(Self {
@@ -367,9 +367,7 @@ impl<'a, 's> ReturnOperation<'a, 's> {
         keep: Vec<Vec<u8>>,
     ) -> Returned {
         let paths = |list: Vec<Vec<u8>>| list.into_iter().map(RepoPath::new).collect();
-        let mut notices: Vec<String> = super::travel::swap_notices(&swapped.applied)
-            .into_iter()
-            .collect();
+        let mut notices: Vec<String> = swap_notices(&swapped.applied).into_iter().collect();
         if let Some(reason) = &head.reason {
             notices.push(head_notice(reason, &head));
         }
@@ -402,7 +400,7 @@ impl<'a, 's> ReturnOperation<'a, 's> {
         let base = self.start.as_ref().and_then(|start| start.head);
         let head = self.ctx.repo.head()?;
         let ours = head.reference.as_deref();
-        let ours = ours.filter(|branch| super::travel::is_past_branch(branch));
+        let ours = ours.filter(|branch| is_past_branch(branch));
         match head.oid {
             Some(tip) if Some(tip) != base && Some(tip) != self.backup.head => {
                 self.ctx.repo.commits_on_head_alone(tip, base, ours)
@@ -515,46 +513,4 @@ fn head_notice(reason: &str, head: &HeadReport) -> String {
             "'{short}' is checked out in another worktree now, so HEAD stays detached at {oid}; to go on here: git switch -c NAME"
         ),
     }
-}
-
-/// HEAD's bytes for a saved side: on its branch only when that still has the recorded tip and nobody else is on it.
-pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(String, HeadReport)> {
-    let recorded = &saved.record.head;
-    let oid = saved.head;
-    let mut report = HeadReport {
-        reference: recorded.reference.clone(),
-        oid,
-        restored: true,
-        reason: None,
-    };
-    let Some(branch) = recorded.reference.clone().filter(|_| !recorded.detached) else {
-        let oid =
-            oid.ok_or_else(|| Error::new(Code::CorruptRecord, "the saved HEAD is nowhere"))?;
-        return Ok((format!("{oid}\n"), report));
-    };
-    let (tip, gone) = match store.refs.read(&branch) {
-        // A crash may have cut it short; there is a way back all the same.
-        Err(error) if error.code() == Code::CorruptRecord => (None, "branch-broken"),
-        read => (read?, "branch-gone"),
-    };
-    let reason = if tip != oid {
-        Some(if tip.is_none() { gone } else { "branch-moved" })
-    } else if ctx.repo.checked_out_elsewhere(&branch)?.is_some() {
-        Some("checked-out-elsewhere")
-    } else {
-        None
-    };
-    let text = match (reason, oid) {
-        (None, _) if recorded.symlink => format!("{SYMLINK}{branch}\n"),
-        (None, _) => format!("ref: {branch}\n"),
-        (Some(_), Some(oid)) => format!("{oid}\n"),
-        // Unborn, and somebody made the branch meanwhile: an unborn branch of ours keeps their commits safe.
-        (Some(_), None) => {
-            let name = super::travel::unborn_branch(ctx, super::travel::PRESENT)?;
-            format!("ref: {name}\n")
-        }
-    };
-    report.restored = reason.is_none();
-    report.reason = reason.map(str::to_owned);
-    Ok((text, report))
 }

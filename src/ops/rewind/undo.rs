@@ -4,7 +4,8 @@ use super::{sessions, talk};
 use crate::agents::by_name;
 use crate::error::{Code, Error, Result};
 use crate::ops::checkpoint::resolve_session;
-use crate::ops::undo::{self as swaps, Log};
+use crate::ops::swap::undo_log::{self, Log};
+use crate::ops::undo as swaps;
 use crate::ops::{Context, outcome};
 use crate::store::Store;
 use crate::store::checkpoint::{self as notes, Rewind};
@@ -100,7 +101,7 @@ fn last_rewind(ctx: &Context<'_>, store: &Store, session_id: &str) -> Result<Opt
 /// # Errors
 /// `NOTHING_TO_UNDO` when it can be undone, but others come first.
 fn is_last_swap(store: &Store, backup: &str) -> Result<bool> {
-    let levels = swaps::levels(store, Log::Undo)?;
+    let levels = undo_log::files(&store.dir, Log::Undo)?;
     for (later, level) in levels.into_iter().rev().enumerate() {
         let journal: Option<Journal> = read_json(&level)?;
         if journal.is_none_or(|journal| journal.backup_id != backup) {

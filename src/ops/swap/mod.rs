@@ -7,8 +7,11 @@
 
 mod blobs;
 pub mod copied;
+pub mod head;
+pub mod journal;
 mod look;
 pub mod newindex;
+pub mod notices;
 pub mod obstacles;
 pub mod pathindex;
 pub mod prove;
@@ -16,11 +19,12 @@ pub mod recover;
 mod running;
 pub mod secure;
 pub mod treerules;
+pub mod undo_log;
 
 pub use blobs::Blobs;
 pub use look::look;
 use running::Running;
-pub use running::{granted, journal_entries};
+pub use running::granted;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -405,7 +409,7 @@ pub fn rename_into(from: &Path, to: &Path) -> Result<()> {
 pub fn finish(store: &Store, journal: &Journal) -> Result<()> {
     remove_optional(&store.dir.file("index.before"))?;
     remove_optional(&store.dir.file("index.after"))?;
-    super::undo::log_level(store, journal)?;
+    undo_log::add(store, journal)?;
     fail_point("swap-logged");
     store.dir.end_journal()
 }

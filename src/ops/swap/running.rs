@@ -4,12 +4,12 @@ use super::super::Context;
 use super::super::capture::{Capture, CaptureOptions, Storing};
 use super::super::record::{About, Made, record};
 use super::newindex::{IndexGoal, new_index};
-use super::pathindex;
 use super::secure::LateChanges;
 use super::{
     Aim, Blobs, Goal, HeadGoal, Logging, Looked, NO_INDEX, OperationGoal, Prove, StateAfter,
     Swapped, expected_in, finish, install_index, protected_dirs,
 };
+use super::{journal, pathindex, undo_log};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Durable, Root, remove_optional, write_atomic};
@@ -18,44 +18,10 @@ use crate::git::operation;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::lock::Owner;
-use crate::store::snapshot::octal;
-use crate::store::state::{
-    Journal, JournalDir, JournalEntry, Side as StoredSide, State, stored_path,
-};
+use crate::store::state::{Journal, State};
 use crate::worktree::apply::{Applied, Apply, Granted};
 use crate::worktree::manifest::Manifest;
-use crate::worktree::plan::{Plan, Side};
-
-pub(super) fn stored_side(side: Side) -> StoredSide {
-    StoredSide {
-        mode: format!("{:06o}", side.node.mode),
-        oid: side.node.oid.to_string(),
-        perm: octal(side.perm),
-    }
-}
-
-/// Journal entries of a plan.
-pub fn journal_entries(plan: &Plan) -> Vec<JournalEntry> {
-    plan.entries
-        .iter()
-        .map(|entry| JournalEntry {
-            path: stored_path(&entry.path),
-            before: entry.before.map(stored_side),
-            after: entry.after.map(stored_side),
-        })
-        .collect()
-}
-
-pub(super) fn journal_dirs(plan: &Plan) -> Vec<JournalDir> {
-    plan.dirs
-        .iter()
-        .map(|dir| JournalDir {
-            path: stored_path(&dir.path),
-            before: dir.before.map(octal),
-            after: dir.after.map(octal),
-        })
-        .collect()
-}
+use crate::worktree::plan::Plan;
 
 /// The swap has ended: what it kept is held by refs.
 fn release(kept: Vec<KeptPack>) -> Result<()> {
@@ -215,8 +181,8 @@ impl<'s> Running<'_, '_, 's> {
             target_id: self.goal.target.map(|stored| stored.id.to_string()),
             target_commit: self.goal.target.map(|stored| stored.commit.to_string()),
             experiment_id: is_experiment.then(|| saved.id.to_string()),
-            entries: journal_entries(plan),
-            dirs: journal_dirs(plan),
+            entries: journal::entries(plan),
+            dirs: journal::dirs(plan),
             head: match &self.goal.head {
                 HeadGoal::Stay => None,
                 HeadGoal::Raw(text) => Some((raw_head.to_owned(), text.clone())),
@@ -347,7 +313,7 @@ impl<'s> Running<'_, '_, 's> {
                     .append_head_reflog(old, new, self.ctx.env.now(), &message)?;
             }
         }
-        journal.head_left = super::super::undo::head_mark(self.ctx)?;
+        journal.head_left = undo_log::head_mark(self.ctx)?;
         Ok(())
     }
 }

@@ -1,18 +1,16 @@
 //! Inside `ops`: verbs do not know each other, and a swap knows nothing above it.
 //!
-//! A verb is a module of `ops` with a command of its name. What breaks these rules today is counted, and the counts only
-//! fall: whoever takes one away writes the new count down.
+//! A verb is a module of `ops` with a command of its name. Nothing that a swap uses is a verb, or uses a swap. What breaks the other
+//! rules today is counted, and the counts only fall: whoever takes one away writes the new count down.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Source, sources};
 
 /// Pairs of verbs of which one uses the other.
-const VERBS_THAT_KNOW_VERBS: usize = 51;
-/// Modules that a swap uses and that use it, directly or not.
-const ABOVE_A_SWAP: usize = 4;
+const VERBS_THAT_KNOW_VERBS: usize = 31;
 /// Modules that use themselves by way of others.
-const IN_CYCLES: usize = 16;
+const IN_CYCLES: usize = 8;
 
 /// What each module of `ops` uses of the others.
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -72,11 +70,14 @@ fn verbs_that_know_verbs(sources: &[Source], verbs: &BTreeSet<String>) -> Vec<St
     found
 }
 
-fn above_a_swap(sources: &[Source]) -> Vec<String> {
+/// What a swap uses, directly or not, that is a verb or uses a swap.
+fn above_a_swap(sources: &[Source], verbs: &BTreeSet<String>) -> Vec<String> {
     let graph = graph(sources);
-    let used = graph.get("swap").cloned().unwrap_or_default();
-    let is_above = |module: &String| reach(&graph, module).contains("swap");
-    used.into_iter().filter(is_above).collect()
+    let used = reach(&graph, "swap").into_iter();
+    let is_above = |module: &String| {
+        module != "swap" && (verbs.contains(module) || reach(&graph, module).contains("swap"))
+    };
+    used.filter(is_above).collect()
 }
 
 fn in_cycles(sources: &[Source]) -> Vec<String> {
@@ -94,7 +95,6 @@ fn no_more_of_ops_is_tangled_than_was() {
             verbs_that_know_verbs(&sources, &verbs()),
             VERBS_THAT_KNOW_VERBS,
         ),
-        ("above a swap", above_a_swap(&sources), ABOVE_A_SWAP),
         ("in cycles", in_cycles(&sources), IN_CYCLES),
     ] {
         let count = found.len();
@@ -107,19 +107,28 @@ fn no_more_of_ops_is_tangled_than_was() {
 }
 
 #[test]
+fn a_swap_uses_nothing_above_it() {
+    assert_eq!(above_a_swap(&sources(), &verbs()), [""; 0]);
+}
+
+#[test]
 fn every_kind_of_tangle_is_found() {
     let made: Vec<Source> = [
         ("ops/travel.rs", "use super::undo; use super::swap::Swap;"),
         ("ops/undo.rs", "use crate::ops::shared::{a, b};"),
         ("ops/shared.rs", "use super::swap;"),
-        ("ops/swap/mod.rs", "use crate::error; mod look;"),
-        ("ops/swap/look.rs", "use super::super::shared::a;"),
+        ("ops/list.rs", "use crate::error;"),
+        ("ops/swap/mod.rs", "use crate::error; mod plan;"),
+        (
+            "ops/swap/plan.rs",
+            "use super::super::shared::a; use crate::ops::list;",
+        ),
     ]
     .into_iter()
     .map(|(path, text)| Source::new(path, text))
     .collect();
-    let verbs = ["travel", "undo"].map(str::to_owned).into();
+    let verbs = ["list", "travel", "undo"].map(str::to_owned).into();
     assert_eq!(verbs_that_know_verbs(&made, &verbs), ["travel uses undo"]);
-    assert_eq!(above_a_swap(&made), ["shared"]);
+    assert_eq!(above_a_swap(&made, &verbs), ["list", "shared"]);
     assert_eq!(in_cycles(&made), ["shared", "swap"]);
 }

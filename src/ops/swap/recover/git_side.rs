@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use super::super::head::past_operation;
 use super::super::newindex::{IndexGoal, new_index};
 use super::super::pathindex;
 use super::super::{NO_INDEX, install_index, rename_into};
@@ -83,7 +84,7 @@ pub(super) fn put_git_forward(ctx: &Context<'_>, store: &Store, journal: &Journa
     }
     if let (true, Some(target)) = (journal.swaps_operation, &target) {
         let state = if journal.operation == "travel" {
-            crate::ops::travel::past_operation(store, target)?.0
+            past_operation(store, target)?.0
         } else {
             store.operation(target)?
         };

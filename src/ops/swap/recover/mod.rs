@@ -18,8 +18,10 @@ use survey::{Found, Survey, survey};
 pub use unwaited::taken_by_power;
 
 use super::copied;
+use super::journal::{path_of, permissions_of, side_of};
 use super::newindex::IndexGoal;
 use super::secure::{LateChanges, settle};
+use super::undo_log::head_mark;
 use super::{
     Aim, Goal, HeadGoal, Logging, OperationGoal, changes, expected_in, finish, granted, look,
     protected_dirs, settle_last, stored_extras,
@@ -36,12 +38,10 @@ use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::{Changes, Recovered};
 use crate::ops::record::{About, record};
 use crate::ops::request::{Direction, Recover};
-use crate::ops::undo::{head_mark, path_of, side_of};
 use crate::ops::worktrees::{self, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{GitLocks, Hold, Owner, WorktreeLock, remove_dead_locks};
-use crate::store::snapshot::parse_octal;
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
 use crate::worktree::apply::Apply;
@@ -272,31 +272,8 @@ fn is_of_a_journal(worktrees: &[Worktree], swap_id: &str) -> bool {
     })
 }
 
-/// `tw recover`.
-///
-/// # Errors
-/// What stands against it, with the journal still there.
-pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
-    let store = Store::open(&ctx.repo)?;
-    copied::check(ctx, &store)?;
-    crate::ops::open::clear_dead(ctx)?;
-    if !store.dir.has_journal() {
-        // Where nothing can be read, nobody knows that there is nothing to do.
-        store.dir.state()?;
-        if !store.dir.path().exists() {
-            return Ok(nothing());
-        }
-    }
-    let lock = ctx.lock(&store.dir, "recover")?;
-    let mut recovered = recover_asked(ctx, &store, request)?;
-    if recovered.action != "undecided" {
-        recovered.notices.extend(unwaited::clear(ctx, &store)?);
-    }
-    drop(lock);
-    Ok(recovered)
-}
-
-fn nothing() -> Recovered {
+/// The answer when nothing was left to recover.
+pub fn nothing() -> Recovered {
     Recovered {
         action: "nothing",
         operation: None,
@@ -307,7 +284,19 @@ fn nothing() -> Recovered {
     }
 }
 
-fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
+/// Finishes or undoes what a dead process left, as asked. The caller holds the worktree's lock alone.
+///
+/// # Errors
+/// What stands against it, with the journal still there.
+pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
+    let mut recovered = recover_swap_asked(ctx, store, request)?;
+    if recovered.action != "undecided" {
+        recovered.notices.extend(unwaited::clear(ctx, store)?);
+    }
+    Ok(recovered)
+}
+
+fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
     let Some(journal) = store.dir.journal()? else {
         remove_leftovers(ctx, store)?;
         let repaired = settled::repair(ctx, store)?;
@@ -537,7 +526,7 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, forward: bool) -> Resu
             forced.insert(full.clone());
         }
         let side = if forward { &entry.after } else { &entry.before };
-        let side = side.as_ref().map(side_of).transpose()?;
+        let side = side_of(side.as_ref())?;
         if *found == Found::Other {
             continue;
         }
@@ -551,10 +540,7 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, forward: bool) -> Resu
     let mut dirs = Vec::new();
     for dir in &journal.dirs {
         let side = if forward { &dir.after } else { &dir.before };
-        dirs.push((
-            path_of(&dir.path)?,
-            side.as_deref().map(parse_octal).transpose()?,
-        ));
+        dirs.push((path_of(&dir.path)?, permissions_of(side.as_deref())?));
     }
     Ok(Sides {
         paths,

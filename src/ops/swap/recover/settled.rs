@@ -4,6 +4,7 @@
 //! In another boot the paths are compared by content: one that is empty, torn or gone, or that is still as it was before, is put
 //! right from the target. What stands there is saved first; what somebody else changed since stays.
 
+use super::super::journal::{path_of, side_of};
 use super::super::settle_last;
 use super::survey::{Found, Survey, is_torn, node_of, temps};
 use super::{Rescue, restore_paths};
@@ -13,7 +14,6 @@ use crate::git::fs::Root;
 use crate::git::path::display;
 use crate::ops::Context;
 use crate::ops::outcome::{Changes, Recovered};
-use crate::ops::undo::{path_of, side_of};
 use crate::store::Store;
 use crate::store::state::{Journal, JournalEntry};
 use crate::worktree::cache;
@@ -115,8 +115,8 @@ fn lost(store: &Store, root: &Root, journal: &Journal) -> Result<Journal> {
 
 fn is_lost(store: &Store, root: &Root, journal: &Journal, entry: &JournalEntry) -> Result<bool> {
     let full = path_of(&entry.path)?;
-    let before = entry.before.as_ref().map(side_of).transpose()?;
-    let after = entry.after.as_ref().map(side_of).transpose()?;
+    let before = side_of(entry.before.as_ref())?;
+    let after = side_of(entry.after.as_ref())?;
     let node = node_of(root, &full)?.map(|(node, _)| node);
     let is = |side: Side| node.is_some_and(|node| node.oid == side.node.oid);
     if after.is_some_and(is) {

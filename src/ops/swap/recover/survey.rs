@@ -1,11 +1,11 @@
 //! How every journalled path is on disk: as the one side has it, as the other, or as somebody else left it.
 
+use super::super::journal::{path_of, side_of};
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{Oid, path};
 use crate::ops::Context;
-use crate::ops::undo::{path_of, side_of};
 use crate::store::Store;
 use crate::store::state::Journal;
 use crate::worktree::apply::{content_oid, temp_prefix};
@@ -77,8 +77,8 @@ pub(super) fn survey(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Res
     };
     for entry in &journal.entries {
         let full = path_of(&entry.path)?;
-        let before = entry.before.as_ref().map(side_of).transpose()?;
-        let after = entry.after.as_ref().map(side_of).transpose()?;
+        let before = side_of(entry.before.as_ref())?;
+        let after = side_of(entry.after.as_ref())?;
         let disk = node_of(&root, &full)?;
         let is = |side: Option<Side>| match (disk, side) {
             (None, None) => true,

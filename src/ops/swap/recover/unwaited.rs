@@ -16,7 +16,7 @@ use crate::git::command::Git;
 use crate::git::objects::ObjectKind;
 use crate::ops::Context;
 use crate::ops::log::{self, RefEvent};
-use crate::ops::recover_dropped::Whole;
+use crate::ops::whole::Whole;
 use crate::store::Store;
 use crate::store::names::{self, Record};
 

@@ -1,0 +1,134 @@
+//! HEAD and the operation files (merge, rebase, …) on the side that a swap leads to.
+//!
+//! In the past HEAD is detached, or on an unborn branch of ours, so that nothing that is committed there moves a branch of the
+//! user's. Back in the present it is on its branch again only while that is as it was.
+
+use crate::error::{Code, Error, Result};
+use crate::git::head::SYMLINK;
+use crate::git::operation::{self, OperationState};
+use crate::git::refs::Refs;
+use crate::ops::Context;
+use crate::ops::outcome::HeadReport;
+use crate::store::Store;
+use crate::store::stored::Stored;
+
+/// What HEAD becomes in the past: detached at the snapshot's commit, or an unborn branch of ours.
+///
+/// # Errors
+/// When the refs, or another worktree's HEAD, cannot be read.
+pub fn past_head(ctx: &Context<'_>, stored: &Stored) -> Result<String> {
+    Ok(match stored.head {
+        Some(oid) => format!("{oid}\n"),
+        None => format!("ref: {}\n", unborn_branch(ctx, PAST)?),
+    })
+}
+
+/// The branches that HEAD is put on where a snapshot has no commit, when no branch of the user's is in the way.
+const PAST: &str = "past";
+
+/// The branches that HEAD is put on where the present was unborn, and its branch has been made since.
+pub const PRESENT: &str = "present";
+
+/// Whether a branch is one of those that [`past_head`] puts HEAD on.
+pub fn is_past_branch(name: &str) -> bool {
+    ["timewarp/", "timewarp-"].iter().any(|before| {
+        let name = name.strip_prefix("refs/heads/");
+        let number = name.and_then(|name| name.strip_prefix(before)?.strip_prefix(PAST));
+        number.is_some_and(|number| number.is_empty() || number.starts_with('-'))
+    })
+}
+
+/// The first name of ours that is unborn and stays so until somebody commits here: `timewarp/past`, `timewarp/past-2`, …. A
+/// commit that was made in the past stays on the branch that it made, and another worktree may be in the past as well.
+///
+/// # Errors
+/// When the refs, or another worktree's HEAD, cannot be read.
+pub fn unborn_branch(ctx: &Context<'_>, what: &str) -> Result<String> {
+    let refs = Refs::new(ctx.repo.common_dir(), ctx.repo.git_dir());
+    let taken = refs.names("refs/heads/timewarp")?;
+    let base = match taken.first() {
+        // A branch of that name leaves no room beneath it.
+        Some(name) if name == "refs/heads/timewarp" => format!("refs/heads/timewarp-{what}"),
+        _ => format!("refs/heads/timewarp/{what}"),
+    };
+    let is_free = |name: &str| -> Result<bool> {
+        let beneath = format!("{name}/");
+        let made = |other: &String| other == name || other.starts_with(&beneath);
+        Ok(!taken.iter().any(made) && ctx.repo.checked_out_elsewhere(name)?.is_none())
+    };
+    let mut name = base.clone();
+    let mut number = 1;
+    while !is_free(&name)? {
+        number += 1;
+        name = format!("{base}-{number}");
+    }
+    Ok(name)
+}
+
+/// The operation files that a snapshot brings into the past: its own merge, cherry-pick or revert, none of a foreign one.
+pub fn past_operation(store: &Store, stored: &Stored) -> Result<(OperationState, Vec<String>)> {
+    let whole = store.operation(stored)?;
+    let kinds = operation::kinds(&whole);
+    if store.is_foreign(stored)? {
+        let notices = if kinds.is_empty() {
+            Vec::new()
+        } else {
+            vec![format!(
+                "the {} under way in it was not put in place: it comes from another repository",
+                kinds.join(", ")
+            )]
+        };
+        return Ok((OperationState::default(), notices));
+    }
+    let revived = operation::revivable(&whole);
+    let left: Vec<_> = kinds
+        .iter()
+        .filter(|kind| !operation::kinds(&revived).contains(kind))
+        .map(|kind| {
+            format!("the {kind} under way in it was not revived: continuing it would move branches")
+        })
+        .collect();
+    Ok((revived, left))
+}
+
+/// HEAD's bytes for a saved side: on its branch only when that still has the recorded tip and nobody else is on it.
+pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(String, HeadReport)> {
+    let recorded = &saved.record.head;
+    let oid = saved.head;
+    let mut report = HeadReport {
+        reference: recorded.reference.clone(),
+        oid,
+        restored: true,
+        reason: None,
+    };
+    let Some(branch) = recorded.reference.clone().filter(|_| !recorded.detached) else {
+        let oid =
+            oid.ok_or_else(|| Error::new(Code::CorruptRecord, "the saved HEAD is nowhere"))?;
+        return Ok((format!("{oid}\n"), report));
+    };
+    let (tip, gone) = match store.refs.read(&branch) {
+        // A crash may have cut it short; there is a way back all the same.
+        Err(error) if error.code() == Code::CorruptRecord => (None, "branch-broken"),
+        read => (read?, "branch-gone"),
+    };
+    let reason = if tip != oid {
+        Some(if tip.is_none() { gone } else { "branch-moved" })
+    } else if ctx.repo.checked_out_elsewhere(&branch)?.is_some() {
+        Some("checked-out-elsewhere")
+    } else {
+        None
+    };
+    let text = match (reason, oid) {
+        (None, _) if recorded.symlink => format!("{SYMLINK}{branch}\n"),
+        (None, _) => format!("ref: {branch}\n"),
+        (Some(_), Some(oid)) => format!("{oid}\n"),
+        // Unborn, and somebody made the branch meanwhile: an unborn branch of ours keeps their commits safe.
+        (Some(_), None) => {
+            let name = unborn_branch(ctx, PRESENT)?;
+            format!("ref: {name}\n")
+        }
+    };
+    report.restored = reason.is_none();
+    report.reason = reason.map(str::to_owned);
+    Ok((text, report))
+}

@@ -1,0 +1,42 @@
+//! What is to be said of how a swap went.
+
+use crate::git::path;
+use crate::worktree::apply::Applied;
+
+/// What is to be said of how a swap was carried out: files that changed meanwhile, and access that could not be kept.
+pub fn swap_notices(applied: &Applied) -> Vec<String> {
+    let mut notices = Vec::new();
+    if let Some(first) = applied.late.first() {
+        notices.push(format!(
+            "{} changed while the working tree was being replaced, '{}' for one; the later bytes are in the backup",
+            count(applied.late.len(), "file"),
+            path::display(first)
+        ));
+    }
+    for (path, lost) in applied.lost.iter().take(LOST_SHOWN) {
+        notices.push(format!(
+            "'{}' could not keep: {}; nobody else got access to it",
+            path::display(path),
+            lost.words()
+        ));
+    }
+    let more = applied.lost.len().saturating_sub(LOST_SHOWN);
+    if more > 0 {
+        notices.push(format!(
+            "{} more could not keep owner, group or attributes",
+            count(more, "file")
+        ));
+    }
+    notices
+}
+
+/// So many paths are named one by one.
+const LOST_SHOWN: usize = 100;
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{number} {what}s")
+    }
+}

@@ -1,0 +1,221 @@
+//! The undo log and the redo log: what a finished swap leaves, so that it can be taken back.
+//!
+//! A level is the journal of a finished swap, in a file of its own whose name counts up. A new swap becomes a level of the undo
+//! log and empties the redo log; an undo takes its level from the one and becomes a level of the other. A read that fails is an
+//! error and never an absence: who forgets snapshots has to know all that the levels need.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::env::Moment;
+use crate::error::{Result, ResultExt};
+use crate::git::create;
+use crate::git::fs::{self, Durable};
+use crate::ops::Context;
+use crate::store::Store;
+use crate::store::state::{Journal, StateDir, path_from_stored, read_json};
+
+/// So many levels of each log are kept whatever their age,
+const LEVELS: usize = 100;
+/// and those younger than this whatever their number.
+const LEVEL_SECONDS: i64 = 30 * 24 * 3600;
+
+/// One of the two logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// What can be undone.
+    Undo,
+    /// What can be redone.
+    Redo,
+}
+
+impl Log {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Undo, Self::Redo];
+
+    /// The command that takes a level from it, and the directory that holds its levels.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+        }
+    }
+
+    fn other(self) -> Self {
+        match self {
+            Self::Undo => Self::Redo,
+            Self::Redo => Self::Undo,
+        }
+    }
+}
+
+impl fmt::Display for Log {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// A level of a log.
+#[derive(Debug, Clone)]
+pub struct Level {
+    /// Its file.
+    pub path: PathBuf,
+    /// The swap.
+    pub journal: Journal,
+}
+
+impl Level {
+    /// The ids of the snapshots that going there would need.
+    pub fn needs(&self) -> Vec<&str> {
+        needs(&self.journal)
+    }
+}
+
+/// The ids of the snapshots that a journal or level needs.
+pub fn needs(journal: &Journal) -> Vec<&str> {
+    let states = [&journal.state_before, &journal.state_after];
+    let stands = states
+        .iter()
+        .flat_map(|state| [&state.backup_id, &state.current_snapshot_id]);
+    let own = [&journal.target_id, &journal.experiment_id];
+    let mut ids = vec![journal.backup_id.as_str()];
+    ids.extend(own.into_iter().chain(stands).filter_map(Option::as_deref));
+    ids
+}
+
+/// The files of a log's levels, oldest first.
+///
+/// # Errors
+/// The log's directory cannot be read.
+pub fn files(dir: &StateDir, log: Log) -> Result<Vec<PathBuf>> {
+    let dir = dir.file(log.name());
+    let what = || format!("cannot read '{}'", dir.display());
+    let entries = match std::fs::read_dir(&dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.context(what)?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.context(what)?.path();
+        if path.extension().is_some_and(|end| end == "json") {
+            files.push(path);
+        }
+    }
+    // Names count up.
+    files.sort();
+    Ok(files)
+}
+
+/// The levels of a log, newest first.
+///
+/// # Errors
+/// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
+pub fn levels(dir: &StateDir, log: Log) -> Result<Vec<Level>> {
+    let mut found = Vec::new();
+    for path in files(dir, log)?.into_iter().rev() {
+        if let Some(journal) = read_json(&path)? {
+            found.push(Level { path, journal });
+        }
+    }
+    Ok(found)
+}
+
+/// The levels that are beyond both bounds of the log: more than so many, and older than so long.
+///
+/// # Errors
+/// As [`levels`].
+pub fn outlived(dir: &StateDir, now: Moment) -> Result<Vec<PathBuf>> {
+    let oldest = now.minus_seconds(LEVEL_SECONDS);
+    let mut found = Vec::new();
+    for log in Log::ALL {
+        let old = levels(dir, log)?.into_iter().skip(LEVELS);
+        let old = old.filter(|level| {
+            Moment::parse_rfc3339(&level.journal.started_at).is_some_and(|at| at < oldest)
+        });
+        found.extend(old.map(|level| level.path));
+    }
+    Ok(found)
+}
+
+/// Paths that a swap of the undo log made where nothing was; none when the swap is no longer in the log.
+///
+/// # Errors
+/// The log, or the swap's level, cannot be read.
+pub fn made_by(store: &Store, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
+    let suffix = suffix_of(swap_id);
+    let mut files = files(&store.dir, Log::Undo)?.into_iter();
+    let Some(file) = files.find(|file| name_of(file).ends_with(&suffix)) else {
+        return Ok(BTreeSet::new());
+    };
+    let Some(journal) = read_json::<Journal>(&file)? else {
+        return Ok(BTreeSet::new());
+    };
+    let files = journal.entries.iter();
+    let files = files.filter(|entry| entry.before.is_none() && entry.after.is_some());
+    let dirs = journal.dirs.iter();
+    let dirs = dirs.filter(|dir| dir.before.is_none() && dir.after.is_some());
+    let made = files
+        .map(|entry| &entry.path)
+        .chain(dirs.map(|dir| &dir.path));
+    Ok(made.filter_map(|path| path_from_stored(path)).collect())
+}
+
+fn suffix_of(swap_id: &str) -> String {
+    format!("-{swap_id}.json")
+}
+
+/// A level's file name, without its directory.
+pub fn name_of(file: &std::path::Path) -> String {
+    let name = file.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Puts a finished swap into the log that its journal names. Can be run again.
+///
+/// # Errors
+/// A level cannot be written or removed.
+pub fn add(store: &Store, journal: &Journal) -> Result<()> {
+    let word = |name: &str| journal.extra.get(name).and_then(|value| value.as_str());
+    let popped = match word("log") {
+        Some("undo") => Some(Log::Undo),
+        Some("redo") => Some(Log::Redo),
+        Some("none") => return Ok(()),
+        _ => None,
+    };
+    let log = popped.map_or(Log::Undo, Log::other);
+    if let (Some(popped), Some(level)) = (popped, word("pops")) {
+        // Only the name counts: what stands in a journal must not lead out of the log.
+        if let Some(name) = std::path::Path::new(level).file_name() {
+            fs::remove_optional(&store.dir.file(popped.name()).join(name))?;
+        }
+    }
+    if popped.is_none() {
+        for file in files(&store.dir, Log::Redo)? {
+            fs::remove_optional(&file)?;
+        }
+    }
+    let dir = store.dir.file(log.name());
+    create::private_dir(&dir)?;
+    let files = files(&store.dir, log)?;
+    let suffix = suffix_of(&journal.swap_id);
+    if files.iter().any(|file| name_of(file).ends_with(&suffix)) {
+        return Ok(());
+    }
+    let last = files
+        .last()
+        .and_then(|file| name_of(file).split('-').next()?.parse::<u64>().ok());
+    let name = format!("{:08}{suffix}", last.unwrap_or(0) + 1);
+    let bytes = serde_json::to_vec(journal).expect("plain data serialises");
+    fs::write_atomic(&dir.join(name), &bytes, Durable::Yes)
+}
+
+/// HEAD as a mark that shows any move: its bytes and its commit.
+///
+/// # Errors
+/// HEAD cannot be read.
+pub fn head_mark(ctx: &Context<'_>) -> Result<String> {
+    let oid = ctx.repo.head()?.oid;
+    let oid = oid.map(|oid| oid.to_string()).unwrap_or_default();
+    Ok(format!("{}{oid}", ctx.repo.raw_head()?))
+}
