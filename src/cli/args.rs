@@ -57,10 +57,6 @@ pub struct Cli {
 
 /// What goes with every command.
 #[derive(Debug, Clone, Args)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "flags of a command line, not states"
-)]
 pub struct Globals {
     /// Run as if tw was started in DIR; may be given more than once
     #[arg(short = 'C', value_name = "DIR", global = true, action = ArgAction::Append, value_hint = ValueHint::DirPath, help_heading = GLOBAL)]

@@ -9,7 +9,6 @@ use super::output::Output;
 use crate::env::Env;
 use crate::error::Result;
 use crate::ops::Context;
-use crate::ops::request::DryRun;
 use crate::progress::Progress;
 use crate::wire::{self, Document};
 
@@ -118,8 +117,4 @@ pub fn swapped<A: Answer + 'static>(
     let answer = swap(&context);
     background::start_when_due(&context);
     reply(answer)
-}
-
-pub fn dry_run(flag: bool) -> DryRun {
-    if flag { DryRun::Yes } else { DryRun::No }
 }

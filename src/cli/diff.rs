@@ -22,10 +22,6 @@ use crate::wire::Document;
 /// working tree as it is, untracked files included. Prints counts for each path (--stat) unless told otherwise. Name
 /// paths after '--' to see only these and what lies beneath them.
 #[derive(Debug, clap::Args)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "flags of a command line, not states"
-)]
 #[command(after_help = "\
 Examples:
   # What changed since the latest snapshot?

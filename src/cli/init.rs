@@ -1,6 +1,6 @@
 //! `tw init`.
 
-use crate::cli::call::{Call, Reply, Run, dry_run, reply};
+use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::human::{Human, Page, RenderOptions, text};
 use crate::error::{Code, Error};
 use crate::ops::install::{Install, Installed, Way};
@@ -35,10 +35,6 @@ Examples:
 
   # Guard against publishing tw's refs
   tw init --git-hooks")]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "flags of a command line, not states"
-)]
 pub struct Args {
     /// List what would be written, and write nothing
     #[arg(long)]
@@ -74,7 +70,7 @@ impl Run for Args {
                     .hint("give --agent NAME or --git-hooks with it"));
             }
             let request = request::Init {
-                dry_run: dry_run(self.dry_run),
+                dry_run: self.dry_run.into(),
             };
             return reply(ops::init::init(&call.open()?, &request));
         }
@@ -84,7 +80,7 @@ impl Run for Args {
             git_hooks: self.git_hooks,
             way: if self.remove { Way::Out } else { Way::In },
             yes: call.yes,
-            dry_run: dry_run(self.dry_run),
+            dry_run: self.dry_run.into(),
         };
         // The user's own settings need no repository.
         let ctx = match call.open() {

@@ -8,6 +8,10 @@
     clippy::doc_markdown,
     reason = "the comments of arguments are help for a terminal, which shows no backticks"
 )]
+#![allow(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line, not states"
+)]
 
 mod agent_help;
 pub mod args;

@@ -1,6 +1,6 @@
 //! `tw prune`.
 
-use crate::cli::call::{Call, Reply, Run, dry_run, reply};
+use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::human::snapshot::USUAL_TAIL;
 use crate::cli::human::text::{clean, size};
 use crate::cli::human::{Human, Page, RenderOptions, time};
@@ -38,7 +38,7 @@ pub struct Args {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = request::Prune {
-            dry_run: dry_run(self.dry_run),
+            dry_run: self.dry_run.into(),
             keep_days: self.keep_days,
             keep_last: self.keep_last,
         };

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::builder::ValueHint;
 use clap_complete::ArgValueCompleter;
 
-use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::complete;
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{changes, saved};
@@ -49,7 +49,7 @@ impl Run for Args {
         let request = request::Restore {
             address: self.address.clone(),
             paths: self.paths.clone(),
-            dry_run: dry_run(self.dry_run),
+            dry_run: self.dry_run.into(),
         };
         swapped(call, |context| ops::restore::restore(context, &request))
     }

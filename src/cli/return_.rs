@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::builder::ValueHint;
 
-use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::human::text::{clean, quoted, short};
 use crate::cli::human::{Human, Page, RenderOptions};
@@ -60,7 +60,7 @@ impl Run for Args {
             keep: self.keep.clone(),
             discard: self.discard,
             move_aside: self.move_aside,
-            dry_run: dry_run(self.dry_run),
+            dry_run: self.dry_run.into(),
         };
         swapped(call, |context| ops::return_::return_(context, &request))
     }

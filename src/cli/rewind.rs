@@ -3,7 +3,7 @@
 use clap::ArgGroup;
 
 use crate::cli::background;
-use crate::cli::call::{Call, Reply, Run, dry_run, reply};
+use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::checkpoint::{first_line, headline};
 use crate::cli::exec::{self, resume_line};
 use crate::cli::human::snapshot::USUAL_TAIL;
@@ -42,10 +42,6 @@ Examples:
 
   # Think again
   tw rewind --undo"
-)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "flags of a command line, not states"
 )]
 pub struct Args {
     /// The checkpoint's number, 'checkpoint:N' or 'SESSION:N'
@@ -120,7 +116,7 @@ impl Run for Args {
                 mode,
                 note: self.note.clone(),
                 rationale: self.rationale.clone(),
-                dry_run: dry_run(self.dry_run),
+                dry_run: self.dry_run.into(),
             },
         )?;
         if self.exec

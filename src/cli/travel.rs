@@ -2,7 +2,7 @@
 
 use clap_complete::ArgValueCompleter;
 
-use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::complete;
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{HOME, changes, saved};
@@ -52,7 +52,7 @@ impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = request::Travel {
             address: self.address.clone(),
-            dry_run: dry_run(self.dry_run),
+            dry_run: self.dry_run.into(),
             files_only: self.files_only,
             session: None,
             issue_id: None,

@@ -1,228 +1,286 @@
-//! The arguments of a tool: a closed list, described once for the schema and for the check of a call.
+//! The arguments of a tool: a closed list, said once by the struct that takes them in.
+//!
+//! The struct derives the JSON schema that clients are shown, with its comments as descriptions, and the parser of a call. A call is
+//! checked against that schema first, so that what is refused is named and what would do is said.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
-use serde_json::{Map, Value, json};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Number, Value};
 
 use crate::error::{Code, Error, Result};
 
-/// What an argument takes.
-#[derive(Debug, Clone, Copy)]
-pub enum Kind {
-    /// A text.
-    Text,
-    /// A snapshot, checkpoint or issue: a text, or a number where it is all digits.
-    Address,
-    /// Yes or no.
-    Flag,
-    /// A number, 0 or more.
-    Count,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// A list of texts.
-    Texts,
+/// Every tool has these.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Everywhere {
+    /// Work in the repository of this directory, which has to lie in a root that the client announced. Default: where the
+    /// server was started.
+    pub dir: Option<String>,
 }
 
-/// One argument.
-#[derive(Debug, Clone, Copy)]
-pub struct Arg {
-    /// Its name: that of the command's flag, in `snake_case`.
-    pub name: &'static str,
-    /// What it takes.
-    pub kind: Kind,
-    /// A call without it is refused.
-    pub required: bool,
-    /// What it means.
-    pub about: &'static str,
+/// A snapshot, checkpoint or issue: a text, or a number where it is all digits.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Address {
+    /// As it came.
+    Text(String),
+    /// All digits, without zeros before them.
+    Number(Number),
 }
 
-impl Arg {
-    /// One that may be left out.
-    pub const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self {
-            name,
-            kind,
-            required: false,
-            about,
+impl From<Address> for String {
+    fn from(address: Address) -> Self {
+        match address {
+            Address::Text(text) => text,
+            Address::Number(number) => number.to_string(),
         }
     }
+}
 
-    /// One that a call must have.
-    pub const fn required(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self {
-            name,
-            kind,
-            required: true,
-            about,
-        }
+impl JsonSchema for Address {
+    fn inline_schema() -> bool {
+        true
     }
 
-    fn schema(&self) -> Value {
-        let mut schema = match self.kind {
-            Kind::Text => json!({"type": "string"}),
-            Kind::Address => json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}),
-            Kind::Flag => json!({"type": "boolean"}),
-            Kind::Count => json!({"type": "integer", "minimum": 0}),
-            Kind::Word(words) => json!({"type": "string", "enum": words}),
-            Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        };
-        schema["description"] = self.about.into();
-        schema
+    fn schema_name() -> Cow<'static, str> {
+        "Address".into()
     }
 
-    fn check(&self, value: &Value) -> Result<()> {
-        let fits = match self.kind {
-            Kind::Text => value.is_string(),
-            Kind::Address => value.is_string() || value.is_i64() || value.is_u64(),
-            Kind::Flag => value.is_boolean(),
-            Kind::Count => value
-                .as_u64()
-                .is_some_and(|count| count < u64::from(u32::MAX)),
-            Kind::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
-            Kind::Texts => value
-                .as_array()
-                .is_some_and(|list| list.iter().all(Value::is_string)),
-        };
-        if fits {
-            return Ok(());
-        }
-        let wanted = match self.kind {
-            Kind::Text => "a string".to_owned(),
-            Kind::Address => "a string or an integer".to_owned(),
-            Kind::Flag => "true or false".to_owned(),
-            Kind::Count => "an integer, 0 or more".to_owned(),
-            Kind::Word(words) => format!("one of {}", words.join(", ")),
-            Kind::Texts => "a list of strings".to_owned(),
-        };
-        Err(usage(self.name, format!("'{}' is {wanted}", self.name)))
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"anyOf": [{"type": "string"}, {"type": "integer"}]})
     }
 }
 
-/// Every tool has it.
-pub const DIR: Arg = Arg::new(
-    "dir",
-    Kind::Text,
-    "Work in the repository of this directory, which has to lie in a root that the client announced. Default: where the \
-     server was started.",
-);
-
-/// Every tool that replaces files has it.
-pub const DRY_RUN: Arg = Arg::new(
-    "dry_run",
-    Kind::Flag,
-    "List what would change, and change nothing.",
-);
-
-fn usage(name: &str, message: String) -> Error {
-    Error::new(Code::Usage, message).detail("argument", name)
+/// Paths of a call, as `ops` takes them.
+pub fn paths(texts: Vec<String>) -> Vec<OsString> {
+    texts.into_iter().map(OsString::from).collect()
 }
 
-/// The JSON schema of a list of arguments.
-pub fn schema(args: &[Arg]) -> Map<String, Value> {
-    let every = || args.iter().chain([&DIR]);
-    let properties: Map<String, Value> = every()
-        .map(|arg| (arg.name.to_owned(), arg.schema()))
-        .collect();
-    let required: Vec<_> = every()
-        .filter(|arg| arg.required)
-        .map(|arg| arg.name)
-        .collect();
+/// The schema of what a struct takes in, its title and its description beside the arguments.
+pub fn described<T: JsonSchema>() -> Map<String, Value> {
+    let mut schema = schemars::schema_for!(T).to_value();
+    tidy(&mut schema);
+    match schema {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    }
+}
+
+/// Takes out what says nothing to a client: null (an argument left out), defaults that are off or empty, and the formats of
+/// numbers, about which clients in JavaScript warn. The lines of a comment become one.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for name in ["$schema", "format", "default"] {
+                fields.shift_remove(name);
+            }
+            if let Some(Value::Array(words)) = fields.get_mut("enum") {
+                words.retain(|word| !word.is_null());
+            }
+            if let Some(Value::Array(types)) = fields.get("type")
+                && let Some(only) = types.iter().find(|one| *one != "null").cloned()
+            {
+                fields.insert("type".to_owned(), only);
+            }
+            if let Some(Value::Array(choices)) = fields.get("anyOf")
+                && let [Value::Object(only), null] = choices.as_slice()
+                && null["type"] == "null"
+            {
+                let only = only.clone();
+                fields.shift_remove("anyOf");
+                fields.extend(only);
+            }
+            if let Some(Value::String(text)) = fields.shift_remove("description") {
+                fields.insert("description".to_owned(), text.replace('\n', " ").into());
+            }
+            fields.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+/// The JSON schema of a tool's arguments.
+pub fn schema<T: JsonSchema>() -> Map<String, Value> {
+    let mut own = described::<T>();
     let mut schema = Map::new();
+    let mut properties = properties(&mut own);
+    properties.extend(self::properties(&mut described::<Everywhere>()));
     schema.insert("type".to_owned(), "object".into());
     schema.insert("properties".to_owned(), properties.into());
-    if !required.is_empty() {
-        schema.insert("required".to_owned(), required.into());
+    if let Some(required) = own.shift_remove("required") {
+        schema.insert("required".to_owned(), required);
     }
     schema.insert("additionalProperties".to_owned(), false.into());
     schema
 }
 
-/// The arguments of one call, checked.
-#[derive(Debug)]
-pub struct Arguments(Map<String, Value>);
+fn properties(schema: &mut Map<String, Value>) -> Map<String, Value> {
+    match schema.shift_remove("properties") {
+        Some(Value::Object(properties)) => properties,
+        _ => Map::new(),
+    }
+}
 
-impl Arguments {
-    /// Checks a call's arguments against the list. A null is an argument left out.
-    ///
-    /// # Errors
-    /// `USAGE`, with the argument's name: unknown, missing, or not what it takes.
-    pub fn check(args: &[Arg], mut given: Map<String, Value>) -> Result<Self> {
-        given.retain(|_, value| !value.is_null());
-        let every = || args.iter().chain([&DIR]);
-        for (name, value) in &given {
-            let Some(arg) = every().find(|arg| arg.name == name) else {
-                let known: Vec<_> = every().map(|arg| arg.name).collect();
-                return Err(usage(name, format!("there is no argument '{name}'"))
-                    .hint(format!("the arguments are {}", known.join(", "))));
-            };
-            arg.check(value)?;
+/// The arguments of one call, checked. A null is an argument left out.
+///
+/// # Errors
+/// `USAGE`, with the argument's name: unknown, missing, or not what it takes.
+pub fn parse<T: DeserializeOwned + JsonSchema>(
+    mut given: Map<String, Value>,
+) -> Result<(Everywhere, T)> {
+    given.retain(|_, value| !value.is_null());
+    check(&schema::<T>().into(), &given)?;
+    let dir = given.shift_remove("dir");
+    let everywhere = Everywhere {
+        dir: dir.and_then(|dir| dir.as_str().map(str::to_owned)),
+    };
+    // What the schema lets through the struct takes in; this is for a schema that says too little.
+    let own = serde_json::from_value(given.into())
+        .map_err(|error| Error::new(Code::Usage, format!("the arguments are wrong: {error}")))?;
+    Ok((everywhere, own))
+}
+
+fn check(schema: &Value, given: &Map<String, Value>) -> Result<()> {
+    let known = |name: &str| schema["properties"].get(name);
+    for (name, value) in given {
+        let Some(argument) = known(name) else {
+            let all = schema["properties"].as_object().into_iter().flatten();
+            let all: Vec<_> = all.map(|(name, _)| name.as_str()).collect();
+            return Err(usage(name, format!("there is no argument '{name}'"))
+                .hint(format!("the arguments are {}", all.join(", "))));
+        };
+        if !fits(argument, value) {
+            return Err(usage(
+                name,
+                format!("'{name}' must be {}", what_fits(argument)),
+            ));
         }
-        match every().find(|arg| arg.required && !given.contains_key(arg.name)) {
-            Some(missing) => {
-                let message = format!("'{}' is missing", missing.name);
-                Err(usage(missing.name, message).hint(format!("it is: {}", missing.about)))
-            }
-            None => Ok(Self(given)),
+    }
+    let required = schema["required"].as_array().into_iter().flatten();
+    let mut missing = required
+        .filter_map(Value::as_str)
+        .filter(|name| !given.contains_key(*name));
+    match missing.next() {
+        Some(name) => {
+            let about = known(name).and_then(|argument| argument["description"].as_str());
+            Err(usage(name, format!("'{name}' is missing"))
+                .hint(format!("it is: {}", about.unwrap_or_default())))
         }
+        None => Ok(()),
     }
+}
 
-    /// A text or a word.
-    pub fn text(&self, name: &str) -> Option<String> {
-        self.0.get(name)?.as_str().map(str::to_owned)
-    }
+fn usage(name: &str, message: String) -> Error {
+    Error::new(Code::Usage, message).detail("argument", name)
+}
 
-    /// An address, also when it came as a number.
-    pub fn address(&self, name: &str) -> Option<String> {
-        match self.0.get(name)? {
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        }
+fn fits(schema: &Value, value: &Value) -> bool {
+    if let Some(choices) = schema["anyOf"].as_array() {
+        return choices.iter().any(|choice| fits(choice, value));
     }
+    if let Some(words) = schema["enum"].as_array() {
+        return words.contains(value);
+    }
+    match schema["type"].as_str() {
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => value.is_u64() || (value.is_i64() && schema["minimum"].is_null()),
+        Some("array") => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(|item| fits(&schema["items"], item))),
+        _ => false,
+    }
+}
 
-    /// An address that the list requires.
-    pub fn needed(&self, name: &str) -> String {
-        self.address(name).unwrap_or_default()
+/// What would do, for the sentence "'x' must be …".
+fn what_fits(schema: &Value) -> String {
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let choices: Vec<_> = choices.iter().map(what_fits).collect();
+        return choices.join(" or ");
     }
-
-    /// A flag; left out it is off.
-    pub fn flag(&self, name: &str) -> bool {
-        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    if let Some(words) = schema["enum"].as_array() {
+        let words: Vec<_> = words.iter().filter_map(Value::as_str).collect();
+        return format!("one of {}", words.join(", "));
     }
-
-    /// A number.
-    pub fn count(&self, name: &str) -> Option<usize> {
-        usize::try_from(self.0.get(name)?.as_u64()?).ok()
+    match schema["type"].as_str() {
+        Some("string") => "a string",
+        Some("boolean") => "true or false",
+        Some("integer") if schema["minimum"].is_null() => "an integer",
+        Some("integer") => "a non-negative integer",
+        _ => "a list of strings",
     }
-
-    /// A list of texts; empty when left out.
-    pub fn texts(&self, name: &str) -> Vec<String> {
-        let list = self.0.get(name).and_then(Value::as_array);
-        let texts = list.into_iter().flatten().filter_map(Value::as_str);
-        texts.map(str::to_owned).collect()
-    }
-
-    /// A list of paths; empty when left out.
-    pub fn paths(&self, name: &str) -> Vec<OsString> {
-        self.texts(name).into_iter().map(OsString::from).collect()
-    }
+    .to_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    const ARGS: [Arg; 4] = [
-        Arg::required("snapshot", Kind::Address, "Which."),
-        Arg::new("limit", Kind::Count, "How many."),
-        Arg::new("kind", Kind::Word(&["a", "b"]), "Of which kind."),
-        Arg::new("paths", Kind::Texts, "Where."),
-    ];
+    #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    #[schemars(inline)]
+    enum Kind {
+        A,
+        B,
+    }
 
-    fn refused(given: &Value) -> String {
-        let given = given.as_object().cloned().unwrap_or_default();
-        let error = Arguments::check(&ARGS, given).expect_err("refused");
-        assert_eq!(error.code(), Code::Usage);
-        error.message().to_owned()
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Request {
+        /// The one
+        /// that is meant.
+        snapshot: Address,
+        /// How many.
+        limit: Option<usize>,
+        /// Of which kind.
+        kind: Option<Kind>,
+        /// Where.
+        #[serde(default)]
+        paths: Vec<String>,
+        /// In full.
+        #[serde(default)]
+        all: bool,
+        /// Another one.
+        other: Option<Address>,
+    }
+
+    fn parsed(given: &Value) -> Result<(Everywhere, Request)> {
+        parse(given.as_object().cloned().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_schema_says_what_the_struct_takes_in() {
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "snapshot": {
+                    "description": "The one that is meant.",
+                    "anyOf": [{"type": "string"}, {"type": "integer"}],
+                },
+                "limit": {"description": "How many.", "type": "integer", "minimum": 0},
+                "kind": {"description": "Of which kind.", "type": "string", "enum": ["a", "b"]},
+                "paths": {"description": "Where.", "type": "array", "items": {"type": "string"}},
+                "all": {"description": "In full.", "type": "boolean"},
+                "other": {
+                    "description": "Another one.",
+                    "anyOf": [{"type": "string"}, {"type": "integer"}],
+                },
+            },
+            "required": ["snapshot"],
+            "additionalProperties": false,
+        });
+        let mut schema: Value = schema::<Request>().into();
+        let dir = schema["properties"]
+            .as_object_mut()
+            .and_then(|properties| properties.shift_remove("dir"));
+        assert_eq!(dir.map(|dir| dir["type"].clone()), Some("string".into()));
+        assert_eq!(schema, expected);
     }
 
     #[test]
@@ -236,37 +294,51 @@ mod tests {
             ),
             (
                 json!({"snapshot": ["a"]}),
-                "'snapshot' is a string or an integer",
+                "'snapshot' must be a string or an integer",
             ),
             (
                 json!({"snapshot": 1.5}),
-                "'snapshot' is a string or an integer",
+                "'snapshot' must be a string or an integer",
             ),
             (
                 json!({"snapshot": "a", "limit": -1}),
-                "'limit' is an integer, 0 or more",
+                "'limit' must be a non-negative integer",
             ),
             (
                 json!({"snapshot": "a", "kind": "c"}),
-                "'kind' is one of a, b",
+                "'kind' must be one of a, b",
             ),
             (
                 json!({"snapshot": "a", "paths": "x"}),
-                "'paths' is a list of strings",
+                "'paths' must be a list of strings",
             ),
+            (
+                json!({"snapshot": "a", "paths": [1]}),
+                "'paths' must be a list of strings",
+            ),
+            (
+                json!({"snapshot": "a", "all": "yes"}),
+                "'all' must be true or false",
+            ),
+            (json!({"snapshot": "a", "dir": 1}), "'dir' must be a string"),
         ] {
-            assert_eq!(refused(&given), message, "{given}");
+            let error = parsed(&given).expect_err("refused");
+            assert_eq!(error.code(), Code::Usage);
+            assert_eq!(error.message(), message, "{given}");
         }
     }
 
     #[test]
     fn an_address_may_be_a_number() {
-        let given = json!({"snapshot": 123_456, "limit": 3, "dir": null});
-        let given = given.as_object().cloned().expect("an object");
-        let arguments = Arguments::check(&ARGS, given).expect("good");
-        assert_eq!(arguments.needed("snapshot"), "123456");
-        assert_eq!(arguments.count("limit"), Some(3));
-        assert_eq!(arguments.text("dir"), None);
-        assert!(arguments.paths("paths").is_empty());
+        let given = json!({
+            "snapshot": 123_456, "limit": 3, "kind": "b", "dir": "x", "all": null, "other": -1,
+        });
+        let (everywhere, request) = parsed(&given).expect("good");
+        assert_eq!(String::from(request.snapshot), "123456");
+        assert_eq!(request.other.map(String::from), Some("-1".to_owned()));
+        assert_eq!(request.limit, Some(3));
+        assert_eq!(request.kind, Some(Kind::B));
+        assert_eq!(everywhere.dir.as_deref(), Some("x"));
+        assert!(request.paths.is_empty() && !request.all);
     }
 }

@@ -8,7 +8,6 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::arguments::Arguments;
 use super::{hints, place, resources, tools};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
@@ -129,13 +128,13 @@ fn tool(
             None,
         );
     };
-    let arguments = match Arguments::check(tool.args, given.clone()) {
-        Ok(arguments) => arguments,
+    let pending = match (tool.parse)(given.clone()) {
+        Ok(pending) => pending,
         Err(error) => return finish(Err(error), None),
     };
-    let dir = arguments.text("dir");
+    let dir = pending.everywhere.dir;
     in_place(dir.as_deref(), roots, start, env, |ctx| {
-        let mut document = (tool.run)(ctx, &arguments)?;
+        let mut document = (pending.run)(ctx)?;
         if let Some(fields) = document.as_object_mut() {
             fields.retain(|name, _| !tool.withholds.contains(&name.as_str()));
         }

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::arguments;
 use super::tools::{TOOLS, Tool};
 use crate::wire;
 
@@ -10,14 +9,15 @@ use crate::wire;
 pub fn listing() -> Value {
     let tools = TOOLS.iter().map(|tool| {
         let (read_only, destructive, idempotent) = tool.effect.hints();
+        let said = (tool.described)();
         json!({
             "name": tool.name,
-            "title": tool.title,
-            "description": tool.about,
-            "inputSchema": arguments::schema(tool.args),
+            "title": said["title"],
+            "description": said["description"],
+            "inputSchema": (tool.schema)(),
             "outputSchema": output(tool),
             "annotations": {
-                "title": tool.title,
+                "title": said["title"],
                 "readOnlyHint": read_only,
                 "destructiveHint": destructive,
                 "idempotentHint": idempotent,
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_document_is_known_and_every_reference_leads_somewhere() {
-        for tool in TOOLS {
+        for tool in &TOOLS {
             for name in tool.outputs {
                 assert!(wire::schema::of(name).is_some(), "{}: {name}", tool.name);
             }

@@ -15,6 +15,13 @@ pub enum DryRun {
     No,
 }
 
+impl From<bool> for DryRun {
+    /// What a flag asks for.
+    fn from(flag: bool) -> Self {
+        if flag { Self::Yes } else { Self::No }
+    }
+}
+
 /// Take a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Take {

@@ -14,10 +14,6 @@ use style::Style;
 
 /// What an outcome needs to know to lay itself out.
 #[derive(Debug, Clone)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "flags of a command line, not states"
-)]
 pub struct RenderOptions {
     /// Colour on standard output.
     pub style: Style,

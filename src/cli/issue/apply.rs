@@ -1,6 +1,6 @@
 //! `tw issue apply`.
 
-use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::human::snapshot::USUAL_TAIL;
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::human::text::{clean, quoted};
@@ -40,7 +40,7 @@ impl Run for Args {
         let request = Apply {
             issue: self.issue.clone(),
             run: self.run,
-            dry_run: dry_run(self.dry_run),
+            dry_run: self.dry_run.into(),
         };
         swapped(call, |context| issue::apply(context, &request))
     }

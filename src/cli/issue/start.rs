@@ -1,6 +1,6 @@
 //! `tw issue start`.
 
-use crate::cli::call::{Call, Reply, Run, dry_run, swapped};
+use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::human::text::clean;
 use crate::cli::human::{Human, Page, RenderOptions};
 use crate::ops::issue::{self, Started};
@@ -34,7 +34,7 @@ pub struct Args {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Travel {
-            dry_run: dry_run(self.dry_run),
+            dry_run: self.dry_run.into(),
             force: self.force,
             ..Travel::default()
         };

@@ -1,40 +1,104 @@
-//! The table of tools: a row for each, with its words, its arguments, what it does to the world, and its handler.
+//! The table of tools, and what each says of itself: a struct for its arguments, with its title, its description and theirs as
+//! comments, and how it is run.
 //!
-//! A handler takes a repository and checked arguments and gives the document that the command prints with `--json`. What
-//! every tool shares (the directory, the names of the workspace, hints, the origin of quoted records) is `call`'s.
+//! A request is given a repository and gives the document that the command prints with `--json`. What every tool shares (the
+//! directory, the names of the workspace, hints, the origin of quoted records) is `call`'s.
 
+#![allow(
+    clippy::doc_markdown,
+    reason = "the comments of requests are descriptions for a model, which shows no backticks"
+)]
+#![allow(
+    clippy::struct_excessive_bools,
+    reason = "arguments of a call, not states"
+)]
+
+mod backtrack;
 mod checkpoint;
+mod diff;
 mod issue;
-mod look;
-mod session;
-mod swap;
+mod list;
+mod restore;
+mod return_;
+mod rewind;
+mod sessions;
+mod snapshot;
+mod status;
+mod travel;
 
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
-use super::arguments::{Arg, Arguments};
+use super::arguments::{self, Everywhere};
 use crate::error::Result;
-use crate::ops::{Context, request::DryRun};
+use crate::ops::Context;
 
-/// One tool.
+/// The arguments of a tool.
+pub trait Request: DeserializeOwned + JsonSchema + 'static {
+    /// The tool's name.
+    const NAME: &str;
+    /// The documents it answers with, by the names of their schemas.
+    const OUTPUTS: &[&str];
+    /// The fields of these documents that are not for an agent.
+    const WITHHOLDS: &[&str] = &[];
+    /// What it does to the world.
+    const EFFECT: Effect;
+    /// What in its answer was written by others, and is data to judge.
+    const QUOTES: Option<&str> = None;
+
+    /// Does it.
+    fn run(self, ctx: &Context<'_>) -> Result<Value>;
+}
+
+/// What a tool does in a repository.
+pub type Action = dyn FnOnce(&Context<'_>) -> Result<Value>;
+
+/// A call of a tool that is yet to be done.
+pub struct Pending {
+    /// What every tool takes.
+    pub everywhere: Everywhere,
+    /// Does it.
+    pub run: Box<Action>,
+}
+
+/// A [`Request`] as a row of the table.
 pub struct Tool {
     /// Its name.
     pub name: &'static str,
-    /// Its name for people.
-    pub title: &'static str,
-    /// What it does and when to use it.
-    pub about: &'static str,
-    /// What it takes, beside `dir`.
-    pub args: &'static [Arg],
-    /// The documents it answers with, by the names of their schemas.
+    /// The documents it answers with.
     pub outputs: &'static [&'static str],
     /// The fields of these documents that are not for an agent.
     pub withholds: &'static [&'static str],
     /// What it does to the world.
     pub effect: Effect,
-    /// What in its answer was written by others, and is data to judge.
+    /// What in its answer was written by others.
     pub quotes: Option<&'static str>,
-    /// Does it.
-    pub run: fn(&Context<'_>, &Arguments) -> Result<Value>,
+    /// Its title and description.
+    pub described: fn() -> Map<String, Value>,
+    /// The schema of its arguments.
+    pub schema: fn() -> Map<String, Value>,
+    /// Takes the arguments of a call in.
+    pub parse: fn(Map<String, Value>) -> Result<Pending>,
+}
+
+const fn tool<T: Request>() -> Tool {
+    Tool {
+        name: T::NAME,
+        outputs: T::OUTPUTS,
+        withholds: T::WITHHOLDS,
+        effect: T::EFFECT,
+        quotes: T::QUOTES,
+        described: arguments::described::<T>,
+        schema: arguments::schema::<T>,
+        parse: |given| {
+            let (everywhere, request) = arguments::parse::<T>(given)?;
+            Ok(Pending {
+                everywhere,
+                run: Box::new(|ctx| request.run(ctx)),
+            })
+        },
+    }
 }
 
 /// What a tool does to the world. None goes beyond this machine.
@@ -63,36 +127,31 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub const TOOLS: [&Tool; 15] = [
-    &look::STATUS,
-    &swap::SNAPSHOT,
-    &look::LIST,
-    &look::DIFF,
-    &swap::TRAVEL,
-    &swap::RETURN,
-    &swap::RESTORE,
-    &issue::REPORT,
-    &issue::LIST,
-    &issue::GET,
-    &issue::UPDATE,
-    &session::SESSIONS,
-    &checkpoint::TAKE,
-    &checkpoint::REWIND,
-    &checkpoint::BACKTRACK,
+pub static TOOLS: [Tool; 15] = [
+    tool::<status::Status>(),
+    tool::<snapshot::Snapshot>(),
+    tool::<list::List>(),
+    tool::<diff::Diff>(),
+    tool::<travel::Travel>(),
+    tool::<return_::Return>(),
+    tool::<restore::Restore>(),
+    tool::<issue::Report>(),
+    tool::<issue::List>(),
+    tool::<issue::Get>(),
+    tool::<issue::Update>(),
+    tool::<sessions::Sessions>(),
+    tool::<checkpoint::Checkpoint>(),
+    tool::<rewind::Rewind>(),
+    tool::<backtrack::Backtrack>(),
 ];
 
 /// A tool by its name.
 pub fn named(name: &str) -> Option<&'static Tool> {
-    TOOLS.iter().copied().find(|tool| tool.name == name)
+    TOOLS.iter().find(|tool| tool.name == name)
 }
 
-fn dry_run(args: &Arguments) -> DryRun {
-    if args.flag("dry_run") {
-        DryRun::Yes
-    } else {
-        DryRun::No
-    }
-}
+/// An agent reads what it lists: so many, unless it asks for more.
+const FEW: usize = 50;
 
 #[cfg(test)]
 mod tests {
@@ -113,14 +172,9 @@ mod tests {
 
     #[test]
     fn no_tool_takes_what_could_do_harm() {
-        for tool in TOOLS {
-            for arg in tool.args {
-                assert!(
-                    !FORBIDDEN.contains(&arg.name),
-                    "{}: {}",
-                    tool.name,
-                    arg.name
-                );
+        for tool in &TOOLS {
+            for (name, _) in (tool.schema)()["properties"].as_object().expect("a map") {
+                assert!(!FORBIDDEN.contains(&name.as_str()), "{}: {name}", tool.name);
             }
             for verb in ["prune", "drop", "purge", "close", "config"] {
                 assert!(!tool.name.contains(verb), "{}", tool.name);
@@ -130,16 +184,18 @@ mod tests {
 
     #[test]
     fn every_row_is_complete() {
-        for tool in TOOLS {
-            assert!(
-                !tool.title.is_empty() && tool.about.ends_with('.'),
-                "{}",
-                tool.name
-            );
+        for tool in &TOOLS {
+            let said = (tool.described)();
+            let text = |said: &Value| said.as_str().unwrap_or_default().to_owned();
+            assert!(!text(&said["title"]).is_empty(), "{}", tool.name);
+            assert!(text(&said["description"]).ends_with('.'), "{}", tool.name);
             assert!(!tool.outputs.is_empty(), "{}", tool.name);
-            for arg in tool.args {
-                assert!(arg.about.ends_with('.'), "{}: {}", tool.name, arg.name);
-                assert_ne!(arg.name, "dir", "{}: every tool has it", tool.name);
+            assert_eq!(said["additionalProperties"], false, "{}", tool.name);
+            let own = said.get("properties").and_then(Value::as_object);
+            for (name, argument) in own.into_iter().flatten() {
+                let about = text(&argument["description"]);
+                assert!(about.ends_with('.'), "{}: {name}", tool.name);
+                assert_ne!(name, "dir", "{}: every tool has it", tool.name);
             }
             let named: Vec<_> = TOOLS
                 .iter()

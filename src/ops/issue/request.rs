@@ -7,7 +7,7 @@ use crate::ops::request::DryRun;
 use crate::store::issue::{Severity, Status};
 
 /// The texts of an issue that people and agents write. None leaves a field alone, or empty in a new issue.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportFields {
     /// What was being done.
     pub task_context: Option<String>,

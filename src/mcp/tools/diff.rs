@@ -1,0 +1,48 @@
+//! `tw diff` as a tool.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Effect, Request};
+use crate::error::Result;
+use crate::mcp::arguments::{Address, paths};
+use crate::ops::request::DiffSides;
+use crate::ops::{self, Context};
+use crate::wire;
+
+/// # Compare two states of the working tree
+///
+/// Compares a snapshot with another one or with the present, untracked files included. Without addresses: the latest
+/// snapshot against the present, which is what changed since.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Diff {
+    /// Compare from this snapshot: an id or part of it, 'latest', 'session', a label, a time. Default: latest.
+    from: Option<Address>,
+    /// Compare to this one. Default: present, the working tree as it is.
+    to: Option<Address>,
+    /// Only these paths in the working tree, relative to the directory, and what lies beneath them.
+    #[serde(default)]
+    paths: Vec<String>,
+    /// Give the patch of each file too. It can be long: name paths.
+    #[serde(default)]
+    patch: bool,
+}
+
+impl Request for Diff {
+    const NAME: &str = "timewarp_diff";
+    const OUTPUTS: &[&str] = &["diff"];
+    const EFFECT: Effect = Effect::ReadOnly;
+    const QUOTES: Option<&str> = Some("patches");
+
+    fn run(self, ctx: &Context<'_>) -> Result<Value> {
+        let request = DiffSides {
+            from: self.from.map(String::from),
+            to: self.to.map(String::from),
+            paths: paths(self.paths),
+            patch: self.patch,
+        };
+        Ok(wire::value(&ops::diff::diff(ctx, &request)?))
+    }
+}

@@ -1,0 +1,34 @@
+//! `tw status` as a tool.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Effect, Request};
+use crate::error::Result;
+use crate::ops::{self, Context};
+use crate::wire;
+
+/// # Where the working tree stands
+///
+/// Says whether the working tree is in the present or in the past, which snapshot is the latest, and whether a swap was
+/// interrupted. Call it first, and whenever anything looks odd. Looks at records only.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Status {}
+
+impl Request for Status {
+    const NAME: &str = "timewarp_status";
+    const OUTPUTS: &[&str] = &["status"];
+    const EFFECT: Effect = Effect::ReadOnly;
+    const QUOTES: Option<&str> = Some("titles and hints of snapshots");
+
+    fn run(self, ctx: &Context<'_>) -> Result<Value> {
+        let mut document = wire::value(&ops::status::status(ctx)?);
+        // Who began the stay has the token; nobody else is to find it here.
+        if let Some(state) = document["state"].as_object_mut() {
+            state.shift_remove("guard_token");
+        }
+        Ok(document)
+    }
+}
