@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 use globset::{Candidate, Glob, GlobSet};
 
 use self::build::Builder;
+use super::manifest::Kind;
 use crate::error::Result;
 use crate::git::path::split;
 
@@ -70,6 +71,15 @@ impl ExcludedBy {
     /// Whether an `include` of `source` weighs more.
     pub fn yields_to(self, source: Source) -> bool {
         self < Self::Glob(source)
+    }
+
+    /// As what is left out by it is listed.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Default => Kind::DefaultExclude,
+            Self::Glob(Source::Team) => Kind::TeamExclude,
+            Self::Glob(Source::User | Source::Flag) => Kind::UserExclude,
+        }
     }
 
     /// Whether tracked paths are left out, too.

@@ -6,7 +6,6 @@ pub mod cache;
 pub mod capture;
 pub mod globs;
 pub mod ignore;
-pub mod judge;
 pub mod manifest;
 pub mod pattern;
 pub mod plan;

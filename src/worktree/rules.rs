@@ -1,5 +1,6 @@
 //! The one judge of what a snapshot takes and which directories a scan enters.
 //!
+//! [`Rules`] is what a scan asks: one set of rules, or two.
 //! Puts git's rules ([`DirRules`]) and our globs ([`Globs`]) together. What git tracks is taken unless the user's own
 //! `exclude` hides it; an `include` wins over git's rules and every weaker glob; then git's rules speak, then the globs
 //! that leave out. A directory that is left out is entered all the same when tracked files lie beneath it or an
@@ -7,55 +8,28 @@
 //!
 //! Leaves to the caller: which names are safe, `.git` and `.timewarp`, nested repositories, sizes and file types.
 
+mod sides;
+
 use std::sync::Arc;
 
 use super::globs::{ExcludedBy, Globs, Hits, Source, is_secret_name};
 use super::ignore::{DirRules, Globals, Verdict};
+use super::manifest::Kind;
 use crate::git::path::split;
 
-/// What becomes of one entry.
+pub use sides::{LoadOther, Rules, Sides, SidesInside};
+
+/// What becomes of one entry. `I`: what follows from a directory for its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum Decision<I = Inside> {
     /// A file or symlink to take.
     Capture,
-    /// A directory to enter, with what follows from it for its entries.
-    Descend(Inside),
+    /// A directory to enter.
+    Descend(I),
     /// Left out by git's rules, which needs no mention.
-    GitIgnored,
-    /// Left out by a glob of ours, which is listed.
-    Excluded(Reason),
-}
-
-/// Which glob left something out, as `uncaptured` has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// A default glob.
-    DefaultExclude,
-    /// The user's, or a flag's.
-    Exclude,
-    /// The team's.
-    TeamExclude,
-}
-
-impl Reason {
-    /// The stable word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::DefaultExclude => "default-exclude",
-            Self::Exclude => "exclude",
-            Self::TeamExclude => "team-exclude",
-        }
-    }
-}
-
-impl From<ExcludedBy> for Reason {
-    fn from(by: ExcludedBy) -> Self {
-        match by {
-            ExcludedBy::Default => Self::DefaultExclude,
-            ExcludedBy::Glob(Source::Team) => Self::TeamExclude,
-            ExcludedBy::Glob(Source::User | Source::Flag) => Self::Exclude,
-        }
-    }
+    Ignored,
+    /// Left out by a glob of ours, which is listed with the kind that says which.
+    Excluded(Kind),
 }
 
 /// What holds for every entry of a directory because of the directory itself, or of one above it.
@@ -141,7 +115,7 @@ impl RulesDir {
             return if tracked_beneath && !hides_tracked {
                 Decision::Descend(holds)
             } else {
-                Decision::GitIgnored
+                Decision::Ignored
             };
         }
         let enter = !holds.is_ignored()
@@ -150,8 +124,8 @@ impl RulesDir {
             || self.globs.leads_into(path, holds.excluded);
         match holds.excluded {
             _ if enter => Decision::Descend(holds),
-            Some(by) if !holds.git_ignored => Decision::Excluded(by.into()),
-            _ => Decision::GitIgnored,
+            Some(by) if !holds.git_ignored => Decision::Excluded(by.kind()),
+            _ => Decision::Ignored,
         }
     }
 
@@ -183,16 +157,16 @@ fn wins(holds: Inside) -> bool {
 
 fn judge_file(holds: Inside, tracked: bool) -> Decision {
     if holds.nested_repository && !tracked {
-        return Decision::GitIgnored;
+        return Decision::Ignored;
     }
     if wins(holds) {
         return Decision::Capture;
     }
     match holds.excluded {
-        Some(by) if tracked && by.hides_tracked() => Decision::Excluded(by.into()),
+        Some(by) if tracked && by.hides_tracked() => Decision::Excluded(by.kind()),
         _ if tracked => Decision::Capture,
-        _ if holds.git_ignored => Decision::GitIgnored,
-        Some(by) => Decision::Excluded(by.into()),
+        _ if holds.git_ignored => Decision::Ignored,
+        Some(by) => Decision::Excluded(by.kind()),
         None => Decision::Capture,
     }
 }

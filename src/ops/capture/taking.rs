@@ -33,8 +33,8 @@ use crate::worktree::capture::{
 };
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
-use crate::worktree::judge::{LoadOther, Rules};
 use crate::worktree::manifest::{DIRTY, DirRec, Kind, Manifest, TO_HASH, no_oid};
+use crate::worktree::rules::{LoadOther, Rules};
 use crate::worktree::scan::{
     Comparison, Ctime, FileMode, Scan, Scanned, Seen, Way, compare_with_cache, scan,
 };
@@ -308,7 +308,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         let repo = &self.ctx.repo;
         let what = Scan {
             root,
-            judge: rules,
+            rules,
             tracked: view,
             max_file_size: self.ctx.settings.max_file_size,
             file_mode: if repo.file_mode()? {

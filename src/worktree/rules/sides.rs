@@ -5,11 +5,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::globs::Globs;
-use super::ignore::Globals;
-use super::manifest::Kind;
-use super::rules::{Decision, Inside, Reason, RulesDir};
-use super::scan::{Judge, Verdict};
+use super::{Decision, Inside, RulesDir};
+use crate::worktree::globs::Globs;
+use crate::worktree::ignore::Globals;
 
 /// The ignore file of a directory on the other side.
 pub type LoadOther<'a> = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + Send + 'a>;
@@ -57,21 +55,9 @@ impl<'a> Rules<'a> {
     fn new_root(&self, ignore_file: Option<&[u8]>) -> RulesDir {
         RulesDir::root(self.globals.clone(), self.globs.clone(), ignore_file)
     }
-}
 
-fn kind_of(reason: Reason) -> Kind {
-    match reason {
-        Reason::DefaultExclude => Kind::DefaultExclude,
-        Reason::Exclude => Kind::UserExclude,
-        Reason::TeamExclude => Kind::TeamExclude,
-    }
-}
-
-impl Judge for Rules<'_> {
-    type Dir = Sides;
-    type Inside = SidesInside;
-
-    fn root(&self, ignore_file: Option<&[u8]>) -> Sides {
+    /// The rules in the root, given its ignore file.
+    pub fn root(&self, ignore_file: Option<&[u8]>) -> Sides {
         let other = self.other.is_some().then(|| {
             let bytes = self.load_other(b"");
             self.new_root(bytes.as_deref())
@@ -82,7 +68,8 @@ impl Judge for Rules<'_> {
         }
     }
 
-    fn enter(
+    /// The rules in a directory that [`judge`](Self::judge) said to enter, given its parent's and its ignore file.
+    pub fn enter(
         &self,
         parent: &Sides,
         path: &[u8],
@@ -104,34 +91,42 @@ impl Judge for Rules<'_> {
             });
         Sides { disk, other }
     }
+}
 
-    fn is_for_some(&self, inside: &SidesInside) -> bool {
+impl SidesInside {
+    /// Whether the directory is left out itself, and entered only for what is tracked or included beneath.
+    pub fn is_for_some(self) -> bool {
         let ignored = |side: Option<Inside>| side.is_none_or(Inside::is_ignored);
-        ignored(inside.disk) && ignored(inside.other)
+        ignored(self.disk) && ignored(self.other)
     }
 
-    fn in_nested_repository(&self, inside: SidesInside) -> SidesInside {
-        let nested = |side: Option<Inside>| side.map(Inside::in_nested_repository);
-        SidesInside {
-            disk: nested(inside.disk),
-            other: nested(inside.other),
+    /// The same where the directory is a nested repository, and is entered for what the index has in it.
+    #[must_use]
+    pub fn in_nested_repository(self) -> Self {
+        Self {
+            disk: self.disk.map(Inside::in_nested_repository),
+            other: self.other.map(Inside::in_nested_repository),
         }
     }
+}
 
-    fn is_in_nested_repository(&self, dir: &Sides) -> bool {
+impl Sides {
+    /// Whether this directory is in a nested repository.
+    pub fn is_in_nested_repository(&self) -> bool {
         let nested = |side: &Option<RulesDir>| {
             let inside = side.as_ref().map(RulesDir::inside);
             inside.is_some_and(Inside::is_in_nested_repository)
         };
-        nested(&dir.disk) || nested(&dir.other)
+        nested(&self.disk) || nested(&self.other)
     }
 
-    fn judge(&self, dir: &Sides, path: &[u8], is_dir: bool, tracked: bool) -> Verdict<SidesInside> {
+    /// What becomes of a name in this directory. For a directory, `tracked` means that something tracked lies beneath.
+    pub fn judge(&self, path: &[u8], is_dir: bool, tracked: bool) -> Decision<SidesInside> {
         let ask = |side: &Option<RulesDir>| {
             side.as_ref()
                 .map(|rules| rules.judge(path, is_dir, tracked))
         };
-        let (disk, other) = (ask(&dir.disk), ask(&dir.other));
+        let (disk, other) = (ask(&self.disk), ask(&self.other));
         let inside = |decision: Option<Decision>| match decision {
             Some(Decision::Descend(inside)) => Some(inside),
             _ => None,
@@ -142,17 +137,17 @@ impl Judge for Rules<'_> {
                 other: inside(other),
             };
             if inside.disk.is_some() || inside.other.is_some() {
-                return Verdict::Enter(inside);
+                return Decision::Descend(inside);
             }
         } else if disk == Some(Decision::Capture) || other == Some(Decision::Capture) {
-            return Verdict::Take;
+            return Decision::Capture;
         }
         let excluded = |decision: Option<Decision>| match decision {
-            Some(Decision::Excluded(reason)) => Some(kind_of(reason)),
+            Some(Decision::Excluded(kind)) => Some(kind),
             _ => None,
         };
         excluded(disk)
             .or(excluded(other))
-            .map_or(Verdict::Ignored, Verdict::Excluded)
+            .map_or(Decision::Ignored, Decision::Excluded)
     }
 }

@@ -35,9 +35,9 @@ fn enter(rules: &RulesDir, dir: &str, tracked_beneath: bool, gitignore: Option<&
     }
 }
 
-const DEFAULT: Decision = Decision::Excluded(Reason::DefaultExclude);
-const BY_USER: Decision = Decision::Excluded(Reason::Exclude);
-const BY_TEAM: Decision = Decision::Excluded(Reason::TeamExclude);
+const DEFAULT: Decision = Decision::Excluded(Kind::DefaultExclude);
+const BY_USER: Decision = Decision::Excluded(Kind::UserExclude);
+const BY_TEAM: Decision = Decision::Excluded(Kind::TeamExclude);
 
 #[test]
 fn each_rule_leaves_out_under_its_own_name() {
@@ -47,13 +47,13 @@ fn each_rule_leaves_out_under_its_own_name() {
         &[],
     );
     assert_eq!(file(&rules, "a.c"), Decision::Capture);
-    assert_eq!(file(&rules, "a.o"), Decision::GitIgnored);
+    assert_eq!(file(&rules, "a.o"), Decision::Ignored);
     assert_eq!(file(&rules, "a.log"), DEFAULT);
     assert_eq!(file(&rules, "a.u"), BY_USER);
     assert_eq!(file(&rules, "a.t"), BY_TEAM);
     assert_eq!(rules.judge(b"dist", true, false), DEFAULT);
     let both = root("dist/\n", &[], &[]);
-    assert_eq!(both.judge(b"dist", true, false), Decision::GitIgnored);
+    assert_eq!(both.judge(b"dist", true, false), Decision::Ignored);
 }
 
 #[test]
@@ -77,14 +77,14 @@ fn tracked_files_yield_to_the_users_own_exclude_alone() {
 #[test]
 fn an_ignored_directory_is_entered_for_what_is_tracked_in_it() {
     let rules = root("out/\n", &[], &[]);
-    assert_eq!(rules.judge(b"out", true, false), Decision::GitIgnored);
+    assert_eq!(rules.judge(b"out", true, false), Decision::Ignored);
     let out = enter(&rules, "out", true, Some("!*"));
     assert!(out.inside().is_ignored());
     assert_eq!(tracked(&out, "out/a"), Decision::Capture);
-    assert_eq!(file(&out, "out/b"), Decision::GitIgnored);
-    assert_eq!(out.judge(b"out/sub", true, false), Decision::GitIgnored);
+    assert_eq!(file(&out, "out/b"), Decision::Ignored);
+    assert_eq!(out.judge(b"out/sub", true, false), Decision::Ignored);
     let sub = enter(&out, "out/sub", true, None);
-    assert_eq!(file(&sub, "out/sub/b"), Decision::GitIgnored);
+    assert_eq!(file(&sub, "out/sub/b"), Decision::Ignored);
 
     let target = enter(&rules, "target", true, None);
     assert_eq!(tracked(&target, "target/a"), Decision::Capture);
@@ -100,13 +100,13 @@ fn an_anchored_include_leads_into_an_ignored_directory() {
         &[("/out/db/*.db", Source::User), (".env.local", Source::User)],
     );
     let out = enter(&rules, "out", false, None);
-    assert_eq!(file(&out, "out/x.db"), Decision::GitIgnored);
+    assert_eq!(file(&out, "out/x.db"), Decision::Ignored);
     // It is entered anyway, so the unanchored one holds as well.
     assert_eq!(file(&out, "out/.env.local"), Decision::Capture);
-    assert_eq!(out.judge(b"out/other", true, false), Decision::GitIgnored);
+    assert_eq!(out.judge(b"out/other", true, false), Decision::Ignored);
     let db = enter(&out, "out/db", false, None);
     assert_eq!(file(&db, "out/db/x.db"), Decision::Capture);
-    assert_eq!(file(&db, "out/db/x.txt"), Decision::GitIgnored);
+    assert_eq!(file(&db, "out/db/x.txt"), Decision::Ignored);
     assert_eq!(rules.judge(b"node_modules", true, false), DEFAULT);
 }
 
@@ -121,12 +121,12 @@ fn an_included_directory_brings_all_of_it_back() {
     for path in ["data/a", "data/a.o", "data/a.log"] {
         assert_eq!(file(&data, path), Decision::Capture, "{path}");
     }
-    assert_eq!(file(&data, "data/a.u"), Decision::GitIgnored);
+    assert_eq!(file(&data, "data/a.u"), Decision::Ignored);
     let deep = enter(&data, "data/node_modules", false, None);
     assert_eq!(file(&deep, "data/node_modules/x"), Decision::Capture);
     let dist = enter(&rules, "dist", false, None);
     assert_eq!(file(&dist, "dist/x.o"), Decision::Capture);
-    assert_eq!(file(&rules, "x.o"), Decision::GitIgnored);
+    assert_eq!(file(&rules, "x.o"), Decision::Ignored);
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn the_team_includes_a_directory_without_its_secrets() {
     let rules = root("data/\n", &[], &[("data/", team), ("conf/", team)]);
     let data = enter(&rules, "data", false, None);
     assert_eq!(file(&data, "data/a"), Decision::Capture);
-    assert_eq!(file(&data, "data/.env"), Decision::GitIgnored);
+    assert_eq!(file(&data, "data/.env"), Decision::Ignored);
     assert_eq!(
         data.judge(b"data/credentials", true, false),
-        Decision::GitIgnored
+        Decision::Ignored
     );
     // Where nothing left it out, nothing needs to bring it back.
     let conf = enter(&rules, "conf", false, None);
@@ -164,9 +164,9 @@ fn nested_gitignores_speak_in_open_directories() {
     let src = enter(&rules, "src", false, Some("!keep.o\n/gen\n"));
     assert!(!src.inside().is_ignored());
     assert_eq!(file(&src, "src/keep.o"), Decision::Capture);
-    assert_eq!(file(&src, "src/x.o"), Decision::GitIgnored);
+    assert_eq!(file(&src, "src/x.o"), Decision::Ignored);
     let gen_dir = src.judge(b"src/gen", true, false);
-    assert_eq!(gen_dir, Decision::GitIgnored);
+    assert_eq!(gen_dir, Decision::Ignored);
     let deep = enter(&src, "src/deep", false, None);
     assert_eq!(file(&deep, "src/deep/gen"), Decision::Capture);
 }

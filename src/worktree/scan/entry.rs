@@ -1,6 +1,6 @@
 //! What a name is, and what becomes of it.
 
-use super::{DESK, DESK_CONFIG, FileMode, Judge, Run, Seeds, Verdict, Way};
+use super::{DESK, DESK_CONFIG, FileMode, Run, Seeds, Way};
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
@@ -9,13 +9,14 @@ use crate::worktree::manifest::{
     ATTRIBUTES, DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED,
     UNPROVEN,
 };
+use crate::worktree::rules::{Decision, Sides, SidesInside};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-impl<J: Judge> Run<'_, '_, J> {
+impl Run<'_, '_, '_> {
     /// Looks at a known name once more; `None` when it is not there any more.
     pub(super) fn look_again(
         &self,
@@ -153,7 +154,7 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// What a name is and what becomes of it.
-    pub(super) fn entry(&self, look: &Look<'_, J>) -> Result<Entry<J::Inside>> {
+    pub(super) fn entry(&self, look: &Look<'_>) -> Result<Entry> {
         let Look {
             fd,
             dir_path,
@@ -246,27 +247,27 @@ impl<J: Judge> Run<'_, '_, J> {
         full: &[u8],
         name: &[u8],
         stamp: &Stamp,
-        rules: &J::Dir,
+        rules: &Sides,
     ) -> Option<FileRec> {
         let unnamed = Name::default();
-        let verdict = self.scan.judge.judge(rules, full, false, false);
-        if matches!(verdict, Verdict::Take) {
+        let verdict = rules.judge(full, false, false);
+        if matches!(verdict, Decision::Capture) {
             return Some(self.file_record(full, unnamed, stamp, false));
         }
-        let tracked = if self.scan.judge.is_in_nested_repository(rules) {
+        let tracked = if rules.is_in_nested_repository() {
             self.scan.tracked.is_in_index(full)
         } else {
             self.scan.tracked.is_tracked(full)
         };
         if tracked {
-            let verdict = self.scan.judge.judge(rules, full, false, true);
-            if let Verdict::Excluded(kind) = verdict {
+            let verdict = rules.judge(full, false, true);
+            if let Decision::Excluded(kind) = verdict {
                 return Some(Self::listed(kind, stamp));
             }
             return Some(self.file_record(full, unnamed, stamp, true));
         }
         match verdict {
-            Verdict::Excluded(kind) => Some(Self::listed(kind, stamp)),
+            Decision::Excluded(kind) => Some(Self::listed(kind, stamp)),
             _ if name == b".gitignore" => Some(FileRec {
                 flags: self.racy_flag(stamp),
                 ..Self::listed(Kind::IgnoreFile, stamp)
@@ -287,12 +288,7 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// What becomes of a directory, whose stamp may be known: most are entered, and need none here.
-    fn dir_entry(
-        &self,
-        look: &Look<'_, J>,
-        full: &[u8],
-        stamp: Option<Stamp>,
-    ) -> Result<Entry<J::Inside>> {
+    fn dir_entry(&self, look: &Look<'_>, full: &[u8], stamp: Option<Stamp>) -> Result<Entry> {
         let listed = |kind| {
             let now = match stamp {
                 Some(stamp) => Ok(Some(stamp)),
@@ -314,9 +310,9 @@ impl<J: Judge> Run<'_, '_, J> {
             return Ok(entry);
         }
         let inside = match verdict {
-            Verdict::Enter(inside) => inside,
-            Verdict::Excluded(kind) => return listed(kind),
-            Verdict::Ignored | Verdict::Take => return Ok(Entry::Nothing),
+            Decision::Descend(inside) => inside,
+            Decision::Excluded(kind) => return listed(kind),
+            Decision::Ignored | Decision::Capture => return Ok(Entry::Nothing),
         };
         let unreadable = || listed(Kind::Unreadable);
         let what = || format!("cannot open '{}'", path::display(full));
@@ -346,11 +342,11 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// What follows from a nested repository for what the index has in it; nothing when that is nothing.
-    fn judge_tracked(&self, rules: &J::Dir, full: &[u8]) -> Option<J::Inside> {
+    fn judge_tracked(&self, rules: &Sides, full: &[u8]) -> Option<SidesInside> {
         let tracked = self.scan.tracked.index_beneath(full);
-        let verdict = tracked.then(|| self.scan.judge.judge(rules, full, true, true));
+        let verdict = tracked.then(|| rules.judge(full, true, true));
         match verdict {
-            Some(Verdict::Enter(inside)) => Some(self.scan.judge.in_nested_repository(inside)),
+            Some(Decision::Descend(inside)) => Some(inside.in_nested_repository()),
             _ => None,
         }
     }
@@ -364,15 +360,15 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// The desk is left out silently, but for its `config.toml` when git tracks that.
-    pub(super) fn desk(&self, rules: &J::Dir, fd: BorrowedFd<'_>, full: &[u8]) -> Entry<J::Inside> {
+    pub(super) fn desk(&self, rules: &Sides, fd: BorrowedFd<'_>, full: &[u8]) -> Entry {
         let config = path::join(DESK, DESK_CONFIG);
         match stamp_at(fd, full) {
             Ok(Some(stamp)) if stamp.is_dir() => {
                 if !self.scan.tracked.is_tracked(&config) {
                     return Entry::Nothing;
                 }
-                match self.scan.judge.judge(rules, full, true, true) {
-                    Verdict::Enter(inside) => Entry::Dir(inside, None),
+                match rules.judge(full, true, true) {
+                    Decision::Descend(inside) => Entry::Dir(inside, None),
                     _ => Entry::Nothing,
                 }
             }
@@ -384,7 +380,7 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 }
 
-pub(super) struct Look<'a, J: Judge> {
+pub(super) struct Look<'a> {
     pub(super) fd: BorrowedFd<'a>,
     pub(super) dir_path: &'a [u8],
     pub(super) name: &'a [u8],
@@ -392,15 +388,15 @@ pub(super) struct Look<'a, J: Judge> {
     pub(super) is_dir: bool,
     /// Its record in the earlier manifest.
     pub(super) known: Option<FileRec>,
-    pub(super) rules: &'a J::Dir,
+    pub(super) rules: &'a Sides,
     /// On the full way.
     pub(super) seeds: Option<&'a Seeds<'a>>,
 }
 
-pub(super) enum Entry<I> {
+pub(super) enum Entry {
     File(FileRec),
     /// With the directory and its stamp, when it was opened.
-    Dir(I, Option<(OwnedFd, Stamp)>),
+    Dir(SidesInside, Option<(OwnedFd, Stamp)>),
     Nothing,
 }
 

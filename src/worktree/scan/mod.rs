@@ -27,7 +27,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use super::manifest::{FileRec, Kind, Manifest, Name};
+use super::manifest::{FileRec, Manifest, Name};
+use super::rules::{Rules, Sides, SidesInside};
 use crate::error::{Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, is_racy, stamp_of};
@@ -47,51 +48,6 @@ pub const DESK: &[u8] = b".timewarp";
 
 /// The one file of the desk that is captured, when git tracks it.
 const DESK_CONFIG: &[u8] = b"config.toml";
-
-/// What the rules say of a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict<I> {
-    /// A file that is captured.
-    Take,
-    /// A directory that is entered, with what follows from it for its names.
-    Enter(I),
-    /// Left out by git's rules.
-    Ignored,
-    /// Left out by a glob of ours, with the kind that says which.
-    Excluded(Kind),
-}
-
-/// The rules: what is left out. Implemented by `rules`; asked from several threads.
-pub trait Judge: Sync {
-    /// The rules that hold in one directory.
-    type Dir: Clone + Send + Sync;
-    /// What follows from a directory for its names.
-    type Inside: Copy + Send + Sync;
-    /// The rules in the root, given its ignore file.
-    fn root(&self, ignore_file: Option<&[u8]>) -> Self::Dir;
-    /// The rules in a directory, given its parent's and its ignore file.
-    fn enter(
-        &self,
-        parent: &Self::Dir,
-        path: &[u8],
-        inside: Self::Inside,
-        ignore_file: Option<&[u8]>,
-    ) -> Self::Dir;
-    /// Whether a directory is left out itself, and entered only for what is tracked or included beneath.
-    fn is_for_some(&self, inside: &Self::Inside) -> bool;
-    /// What follows from a directory that is a nested repository, and is entered for what the index has in it.
-    fn in_nested_repository(&self, inside: Self::Inside) -> Self::Inside;
-    /// Whether this directory is in a nested repository.
-    fn is_in_nested_repository(&self, dir: &Self::Dir) -> bool;
-    /// What becomes of a name in a directory. For a directory, `tracked` means that something tracked lies beneath.
-    fn judge(
-        &self,
-        dir: &Self::Dir,
-        path: &[u8],
-        is_dir: bool,
-        tracked: bool,
-    ) -> Verdict<Self::Inside>;
-}
 
 /// What git knows of paths: index, HEAD, and what the caller forces in.
 pub trait Tracked: Sync {
@@ -145,11 +101,11 @@ pub enum Way {
 }
 
 /// What a scan needs.
-pub struct Scan<'a, J: Judge> {
+pub struct Scan<'a, 'r> {
     /// The working tree.
     pub root: &'a Root,
     /// The rules.
-    pub judge: &'a J,
+    pub rules: &'a Rules<'r>,
     /// What git knows.
     pub tracked: &'a dyn Tracked,
     /// Untracked files over this size are listed, not captured.
@@ -267,21 +223,21 @@ impl ReadNames {
     }
 }
 
-struct Task<J: Judge> {
+struct Task {
     path: Vec<u8>,
     /// The directory and its stamp, when it is still open from the look at its name.
     fd: Option<(OwnedFd, Stamp)>,
     /// The rules of the parent directory, and what follows from this one; None for the root.
-    above: Option<(J::Dir, J::Inside)>,
+    above: Option<(Sides, SidesInside)>,
 }
 
-struct Queue<J: Judge> {
-    tasks: Mutex<QueueState<J>>,
+struct Queue {
+    tasks: Mutex<QueueState>,
     wake: Condvar,
 }
 
-struct QueueState<J: Judge> {
-    tasks: Vec<Task<J>>,
+struct QueueState {
+    tasks: Vec<Task>,
     /// How many of them hold a directory open.
     open: usize,
     busy: usize,
@@ -289,27 +245,27 @@ struct QueueState<J: Judge> {
 }
 
 /// The rules in a directory, and whether it is entered only for some of what is in it.
-type Chain<J> = (<J as Judge>::Dir, bool);
+type Chain = (Sides, bool);
 
-struct Run<'a, 'b, J: Judge> {
-    scan: &'a Scan<'b, J>,
+struct Run<'a, 'b, 'r> {
+    scan: &'a Scan<'b, 'r>,
     old: Option<&'a Manifest>,
     way: Way,
     /// Which known directories are as they were, on the fast way. The others were found anew, or are gone.
     same: Vec<AtomicBool>,
     next: AtomicUsize,
-    queue: Queue<J>,
+    queue: Queue,
     give_up: AtomicBool,
     /// How many directories that wait are held open.
     most_open: usize,
-    chains: Mutex<HashMap<Vec<u8>, Option<Chain<J>>>>,
+    chains: Mutex<HashMap<Vec<u8>, Option<Chain>>>,
 }
 
 /// Looks at the working tree.
 ///
 /// # Errors
 /// A directory whose names cannot be read for another reason than permissions, with its path.
-pub fn scan<J: Judge>(scan: &Scan<'_, J>, old: Option<&Manifest>, way: Way) -> Result<Scanned> {
+pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Scanned> {
     let way = if old.is_some() { way } else { Way::Full };
     let known = if way == Way::Fast {
         old.map_or(0, |old| old.dirs.len())
@@ -368,8 +324,8 @@ fn most_open() -> usize {
     usize::try_from(part).unwrap_or(MOST_OPEN).min(MOST_OPEN)
 }
 
-impl<J: Judge> Run<'_, '_, J> {
-    fn lock_queue(&self) -> std::sync::MutexGuard<'_, QueueState<J>> {
+impl Run<'_, '_, '_> {
+    fn lock_queue(&self) -> std::sync::MutexGuard<'_, QueueState> {
         self.queue
             .tasks
             .lock()
@@ -440,7 +396,7 @@ impl<J: Judge> Run<'_, '_, J> {
         self.lock_queue().error.get_or_insert(error);
     }
 
-    fn take(&self) -> Option<Task<J>> {
+    fn take(&self) -> Option<Task> {
         let mut queue = self.lock_queue();
         loop {
             if let Some(task) = queue.tasks.pop() {
@@ -461,7 +417,7 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// Queues the directories in a directory, which are in order. The first is taken first: then what is found is nearly sorted.
-    fn push(&self, tasks: Vec<Task<J>>) {
+    fn push(&self, tasks: Vec<Task>) {
         if tasks.is_empty() {
             return;
         }

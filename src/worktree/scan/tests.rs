@@ -6,37 +6,19 @@ use crate::git::own::OwnDirs;
 use crate::progress::Silent;
 use crate::worktree::cache;
 use crate::worktree::capture::{HashOnly, Hashing, build_trees, drop_gone, hash_files};
+use crate::worktree::globs::{GlobSettings, Globs};
+use crate::worktree::ignore::{Globals, PatternFile};
 use crate::worktree::manifest::{RACY, TO_HASH};
 use crate::worktree::oracle::random::Random;
 
 /// Takes everything but names that end in `.skip`.
-struct Most;
-
-impl Judge for Most {
-    type Dir = ();
-    type Inside = ();
-
-    fn root(&self, _: Option<&[u8]>) {}
-
-    fn enter(&self, (): &(), _: &[u8], (): (), _: Option<&[u8]>) {}
-
-    fn is_for_some(&self, (): &()) -> bool {
-        false
-    }
-
-    fn in_nested_repository(&self, (): ()) {}
-
-    fn is_in_nested_repository(&self, (): &()) -> bool {
-        false
-    }
-
-    fn judge(&self, (): &(), path: &[u8], is_dir: bool, _: bool) -> Verdict<()> {
-        match is_dir {
-            _ if path.ends_with(b".skip") => Verdict::Ignored,
-            true => Verdict::Enter(()),
-            false => Verdict::Take,
-        }
-    }
+fn most() -> Rules<'static> {
+    let globals = Globals {
+        info_exclude: PatternFile::parse(b"*.skip", b""),
+        ..Globals::default()
+    };
+    let globs = Globs::new(&GlobSettings::default()).expect("no globs");
+    Rules::new(globals.into(), globs.into(), None)
 }
 
 /// A git that knows of nothing.
@@ -105,7 +87,7 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
         };
     let what = Scan {
         root,
-        judge: &Most,
+        rules: &most(),
         tracked: &Untracked,
         max_file_size: u64::MAX,
         file_mode: FileMode::Trusted,

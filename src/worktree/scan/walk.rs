@@ -2,10 +2,7 @@
 
 use super::entry::{Entry, Look};
 use super::names::NameBuffer;
-use super::{
-    Chain, FoundDir, FoundFile, Judge, Names, ReadNames, Run, Seen, Task, Verdict, Way,
-    read_ignore_file,
-};
+use super::{Chain, FoundDir, FoundFile, Names, ReadNames, Run, Seen, Task, Way, read_ignore_file};
 use crate::error::{Result, ResultExt};
 use crate::git::access::has_attributes;
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
@@ -13,6 +10,7 @@ use crate::git::path;
 use crate::worktree::manifest::{
     DIR_ATTRIBUTES, FileRec, Files, INSIDE_IGNORED, Kind, Manifest, RACY, VACANT, VIRTUAL,
 };
+use crate::worktree::rules::{Decision, Sides, SidesInside};
 use rustix::io::Errno;
 use std::cmp::Ordering;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,7 +26,7 @@ struct OpenedDir {
     stamp: Stamp,
 }
 
-impl<J: Judge> Run<'_, '_, J> {
+impl Run<'_, '_, '_> {
     /// The fast way's look at a directory of the earlier manifest.
     pub(super) fn known_dir(
         &self,
@@ -154,7 +152,7 @@ impl<J: Judge> Run<'_, '_, J> {
     }
 
     /// The rules in a directory, its ancestors' ignore files read on the way.
-    pub(super) fn chain(&self, dir_path: &[u8]) -> Result<Option<Chain<J>>> {
+    pub(super) fn chain(&self, dir_path: &[u8]) -> Result<Option<Chain>> {
         let lock = || self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lock().get(dir_path) {
             return Ok(known.clone());
@@ -164,37 +162,35 @@ impl<J: Judge> Run<'_, '_, J> {
         Ok(made)
     }
 
-    pub(super) fn make_chain(&self, dir_path: &[u8]) -> Result<Option<Chain<J>>> {
-        let judge = self.scan.judge;
+    pub(super) fn make_chain(&self, dir_path: &[u8]) -> Result<Option<Chain>> {
+        let rules = self.scan.rules;
         if dir_path.is_empty() {
             let ignore = read_ignore_file(self.scan.root, dir_path)?;
-            return Ok(Some((judge.root(ignore.as_deref()), false)));
+            return Ok(Some((rules.root(ignore.as_deref()), false)));
         }
         let Some((parent, _)) = self.chain(path::split(dir_path).0)? else {
             return Ok(None);
         };
-        let Verdict::Enter(inside) = self.judge_dir(&parent, dir_path) else {
+        let Decision::Descend(inside) = self.judge_dir(&parent, dir_path) else {
             return Ok(None);
         };
         let inside = if self.was_nested(dir_path) {
-            judge.in_nested_repository(inside)
+            inside.in_nested_repository()
         } else {
             inside
         };
         let ignore = read_ignore_file(self.scan.root, dir_path)?;
-        let rules = judge.enter(&parent, dir_path, inside, ignore.as_deref());
-        Ok(Some((rules, judge.is_for_some(&inside))))
+        let rules = rules.enter(&parent, dir_path, inside, ignore.as_deref());
+        Ok(Some((rules, inside.is_for_some())))
     }
 
-    pub(super) fn judge_dir(&self, rules: &J::Dir, full: &[u8]) -> Verdict<J::Inside> {
-        match self.scan.judge.judge(rules, full, true, false) {
-            Verdict::Enter(inside) => Verdict::Enter(inside),
-            other if self.scan.tracked.any_beneath(full) => {
-                match self.scan.judge.judge(rules, full, true, true) {
-                    Verdict::Enter(inside) => Verdict::Enter(inside),
-                    _ => other,
-                }
-            }
+    pub(super) fn judge_dir(&self, rules: &Sides, full: &[u8]) -> Decision<SidesInside> {
+        match rules.judge(full, true, false) {
+            Decision::Descend(inside) => Decision::Descend(inside),
+            other if self.scan.tracked.any_beneath(full) => match rules.judge(full, true, true) {
+                Decision::Descend(inside) => Decision::Descend(inside),
+                _ => other,
+            },
             other => other,
         }
     }
@@ -202,7 +198,7 @@ impl<J: Judge> Run<'_, '_, J> {
     /// The full way's look at a directory.
     pub(super) fn read_dir(
         &self,
-        task: Task<J>,
+        task: Task,
         found: &mut Vec<FoundDir>,
         names: &mut NameBuffer,
     ) -> Result<()> {
@@ -231,12 +227,12 @@ impl<J: Judge> Run<'_, '_, J> {
         } else {
             None
         };
-        let judge = self.scan.judge;
+        let rules = self.scan.rules;
         let (rules, for_some) = match &above {
-            None => (judge.root(ignore.as_deref()), false),
+            None => (rules.root(ignore.as_deref()), false),
             Some((parent, inside)) => (
-                judge.enter(parent, &dir_path, *inside, ignore.as_deref()),
-                judge.is_for_some(inside),
+                rules.enter(parent, &dir_path, *inside, ignore.as_deref()),
+                inside.is_for_some(),
             ),
         };
         let opened = OpenedDir {
@@ -253,7 +249,7 @@ impl<J: Judge> Run<'_, '_, J> {
         &self,
         dir_path: Vec<u8>,
         at: usize,
-        (rules, for_some): &Chain<J>,
+        (rules, for_some): &Chain,
         stamp: Stamp,
         found: &mut Vec<FoundDir>,
         names: &mut NameBuffer,
@@ -294,7 +290,7 @@ impl<J: Judge> Run<'_, '_, J> {
     fn judge_names(
         &self,
         opened: OpenedDir,
-        rules: &J::Dir,
+        rules: &Sides,
         for_some: bool,
         found: &mut Vec<FoundDir>,
         names: &NameBuffer,
