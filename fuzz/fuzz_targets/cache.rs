@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = timewarp_fuzz::stat_cache(bytes);
+    let _ = timewarp_fuzz::sealed_stat_cache(bytes);
 });

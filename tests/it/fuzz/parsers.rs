@@ -250,6 +250,16 @@ pub fn stat_cache(bytes: &[u8]) -> bool {
     true
 }
 
+/// As [`stat_cache`], with the checksum put right: without that no damage gets past the first look.
+pub fn sealed_stat_cache(bytes: &[u8]) -> bool {
+    let mut bytes = bytes.to_vec();
+    if bytes.len() >= 16 {
+        let sum = crc32fast::hash(&bytes[16..]);
+        bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+    }
+    stat_cache(&bytes)
+}
+
 /// A session file, as every agent's.
 pub fn transcript(bytes: &[u8]) {
     in_room(|room| {
