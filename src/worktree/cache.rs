@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::manifest::kept;
-use super::manifest::{DirRec, FileRec, Files, Kept, Manifest, Name};
+use super::manifest::cached::{self, CachedRecords};
+use super::manifest::{DirRec, FileRec, Files, Manifest, Name};
 use crate::error::Result;
 use crate::git::fs::{self, Durable};
 use crate::git::mapped::{self, Bytes, Use};
@@ -208,7 +208,7 @@ fn put_whole(
     }
     for file in files().flat_map(Files::iter) {
         let name = place.name(file.name.len);
-        kept::put(&mut out, &FileRec { name, ..file });
+        cached::put(&mut out, &FileRec { name, ..file });
         flush(&mut out, PIECE)?;
     }
     for dir in &manifest.dirs {
@@ -269,9 +269,9 @@ fn open(bytes: Bytes) -> Option<Opened> {
     let meta = base.meta().to_vec();
     let dirs = base.dirs().map(read_dir).collect::<Option<Vec<_>>>()?;
     let Framed { bytes, frame } = base;
-    let kept = Kept::new(bytes, frame.id, frame.files_at, frame.names_at)?;
-    are_in_a_row(&dirs, kept.count()).then_some(())?;
-    let mut manifest = Manifest::over(kept);
+    let cached = CachedRecords::new(bytes, frame.id, frame.files_at, frame.names_at)?;
+    are_in_a_row(&dirs, cached.count()).then_some(())?;
+    let mut manifest = Manifest::over(cached);
     manifest.dirs = dirs;
     Some(Opened { manifest, meta })
 }

@@ -98,7 +98,7 @@ pub fn hash_files(
     progress: &dyn crate::progress::Progress,
 ) -> Result<()> {
     let mut wanted: Vec<Wanted> = Vec::new();
-    for (at, nth, rec) in manifest.made_files() {
+    for (at, nth, rec) in manifest.files_in_memory() {
         if rec.flags & TO_HASH != 0 {
             let full = manifest.path_of(&manifest.dirs[at], &rec);
             wanted.push(Wanted { at, nth, full, rec });
@@ -390,7 +390,7 @@ fn without(rec: &FileRec, kind: Kind) -> FileRec {
 
 /// Drops the names that vanished while being captured.
 pub fn drop_gone(manifest: &mut Manifest) {
-    for at in manifest.made_dirs() {
+    for at in manifest.dirs_in_memory() {
         let files = manifest.files_of(&manifest.dirs[at]);
         if files.iter().any(|file| file.kind == Kind::Gone) {
             manifest.retain_files(at, |file| file.kind != Kind::Gone);
@@ -451,7 +451,7 @@ pub fn take_known_trees(
             dir.flags &= !DIRTY;
         }
     }
-    for at in manifest.made_dirs() {
+    for at in manifest.dirs_in_memory() {
         for file in manifest.files_mut(at) {
             file.flags &= !SEEDED;
         }
@@ -548,7 +548,7 @@ fn tree_of(
 
 /// How many files and directories would be written: what decides between loose objects and a pack.
 pub fn amount(manifest: &Manifest) -> (usize, u64) {
-    let files = manifest.made_files();
+    let files = manifest.files_in_memory();
     let files = files.filter(|(_, _, file)| file.flags & TO_HASH != 0);
     let (count, largest) = files.fold((0, 0), |(count, largest), (_, _, file)| {
         (count + 1, file.stamp.size.max(largest))

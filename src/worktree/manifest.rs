@@ -8,111 +8,22 @@
 //! made of it: a directory whose files differ has all of its records in memory, of the others nothing is copied. Where a
 //! directory's records are is its own affair: [`Manifest::files_of`] reads both, [`Manifest::files_mut`] takes them into memory.
 
-pub mod kept;
+pub mod cached;
+mod files;
+mod finder;
 mod kind;
+mod record;
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::git::Oid;
-use crate::git::fs::Stamp;
 use crate::git::mapped::slice_of;
 use crate::git::path;
-pub use kept::Kept;
+use cached::CachedRecords;
+pub use files::Files;
+pub use finder::Finder;
 pub use kind::Kind;
-
-/// Index of a directory in [`Manifest::dirs`].
-pub type DirIndex = u32;
-
-/// The bytes of a name or path: [`Manifest::bytes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Name {
-    /// First byte.
-    pub start: u32,
-    /// Length in bytes.
-    pub len: u32,
-}
-
-/// Flag of a file: in the index, in HEAD, or forced in: captured whatever the rules say.
-pub const TRACKED: u8 = 1;
-/// Flag of a file or directory: its stamp is too fresh to be trusted next time.
-pub const RACY: u8 = 2;
-/// Flag of a file: its content has to be hashed.
-pub const TO_HASH: u8 = 4;
-/// Flag of a file: it changed while it was read, three times.
-pub const UNSTABLE: u8 = 8;
-/// Flag of a file: its id and mode are those of its entry in git's index. Only between a scan and the hashing.
-pub const SEEDED: u8 = 16;
-/// Flag of a file: its id is its entry's in git's index, and its bytes were not looked at since. Kept from one look to the next.
-pub const UNPROVEN: u8 = 32;
-/// Flag of a file: it has attributes that are kept ([`crate::git::access`]). Known of all that are not [`UNPROVEN`].
-pub const ATTRIBUTES: u8 = 64;
-/// Flag of a directory: as [`ATTRIBUTES`].
-pub const DIR_ATTRIBUTES: u8 = 8;
-/// Flag of a directory: not on disk (sparse checkout).
-pub const VIRTUAL: u8 = 16;
-/// Flag of a directory: ignored itself, entered for tracked or included files only.
-pub const INSIDE_IGNORED: u8 = 32;
-/// Flag of a directory: something in it or beneath differs from the manifest it was compared with.
-pub const DIRTY: u8 = 64;
-/// Flag of a directory: nothing at all is in it.
-pub const VACANT: u8 = 128;
-
-/// An object id as it stands in a record: reading one of thousands of records makes nothing of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RawOid([u8; 20]);
-
-impl RawOid {
-    /// The id.
-    pub fn get(self) -> Oid {
-        Oid::from_bytes(&self.0).expect("twenty bytes are an id")
-    }
-}
-
-impl From<Oid> for RawOid {
-    fn from(oid: Oid) -> Self {
-        let mut bytes = [0; 20];
-        bytes.copy_from_slice(oid.as_bytes());
-        Self(bytes)
-    }
-}
-
-/// One name in a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileRec {
-    /// Its name.
-    pub name: Name,
-    /// What it is.
-    pub kind: Kind,
-    /// `TRACKED`, `RACY`, `TO_HASH`, `UNSTABLE`, `SEEDED`, `UNPROVEN`, `ATTRIBUTES`.
-    pub flags: u8,
-    /// As `lstat` saw it.
-    pub stamp: Stamp,
-    /// The git mode in trees: `0o100644`, `0o100755`, `0o120000`, `0o160000`; 0 when not captured.
-    pub git_mode: u32,
-    /// Its object; zero while unknown.
-    pub oid: RawOid,
-}
-
-/// One directory.
-#[derive(Debug, Clone, Copy)]
-pub struct DirRec {
-    /// Its path from the root; empty for the root.
-    pub path: Name,
-    /// The directory that holds it; the root holds itself.
-    pub parent: DirIndex,
-    /// The place of its first file: see [`Manifest::files_of`].
-    pub first: u32,
-    /// One past its last file.
-    pub end: u32,
-    /// `RACY`, `DIR_ATTRIBUTES`, `VIRTUAL`, `INSIDE_IGNORED`, `DIRTY`, `VACANT`.
-    pub flags: u8,
-    /// As `fstat` saw it.
-    pub stamp: Stamp,
-    /// Its tree; zero while unknown or when it would be empty.
-    pub tree: Oid,
-}
+pub use record::*;
 
 /// The whole working tree, flat.
 #[derive(Debug, Clone, Default)]
@@ -120,7 +31,7 @@ pub struct Manifest {
     /// Directories in pre-order; the first is the root.
     pub dirs: Vec<DirRec>,
     /// What stands in a file of the cache. Its files have the places from 0 on, its names the bytes.
-    kept: Option<Arc<Kept>>,
+    cached: Option<Arc<CachedRecords>>,
     /// The files whose places come behind those.
     files: Vec<FileRec>,
     /// The bytes of names and paths that come behind those.
@@ -129,9 +40,9 @@ pub struct Manifest {
 
 impl Manifest {
     /// Without directories so far, over files of the cache.
-    pub fn over(kept: Kept) -> Self {
+    pub fn over(cached: CachedRecords) -> Self {
         Self {
-            kept: Some(Arc::new(kept)),
+            cached: Some(Arc::new(cached)),
             ..Self::default()
         }
     }
@@ -141,42 +52,42 @@ impl Manifest {
     pub fn without_dirs(&self) -> Self {
         Self {
             dirs: Vec::new(),
-            kept: self.kept.clone(),
+            cached: self.cached.clone(),
             files: self.files.clone(),
             names: self.names.clone(),
         }
     }
 
     /// What of it stands in a file of the cache.
-    pub fn kept(&self) -> Option<&Kept> {
-        self.kept.as_deref()
+    pub fn cached(&self) -> Option<&CachedRecords> {
+        self.cached.as_deref()
     }
 
     /// How many places of files are in the cache's file.
-    pub fn kept_files(&self) -> u32 {
-        self.kept().map_or(0, Kept::count)
+    pub fn cached_files(&self) -> u32 {
+        self.cached().map_or(0, CachedRecords::count)
     }
 
     /// How many bytes of names are in the cache's file.
-    pub fn kept_names(&self) -> usize {
-        self.kept().map_or(0, |kept| kept.names().len())
+    pub fn cached_names(&self) -> usize {
+        self.cached().map_or(0, |cached| cached.names().len())
     }
 
     /// Whether a directory's files are where the cache has them, and so as they were there.
-    pub fn is_kept(&self, dir: &DirRec) -> bool {
-        dir.end <= self.kept_files()
+    pub fn is_cached(&self, dir: &DirRec) -> bool {
+        dir.end <= self.cached_files()
     }
 
     /// The bytes of a name or path.
     #[inline]
     pub fn bytes(&self, name: Name) -> &[u8] {
-        let kept = self.kept().map_or(&[][..], Kept::names);
-        slice_of(kept, &self.names, name.start, name.len)
+        let cached = self.cached().map_or(&[][..], CachedRecords::names);
+        slice_of(cached, &self.names, name.start, name.len)
     }
 
     /// Keeps bytes.
     pub fn intern(&mut self, bytes: &[u8]) -> Name {
-        let start = self.kept_names() + self.names.len();
+        let start = self.cached_names() + self.names.len();
         self.names.extend_from_slice(bytes);
         Name {
             start: u32::try_from(start).expect("names stay under 4 GiB"),
@@ -192,17 +103,17 @@ impl Manifest {
     /// The files of a directory, sorted by name.
     pub fn files_of(&self, dir: &DirRec) -> Files<'_> {
         let (first, end) = (dir.first, dir.end);
-        match &self.kept {
-            Some(kept) if end <= kept.count() => {
-                Files::Kept(kept.records(first, end).as_chunks().0)
+        match &self.cached {
+            Some(cached) if end <= cached.count() => {
+                Files::Cached(cached.records(first, end).as_chunks().0)
             }
             _ => {
-                let behind = self.kept_files();
+                let behind = self.cached_files();
                 let at = |place: u32| place.checked_sub(behind).map(|place| place as usize);
                 let files = at(first)
                     .zip(at(end))
                     .and_then(|(first, end)| self.files.get(first..end));
-                Files::Made(files.unwrap_or_default())
+                Files::InMemory(files.unwrap_or_default())
             }
         }
     }
@@ -212,17 +123,17 @@ impl Manifest {
         let Some(&dir) = self.dirs.get(at) else {
             return &mut [];
         };
-        if self.is_kept(&dir) {
+        if self.is_cached(&dir) {
             let first = self.next_place();
-            if let Files::Kept(records) = self.files_of(&dir) {
-                let files: Vec<_> = records.iter().map(kept::read).collect();
+            if let Files::Cached(records) = self.files_of(&dir) {
+                let files: Vec<_> = records.iter().map(cached::read).collect();
                 self.files.extend(files);
             }
             let end = self.next_place();
             let dir = &mut self.dirs[at];
             (dir.first, dir.end) = (first, end);
         }
-        let behind = self.kept_files();
+        let behind = self.cached_files();
         let dir = &self.dirs[at];
         let range = (dir.first - behind) as usize..(dir.end - behind) as usize;
         self.files.get_mut(range).unwrap_or_default()
@@ -246,7 +157,7 @@ impl Manifest {
     /// Where the next file will be: [`Self::push_file`].
     pub fn next_place(&self) -> u32 {
         let made = u32::try_from(self.files.len()).ok();
-        made.and_then(|made| made.checked_add(self.kept_files()))
+        made.and_then(|made| made.checked_add(self.cached_files()))
             .expect("fewer than 2^32 names")
     }
 
@@ -313,16 +224,16 @@ impl Manifest {
     }
 
     /// The places in [`Self::dirs`] of the directories whose files are in memory: only there can one differ from the cache.
-    pub fn made_dirs(&self) -> Vec<usize> {
+    pub fn dirs_in_memory(&self) -> Vec<usize> {
         let made = self.dirs.iter().enumerate();
-        made.filter(|(_, dir)| !self.is_kept(dir))
+        made.filter(|(_, dir)| !self.is_cached(dir))
             .map(|(at, _)| at)
             .collect()
     }
 
     /// The files in memory, each with the place of its directory and its own among that directory's files.
-    pub fn made_files(&self) -> impl Iterator<Item = (usize, usize, FileRec)> {
-        self.made_dirs().into_iter().flat_map(move |at| {
+    pub fn files_in_memory(&self) -> impl Iterator<Item = (usize, usize, FileRec)> {
+        self.dirs_in_memory().into_iter().flat_map(move |at| {
             let files = self.files_of(&self.dirs[at]).iter().enumerate();
             files.map(move |(nth, file)| (at, nth, file))
         })
@@ -338,130 +249,6 @@ impl Manifest {
             ends[parent] = ends[parent].max(ends[at]);
         }
         ends
-    }
-}
-
-/// The files of one directory.
-#[derive(Debug, Clone, Copy)]
-pub enum Files<'m> {
-    /// Read where they stand.
-    Kept(&'m [[u8; kept::FILE]]),
-    /// In memory.
-    Made(&'m [FileRec]),
-}
-
-impl<'m> Files<'m> {
-    /// How many there are.
-    pub fn len(self) -> usize {
-        match self {
-            Self::Kept(records) => records.len(),
-            Self::Made(files) => files.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-
-    /// One of them.
-    #[inline]
-    pub fn get(self, nth: usize) -> Option<FileRec> {
-        match self {
-            Self::Kept(records) => records.get(nth).map(kept::read),
-            Self::Made(files) => files.get(nth).copied(),
-        }
-    }
-
-    /// The name of one of them.
-    #[inline]
-    pub fn name(self, nth: usize) -> Option<Name> {
-        match self {
-            Self::Kept(records) => records.get(nth).map(kept::name_of),
-            Self::Made(files) => files.get(nth).map(|file| file.name),
-        }
-    }
-
-    /// All of them, sorted by name.
-    #[inline]
-    pub fn iter(self) -> FilesIter<'m> {
-        match self {
-            Self::Kept(records) => FilesIter::Kept(records.iter()),
-            Self::Made(files) => FilesIter::Made(files.iter()),
-        }
-    }
-}
-
-/// See [`Files::iter`].
-#[derive(Debug, Clone)]
-pub enum FilesIter<'m> {
-    /// Read where they stand.
-    Kept(std::slice::Iter<'m, [u8; kept::FILE]>),
-    /// In memory.
-    Made(std::slice::Iter<'m, FileRec>),
-}
-
-impl Iterator for FilesIter<'_> {
-    type Item = FileRec;
-
-    #[inline]
-    fn next(&mut self) -> Option<FileRec> {
-        match self {
-            Self::Kept(records) => records.next().map(kept::read),
-            Self::Made(files) => files.next().copied(),
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        match self {
-            Self::Kept(records) => records.size_hint(),
-            Self::Made(files) => files.size_hint(),
-        }
-    }
-}
-
-/// Finds names of a manifest that are asked for in the order of git's index, or nearly so: the directory and the place of the
-/// last answer are where it looks first.
-#[derive(Debug)]
-pub struct Finder<'a> {
-    manifest: &'a Manifest,
-    /// The directory last asked about, and where its next name would be.
-    last: Cell<Option<(usize, usize)>>,
-}
-
-impl<'a> Finder<'a> {
-    /// Over a manifest.
-    pub fn new(manifest: &'a Manifest) -> Self {
-        Self {
-            manifest,
-            last: Cell::new(None),
-        }
-    }
-
-    /// As [`Manifest::file`].
-    pub fn file(&self, path: &[u8]) -> Option<FileRec> {
-        let manifest = self.manifest;
-        let (dir_path, name) = path::split(path);
-        let known = self.last.get().and_then(|(at, next)| {
-            let dir = manifest.dirs.get(at)?;
-            (manifest.dir_path(dir) == dir_path).then_some((at, next))
-        });
-        let (at, next) = match known {
-            Some(known) => known,
-            None => (manifest.find_dir(dir_path)?, 0),
-        };
-        let dir = manifest.dirs.get(at)?;
-        let files = manifest.files_of(dir);
-        if files
-            .name(next)
-            .is_some_and(|it| manifest.bytes(it) == name)
-        {
-            self.last.set(Some((at, next + 1)));
-            return files.get(next);
-        }
-        let found = manifest.find_in(dir, name)?;
-        self.last.set(Some((at, found + 1)));
-        files.get(found)
     }
 }
 
@@ -484,11 +271,6 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     done + rest.count()
 }
 
-/// The object id of nothing yet.
-pub fn no_oid() -> Oid {
-    Oid::ZERO_SHA1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -506,55 +288,6 @@ mod tests {
                 for y in &sorted {
                     assert_eq!(preorder(&long(x), &long(y)), preorder(x, y), "{length}");
                     assert_eq!(preorder(x, y).is_eq(), x == y);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_finder_finds_what_the_manifest_has_in_any_order() {
-        type Names<'n> = &'n [&'n [u8]];
-        let mut manifest = Manifest::default();
-        let dirs: [(&[u8], u32, Names<'_>); 4] = [
-            (b"", 0, &[b"a", b"c", b"z"]),
-            (b"b", 0, &[b"1", b"2"]),
-            (b"b/d", 1, &[]),
-            (b"b.c", 0, &[b"1"]),
-        ];
-        for (dir, parent, names) in dirs {
-            let first = manifest.next_place();
-            for name in names {
-                let name = manifest.intern(name);
-                manifest.push_file(FileRec {
-                    name,
-                    kind: Kind::File,
-                    flags: 0,
-                    stamp: Stamp::default(),
-                    git_mode: 0o100_644,
-                    oid: RawOid::default(),
-                });
-            }
-            let path = manifest.intern(dir);
-            manifest.dirs.push(DirRec {
-                path,
-                parent,
-                first,
-                end: manifest.next_place(),
-                flags: 0,
-                stamp: Stamp::default(),
-                tree: no_oid(),
-            });
-        }
-        let paths: [&[u8]; 11] = [
-            b"a", b"b/1", b"b/2", b"b/3", b"b/d/1", b"b.c/1", b"c", b"d", b"z", b"no/1", b"b",
-        ];
-        let finder = Finder::new(&manifest);
-        for first in paths {
-            for second in paths {
-                for path in [first, second] {
-                    let (one, other) = (finder.file(path), manifest.file(path));
-                    assert_eq!(one.map(|file| file.name), other.map(|file| file.name));
-                    assert_eq!(one.is_some(), other.is_some(), "{path:?}");
                 }
             }
         }

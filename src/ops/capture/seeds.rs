@@ -87,7 +87,7 @@ fn prove_cache(ctx: &Context<'_>, store: &Store) -> Result<Proven> {
     };
     let root = Root::open(ctx.repo.worktree_root())?;
     let proven = prove_seeds(&root, &mut manifest, how, &|_| true)?;
-    for at in manifest.made_dirs() {
+    for at in manifest.dirs_in_memory() {
         for file in manifest.files_mut(at) {
             if file.flags & TO_HASH != 0 {
                 // The cache keeps no file without an id; this one is not believed.

@@ -419,7 +419,7 @@ impl<'a, 's> ReturnOperation<'a, 's> {
         let read = |oid| self.store.objects.read_tree(oid);
         // Each with the places of its directory and its own.
         let mut large: Vec<((usize, usize), Vec<u8>, u64)> = Vec::new();
-        for (at, nth, file) in manifest.made_files() {
+        for (at, nth, file) in manifest.files_in_memory() {
             let new =
                 file.flags & TO_HASH != 0 && file.flags & TRACKED == 0 && file.kind == Kind::File;
             if new && file.stamp.size > 0 {

@@ -467,7 +467,7 @@ pub(super) fn prove_objects(
     };
     if capture.writer.is_some() || matches!(goal.aim, Aim::Found { .. }) {
         // What this very capture stores is about to be in its pack: none of it is as the cache had it.
-        let files = capture.manifest.made_files();
+        let files = capture.manifest.files_in_memory();
         let oids = files.map(|(_, _, file)| file.oid.get());
         captured.extend(oids.filter(|oid| wanted.contains(oid)));
     }

@@ -7,7 +7,7 @@
 use super::records::{DIR, change_of, header, put_dir, read_dir, seal};
 use super::{Framed, Meta, are_in_order};
 use crate::git::mapped::Bytes;
-use crate::worktree::manifest::kept::{self, FILE, are_right};
+use crate::worktree::manifest::cached::{self, FILE, are_right};
 use crate::worktree::manifest::{DirRec, FileRec, Manifest, Name, preorder};
 
 const MAGIC: [u8; 8] = *b"twpatch\n";
@@ -40,19 +40,21 @@ impl Change {
 /// belongs to another base.
 pub(super) fn put_on(base: &Manifest, bytes: Vec<u8>) -> Option<(Manifest, Meta)> {
     let patch = Framed::open(Bytes::Read(bytes), MAGIC, VERSION)?;
-    let kept = base.kept()?;
-    if patch.frame.id != kept.id() || !patch.is_whole() {
+    let cached = base.cached()?;
+    if patch.frame.id != cached.id() || !patch.is_whole() {
         return None;
     }
-    u32::try_from(base.kept_names().checked_add(patch.names().len())?).ok()?;
+    u32::try_from(base.cached_names().checked_add(patch.names().len())?).ok()?;
     let files = patch.files().as_chunks().0;
-    u32::try_from(files.len()).ok()?.checked_add(kept.count())?;
+    u32::try_from(files.len())
+        .ok()?
+        .checked_add(cached.count())?;
     let mut manifest = base.without_dirs();
     manifest.intern(patch.names());
     let is_there = |name: Name| manifest.bytes(name).len() == name.len as usize;
     are_right(patch.files(), is_there).then_some(())?;
     for record in files {
-        manifest.push_file(kept::read(record));
+        manifest.push_file(cached::read(record));
     }
     manifest.dirs = changed(base, &patch)?;
     let meta = serde_json::from_slice(patch.meta()).ok()?;
@@ -61,7 +63,7 @@ pub(super) fn put_on(base: &Manifest, bytes: Vec<u8>) -> Option<(Manifest, Meta)
 
 /// The directories of the base as the patch has them; `None` when a record cannot be right.
 fn changed(base: &Manifest, patch: &Framed) -> Option<Vec<DirRec>> {
-    let behind = base.kept_files();
+    let behind = base.cached_files();
     let mut next = behind;
     let mut dirs = Vec::with_capacity(base.dirs.len() + patch.dirs().len());
     let mut places: Vec<Option<u32>> = Vec::with_capacity(base.dirs.len());
@@ -118,12 +120,12 @@ fn parent_of(dir: &DirRec, places: &[Option<u32>]) -> Option<u32> {
 /// The patch that makes a manifest of the base; `None` where there is none that is worth it, and where the manifest does not
 /// stand on this base.
 pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<Vec<u8>> {
-    if manifest.kept()?.id() != base.frame.id {
+    if manifest.cached()?.id() != base.frame.id {
         return None;
     }
     let mut builder = PatchBuilder {
         manifest,
-        most: manifest.kept_files() as usize / PART + 64,
+        most: manifest.cached_files() as usize / PART + 64,
         dirs: Vec::new(),
         files: Vec::new(),
         names: Vec::new(),
@@ -192,7 +194,7 @@ impl PatchBuilder<'_> {
 
     /// Whether a directory's files are those of the base, where they stand.
     fn has_files_of(&self, old: &DirRec, dir: &DirRec) -> bool {
-        self.manifest.is_kept(dir) && (old.first, old.end) == (dir.first, dir.end)
+        self.manifest.is_cached(dir) && (old.first, old.end) == (dir.first, dir.end)
     }
 
     fn has_equal_files(&self, old: &DirRec, dir: &DirRec) -> bool {
@@ -207,14 +209,14 @@ impl PatchBuilder<'_> {
         // Behind the base's.
         let place = |files: &Vec<u8>| {
             let nth = u32::try_from(files.len() / FILE).ok()?;
-            manifest.kept_files().checked_add(nth)
+            manifest.cached_files().checked_add(nth)
         };
         let (mut first, mut end) = (dir.first, dir.end);
         if !old.is_some_and(|old| self.has_files_of(old, dir)) {
             first = place(&self.files)?;
             for file in manifest.files_of(dir).iter() {
                 let name = self.name(file.name)?;
-                kept::put(&mut self.files, &FileRec { name, ..file });
+                cached::put(&mut self.files, &FileRec { name, ..file });
             }
             end = place(&self.files)?;
         }
@@ -231,7 +233,7 @@ impl PatchBuilder<'_> {
 
     /// The name as the patch has it: the base's, or one of its own.
     fn name(&mut self, name: Name) -> Option<Name> {
-        let behind = self.manifest.kept_names();
+        let behind = self.manifest.cached_names();
         if (name.start as usize) < behind || name.len == 0 {
             return Some(name);
         }

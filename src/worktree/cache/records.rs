@@ -1,9 +1,9 @@
-//! The frame of a cache file and its records of directories. Those of files: [`crate::worktree::manifest::kept`].
+//! The frame of a cache file and its records of directories. Those of files: [`crate::worktree::manifest::cached`].
 
 use super::patch::Change;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
-use crate::worktree::manifest::kept::FILE;
+use crate::worktree::manifest::cached::FILE;
 use crate::worktree::manifest::{DirRec, Name};
 
 /// Size of a header.

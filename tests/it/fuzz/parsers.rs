@@ -238,7 +238,7 @@ pub fn stat_cache(bytes: &[u8]) -> bool {
     let Some((manifest, _)) = cache::decode(bytes) else {
         return false;
     };
-    assert!(manifest.kept_names() + manifest.kept_files() as usize <= bytes.len());
+    assert!(manifest.cached_names() + manifest.cached_files() as usize <= bytes.len());
     for (dir, file) in manifest.entries() {
         let path = manifest.path_of(dir, &file);
         let _ = manifest.file(&path);

@@ -11,7 +11,7 @@ use crate::git::mapped::Bytes;
 pub const FILE: usize = 80;
 
 /// A file of the cache whose records of files are known to be right.
-pub struct Kept {
+pub struct CachedRecords {
     bytes: Bytes,
     /// Of this state of the cache.
     id: u64,
@@ -19,13 +19,13 @@ pub struct Kept {
     names_at: usize,
 }
 
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for CachedRecords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Kept({:x}, {} files)", self.id, self.count())
+        write!(f, "CachedRecords({:x}, {} files)", self.id, self.count())
     }
 }
 
-impl Kept {
+impl CachedRecords {
     /// A file whose records of files begin at one place and whose names, to the end, at another; `None` when a record
     /// cannot be right.
     pub fn new(bytes: Bytes, id: u64, files_at: usize, names_at: usize) -> Option<Self> {
