@@ -19,6 +19,10 @@ class Agent:
     scope = []
     # What it has not, by its own nature: the step's name and why.
     lacks = {}
+    # What it may ask at its start in a terminal, and the keys that say yes: in order.
+    questions = []
+    # What its command for people needs besides, for the script.
+    allow = []
     # Whether `tw` hands a note over, or prints it to be pasted.
     note = "prompt"
 
@@ -44,6 +48,8 @@ def write(path, content):
 class Claude(Agent):
     name, npm, program = "claude", "@anthropic-ai/claude-code", "claude"
     note = "hook"
+    allow = ["--permission-mode", "bypassPermissions"]
+    questions = [("trust", ["Enter"]), ("MCP server", ["Enter"])]
 
     def configure(self, lab):
         trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True, "enabledMcpjsonServers": ["tw"]}
@@ -70,6 +76,7 @@ class Claude(Agent):
 class Codex(Agent):
     name, npm, program = "codex", "@openai/codex", "codex"
     note = "hook"
+    allow = ["--dangerously-bypass-hook-trust"]
 
     def configure(self, lab):
         write(f"{lab.home}/.codex/config.toml", f"""\
@@ -201,7 +208,7 @@ class Pi(Agent):
 class Copilot(Agent):
     name, npm, program = "copilot", "@github/copilot", "copilot"
     scope = ["--user"]
-    lacks = {step: "its sessions cannot be forked" for step in ("rewind", "fork", "note", "points", "again", "every", "modes", "itself")}
+    lacks = {step: "its sessions cannot be forked" for step in ("rewind", "fork", "note", "points", "again", "every", "terminal", "modes", "itself")}
     lacks["report"] = "its sessions cannot be read; the report says so"
 
     def configure(self, lab):

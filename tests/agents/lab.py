@@ -6,8 +6,10 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 from model import Model
+from terminal import Terminal
 
 
 class Failed(Exception):
@@ -81,6 +83,29 @@ class Lab:
         need(made, f"the model was not asked for {prompt!r}")
         missing = [request for request in made if "NO TOOL" in str(request.entries)]
         need(not missing, f"no tool for a step of {prompt!r}")
+        return made
+
+    def ask_in_terminal(self, command, prompt, about):
+        """Starts the agent in a terminal, answers what it asks first, types a prompt, and returns the requests for it."""
+        before = len(self.model.turns())
+        terminal = Terminal(self, command)
+        try:
+            seen = [terminal.settle()]
+            for asked, keys in self.agent.questions:
+                if asked in seen[-1]:
+                    terminal.press(*keys)
+                    seen.append(terminal.settle())
+            terminal.type(prompt, "Enter")
+            end = time.monotonic() + 60
+            while len(self.model.turns()) == before and time.monotonic() < end:
+                time.sleep(0.2)
+            seen.append(terminal.settle())
+        finally:
+            with open(f"{self.top}/screens-{about}", "w", encoding="utf-8") as file:
+                file.write(("\n" + "=" * 100 + "\n").join(seen))
+            terminal.close()
+        made = self.model.turns()[before:]
+        need(made, f"the model was not asked for {prompt!r} in the terminal; it shows {seen[-1].strip()[-400:]!r}")
         return made
 
     def digest(self, directories):

@@ -171,6 +171,16 @@ class Steps:
             made = lab.ask("p12 [[say: did twelve]]", done["conversation"]["fork"]["session_id"])
             same(before(made[0]), before(kept[0]), f"the fork before {prompt}")
 
+    def terminal(self):
+        """The command that tw prints, in a terminal: the fork is resumed there with the same conversation, and the note."""
+        lab = self.lab
+        done = lab.tw("rewind", f"{self.session}:1", "--conversation", "--note", "seen in the terminal")
+        command = done["conversation"]["resume_argv"]
+        made = lab.ask_in_terminal([*command, *self.agent.allow], "p13 [[say: did thirteen]]", "fork")
+        same(before(made[0]), before(self.kept[1][0]), "the fork in the terminal")
+        if self.agent.note == "hook":
+            need(notes(made[0], "seen in the terminal") == 1, "the note did not reach the model in the terminal")
+
     def modes(self):
         """The files alone, and that taken back."""
         lab = self.lab
@@ -214,9 +224,9 @@ class Steps:
 
 
 # In order. Where one fails, those that build on it are not tried.
-ORDER = ["init", "hooks", "checkpoints", "mcp", "rewind", "fork", "note", "points", "original", "again", "every", "modes", "itself", "report", "remove"]
+ORDER = ["init", "hooks", "checkpoints", "mcp", "rewind", "fork", "note", "points", "original", "again", "every", "terminal", "modes", "itself", "report", "remove"]
 NEEDS = {
     "hooks": ["init"], "checkpoints": ["hooks"], "mcp": ["hooks"], "rewind": ["checkpoints"], "fork": ["rewind"],
-    "note": ["fork"], "points": ["fork"], "original": ["hooks"], "again": ["fork"], "every": ["fork"], "modes": ["rewind"], "itself": ["mcp", "rewind"], "report": ["hooks"],
+    "note": ["fork"], "points": ["fork"], "original": ["hooks"], "again": ["fork"], "every": ["fork"], "terminal": ["fork"], "modes": ["rewind"], "itself": ["mcp", "rewind"], "report": ["hooks"],
     "remove": ["init"],
 }
