@@ -111,7 +111,10 @@ class Gemini(Agent):
     def configure(self, lab):
         write(f"{lab.home}/.gemini/settings.json", {
             "security": {"auth": {"selectedType": "gemini-api-key"}},
-            "general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False},
+            # It removes a session that was begun in one minute and resumed in another when the next one starts, with or
+            # without tw, as long as it is to remove old ones at all.
+            "general": {"enableAutoUpdate": False, "sessionRetention": {"enabled": False}},
+            "privacy": {"usageStatisticsEnabled": False},
         })
         write(f"{lab.home}/.gemini/trustedFolders.json", {lab.repo: "TRUST_FOLDER"})
         return {"GEMINI_API_KEY": "made-up", "GOOGLE_GEMINI_BASE_URL": lab.model.url}
@@ -160,6 +163,7 @@ max_context_size = 100000
 class KimiCode(Agent):
     name, npm, program = "kimi-code", "@moonshot-ai/kimi-code", "kimi"
     scope = ["--user"]
+    questions = [("Trust this folder", ["Enter"])]
 
     def configure(self, lab):
         write(f"{lab.home}/.kimi-code/config.toml", KIMI.format(kind="openai", url=lab.model.url))
