@@ -20,7 +20,7 @@ use crate::wire::Document;
 ///
 /// Without addresses: the latest snapshot against the present. With one: that one against the present. 'present' is the
 /// working tree as it is, untracked files included. Prints counts for each path (--stat) unless told otherwise. Name
-/// paths after '--' to see only these and what lies beneath them.
+/// paths behind two addresses, or after '--', to see only these and what lies beneath them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,8 +30,9 @@ Examples:
   # The same as a patch, for one directory
   tw diff -p -- src
 
-  # Between two snapshots
+  # Between two snapshots, and of these one directory
   tw diff latest~3 latest
+  tw diff latest~3 latest src
 
   # What did the present look like before I travelled?
   tw diff before-refactor present --name-status")]
@@ -43,6 +44,10 @@ pub struct Args {
     /// Compare to this snapshot (default: present)
     #[arg(value_name = "B", add = ArgValueCompleter::new(complete::addresses))]
     pub to: Option<String>,
+
+    /// As behind '--'
+    #[arg(value_name = "PATH", hide = true, value_hint = ValueHint::AnyPath)]
+    pub among: Vec<OsString>,
 
     /// Look only at these paths
     #[arg(value_name = "PATH", last = true, value_hint = ValueHint::AnyPath)]
@@ -81,7 +86,7 @@ impl Run for Args {
         let request = request::DiffSides {
             from: self.from.clone(),
             to: self.to.clone(),
-            paths: self.paths.clone(),
+            paths: [&self.among[..], &self.paths].concat(),
             patch: self.patch,
         };
         let diff = ops::diff::diff(&call.open()?, &request)?;

@@ -50,6 +50,7 @@ mod restore;
 mod return_;
 mod rewind;
 mod rewind_menu;
+mod said;
 mod sandbox;
 mod scale;
 mod schema;

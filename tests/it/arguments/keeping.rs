@@ -154,3 +154,20 @@ fn each_shell_has_its_completions() {
         assert!(script.contains(mark), "{mark}");
     }
 }
+
+#[test]
+fn a_diff_keeps_to_paths_behind_two_addresses_or_two_dashes() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot", "--label", "before"]);
+    sandbox.write("a.txt", "changed\n");
+    sandbox.write("new.txt", "new\n");
+    let all = sandbox.json(["diff", "before", "present"]);
+    assert_eq!(column(&all["files"], "path"), ["a.txt", "new.txt"]);
+    let after = sandbox.json(["diff", "before", "present", "--", "a.txt"]);
+    assert_eq!(column(&after["files"], "path"), ["a.txt"]);
+    assert_eq!(sandbox.json(["diff", "before", "present", "a.txt"]), after);
+    assert_eq!(
+        sandbox.json(["diff", "before", "present", "a.txt", "--", "new.txt"]),
+        all
+    );
+}
