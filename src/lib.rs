@@ -14,7 +14,7 @@
 //!
 //! ```text
 //! main -> cli, mcp -> wire -> ops -> store, worktree, agents -> git
-//! error, env, progress, interrupt, redact, text, work: used by all, use no layer
+//! error, env, interrupt, json, progress, redact, text, work: used by all, use no layer
 //! ```
 //!
 //! [`git`] is the one face of git2 and of git's files; [`worktree`] scans, captures, plans and applies; [`store`] keeps refs,
@@ -41,6 +41,7 @@ pub mod env;
 pub mod error;
 pub mod git;
 pub mod interrupt;
+pub mod json;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod ops;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::ask::Ask;
 use super::background;
 use super::human::{Human, Page, RenderOptions};
@@ -10,7 +12,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::ops::Context;
 use crate::progress::Progress;
-use crate::wire::{self, Document};
+use crate::wire;
 
 /// A command with its arguments.
 pub trait Run {
@@ -60,7 +62,7 @@ pub trait Answer {
     fn exit_code(&self) -> u8;
 }
 
-impl<T: Document + Human> Answer for T {
+impl<T: Serialize + Human> Answer for T {
     fn json(&self) -> String {
         wire::text(self)
     }

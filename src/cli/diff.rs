@@ -14,7 +14,6 @@ use crate::cli::human::text::{clean, count, quoted};
 use crate::cli::human::{Human, Page, RenderOptions};
 use crate::ops::outcome::{Diff, FileDiff};
 use crate::ops::{self, request};
-use crate::wire::Document;
 
 /// Compare two snapshots, or a snapshot with the present
 ///
@@ -108,18 +107,14 @@ pub enum Form {
 }
 
 /// A diff in the form asked for.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct DiffPage {
     /// The outcome.
+    #[serde(flatten)]
     pub diff: Diff,
     /// How to print it.
+    #[serde(skip)]
     pub form: Form,
-}
-
-impl Document for DiffPage {
-    fn fields(&self) -> impl Serialize + '_ {
-        self.diff.fields()
-    }
 }
 
 impl Human for DiffPage {

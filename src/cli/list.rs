@@ -9,7 +9,7 @@ use crate::cli::human::snapshot::USUAL_TAIL;
 use crate::cli::human::style::Style;
 use crate::cli::human::text::{clean, short};
 use crate::cli::human::{Human, Page, RenderOptions, time};
-use crate::ops::outcome::{Listed, Listing};
+use crate::ops::outcome::{Invalid, Listed, Listing};
 use crate::ops::{self, request};
 
 /// List snapshots, newest first
@@ -114,7 +114,7 @@ impl Human for Listing {
             line.push_str(&marks(row, options.style));
             page.line(line.trim_end());
         }
-        for (id, reason) in &self.invalid {
+        for Invalid { id, reason } in &self.invalid {
             page.notes.push(format!("'{id}' cannot be read: {reason}"));
         }
         if self.total == 0 && self.invalid.is_empty() {

@@ -9,7 +9,7 @@ use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::human::snapshot::USUAL_TAIL;
 use crate::cli::human::text::{clean, count, quoted};
 use crate::cli::human::{Human, Page, RenderOptions};
-use crate::ops::outcome::Purged;
+use crate::ops::outcome::{Purged, Rewritten};
 use crate::ops::request::{self, DryRun};
 use crate::ops::{self};
 
@@ -73,7 +73,7 @@ impl Human for Purged {
         } else {
             "rewrote"
         };
-        for (id, _, _) in &self.rewritten {
+        for Rewritten { id, .. } in &self.rewritten {
             page.line(format!(
                 "{verb} {}",
                 options.style.id(&clean(id), USUAL_TAIL)
@@ -95,6 +95,6 @@ impl Human for Purged {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(self.rewritten.iter().map(|(id, _, _)| id.clone()).collect())
+        Some(self.rewritten.iter().map(|one| one.id.clone()).collect())
     }
 }

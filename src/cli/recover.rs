@@ -7,7 +7,7 @@ use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::human::text::{clean, count, quoted};
 use crate::cli::human::{Human, Page, RenderOptions, time};
 use crate::error::{Code, Error};
-use crate::ops::outcome::{Dropped, Recovered};
+use crate::ops::outcome::{DroppedListing, Recovered};
 use crate::ops::{self, request};
 use crate::wire;
 
@@ -144,10 +144,10 @@ impl Human for Recovered {
     }
 }
 
-impl Human for Vec<Dropped> {
+impl Human for DroppedListing {
     fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
-        for entry in self {
+        for entry in &self.dropped {
             let state = match (entry.restored, entry.available) {
                 (true, _) => "taken back",
                 (false, true) => "can be taken back",
@@ -159,15 +159,15 @@ impl Human for Vec<Dropped> {
                 time::ago(options.now, &entry.at)
             ));
         }
-        if self.is_empty() {
+        if self.dropped.is_empty() {
             page.notes.push("nothing was dropped".to_owned());
-        } else if self.iter().any(|entry| entry.available && !entry.restored) {
+        } else if (self.dropped.iter()).any(|entry| entry.available && !entry.restored) {
             page.hint("'tw recover --dropped ID' takes one back");
         }
         page
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(self.iter().map(|entry| entry.id.clone()).collect())
+        Some(self.dropped.iter().map(|entry| entry.id.clone()).collect())
     }
 }

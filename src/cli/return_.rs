@@ -8,7 +8,7 @@ use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::human::text::{clean, quoted, short};
 use crate::cli::human::{Human, Page, RenderOptions};
-use crate::ops::outcome::{HeadReport, Returned};
+use crate::ops::outcome::{CommitMade, HeadReport, MovedAside, Returned};
 use crate::ops::{self, request};
 
 /// Bring the present back exactly
@@ -101,11 +101,11 @@ impl Human for Returned {
             "stayed in place and changed in the past",
             &self.stayed,
         );
-        for (from, to) in &self.moved_aside {
+        for MovedAside { from, to } in &self.moved_aside {
             page.line(format!("  moved aside: {} to {}", quoted(from), quoted(to)));
         }
         head(&mut page, &self.head);
-        for (oid, title) in &self.commits_made {
+        for CommitMade { oid, title } in &self.commits_made {
             let oid = oid.to_string();
             page.line(format!(
                 "  committed in the past: {} {}",
@@ -113,7 +113,7 @@ impl Human for Returned {
                 clean(title)
             ));
         }
-        if let Some((oid, _)) = self.commits_made.first() {
+        if let Some(CommitMade { oid, .. }) = self.commits_made.first() {
             page.hint(format!(
                 "'git branch NAME {oid}' keeps the commits made in the past"
             ));

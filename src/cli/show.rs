@@ -10,7 +10,7 @@ use crate::cli::human::snapshot::{USUAL_TAIL, at, created_at, stats, uncaptured}
 use crate::cli::human::text::clean;
 use crate::cli::human::{Human, Page, RenderOptions, time};
 use crate::ops;
-use crate::ops::outcome::SnapshotView;
+use crate::ops::outcome::Shown;
 
 /// Show what is recorded of a snapshot
 ///
@@ -40,10 +40,11 @@ impl Run for Args {
     }
 }
 
-impl Human for SnapshotView {
+impl Human for Shown {
     fn page(&self, options: &RenderOptions) -> Page {
         let mut page = Page::default();
-        let json = &self.json;
+        let view = &self.snapshot;
+        let json = &view.json;
         let mut row = |name: &str, value: Option<String>| {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
                 page.line(format!(
@@ -54,20 +55,20 @@ impl Human for SnapshotView {
         };
         let of = |name: &str| field(json, name).map(clean);
         row(
-            &clean(&self.kind),
-            Some(options.style.id(&clean(&self.id), USUAL_TAIL)),
+            &clean(&view.kind),
+            Some(options.style.id(&clean(&view.id), USUAL_TAIL)),
         );
-        row("title", Some(clean(&self.title)));
+        row("title", Some(clean(&view.title)));
         row("label", of("label"));
-        row("taken", Some(time::exactly(options.now, created_at(self))));
+        row("taken", Some(time::exactly(options.now, created_at(view))));
         row(
             "taken in",
             of("taken_in")
                 .filter(|word| word == "past")
                 .map(|_| "the past".to_owned()),
         );
-        row("commit", Some(self.commit.to_string()));
-        row("tree", Some(self.tree.to_string()));
+        row("commit", Some(view.commit.to_string()));
+        row("tree", Some(view.tree.to_string()));
         row("head", json.get("head").map(head));
         row(
             "in progress",
@@ -109,7 +110,7 @@ impl Human for SnapshotView {
         );
         row(
             "foreign",
-            self.foreign
+            view.foreign
                 .then(|| "yes: it comes from another repository".to_owned()),
         );
         let reasons = uncaptured(json);
@@ -125,7 +126,7 @@ impl Human for SnapshotView {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(vec![self.id.clone()])
+        Some(vec![self.snapshot.id.clone()])
     }
 }
 

@@ -8,6 +8,7 @@ use crate::cli::human::text::{self, clean, count};
 use crate::cli::human::{Human, Page, RenderOptions, time};
 use crate::ops;
 use crate::ops::outcome::Status;
+use crate::store::state::Mode;
 
 /// Show where the working tree stands
 ///
@@ -42,7 +43,7 @@ impl Human for Status {
             page.hint("'tw recover' finishes or undoes it");
         }
         let state = |name: &str| self.state.get(name).and_then(Value::as_str);
-        if self.mode == "past" {
+        if self.mode == Mode::Past {
             let place = match (&self.current, state("current_snapshot_id")) {
                 (Some(view), _) => headline_with_age(view, options),
                 (None, Some(id)) => clean(id),
@@ -77,7 +78,7 @@ impl Human for Status {
         Some(vec![format!(
             "{}{}{}",
             warning.unwrap_or_default(),
-            self.mode,
+            self.mode.as_str(),
             place.unwrap_or_default()
         )])
     }
@@ -86,17 +87,19 @@ impl Human for Status {
 fn repository(page: &mut Page, status: &Status, options: &RenderOptions) {
     let repository = &status.repository;
     let branch = repository
-        .head_ref
+        .head
+        .reference
         .as_deref()
         .map(|name| clean(name.strip_prefix("refs/heads/").unwrap_or(name)));
-    let oid = repository.head_oid.map(|oid| oid.to_string());
+    let oid = repository.head.oid.map(|oid| oid.to_string());
     page.line(format!("  HEAD {}", at(branch.as_deref(), oid.as_deref())));
-    let counts: Vec<_> = repository
-        .counts
-        .iter()
-        .map(|(name, number)| count(*number, name.trim_end_matches('s')))
-        .collect();
-    page.line(format!("  {}", counts.join(", ")));
+    let counts = repository.counts;
+    page.line(format!(
+        "  {}, {}, {}",
+        count(counts.snapshots, "snapshot"),
+        count(counts.backups, "backup"),
+        count(counts.experiments, "experiment")
+    ));
     if options.verbose {
         page.line(format!(
             "  working tree {}",

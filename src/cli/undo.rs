@@ -6,6 +6,7 @@ use crate::cli::human::text::clean;
 use crate::cli::human::{Human, Page, RenderOptions};
 use crate::ops;
 use crate::ops::outcome::Undone;
+use crate::store::state::Mode;
 
 /// Undo the last swap of the working tree
 ///
@@ -38,7 +39,7 @@ impl Human for Undone {
         page.line(format!(
             "{verb} {}: in the {}",
             clean(&self.operation),
-            self.mode
+            self.mode.as_str()
         ));
         saved(
             &mut page,
@@ -65,7 +66,7 @@ impl Human for Undone {
         if self.direction == "undo" {
             page.hint("'tw redo' brings back what this replaced");
         }
-        if self.mode == "past" {
+        if self.mode == Mode::Past {
             page.hint(HOME);
         }
         page

@@ -4,6 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
+use crate::json::Bytes;
+
 /// A path inside the repository, as git stores it: raw bytes. Orders by bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RepoPath(Vec<u8>);
@@ -28,6 +30,12 @@ impl RepoPath {
 impl Deref for RepoPath {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Bytes for RepoPath {
+    fn bytes(&self) -> &[u8] {
         &self.0
     }
 }

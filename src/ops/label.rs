@@ -53,6 +53,7 @@ fn add(ctx: &Context<'_>, store: &Store, address: &str, name: &str) -> Result<La
         }
     }
     Ok(Labelled {
+        snapshot_id: stored.id.to_string(),
         snapshot: view(store, &stored)?,
         label: name.to_owned(),
         removed: false,
@@ -84,6 +85,7 @@ fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {
         Err(_) => unreadable(commit),
     };
     Ok(Labelled {
+        snapshot_id: snapshot.id.clone(),
         snapshot,
         label: name.to_owned(),
         removed: true,

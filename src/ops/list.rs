@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::Context;
 use super::address::{self, is_listed_here};
-use super::outcome::{Listed, Listing};
+use super::outcome::{Invalid, Listed, Listing};
 use super::request::{List, ListKind};
 use crate::env::Env;
 use crate::error::Result;
@@ -67,8 +67,8 @@ struct Found {
     ids: Vec<SnapshotId>,
     /// What is shown, in order.
     summaries: Vec<Summary>,
-    /// What cannot be read: id and reason.
-    invalid: Vec<(String, String)>,
+    /// What cannot be read.
+    invalid: Vec<Invalid>,
 }
 
 fn short(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> Result<Found> {
@@ -82,7 +82,10 @@ fn short(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> 
     Ok(Found {
         ids,
         summaries: stored.into_iter().map(Summary::from).collect(),
-        invalid,
+        invalid: invalid
+            .into_iter()
+            .map(|(id, reason)| Invalid { id, reason })
+            .collect(),
     })
 }
 
@@ -110,7 +113,10 @@ fn long(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> R
     Ok(Found {
         ids,
         invalid: invalid
-            .map(|(id, error)| (id.to_string(), error.message().to_owned()))
+            .map(|(id, error)| Invalid {
+                id: id.to_string(),
+                reason: error.message().to_owned(),
+            })
             .collect(),
         summaries: all.found,
     })

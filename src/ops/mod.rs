@@ -36,6 +36,7 @@ pub mod rewind;
 pub mod session;
 pub mod settings;
 pub mod snapshot;
+pub mod snapshot_view;
 pub mod status;
 pub mod swap;
 pub mod travel;

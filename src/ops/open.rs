@@ -74,6 +74,7 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
         ));
     }
     Ok(Opened {
+        snapshot_id: stored.id.to_string(),
         snapshot: view(&store, &stored)?,
         dir: place.dir,
         files,

@@ -1,105 +1,118 @@
 //! What the operations answer: plain data, printed by `cli`, carried by `wire`. Nothing here prints.
+//!
+//! Each answer describes itself as JSON: its fields, in their order, are those of its document, and their comments the
+//! descriptions in its schema. They say null for None.
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub use super::snapshot_view::{Listed, SnapshotView};
 use crate::git::Oid;
 use crate::git::path::RepoPath;
+use crate::json::{self, OptionalText, Text, Texts};
+use crate::store::state::Mode;
 
-/// A stored snapshot, backup or experiment as readers see it: the commit's JSON document plus where it stands.
-#[derive(Debug, Clone)]
-pub struct SnapshotView {
-    /// The id, such as `s_20260228_153012_ab12cd`.
-    pub id: String,
-    /// `snapshot`, `backup` or `experiment`.
-    pub kind: String,
-    /// The snapshot commit.
-    pub commit: Oid,
-    /// The captured files.
-    pub tree: Oid,
-    /// The first line of the commit's message without its `snapshot: ` prefix.
-    pub title: String,
-    /// The commit's JSON document, unknown fields included.
-    pub json: Map<String, Value>,
-    /// True when another repository's id stands in it.
-    pub foreign: bool,
+json::fields! {
+    ChangedSince = "changed_since",
+    Differing = "differing",
+    Dir = "dir",
+    Discarded = "discarded",
+    From = "from",
+    GitDir = "git_dir",
+    Kept = "kept",
+    PathField = "path",
+    /// With `--patch`.
+    Patch = "patch",
+    Paths = "paths",
+    Removed = "removed",
+    Stayed = "stayed",
+    To = "to",
+    WorkspaceRoot = "workspace_root",
+    Written = "written",
 }
 
 /// The paths a swap touched or would touch, sorted.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[schemars(rename = "changes")]
 pub struct Changes {
     /// Created or replaced.
+    #[serde(flatten, with = "Texts::<Written>")]
     pub written: Vec<RepoPath>,
     /// Removed.
+    #[serde(flatten, with = "Texts::<Removed>")]
     pub removed: Vec<RepoPath>,
 }
 
 /// Answer of `snapshot`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Taken {
     /// The snapshot.
     pub snapshot: SnapshotView,
-    /// False when `--if-changed` answered with the newest one.
+    /// False: nothing had changed, the newest one is the answer.
     pub fresh: bool,
     /// Sentences for people: secret-looking names seen for the first time, files that changed while read.
     pub notices: Vec<String>,
 }
 
-/// One snapshot, backup or experiment of many: what [`SnapshotView`] has, the document as text.
-#[derive(Debug, Clone)]
-pub struct Listed {
-    /// The id.
-    pub id: String,
-    /// `snapshot`, `backup` or `experiment`.
-    pub kind: &'static str,
-    /// The snapshot commit.
-    pub commit: Oid,
-    /// The captured files.
-    pub tree: Oid,
-    /// The first line of the commit's message without its `snapshot: ` prefix.
-    pub title: String,
-    /// The label it has now.
-    pub label: Option<String>,
-    /// The worktree it was taken in.
-    pub worktree: String,
-    /// `present` or `past`.
-    pub taken_in: String,
-    /// RFC 3339.
-    pub created_at: String,
-    /// True when another repository's id stands in it.
-    pub foreign: bool,
-    /// The commit's JSON document, unknown fields included, without blanks.
-    pub document: String,
-}
-
 /// Answer of `list`: newest first.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Listing {
     /// What was asked for, newest first.
     pub snapshots: Vec<Listed>,
     /// For each entry, the length of the shortest part of its random tail that names it.
+    #[serde(skip)]
     pub unique_tail: Vec<usize>,
-    /// Records that cannot be read: id and reason. They hide nothing.
-    pub invalid: Vec<(String, String)>,
     /// How many there are in all, before `-n`.
     pub total: usize,
+    /// Records that cannot be read. They hide nothing.
+    pub invalid: Vec<Invalid>,
+}
+
+/// A record that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Invalid {
+    /// The id, or the name it is stored under.
+    pub id: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Answer of `show`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Shown {
+    /// The snapshot, backup or experiment.
+    pub snapshot: SnapshotView,
 }
 
 /// One path of a diff.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct FileDiff {
     /// The path.
+    #[serde(flatten, with = "Text::<PathField>")]
     pub path: RepoPath,
-    /// `A`, `M`, `D` or `T` (type change).
+    /// Added, modified, deleted, or of another type now.
+    #[schemars(with = "String", extend("enum" = ["A", "M", "D", "T"]))]
     pub status: char,
-    /// git mode of the old side, `0` when absent.
+    /// Git mode of the old side in octal, 000000 when absent.
+    #[serde(serialize_with = "octal")]
+    #[schemars(with = "String")]
     pub old_mode: u32,
-    /// git mode of the new side, `0` when absent.
+    /// Git mode of the new side in octal, 000000 when absent.
+    #[serde(serialize_with = "octal")]
+    #[schemars(with = "String")]
     pub new_mode: u32,
     /// Blob of the old side.
+    #[serde(serialize_with = "json::printed_or_null")]
+    #[schemars(with = "Option<String>")]
     pub old_oid: Option<Oid>,
     /// Blob of the new side (hashed, not stored, when it is the present).
+    #[serde(serialize_with = "json::printed_or_null")]
+    #[schemars(with = "Option<String>")]
     pub new_oid: Option<Oid>,
     /// Lines added; 0 when binary.
     pub insertions: usize,
@@ -108,17 +121,25 @@ pub struct FileDiff {
     /// Content with NUL bytes, or too large to compare by lines.
     pub binary: bool,
     /// The bytes of a side are not here: a partial clone has not fetched them, and nothing is fetched.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
     /// Unified diff text with git's header lines, when asked for.
+    #[serde(flatten, with = "OptionalText::<Patch>")]
     pub patch: Option<Vec<u8>>,
 }
 
+/// As git prints a mode: six octal digits.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn octal<S: Serializer>(mode: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+    json::printed(&format_args!("{mode:06o}"), serializer)
+}
+
 /// Answer of `diff`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Diff {
     /// What the old side is: an id, or `present`.
     pub from: String,
-    /// What the new side is.
+    /// What the new side is: an id, or `present`.
     pub to: String,
     /// Changed paths, sorted.
     pub files: Vec<FileDiff>,
@@ -129,92 +150,135 @@ pub struct Diff {
 }
 
 /// Answer of `travel`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Travelled {
-    /// Where the working tree is now, or would be.
-    pub snapshot: SnapshotView,
-    /// The present, saved. None for a dry run.
+    /// Where it leads; with `dry_run` nothing was written.
+    #[schemars(extend("const" = "past"))]
+    pub mode: Mode,
+    /// The snapshot.
+    pub snapshot_id: String,
+    /// The present, saved; null for a dry run.
     pub backup_id: Option<String>,
     /// Nothing was written.
     pub dry_run: bool,
+    /// HEAD and index were left alone.
+    pub files_only: bool,
     /// Paths touched.
     pub changes: Changes,
     /// Token that `return` over MCP needs.
     pub guard_token: Option<String>,
-    /// HEAD and index were left alone.
-    pub files_only: bool,
+    /// Where the working tree is now, or would be.
+    pub snapshot: SnapshotView,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Where HEAD ended after `return`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct HeadReport {
     /// The branch HEAD was on in the present.
+    #[serde(rename = "ref")]
     pub reference: Option<String>,
     /// HEAD's commit, when born.
+    #[serde(serialize_with = "json::printed_or_null")]
+    #[schemars(with = "Option<String>")]
     pub oid: Option<Oid>,
     /// HEAD is on its branch again (or was detached or unborn and is so again).
     pub restored: bool,
-    /// `branch-moved`, `branch-gone`, `branch-broken` or `checked-out-elsewhere`.
+    /// Why it is not: `branch-moved`, `branch-gone`, `branch-broken` or `checked-out-elsewhere`.
     pub reason: Option<String>,
 }
 
+/// A commit made on the detached HEAD of the past.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct CommitMade {
+    /// The commit.
+    #[serde(serialize_with = "json::printed")]
+    #[schemars(with = "String")]
+    pub oid: Oid,
+    /// The first line of its message.
+    pub title: String,
+}
+
+/// What `--move-aside` renamed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct MovedAside {
+    /// The path it had.
+    #[serde(flatten, with = "Text::<From>")]
+    pub from: RepoPath,
+    /// The path it has now.
+    #[serde(flatten, with = "Text::<To>")]
+    pub to: RepoPath,
+}
+
 /// Answer of `return`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Returned {
+    /// Where it leads; with `dry_run` nothing was written.
+    #[schemars(extend("const" = "present"))]
+    pub mode: Mode,
     /// The backup that was put back.
     pub backup_id: String,
-    /// What was made in the past. None for a dry run, or when nothing differed and none was needed.
+    /// What was made in the past; null for a dry run, or when nothing differed.
     pub experiment_id: Option<String>,
-    /// Nothing was written.
-    pub dry_run: bool,
     /// The proof held.
     pub verified: bool,
+    /// Nothing was written.
+    pub dry_run: bool,
     /// Paths touched.
     pub changes: Changes,
     /// Paths that somebody else changed after they were put back.
+    #[serde(flatten, with = "Texts::<ChangedSince>")]
     pub changed_since: Vec<RepoPath>,
     /// HEAD.
     pub head: HeadReport,
-    /// Commits made on the detached HEAD: commit id and title.
-    pub commits_made: Vec<(Oid, String)>,
+    /// Commits made on the detached HEAD.
+    pub commits_made: Vec<CommitMade>,
     /// Directories left in place whose content changed in the past.
+    #[serde(flatten, with = "Texts::<Stayed>")]
     pub stayed: Vec<RepoPath>,
-    /// What `--move-aside` renamed: old and new path.
-    pub moved_aside: Vec<(RepoPath, RepoPath)>,
+    /// What `--move-aside` renamed.
+    pub moved_aside: Vec<MovedAside>,
     /// What `--discard` did not keep in the experiment.
+    #[serde(flatten, with = "Texts::<Discarded>")]
     pub discarded: Vec<RepoPath>,
     /// What `--keep` carried over.
+    #[serde(flatten, with = "Texts::<Kept>")]
     pub kept: Vec<RepoPath>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `restore`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Restored {
-    /// Whose files were put in place.
-    pub snapshot: SnapshotView,
-    /// What was there before.
+    /// The snapshot.
+    pub snapshot_id: String,
+    /// What was there before; null for a dry run, or when nothing differed.
     pub backup_id: Option<String>,
     /// Nothing was written.
     pub dry_run: bool,
     /// Paths touched.
     pub changes: Changes,
+    /// Whose files were put in place.
+    pub snapshot: SnapshotView,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `undo` and `redo`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Undone {
-    /// `undo` or `redo`.
+    /// Which of the two.
+    #[schemars(extend("enum" = ["undo", "redo"]))]
     pub direction: &'static str,
     /// What kind of swap was undone or redone: `travel`, `return`, `restore`, `rewind`, `apply`.
     pub operation: String,
-    /// `present` or `past`, afterwards.
-    pub mode: &'static str,
+    /// Where the working tree is afterwards.
+    pub mode: Mode,
     /// What was there before this undo.
     pub backup_id: Option<String>,
     /// The experiment taken, when this left the past.
@@ -222,6 +286,7 @@ pub struct Undone {
     /// Paths touched.
     pub changes: Changes,
     /// Paths changed since the swap; their bytes are in the backup.
+    #[serde(flatten, with = "Texts::<ChangedSince>")]
     pub changed_since: Vec<RepoPath>,
     /// Why HEAD and index stayed, when they did.
     pub head_stayed: Option<String>,
@@ -230,15 +295,17 @@ pub struct Undone {
 }
 
 /// Answer of `recover`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Recovered {
-    /// `nothing`, `rolled-back`, `rolled-forward`, `cleaned`, `repaired` (after a power cut), or `undecided` (paths differ from both sides; asked again with yes, they are kept).
+    /// What was done. `repaired`: after a power cut.
+    #[schemars(extend("enum" = ["nothing", "rolled-back", "rolled-forward", "cleaned", "repaired"]))]
     pub action: &'static str,
     /// What kind of swap had died.
     pub operation: Option<String>,
     /// What was on disk before recovery.
     pub rescue_id: Option<String>,
     /// Paths that neither side explains; their later bytes stay in place.
+    #[serde(flatten, with = "Texts::<Differing>")]
     pub differing: Vec<RepoPath>,
     /// Paths touched.
     pub changes: Changes,
@@ -247,28 +314,38 @@ pub struct Recovered {
 }
 
 /// One dropped ref that the log remembers.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Dropped {
     /// The id.
     pub id: String,
     /// The commit it named.
+    #[serde(serialize_with = "json::printed")]
+    #[schemars(with = "String")]
     pub commit: Oid,
-    /// When it was dropped, RFC 3339.
+    /// When it was dropped: RFC 3339, UTC.
     pub at: String,
-    /// git still has the commit and everything it needs.
+    /// Git still has the commit and everything it needs.
     pub available: bool,
     /// It was taken back by this call.
     pub restored: bool,
 }
 
+/// Answer of `recover --dropped`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DroppedListing {
+    /// What the log remembers, newest first.
+    pub dropped: Vec<Dropped>,
+}
+
 /// Answer of `status`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Status {
-    /// `present` or `past`.
-    pub mode: &'static str,
+    /// Where the working tree is.
+    pub mode: Mode,
     /// `state.json` as it stands.
     pub state: Map<String, Value>,
-    /// The swap that died, when one did: operation, swap id, since.
+    /// The swap that died, when one did.
     pub interrupted: Option<Interrupted>,
     /// The repository.
     pub repository: RepositoryInfo,
@@ -281,87 +358,123 @@ pub struct Status {
 }
 
 /// A swap that died.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Interrupted {
     /// `travel`, `return`, …
     pub operation: String,
     /// The swap's id.
     pub swap_id: String,
-    /// When it began, RFC 3339.
+    /// When it began: RFC 3339, UTC.
     pub since: String,
 }
 
 /// What `status` says of the repository.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct RepositoryInfo {
     /// The working tree's root.
+    #[serde(flatten, with = "Text::<WorkspaceRoot>")]
     pub workspace_root: PathBuf,
     /// `main`, or the linked worktree's name.
     pub worktree: String,
     /// This worktree's git directory.
+    #[serde(flatten, with = "Text::<GitDir>")]
     pub git_dir: PathBuf,
-    /// The repository's random id; None before the first snapshot.
+    /// The repository's random id; null: no snapshot was ever taken.
     pub repository_id: Option<String>,
-    /// HEAD's branch, when on one.
-    pub head_ref: Option<String>,
-    /// HEAD's commit, when born.
-    pub head_oid: Option<Oid>,
-    /// How many snapshots, backups and experiments there are.
-    pub counts: [(&'static str, usize); 3],
+    /// HEAD.
+    pub head: Head,
+    /// How many there are.
+    pub counts: Counts,
+}
+
+/// Where HEAD is.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Head {
+    /// Its branch; null: detached.
+    #[serde(rename = "ref")]
+    pub reference: Option<String>,
+    /// Its commit; null: unborn.
+    #[serde(serialize_with = "json::printed_or_null")]
+    #[schemars(with = "Option<String>")]
+    pub oid: Option<Oid>,
+}
+
+/// How many records of each kind a repository has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Counts {
+    /// Snapshots.
+    pub snapshots: usize,
+    /// Backups.
+    pub backups: usize,
+    /// Experiments.
+    pub experiments: usize,
 }
 
 /// Answer of `open`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Opened {
-    /// The snapshot laid out.
-    pub snapshot: SnapshotView,
-    /// Where.
+    /// The snapshot.
+    pub snapshot_id: String,
+    /// Where it was laid out.
+    #[serde(flatten, with = "Text::<Dir>")]
     pub dir: PathBuf,
     /// How many files were written.
     pub files: usize,
+    /// The snapshot laid out.
+    pub snapshot: SnapshotView,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `close`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Closed {
     /// The directory that was removed.
+    #[serde(flatten, with = "Text::<Dir>")]
     pub dir: PathBuf,
-    /// What was in it.
+    /// What was in it; null: nothing had changed in it.
     pub experiment_id: Option<String>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `label`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Labelled {
     /// The snapshot.
-    pub snapshot: SnapshotView,
+    pub snapshot_id: String,
     /// The label.
     pub label: String,
     /// It was taken away.
     pub removed: bool,
+    /// The snapshot that has it, or had it.
+    pub snapshot: SnapshotView,
 }
 
 /// One snapshot, backup or experiment that retention forgets.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Forgotten {
     /// The id.
     pub id: String,
     /// `snapshot`, `backup` or `experiment`.
     pub kind: String,
     /// Its commit.
+    #[serde(serialize_with = "json::printed")]
+    #[schemars(with = "String")]
     pub commit: Oid,
-    /// RFC 3339.
+    /// RFC 3339, UTC.
     pub created_at: String,
     /// Upper bound of what git can reclaim.
     pub bytes: u64,
 }
 
 /// Answer of `prune` and `drop`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Pruned {
     /// Nothing was written.
     pub dry_run: bool,
@@ -376,26 +489,45 @@ pub struct Pruned {
 }
 
 /// Answer of `purge`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Purged {
     /// Nothing was written.
     pub dry_run: bool,
     /// The literal paths.
+    #[serde(flatten, with = "Texts::<Paths>")]
     pub paths: Vec<RepoPath>,
-    /// Ids rewritten: id, old commit, new commit (equal for a dry run).
-    pub rewritten: Vec<(String, Oid, Oid)>,
+    /// What was rewritten, or would be.
+    pub rewritten: Vec<Rewritten>,
     /// What it cannot reach: one sentence each (branches, stash, clones).
     pub unreachable: Vec<String>,
     /// The command that really deletes.
     pub finish: String,
 }
 
+/// A record without the paths that were purged.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Rewritten {
+    /// Its id.
+    pub id: String,
+    /// The commit it had.
+    #[serde(serialize_with = "json::printed")]
+    #[schemars(with = "String")]
+    pub old: Oid,
+    /// The commit it has now; equal to `old` for a dry run.
+    #[serde(serialize_with = "json::printed")]
+    #[schemars(with = "String")]
+    pub new: Oid,
+}
+
 /// One configuration key.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ConfigEntry {
     /// The key as in `config.toml`, such as `keep_days`.
     pub key: &'static str,
     /// Its value as JSON.
+    #[schemars(extend("type" = ["string", "number", "boolean", "array", "null"]))]
     pub value: Value,
     /// `default`, `team` (`.timewarp/config.toml`) or `git` (`git config`), with the file where known.
     pub origin: String,
@@ -404,16 +536,19 @@ pub struct ConfigEntry {
 }
 
 /// Answer of `config`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ConfigListing {
     /// Every key.
+    #[serde(rename = "config")]
     pub entries: Vec<ConfigEntry>,
     /// Keys that do not count where they stand.
     pub warnings: Vec<String>,
 }
 
 /// How a check of `doctor` came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum CheckStatus {
     /// As it should be.
     Ok,
@@ -424,7 +559,8 @@ pub enum CheckStatus {
 }
 
 /// One check of `doctor`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Check {
     /// Short name, kebab-case.
     pub name: &'static str,
@@ -437,20 +573,24 @@ pub struct Check {
 }
 
 /// Answer of `doctor`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Checkup {
     /// Every check.
     pub checks: Vec<Check>,
 }
 
 /// Answer of `init`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Initialised {
     /// Nothing was written.
     pub dry_run: bool,
     /// Files made or changed (or that would be).
+    #[serde(serialize_with = "json::files")]
+    #[schemars(with = "Vec<String>")]
     pub changed: Vec<PathBuf>,
     /// Files that were right already.
+    #[serde(serialize_with = "json::files")]
+    #[schemars(with = "Vec<String>")]
     pub unchanged: Vec<PathBuf>,
     /// Sentences for people.
     pub notices: Vec<String>,

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use super::Context;
 use super::holders::record_tips;
 use super::log::{self, RefEvent};
-use super::outcome::Purged;
+use super::outcome::{Purged, Rewritten};
 use super::request::{DryRun, Purge};
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
@@ -281,7 +281,11 @@ impl Purging<'_> {
         )?);
         let rewritten = found.rewritten.into_iter().map(|(id, old, new)| {
             let new = if dry_run == DryRun::Yes { old } else { new };
-            (id.to_string(), old, new)
+            Rewritten {
+                id: id.to_string(),
+                old,
+                new,
+            }
         });
         Ok(Purged {
             dry_run: dry_run == DryRun::Yes,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::Context;
 use super::log::{self, RefEvent};
-use super::outcome::Dropped;
+use super::outcome::{Dropped, DroppedListing};
 use super::whole::Whole;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -23,7 +23,7 @@ use crate::store::stored::not_found;
 /// # Errors
 /// `SNAPSHOT_NOT_FOUND` and `AMBIGUOUS_ADDRESS` for what is asked and not in the log; `SNAPSHOT_NOT_FOUND` when git has it no
 /// more. Nothing is restored then.
-pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<Vec<Dropped>> {
+pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> {
     let store = Store::open(&ctx.repo)?;
     let mut found = listed(&store)?;
     let wanted = wanted(&found, restore)?;
@@ -38,7 +38,7 @@ pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<Vec<Dropped>> {
         bring_back(ctx, &store, one)?;
         one.restored = true;
     }
-    Ok(found)
+    Ok(DroppedListing { dropped: found })
 }
 
 fn gone(id: &str) -> Error {

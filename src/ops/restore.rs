@@ -102,6 +102,7 @@ pub fn put_back(
     if request.dry_run == DryRun::Yes {
         let looked = look(ctx, store, &goal, &Storing::No)?;
         return Ok(Restored {
+            snapshot_id: stored.id.to_string(),
             snapshot: view,
             backup_id: None,
             dry_run: true,
@@ -117,6 +118,7 @@ pub fn put_back(
     let swapped = swap(ctx, store, &goal, &state_after, None)?;
     notices.extend(swap_notices(&swapped.applied));
     Ok(Restored {
+        snapshot_id: stored.id.to_string(),
         snapshot: view,
         backup_id: Some(swapped.saved.id.to_string()),
         dry_run: false,

@@ -6,7 +6,7 @@ use super::Context;
 use super::address;
 use super::capture::{Capture, CaptureOptions};
 use super::gitview::read_index;
-use super::outcome::{SnapshotView, Taken};
+use super::outcome::{Shown, SnapshotView, Taken};
 use super::record::{About, make};
 use super::redaction;
 use super::request::Take;
@@ -249,7 +249,7 @@ pub fn view(store: &Store, stored: &Stored) -> Result<SnapshotView> {
 }
 
 /// Shows one snapshot whole, long lists included.
-pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<SnapshotView> {
+pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<Shown> {
     let store = Store::open(&ctx.repo)?;
     let stored = address::resolve(ctx, &store, wanted)?;
     let mut view = view(&store, &stored)?;
@@ -271,5 +271,5 @@ pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<SnapshotView> {
             None => view.json.remove("seeds_unproven"),
         };
     }
-    Ok(view)
+    Ok(Shown { snapshot: view })
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::Context;
 use super::address;
-use super::outcome::{Interrupted, RepositoryInfo, SnapshotView, Status};
+use super::outcome::{Counts, Head, Interrupted, RepositoryInfo, SnapshotView, Status};
 use super::snapshot::view;
 use super::swap::recover::taken_by_power;
 use crate::error::Result;
@@ -68,7 +68,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
     let current = seen(current(&store, &state));
     notices.extend(ctx.repo.broken_branch(&ctx.repo.head()?));
     Ok(Status {
-        mode: state.mode.as_str(),
+        mode: state.mode,
         state: fields(ctx, &state),
         interrupted,
         repository: repository(ctx, &store)?,
@@ -112,13 +112,15 @@ fn repository(ctx: &Context<'_>, store: &Store) -> Result<RepositoryInfo> {
         worktree: ctx.repo.worktree_name(),
         git_dir: ctx.repo.git_dir().to_owned(),
         repository_id: store.repository_id()?,
-        head_ref: head.reference,
-        head_oid: head.oid,
-        counts: [
-            ("snapshots", count(IdKind::Snapshot)?),
-            ("backups", count(IdKind::Backup)?),
-            ("experiments", count(IdKind::Experiment)?),
-        ],
+        head: Head {
+            reference: head.reference,
+            oid: head.oid,
+        },
+        counts: Counts {
+            snapshots: count(IdKind::Snapshot)?,
+            backups: count(IdKind::Backup)?,
+            experiments: count(IdKind::Experiment)?,
+        },
     })
 }
 

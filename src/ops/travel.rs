@@ -111,6 +111,8 @@ fn travel_to(
     if request.dry_run == DryRun::Yes {
         let looked = look(ctx, store, &goal, &Storing::No)?;
         return Ok(Travelled {
+            mode: Mode::Past,
+            snapshot_id: stored.id.to_string(),
             snapshot: view,
             backup_id: None,
             dry_run: true,
@@ -138,6 +140,8 @@ fn travel_to(
     let swapped = swap(ctx, store, &goal, &state_after, None)?;
     notices.extend(swap_notices(&swapped.applied));
     Ok(Travelled {
+        mode: Mode::Past,
+        snapshot_id: stored.id.to_string(),
         snapshot: view,
         backup_id: Some(swapped.saved.id.to_string()),
         dry_run: false,

@@ -106,7 +106,7 @@ impl Stepping<'_, '_> {
         Ok(Undone {
             direction: self.direction,
             operation: self.kind(),
-            mode: "present",
+            mode: Mode::Present,
             backup_id: Some(returned.backup_id),
             experiment_id: returned.experiment_id,
             changes: returned.changes,
@@ -205,7 +205,7 @@ impl Stepping<'_, '_> {
         Ok(Undone {
             direction: self.direction,
             operation: self.kind(),
-            mode: "past",
+            mode: Mode::Past,
             backup_id: Some(swapped.saved.id.to_string()),
             experiment_id: None,
             changes: swapped.changes(),
@@ -294,7 +294,7 @@ impl Stepping<'_, '_> {
         Ok(Undone {
             direction: self.direction,
             operation: self.kind(),
-            mode: swapped.state.mode.as_str(),
+            mode: swapped.state.mode,
             backup_id: Some(swapped.saved.id.to_string()),
             experiment_id: None,
             changes: swapped.changes(),

@@ -4,8 +4,11 @@
 //! Unknown fields survive reading; a newer version is refused by name. Commits are encoded here byte for byte, so that the
 //! same index gives the same index commit and nothing is written twice.
 
+mod parts;
+
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -14,6 +17,8 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 
+pub use parts::{DefaultModes, HeadRecord, IndexRecord, Stats, Uncaptured};
+
 /// The version this `tw` writes.
 pub const VERSION: u32 = 1;
 /// So many entries of a list stand in the document.
@@ -21,113 +26,16 @@ pub const LIST_LIMIT: usize = 100;
 /// Who makes our commits.
 const IDENTITY: &str = "timewarp <timewarp@localhost>";
 
-/// Where HEAD was.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeadRecord {
-    /// The branch ref, when on one.
-    #[serde(rename = "ref")]
-    pub reference: Option<String>,
-    /// HEAD's commit, when born.
-    pub oid: Option<String>,
-    /// Detached.
-    pub detached: bool,
-    /// On a branch without commits.
-    pub unborn: bool,
-    /// HEAD was a symlink to its branch.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub symlink: bool,
-}
-
-/// What the index holds that a tree cannot say; paths in stored form.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexRecord {
-    /// Unmerged paths.
-    pub conflicts: Vec<String>,
-    /// See `LIST_LIMIT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conflicts_count: Option<usize>,
-    /// Paths added with `git add -N`.
-    pub intent_to_add: Vec<String>,
-    /// See `LIST_LIMIT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub intent_to_add_count: Option<usize>,
-    /// Paths with the skip-worktree bit.
-    pub skip_worktree: Vec<String>,
-    /// See `LIST_LIMIT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skip_worktree_count: Option<usize>,
-    /// Paths with the assume-unchanged bit.
-    pub assume_unchanged: Vec<String>,
-    /// See `LIST_LIMIT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub assume_unchanged_count: Option<usize>,
-    /// Modes of intent-to-add paths that are no plain files, octal by path.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub intent_to_add_modes: BTreeMap<String, String>,
-}
-
-/// What a snapshot holds and what it cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stats {
-    /// Captured files and symlinks.
-    pub files: u64,
-    /// Their sizes' sum.
-    pub bytes: u64,
-    /// Objects written.
-    pub new_objects: u64,
-    /// Bytes written.
-    pub new_bytes: u64,
-}
-
-/// Something in the working tree that was not captured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Uncaptured {
-    /// Where; lossy when `path_bytes` is there.
-    pub path: String,
-    /// The exact bytes, base64, when they are not UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_bytes: Option<String>,
-    /// Why: `nested-repository`, `larger-than-limit`, …
-    pub reason: String,
-    /// Its size, when that is the reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-    /// HEAD of a nested repository or submodule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<String>,
-}
-
-/// What most files have, so that only exceptions need listing; octal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DefaultModes {
-    /// Of files without the x bit.
-    pub file: String,
-    /// Of executables.
-    pub executable: String,
-    /// Of directories.
-    pub directory: String,
-}
-
-impl Default for DefaultModes {
-    fn default() -> Self {
-        Self {
-            file: "0644".into(),
-            executable: "0755".into(),
-            directory: "0755".into(),
-        }
-    }
-}
-
 /// The document of a snapshot, backup or experiment.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotRecord {
-    /// 1.
+    /// The record's version.
     pub version: u32,
     /// The id.
     pub snapshot_id: String,
     /// `snapshot`, `backup` or `experiment`.
     pub kind: String,
-    /// RFC 3339.
+    /// RFC 3339, UTC.
     pub created_at: String,
     /// The session it was taken in.
     pub session_id: Option<String>,
@@ -157,11 +65,12 @@ pub struct SnapshotRecord {
     pub seq: u64,
     /// The repository's random id.
     pub repository_id: String,
-    /// `present` or `past`.
+    /// Where the working tree was.
+    #[schemars(extend("enum" = ["present", "past"]))]
     pub taken_in: String,
     /// Permission bits that differ from `default_modes`, octal, by stored path; also of directories.
     pub modes: BTreeMap<String, String>,
-    /// See `LIST_LIMIT`.
+    /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modes_count: Option<usize>,
     /// What the others have.
@@ -169,42 +78,43 @@ pub struct SnapshotRecord {
     pub default_modes: DefaultModes,
     /// Directories without anything captured beneath, stored paths.
     pub empty_dirs: Vec<String>,
-    /// See `LIST_LIMIT`.
+    /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_dirs_count: Option<usize>,
     /// Sizes.
     pub stats: Stats,
     /// What was not captured.
     pub uncaptured: Vec<Uncaptured>,
-    /// See `LIST_LIMIT`.
+    /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncaptured_count: Option<usize>,
     /// Files that changed while they were read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unstable: Vec<String>,
-    /// See `LIST_LIMIT`.
+    /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unstable_count: Option<usize>,
     /// Paths captured although the rules leave them out, because a swap needed their place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forced: Vec<String>,
-    /// See `LIST_LIMIT`.
+    /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forced_count: Option<usize>,
     /// Paths of the tree that stand for the index alone and were not on disk (sparse checkout).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<String>,
-    /// See `LIST_LIMIT`.
+    /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent_count: Option<usize>,
     /// Paths that git held for clean although their raw bytes differ from the index (filters, line ends).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub converted: Vec<String>,
-    /// See `LIST_LIMIT`.
+    /// How many there are, when the list is cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub converted_count: Option<usize>,
     /// How many of the files have the id of their entry in git's index, which nobody has proven by their bytes yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
     pub seeds_unproven: Option<u64>,
     /// Taken while a dead swap waited for recovery.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

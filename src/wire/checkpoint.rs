@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::Document;
-use super::record::Record;
 use super::rewind::Rewind;
 use crate::ops::checkpoint::{Listing, Shown, Taken};
+use crate::ops::outcome::SnapshotView;
 use crate::store::checkpoint::{self as stored, Kind};
 
 /// The version of a checkpoint's fields.
@@ -86,7 +86,7 @@ impl<'a> From<&'a stored::Checkpoint> for Checkpoint<'a> {
 #[derive(Serialize)]
 struct TakenFields<'a> {
     checkpoint: Checkpoint<'a>,
-    snapshot: Record<'a>,
+    snapshot: &'a SnapshotView,
     fresh: bool,
     notices: &'a [String],
 }
@@ -95,7 +95,7 @@ impl Document for Taken {
     fn fields(&self) -> impl Serialize + '_ {
         TakenFields {
             checkpoint: (&self.checkpoint).into(),
-            snapshot: Record(&self.snapshot),
+            snapshot: &self.snapshot,
             fresh: self.fresh,
             notices: &self.notices,
         }

@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Document;
-use super::keep::texts;
-use super::paths;
+use super::paths::{self, texts};
 use crate::ops::context::{
     Appended, Checkpointed, Compacted, Counted, Marker, NotDone, Reverted, Shown,
 };

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::Document;
 use super::paths;
-use super::swap::ChangesFields;
 use crate::ops::issue::{
     Applied, ChatShown, ExperimentShown, IssueListing, IssueView, Next, Reported, Started, Verified,
 };
+use crate::ops::outcome::Changes;
 use crate::ops::redaction::Cleaned;
 use crate::store::issue::{Experiment, Issue};
 
@@ -211,7 +211,7 @@ impl Document for Started {
         StartFields {
             issue_id: &self.issue_id,
             run: self.run,
-            travel: self.travelled.fields(),
+            travel: &self.travelled,
         }
     }
 }
@@ -224,7 +224,7 @@ struct ApplyFields<'a> {
     experiment_id: &'a str,
     backup_id: Option<&'a str>,
     dry_run: bool,
-    changes: ChangesFields,
+    changes: &'a Changes,
     merged: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     merged_bytes: Option<Vec<Option<String>>>,
@@ -254,7 +254,7 @@ impl Document for Applied {
             experiment_id: &self.experiment_id,
             backup_id: self.backup_id.as_deref(),
             dry_run: self.dry_run,
-            changes: (&self.changes).into(),
+            changes: &self.changes,
             merged: paths::lossy_list(&self.merged),
             merged_bytes: paths::exact_list(&self.merged),
             conflicts: conflicts.collect(),

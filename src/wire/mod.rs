@@ -10,15 +10,13 @@ mod backtrack;
 mod checkpoint;
 mod context;
 mod issue;
-mod keep;
 mod look;
 mod paths;
-mod record;
 mod rewind;
 pub mod schema;
 mod session;
-mod swap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -32,43 +30,98 @@ pub use session::AgentHelp;
 pub const VERSION: u32 = 1;
 
 /// An outcome that has a JSON document.
-pub trait Document {
+trait Document {
     /// The document's fields, without `ok` and `version`.
     fn fields(&self) -> impl Serialize + '_;
 }
 
-#[derive(Serialize)]
+macro_rules! by_fields {
+    ($($outcome:ty),* $(,)?) => {$(
+        impl Serialize for $outcome {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                Document::fields(self).serialize(serializer)
+            }
+        }
+    )*};
+}
+
+use crate::ops::{
+    backtrack as b, checkpoint as c, context as x, issue as i, rewind as r, session as n,
+};
+by_fields!(
+    b::Scheduled,
+    b::Taken,
+    b::Shown,
+    b::Cancelled,
+    c::Taken,
+    c::Listing,
+    c::Shown,
+    x::Appended,
+    x::Checkpointed,
+    x::Counted,
+    x::Shown,
+    x::Reverted,
+    x::Compacted,
+    i::IssueView,
+    i::Reported,
+    i::IssueListing,
+    i::Next,
+    i::ChatShown,
+    i::ExperimentShown,
+    i::Started,
+    i::Applied,
+    i::Verified,
+    crate::ops::redaction::Cleaned,
+    r::Rewound,
+    r::Undone,
+    n::Started,
+    n::Listing,
+    n::Shown,
+    n::Resume,
+    n::Ended,
+    crate::ops::hook::Hooked,
+    crate::ops::install::Installed,
+    AgentHelp,
+);
+
+/// What every document begins with.
+#[derive(Serialize, JsonSchema)]
 struct Envelope<T> {
+    #[schemars(extend("const" = true))]
     ok: bool,
+    #[schemars(extend("const" = VERSION))]
     version: u32,
     #[serde(flatten)]
     fields: T,
 }
 
-fn envelope<D: Document + ?Sized>(outcome: &D) -> Envelope<impl Serialize + '_> {
-    Envelope {
-        ok: true,
-        version: VERSION,
-        fields: outcome.fields(),
+impl<T> Envelope<T> {
+    fn new(fields: T) -> Self {
+        Self {
+            ok: true,
+            version: VERSION,
+            fields,
+        }
     }
 }
 
-/// The document as one line of text.
+/// The document of an outcome as one line of text.
 #[expect(
     clippy::missing_panics_doc,
     reason = "plain data with string keys always encodes"
 )]
-pub fn text<D: Document + ?Sized>(outcome: &D) -> String {
-    serde_json::to_string(&envelope(outcome)).expect("string keys and plain data always encode")
+pub fn text<T: Serialize + ?Sized>(outcome: &T) -> String {
+    serde_json::to_string(&Envelope::new(outcome))
+        .expect("string keys and plain data always encode")
 }
 
-/// The document as a value.
+/// The document of an outcome as a value.
 #[expect(
     clippy::missing_panics_doc,
     reason = "plain data with string keys always encodes"
 )]
-pub fn value<D: Document + ?Sized>(outcome: &D) -> Value {
-    serde_json::to_value(envelope(outcome)).expect("string keys and plain data always encode")
+pub fn value<T: Serialize + ?Sized>(outcome: &T) -> Value {
+    serde_json::to_value(Envelope::new(outcome)).expect("string keys and plain data always encode")
 }
 
 /// The document of an error: `{"ok": false, "error": {"code", "message", "hint", "hints", …details}}`.

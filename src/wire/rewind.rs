@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Document;
 use super::checkpoint::Checkpoint;
-use super::look::FileFields;
+use crate::ops::outcome::FileDiff;
 use crate::ops::rewind::{CodePart, ConversationPart, Delivery, Rewound, Undone};
 use crate::store::checkpoint as stored;
 
@@ -81,7 +81,7 @@ struct RewoundFields<'a> {
 #[derive(Serialize)]
 struct Code<'a> {
     snapshot_id: &'a str,
-    files: Vec<FileFields>,
+    files: &'a [FileDiff],
     insertions: usize,
     deletions: usize,
     backup_id: Option<&'a str>,
@@ -91,7 +91,7 @@ impl<'a> From<&'a CodePart> for Code<'a> {
     fn from(part: &'a CodePart) -> Self {
         Self {
             snapshot_id: &part.snapshot_id,
-            files: part.files.iter().map(Into::into).collect(),
+            files: &part.files,
             insertions: part.insertions,
             deletions: part.deletions,
             backup_id: part.backup_id.as_deref(),
@@ -179,7 +179,7 @@ impl Document for Undone {
     fn fields(&self) -> impl Serialize + '_ {
         UndoneFields {
             rewind: (&self.rewind).into(),
-            code: self.code.as_ref().map(Document::fields),
+            code: self.code.as_ref(),
             session_id: &self.session_id,
             resume_command: self.resume_command.as_deref().map(command_line),
             resume_argv: self.resume_command.as_deref(),

@@ -11,46 +11,56 @@ mod issue;
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use schemars::generate::SchemaSettings;
+use schemars::transform::transform_subschemas;
+use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
+
+use super::{Envelope, Prompt, Script};
+use crate::ops::outcome::{
+    Checkup, Closed, ConfigListing, Diff, DroppedListing, Labelled, Listing, Opened, Pruned,
+    Purged, Recovered, Restored, Returned, Shown, Status, Taken, Travelled, Undone,
+};
+
+/// A document's name, the command that prints it, and what makes its schema.
+type Row = (&'static str, &'static str, fn(&str) -> Value);
+
+/// Documents that describe themselves.
+const DERIVED: &[Row] = &[
+    ("snapshot", "tw snapshot", derived::<Taken>),
+    ("list", "tw list", derived::<Listing>),
+    ("show", "tw show", derived::<Shown>),
+    ("diff", "tw diff", derived::<Diff>),
+    ("status", "tw status", derived::<Status>),
+    ("travel", "tw travel", derived::<Travelled>),
+    ("return", "tw return", derived::<Returned>),
+    ("restore", "tw restore", derived::<Restored>),
+    ("undo", "tw undo", derived::<Undone>),
+    ("redo", "tw redo", derived::<Undone>),
+    ("recover", "tw recover", derived::<Recovered>),
+    (
+        "recover-dropped",
+        "tw recover --dropped",
+        derived::<DroppedListing>,
+    ),
+    ("open", "tw open", derived::<Opened>),
+    ("close", "tw close", derived::<Closed>),
+    ("label", "tw label", derived::<Labelled>),
+    ("prune", "tw prune", derived::<Pruned>),
+    ("drop", "tw drop", derived::<Pruned>),
+    ("purge", "tw purge", derived::<Purged>),
+    ("config", "tw config", derived::<ConfigListing>),
+    ("doctor", "tw doctor", derived::<Checkup>),
+    ("completions", "tw completions", derived::<Script>),
+    ("prompt", "tw prompt", derived::<Prompt>),
+];
 
 /// Every schema: the document's name and the schema.
 pub fn all() -> Vec<(&'static str, Value)> {
-    let answers = [
-        ("snapshot", "tw snapshot", taken()),
-        ("list", "tw list", list()),
-        ("show", "tw show", vec![("snapshot", record_ref())]),
-        ("diff", "tw diff", diff()),
-        ("status", "tw status", status()),
-        ("travel", "tw travel", travel()),
-        ("return", "tw return", return_()),
-        ("restore", "tw restore", restore()),
-        ("undo", "tw undo", undo()),
-        ("redo", "tw redo", undo()),
-        ("recover", "tw recover", recover()),
-        ("recover-dropped", "tw recover --dropped", dropped()),
-        ("open", "tw open", open()),
-        ("close", "tw close", close()),
-        ("label", "tw label", label()),
-        ("prune", "tw prune", prune()),
-        ("drop", "tw drop", prune()),
-        ("purge", "tw purge", purge()),
-        ("init", "tw init", init()),
-        ("config", "tw config", config()),
-        ("doctor", "tw doctor", doctor()),
-        (
-            "completions",
-            "tw completions",
-            vec![
-                ("shell", kind("string")),
-                ("script", nonnull("string", "the registration script")),
-            ],
-        ),
-        (
-            "prompt",
-            "tw prompt",
-            vec![("prompt", nullable("string", "null: nothing to say"))],
-        ),
-    ];
+    let derived = DERIVED
+        .iter()
+        .map(|(name, command, schema)| (*name, schema(command)));
+    let answers = [("init", "tw init", init())];
     let mut schemas: Vec<_> = answers
         .into_iter()
         .chain(agents::all())
@@ -59,9 +69,87 @@ pub fn all() -> Vec<(&'static str, Value)> {
         .chain(context::all())
         .chain(issue::answers())
         .map(|(name, command, fields)| (name, document(command, fields)))
+        .chain(derived)
         .collect();
     schemas.push(("error", error()));
     schemas
+}
+
+/// The schema of an outcome's document.
+fn derived<T: JsonSchema>(command: &str) -> Value {
+    let mut generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator();
+    let mut body = Envelope::<T>::json_schema(&mut generator);
+    // What its type says of an answer is for who reads the source.
+    body.remove("description");
+    let mut schema = Schema::default();
+    schema.insert(
+        "$schema".to_owned(),
+        generator.settings().meta_schema.as_deref().into(),
+    );
+    schema.insert("title".to_owned(), format!("{command} --json").into());
+    for (keyword, value) in std::mem::take(body.ensure_object()) {
+        schema.insert(keyword, value);
+    }
+    let definitions = generator.take_definitions(false);
+    if !definitions.is_empty() {
+        schema.insert("$defs".to_owned(), definitions.into());
+    }
+    plain(&mut schema);
+    schema.to_value()
+}
+
+/// Brings a derived schema into the form in which types and names are the contract: an enum of words lists them, what may
+/// be null says so by its type, and there are no limits of machine numbers.
+fn plain(schema: &mut Schema) {
+    transform_subschemas(&mut plain, schema);
+    let Some(keywords) = schema.as_object_mut() else {
+        return;
+    };
+    keywords.shift_remove("format");
+    keywords.shift_remove("minimum");
+    keywords.shift_remove("default");
+    if let Some(Value::String(text)) = keywords.get_mut("description") {
+        *text = text.replace('\n', " ");
+    }
+    if keywords.contains_key("const") {
+        keywords.shift_remove("enum");
+    }
+    if let Some(words) = words_of(keywords.get("oneOf")) {
+        keywords.shift_remove("oneOf");
+        keywords.insert("type".to_owned(), "string".into());
+        keywords.insert("enum".to_owned(), words);
+    }
+    if let Some(nullable) = nullable_of(keywords.get("anyOf")) {
+        keywords.shift_remove("anyOf");
+        for (keyword, value) in nullable {
+            keywords.entry(keyword).or_insert(value);
+        }
+    }
+}
+
+/// The words of alternatives that are one word each.
+fn words_of(alternatives: Option<&Value>) -> Option<Value> {
+    let words = alternatives?.as_array()?.iter();
+    words.map(|word| word.get("const").cloned()).collect()
+}
+
+/// A plain schema or null, as one schema whose type may be null.
+fn nullable_of(alternatives: Option<&Value>) -> Option<Map<String, Value>> {
+    let [Value::Object(schema), null] = alternatives?.as_array()?.as_slice() else {
+        return None;
+    };
+    if *null != json!({"type": "null"}) {
+        return None;
+    }
+    let mut schema = schema.clone();
+    let kind = schema.get("type")?.clone();
+    schema.insert("type".to_owned(), json!([kind, "null"]));
+    if let Some(Value::Array(words)) = schema.get_mut("enum") {
+        words.push(Value::Null);
+    }
+    Some(schema)
 }
 
 /// One schema by name.
@@ -243,29 +331,6 @@ fn record() -> Value {
     ])
 }
 
-fn taken() -> Fields {
-    vec![
-        ("snapshot", record_ref()),
-        (
-            "fresh",
-            nonnull(
-                "boolean",
-                "false: nothing had changed, the newest one is the answer",
-            ),
-        ),
-        ("notices", notices()),
-    ]
-}
-
-fn list() -> Fields {
-    let invalid = object(vec![("id", kind("string")), ("reason", kind("string"))]);
-    vec![
-        ("snapshots", list_of(&record_ref())),
-        ("total", nonnull("integer", "how many there are, before -n")),
-        ("invalid", list_of(&invalid)),
-    ]
-}
-
 /// A path of a diff.
 fn file_diff() -> Value {
     let mode = nonnull("string", "git mode in octal, 000000 when absent");
@@ -284,55 +349,6 @@ fn file_diff() -> Value {
         ("patch?", nonnull("string", "with --patch")),
         ("patch_bytes?", bytes()),
     ])
-}
-
-fn diff() -> Fields {
-    vec![
-        ("from", nonnull("string", "an id, or present")),
-        ("to", nonnull("string", "an id, or present")),
-        ("files", list_of(&file_diff())),
-        ("insertions", kind("integer")),
-        ("deletions", kind("integer")),
-    ]
-}
-
-fn mode_word() -> Value {
-    words(&["present", "past"])
-}
-
-fn status() -> Fields {
-    let mut interrupted = object(vec![
-        ("operation", kind("string")),
-        ("swap_id", kind("string")),
-        ("since", nonnull("string", "RFC 3339, UTC")),
-    ]);
-    interrupted["type"] = json!(["object", "null"]);
-    let head = object(vec![
-        ("ref", nullable("string", "null: detached")),
-        ("oid", nullable("string", "null: unborn")),
-    ]);
-    let repository = object(vec![
-        ("workspace_root", kind("string")),
-        ("workspace_root_bytes?", bytes()),
-        ("worktree", kind("string")),
-        ("git_dir", kind("string")),
-        ("git_dir_bytes?", bytes()),
-        (
-            "repository_id",
-            nullable("string", "null: no snapshot was ever taken"),
-        ),
-        ("head", head),
-        ("counts", loose(Vec::new())),
-    ]);
-    vec![
-        ("mode", mode_word()),
-        ("state", loose(Vec::new())),
-        ("interrupted", interrupted),
-        ("repository", repository),
-        ("latest", reference("snapshot_or_null")),
-        ("current", reference("snapshot_or_null")),
-        ("notices", notices()),
-    ]
 }
 
 fn travel() -> Fields {
@@ -355,70 +371,11 @@ fn travel() -> Fields {
     ]
 }
 
-fn return_() -> Fields {
-    let head = object(vec![
-        ("ref", nullable("string", "the branch of the present")),
-        ("oid", nullable("string", "HEAD's commit")),
-        ("restored", kind("boolean")),
-        (
-            "reason",
-            nullable(
-                "string",
-                "branch-moved, branch-gone, branch-broken or checked-out-elsewhere",
-            ),
-        ),
-    ]);
-    let commit = object(vec![("oid", kind("string")), ("title", kind("string"))]);
-    let moved = object(vec![
-        ("from", kind("string")),
-        ("from_bytes?", bytes()),
-        ("to", kind("string")),
-        ("to_bytes?", bytes()),
-    ]);
-    vec![
-        ("mode", json!({"type": "string", "const": "present"})),
-        ("backup_id", kind("string")),
-        (
-            "experiment_id",
-            nullable("string", "null: nothing was made in the past"),
-        ),
-        ("verified", kind("boolean")),
-        ("dry_run", kind("boolean")),
-        ("changes", reference("changes")),
-        ("changed_since", texts()),
-        ("changed_since_bytes?", bytes_list()),
-        ("head", head),
-        ("commits_made", list_of(&commit)),
-        ("stayed", texts()),
-        ("stayed_bytes?", bytes_list()),
-        ("moved_aside", list_of(&moved)),
-        ("discarded", texts()),
-        ("discarded_bytes?", bytes_list()),
-        ("kept", texts()),
-        ("kept_bytes?", bytes_list()),
-        ("notices", notices()),
-    ]
-}
-
-fn restore() -> Fields {
-    vec![
-        ("snapshot_id", kind("string")),
-        (
-            "backup_id",
-            nullable("string", "null: a dry run, or nothing differed"),
-        ),
-        ("dry_run", kind("boolean")),
-        ("changes", reference("changes")),
-        ("snapshot", record_ref()),
-        ("notices", notices()),
-    ]
-}
-
 fn undo() -> Fields {
     vec![
         ("direction", words(&["undo", "redo"])),
         ("operation", kind("string")),
-        ("mode", mode_word()),
+        ("mode", words(&["present", "past"])),
         ("backup_id", nullable("string", "what was there before")),
         (
             "experiment_id",
@@ -435,73 +392,6 @@ fn undo() -> Fields {
     ]
 }
 
-fn recover() -> Fields {
-    vec![
-        (
-            "action",
-            words(&[
-                "nothing",
-                "rolled-back",
-                "rolled-forward",
-                "cleaned",
-                "repaired",
-            ]),
-        ),
-        ("operation", nullable("string", "the swap that had died")),
-        ("rescue_id", nullable("string", "what was on disk before")),
-        ("differing", texts()),
-        ("differing_bytes?", bytes_list()),
-        ("changes", reference("changes")),
-        ("notices", notices()),
-    ]
-}
-
-fn dropped() -> Fields {
-    let entry = object(vec![
-        ("id", kind("string")),
-        ("commit", kind("string")),
-        ("at", nonnull("string", "RFC 3339, UTC")),
-        (
-            "available",
-            nonnull("boolean", "git still has all that it needs"),
-        ),
-        ("restored", nonnull("boolean", "taken back by this call")),
-    ]);
-    vec![("dropped", list_of(&entry))]
-}
-
-fn open() -> Fields {
-    vec![
-        ("snapshot_id", kind("string")),
-        ("dir", kind("string")),
-        ("dir_bytes?", bytes()),
-        ("files", kind("integer")),
-        ("snapshot", record_ref()),
-        ("notices", notices()),
-    ]
-}
-
-fn close() -> Fields {
-    vec![
-        ("dir", kind("string")),
-        ("dir_bytes?", bytes()),
-        (
-            "experiment_id",
-            nullable("string", "null: nothing had changed in it"),
-        ),
-        ("notices", notices()),
-    ]
-}
-
-fn label() -> Fields {
-    vec![
-        ("snapshot_id", kind("string")),
-        ("label", kind("string")),
-        ("removed", kind("boolean")),
-        ("snapshot", record_ref()),
-    ]
-}
-
 fn forgotten() -> Value {
     object(vec![
         ("id", kind("string")),
@@ -510,38 +400,6 @@ fn forgotten() -> Value {
         ("created_at", kind("string")),
         ("bytes", kind("integer")),
     ])
-}
-
-fn prune() -> Fields {
-    vec![
-        ("dry_run", kind("boolean")),
-        ("forgotten", list_of(&forgotten())),
-        ("kept", nonnull("integer", "how many stay")),
-        (
-            "bytes",
-            nonnull("integer", "upper bound of what git can reclaim"),
-        ),
-        ("notices", notices()),
-    ]
-}
-
-fn purge() -> Fields {
-    let rewritten = object(vec![
-        ("id", kind("string")),
-        ("old", kind("string")),
-        ("new", nonnull("string", "equal to old for a dry run")),
-    ]);
-    vec![
-        ("dry_run", kind("boolean")),
-        ("paths", texts()),
-        ("paths_bytes?", bytes_list()),
-        ("rewritten", list_of(&rewritten)),
-        ("unreachable", notices()),
-        (
-            "finish",
-            nonnull("string", "the command that really deletes"),
-        ),
-    ]
 }
 
 fn init() -> Fields {
@@ -554,29 +412,6 @@ fn init() -> Fields {
         ("printed?", list_of(&printed)),
         ("notices", notices()),
     ]
-}
-
-fn config() -> Fields {
-    let key = object(vec![
-        ("key", kind("string")),
-        (
-            "value",
-            json!({"type": ["string", "number", "boolean", "array", "null"]}),
-        ),
-        ("origin", kind("string")),
-        ("description", kind("string")),
-    ]);
-    vec![("config", list_of(&key)), ("warnings", notices())]
-}
-
-fn doctor() -> Fields {
-    let check = object(vec![
-        ("name", kind("string")),
-        ("status", words(&["ok", "warning", "error"])),
-        ("message", kind("string")),
-        ("fix", nullable("string", "the command that mends it")),
-    ]);
-    vec![("checks", list_of(&check))]
 }
 
 fn error() -> Value {

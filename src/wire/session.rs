@@ -7,13 +7,12 @@ use serde_json::Value;
 
 use super::Document;
 use super::checkpoint::Tokens;
-use super::keep::{ForgottenFields, texts};
-use super::paths::{exact, lossy};
-use super::record::Record;
+use super::paths::{exact, lossy, texts};
 use super::rewind::command_line;
 use crate::git::path::RepoPath;
 use crate::ops::hook::Hooked;
 use crate::ops::install::Installed;
+use crate::ops::outcome::{Forgotten, SnapshotView};
 use crate::ops::session::{Ended, Listing, NoSnapshot, Resume, SessionView, Shown, Started};
 
 /// A session's record and what follows from it.
@@ -85,9 +84,9 @@ impl<'a> From<&'a SessionView> for Session<'a> {
 struct StartFields<'a> {
     session_id: &'a str,
     snapshot_id: Option<&'a str>,
-    pruned: Vec<ForgottenFields<'a>>,
+    pruned: &'a [Forgotten],
     session: Session<'a>,
-    snapshot: Option<Record<'a>>,
+    snapshot: Option<&'a SnapshotView>,
     no_snapshot: Option<&'static str>,
     notices: &'a [String],
 }
@@ -97,9 +96,9 @@ impl Document for Started {
         StartFields {
             session_id: &self.session.record.session_id,
             snapshot_id: self.session.snapshot_id.as_deref(),
-            pruned: self.pruned.iter().map(Into::into).collect(),
+            pruned: &self.pruned,
             session: (&self.session).into(),
-            snapshot: self.snapshot.as_ref().ok().map(Record),
+            snapshot: self.snapshot.as_ref().ok(),
             no_snapshot: self
                 .snapshot
                 .as_ref()

@@ -18,10 +18,11 @@ const LAYERS: [&[&str]; 6] = [
 ];
 
 /// Used by all, and using no layer.
-const GROUND: [&str; 7] = [
+const GROUND: [&str; 8] = [
     "error",
     "env",
     "interrupt",
+    "json",
     "progress",
     "redact",
     "text",

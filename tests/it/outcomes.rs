@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use timewarp::cli::diff::{DiffPage, Form};
 use timewarp::cli::human::style::Style;
@@ -10,12 +11,14 @@ use timewarp::env::Moment;
 use timewarp::git::Oid;
 use timewarp::git::path::RepoPath;
 use timewarp::ops::outcome::{
-    Changes, Check, CheckStatus, Checkup, Closed, ConfigEntry, ConfigListing, Diff, Dropped,
-    FileDiff, Forgotten, HeadReport, Initialised, Interrupted, Labelled, Listed, Listing, Opened,
-    Pruned, Purged, Recovered, RepositoryInfo, Restored, Returned, SnapshotView, Status, Taken,
-    Travelled, Undone,
+    Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry, ConfigListing, Counts,
+    Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport, Initialised, Interrupted,
+    Invalid, Labelled, Listed, Listing, MovedAside, Opened, Pruned, Purged, Recovered,
+    RepositoryInfo, Restored, Returned, Rewritten, Shown, SnapshotView, Status, Taken, Travelled,
+    Undone,
 };
-use timewarp::wire::{self, Document};
+use timewarp::store::state::Mode;
+use timewarp::wire;
 
 use crate::schema;
 
@@ -63,6 +66,12 @@ fn snapshot() -> SnapshotView {
     }
 }
 
+fn shown_snapshot() -> Shown {
+    Shown {
+        snapshot: snapshot(),
+    }
+}
+
 fn changes() -> Changes {
     Changes {
         written: vec![path(b"a.txt"), path(b"odd\xff\nname")],
@@ -72,6 +81,8 @@ fn changes() -> Changes {
 
 fn travelled() -> Travelled {
     Travelled {
+        mode: Mode::Past,
+        snapshot_id: ID.to_owned(),
         snapshot: snapshot(),
         backup_id: Some("b_20260228_160000_000001".to_owned()),
         dry_run: false,
@@ -84,6 +95,7 @@ fn travelled() -> Travelled {
 
 fn returned() -> Returned {
     Returned {
+        mode: Mode::Present,
         backup_id: "b_20260228_160000_000001".to_owned(),
         experiment_id: Some("x_20260228_161000_000002".to_owned()),
         dry_run: false,
@@ -96,9 +108,15 @@ fn returned() -> Returned {
             restored: false,
             reason: Some("branch-moved".to_owned()),
         },
-        commits_made: vec![(oid('4'), "try it".to_owned())],
+        commits_made: vec![CommitMade {
+            oid: oid('4'),
+            title: "try it".to_owned(),
+        }],
         stayed: vec![path(b"target/")],
-        moved_aside: vec![(path(b"pipe"), path(b"pipe.tw-past-ab12cd"))],
+        moved_aside: vec![MovedAside {
+            from: path(b"pipe"),
+            to: path(b"pipe.tw-past-ab12cd"),
+        }],
         discarded: vec![path(b"huge.bin")],
         kept: vec![path(b"notes.md")],
         notices: Vec::new(),
@@ -107,6 +125,7 @@ fn returned() -> Returned {
 
 fn restored() -> Restored {
     Restored {
+        snapshot_id: ID.to_owned(),
         snapshot: snapshot(),
         backup_id: Some("b_20260228_160000_000001".to_owned()),
         dry_run: false,
@@ -119,7 +138,7 @@ fn undone() -> Undone {
     Undone {
         direction: "undo",
         operation: "return".to_owned(),
-        mode: "past",
+        mode: Mode::Past,
         backup_id: Some("b_20260228_160000_000003".to_owned()),
         experiment_id: None,
         changes: changes(),
@@ -142,7 +161,7 @@ fn recovered() -> Recovered {
 
 fn status() -> Status {
     Status {
-        mode: "past",
+        mode: Mode::Past,
         state: map(json!({
             "current_snapshot_id": ID, "backup_id": "b_20260228_160000_000001", "entered_at": "2026-02-28T16:00:00Z",
         })),
@@ -156,9 +175,15 @@ fn status() -> Status {
             worktree: "main".to_owned(),
             git_dir: "/work/tree/.git".into(),
             repository_id: Some("r".to_owned()),
-            head_ref: None,
-            head_oid: Some(oid('3')),
-            counts: [("snapshots", 12), ("backups", 1), ("experiments", 0)],
+            head: Head {
+                reference: None,
+                oid: Some(oid('3')),
+            },
+            counts: Counts {
+                snapshots: 12,
+                backups: 1,
+                experiments: 0,
+            },
         },
         latest: Some(snapshot()),
         current: Some(snapshot()),
@@ -231,7 +256,10 @@ fn listing() -> Listing {
     Listing {
         snapshots: vec![listed(snapshot()), backup],
         unique_tail: vec![4, 4],
-        invalid: vec![("s_20260101_000000_aaaaaa".to_owned(), "no JSON".to_owned())],
+        invalid: vec![Invalid {
+            id: "s_20260101_000000_aaaaaa".to_owned(),
+            reason: "no JSON".to_owned(),
+        }],
         total: 3,
     }
 }
@@ -256,7 +284,11 @@ fn purged() -> Purged {
     Purged {
         dry_run: false,
         paths: vec![path(b"config/secret")],
-        rewritten: vec![(ID.to_owned(), oid('1'), oid('6'))],
+        rewritten: vec![Rewritten {
+            id: ID.to_owned(),
+            old: oid('1'),
+            new: oid('6'),
+        }],
         unreachable: vec!["branch 'main' has it".to_owned()],
         finish: "git gc --prune=now".to_owned(),
     }
@@ -292,6 +324,7 @@ fn config() -> ConfigListing {
 
 fn opened() -> Opened {
     Opened {
+        snapshot_id: ID.to_owned(),
         snapshot: snapshot(),
         dir: "/work/tree.tw/ab12cd".into(),
         files: 8123,
@@ -309,6 +342,7 @@ fn closed() -> Closed {
 
 fn labelled() -> Labelled {
     Labelled {
+        snapshot_id: ID.to_owned(),
         snapshot: snapshot(),
         label: "before-refactor".to_owned(),
         removed: false,
@@ -332,17 +366,18 @@ fn taken() -> Taken {
     }
 }
 
-fn dropped() -> Vec<Dropped> {
-    vec![Dropped {
+fn dropped() -> DroppedListing {
+    let one = Dropped {
         id: ID.to_owned(),
         commit: oid('1'),
         at: "2026-02-28T16:00:00Z".to_owned(),
         available: true,
         restored: false,
-    }]
+    };
+    DroppedListing { dropped: vec![one] }
 }
 
-fn keeps_to<D: Document>(name: &str, outcome: &D) {
+fn keeps_to(name: &str, outcome: &impl Serialize) {
     let document = wire::value(outcome);
     schema::check(name, &document);
     let text: Value = serde_json::from_str(&wire::text(outcome)).unwrap();
@@ -353,7 +388,7 @@ fn keeps_to<D: Document>(name: &str, outcome: &D) {
 fn every_outcome_keeps_to_its_schema() {
     keeps_to("snapshot", &taken());
     keeps_to("list", &listing());
-    keeps_to("show", &snapshot());
+    keeps_to("show", &shown_snapshot());
     keeps_to("diff", &diff());
     keeps_to("status", &status());
     keeps_to("travel", &travelled());
@@ -509,7 +544,7 @@ fn pages_read_as_intended() {
 #[test]
 fn a_record_is_shown_with_all_that_was_not_captured() {
     assert_eq!(
-        shown(&snapshot(), &look()),
+        shown(&shown_snapshot(), &look()),
         "snapshot      s_20260228_153012_ab12cd\n\
          title         before the \\u{1b}[31mrefactor\n\
          label         before-refactor\n\

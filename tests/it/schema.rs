@@ -55,6 +55,16 @@ fn validate(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut V
                     found.push(format!("{at}: {value} is none of {wanted}"));
                 }
             }
+            "anyOf" => {
+                let fits = |one: &Value| {
+                    let mut faults = Vec::new();
+                    validate(root, one, value, at, &mut faults);
+                    faults.is_empty()
+                };
+                if !wanted.as_array().unwrap().iter().any(fits) {
+                    found.push(format!("{at}: {value} is none of {wanted}"));
+                }
+            }
             "required" => {
                 for name in wanted.as_array().unwrap() {
                     let name = name.as_str().unwrap();
@@ -105,10 +115,12 @@ fn the_validator_finds_every_kind_of_fault() {
         "properties": {
             "a": {"type": ["integer", "null"]}, "b": {"type": "array", "items": {"$ref": "#/$defs/word"}},
             "c": {"const": true}, "d": {"type": "object", "additionalProperties": true, "properties": {}},
+            "f": {"anyOf": [{"$ref": "#/$defs/word"}, {"type": "null"}]},
         },
     });
     let good = json!({"a": null, "b": ["x"], "c": true, "d": {"any": 1}});
     assert_eq!(problems(&schema, &good), Vec::<String>::new());
+    assert!(problems(&schema, &json!({"a": 1, "f": null})).is_empty());
     for (bad, fault) in [
         (json!({}), "$.a: missing"),
         (json!({"a": 1.5}), "$.a: 1.5 is no [\"integer\",\"null\"]"),
@@ -118,6 +130,10 @@ fn the_validator_finds_every_kind_of_fault() {
         ),
         (json!({"a": 1, "c": false}), "$.c: false is not true"),
         (json!({"a": 1, "e": 1}), "$.e: not in the schema"),
+        (
+            json!({"a": 1, "f": "y"}),
+            r##"$.f: "y" is none of [{"$ref":"#/$defs/word"},{"type":"null"}]"##,
+        ),
         (json!([]), "$: [] is no \"object\""),
     ] {
         assert_eq!(problems(&schema, &bad), [fault]);

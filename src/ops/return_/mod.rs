@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::Context;
 use super::capture::{BeforeHashing, Capture, Storing};
 use super::issue::{Closing, close_run};
-use super::outcome::{HeadReport, Returned};
+use super::outcome::{CommitMade, HeadReport, MovedAside, Returned};
 use super::request::{DryRun, Return};
 use super::swap::head::{head_for, is_past_branch};
 use super::swap::newindex::IndexGoal;
@@ -243,6 +243,7 @@ impl<'a, 's> ReturnOperation<'a, 's> {
         let goal = self.goal(keep.clone(), raw_head, &hidden, None, Logging::NewLevel)?;
         let looked = look(self.ctx, self.store, &goal, &Storing::No)?;
         Ok(Returned {
+            mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
             experiment_id: None,
             dry_run: true,
@@ -377,6 +378,7 @@ impl<'a, 's> ReturnOperation<'a, 's> {
             ));
         }
         Returned {
+            mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
             experiment_id: Some(swapped.saved.id.to_string()),
             dry_run: false,
@@ -384,11 +386,17 @@ impl<'a, 's> ReturnOperation<'a, 's> {
             changes: swapped.changes(),
             changed_since: paths(swapped.proof.unwrap_or_default().changed_since),
             head,
-            commits_made,
+            commits_made: commits_made
+                .into_iter()
+                .map(|(oid, title)| CommitMade { oid, title })
+                .collect(),
             stayed,
             moved_aside: moved_aside
                 .into_iter()
-                .map(|(from, to)| (RepoPath::new(from), RepoPath::new(to)))
+                .map(|(from, to)| MovedAside {
+                    from: RepoPath::new(from),
+                    to: RepoPath::new(to),
+                })
                 .collect(),
             discarded: paths(discarded),
             kept: paths(keep),

@@ -300,7 +300,7 @@ fn close_saves_everything_and_leaves_nothing() {
     assert_eq!(lab.git(&["worktree", "list"]).lines().count(), 1);
     assert_eq!(lab.git(&["status", "--porcelain"]), before);
     let id = done.experiment_id.expect("an experiment");
-    let shown = show(&lab.ctx(), &id).expect("readable");
+    let shown = show(&lab.ctx(), &id).expect("readable").snapshot;
     assert_eq!(shown.kind, "experiment");
     assert_eq!(shown.json["opened_from"], taken.id);
     let files = lab.git(&["ls-tree", "-r", "--name-only", &shown.commit.to_string()]);

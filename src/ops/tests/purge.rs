@@ -85,12 +85,12 @@ fn a_secret_goes_from_everything_and_all_else_stays() {
 
     let refs = lab.git(&["for-each-ref"]);
     let planned = run(&lab, &["conf/secret.key"], DryRun::Yes).expect("planned");
-    assert!(planned.rewritten.iter().all(|(_, old, new)| old == new));
+    assert!(planned.rewritten.iter().all(|one| one.old == one.new));
     assert_eq!(lab.git(&["for-each-ref"]), refs);
     let purged = done(&lab, &["conf/secret.key"]);
     let ids = |purged: &Purged| -> Vec<String> {
         let rewritten = purged.rewritten.iter();
-        rewritten.map(|(id, _, _)| id.clone()).collect()
+        rewritten.map(|one| one.id.clone()).collect()
     };
     assert_eq!(ids(&purged), ids(&planned));
     assert_eq!(purged.rewritten.len(), 3);
@@ -102,17 +102,18 @@ fn a_secret_goes_from_everything_and_all_else_stays() {
 
     let left = reachable(&lab);
     assert!(blobs.iter().all(|blob| !left.contains(blob)), "{left}");
-    let shown = show(&lab.ctx(), &untracked.id).expect("readable");
+    let shown = show(&lab.ctx(), &untracked.id).expect("readable").snapshot;
     assert_eq!(shown.title, "untracked");
     assert_eq!(shown.json["label"], "good");
     assert_eq!(shown.json["stats"]["files"], 3);
     assert_eq!(shown.json["uncaptured"][0]["reason"], "purged");
     let kept = lab.git(&["cat-file", "blob", &format!("{}:conf/other", shown.commit)]);
     assert_eq!(kept, "kept\n");
-    let same = show(&lab.ctx(), &before.id).expect("readable");
+    let same = show(&lab.ctx(), &before.id).expect("readable").snapshot;
     assert_eq!(same.commit, before.commit, "nothing of it was in there");
     let new = show(&lab.ctx(), &staged.id)
         .expect("readable")
+        .snapshot
         .commit
         .to_string();
     assert_eq!(
@@ -200,7 +201,7 @@ fn directories_go_whole_and_long_lists_stay_whole() {
     let taken = lab.snapshot("many");
     let purged = done(&lab, &["private"]);
     assert_eq!(purged.rewritten.len(), 1);
-    let shown = show(&lab.ctx(), &taken.id).expect("readable");
+    let shown = show(&lab.ctx(), &taken.id).expect("readable").snapshot;
     let length = |name: &str| shown.json[name].as_array().map(Vec::len);
     assert_eq!(length("empty_dirs"), Some(150));
     assert_eq!(length("uncaptured"), Some(150));

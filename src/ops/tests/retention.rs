@@ -4,7 +4,7 @@ use super::Lab;
 use crate::env::Moment;
 use crate::error::{Code, Result};
 use crate::git::Oid;
-use crate::ops::outcome::{Dropped, Pruned};
+use crate::ops::outcome::{DroppedListing, Pruned};
 use crate::ops::prune::{drop, prune};
 use crate::ops::recover_dropped::dropped;
 use crate::ops::request::{Drop, DryRun, Label, Prune};
@@ -306,8 +306,8 @@ fn listed(lab: &Lab) -> Vec<(String, bool, bool)> {
     told(dropped(&lab.ctx(), &[]).expect("listed"))
 }
 
-fn told(found: Vec<Dropped>) -> Vec<(String, bool, bool)> {
-    let found = found.into_iter();
+fn told(found: DroppedListing) -> Vec<(String, bool, bool)> {
+    let found = found.dropped.into_iter();
     found
         .map(|one| (one.id, one.available, one.restored))
         .collect()

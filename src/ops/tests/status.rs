@@ -1,4 +1,5 @@
 use super::Lab;
+use crate::ops::outcome::Counts;
 use crate::ops::status::{prompt_line, status};
 use crate::store::Store;
 use crate::store::names::SNAPSHOTS;
@@ -19,16 +20,24 @@ fn a_repository_that_tw_never_saw_is_in_the_present() {
     let lab = Lab::with_commit();
     let ctx = lab.ctx();
     let said = status(&ctx).expect("status");
-    assert_eq!(said.mode, "present");
+    assert_eq!(said.mode, Mode::Present);
     assert_eq!(said.state["mode"], "present");
     assert_eq!(
         said.state["workspace_root"],
         lab.dir().to_str().expect("plain")
     );
     assert!(said.interrupted.is_none() && said.latest.is_none() && said.current.is_none());
-    assert_eq!(said.repository.head_ref.as_deref(), Some("refs/heads/main"));
-    assert_eq!(said.repository.head_oid, Some(lab.rev("HEAD")));
-    assert_eq!(said.repository.counts.map(|(_, count)| count), [0, 0, 0]);
+    assert_eq!(
+        said.repository.head.reference.as_deref(),
+        Some("refs/heads/main")
+    );
+    assert_eq!(said.repository.head.oid, Some(lab.rev("HEAD")));
+    let none = Counts {
+        snapshots: 0,
+        backups: 0,
+        experiments: 0,
+    };
+    assert_eq!(said.repository.counts, none);
     assert!(!lab.path(".git/timewarp").exists(), "status writes nothing");
     assert_eq!(prompt_line(lab.dir()), None);
 }
@@ -38,7 +47,7 @@ fn the_past_says_where_it_stands() {
     let lab = Lab::with_commit();
     let id = past(&lab);
     let said = status(&lab.ctx()).expect("status");
-    assert_eq!(said.mode, "past");
+    assert_eq!(said.mode, Mode::Past);
     assert_eq!(
         said.current.map(|view| view.id).as_deref(),
         Some(id.as_str())
@@ -89,7 +98,10 @@ fn each_worktree_has_its_own_line() {
     let dir = other.to_str().expect("plain");
     lab.git(&["worktree", "add", "-q", "--detach", dir]);
     assert_eq!(prompt_line(&other), None);
-    assert_eq!(status(&lab.ctx_in(&other)).expect("status").mode, "present");
+    assert_eq!(
+        status(&lab.ctx_in(&other)).expect("status").mode,
+        Mode::Present
+    );
     assert!(prompt_line(lab.dir()).is_some());
     std::fs::write(lab.path(".git/timewarp/state.json"), "{").expect("torn");
     assert_eq!(prompt_line(lab.dir()).as_deref(), Some("tw:unreadable"));

@@ -1,0 +1,289 @@
+//! What outcomes and records need to describe themselves as JSON, where serde alone has no form for it: bytes that ought to be
+//! text, ids that print themselves, files that `tw` named.
+//!
+//! Promises: text that is not UTF-8 stands lossy under its name, with its exact bytes in base64 beside it: `path` with
+//! `path_bytes`, and for a list `written` with `written_bytes`, a list of the same length in which an entry is null where the
+//! text is exact. The `_bytes` fields are absent when nothing needs them. Leaves out what is common to whole documents, which
+//! is `wire`'s.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value, json};
+
+/// What ought to be text and is bytes.
+pub trait Bytes {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+}
+
+impl Bytes for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Bytes for PathBuf {
+    fn bytes(&self) -> &[u8] {
+        self.as_os_str().as_bytes()
+    }
+}
+
+fn lossy<B: Bytes>(value: &B) -> Cow<'_, str> {
+    String::from_utf8_lossy(value.bytes())
+}
+
+/// The exact bytes in base64, when the text is not exact.
+fn exact<B: Bytes>(value: &B) -> Option<String> {
+    std::str::from_utf8(value.bytes())
+        .is_err()
+        .then(|| STANDARD.encode(value.bytes()))
+}
+
+/// Where bytes stand in a document. [`fields`] declares it.
+pub trait Field {
+    /// The name of the text.
+    const NAME: &'static str;
+    /// The name of the exact bytes.
+    const BESIDE: &'static str;
+    /// The text's description in the schema; empty: none.
+    const ABOUT: &'static str;
+}
+
+/// Declares under which names bytes stand, for [`Text`] and [`Texts`]. A doc comment is the description in the schema.
+macro_rules! fields {
+    ($($(#[doc = $about:literal])* $field:ident = $name:literal),* $(,)?) => {$(
+        enum $field {}
+
+        impl $crate::json::Field for $field {
+            const NAME: &'static str = $name;
+            const BESIDE: &'static str = concat!($name, "_bytes");
+            const ABOUT: &'static str = concat!("", $($about),*);
+        }
+    )*};
+}
+pub(crate) use fields;
+
+/// One text: `#[serde(flatten, with = "Text::<Declared>")]`.
+pub struct Text<F>(PhantomData<F>);
+
+impl<F: Field> Text<F> {
+    /// Serialises the text, and its bytes where it is not exact.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn serialize<B: Bytes, S: Serializer>(value: &B, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(F::NAME, &lossy(value))?;
+        if let Some(exact) = exact(value) {
+            map.serialize_entry(F::BESIDE, &exact)?;
+        }
+        map.end()
+    }
+}
+
+/// A text that is absent for None: `#[serde(flatten, with = "OptionalText::<Declared>")]`.
+pub struct OptionalText<F>(PhantomData<F>);
+
+impl<F: Field> OptionalText<F> {
+    /// Serialises the text, if there is one, and its bytes where it is not exact.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn serialize<B: Bytes, S: Serializer>(
+        value: &Option<B>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => Text::<F>::serialize(value, serializer),
+            None => serializer.serialize_map(Some(0))?.end(),
+        }
+    }
+}
+
+/// A list of texts: `#[serde(flatten, with = "Texts::<Declared>")]`.
+pub struct Texts<F>(PhantomData<F>);
+
+impl<F: Field> Texts<F> {
+    /// Serialises the texts, and the bytes of those that are not exact.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn serialize<B: Bytes, S: Serializer>(
+        values: &[B],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let texts: Vec<_> = values.iter().map(lossy).collect();
+        let bytes: Vec<_> = values.iter().map(exact).collect();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(F::NAME, &texts)?;
+        if bytes.iter().any(Option::is_some) {
+            map.serialize_entry(F::BESIDE, &bytes)?;
+        }
+        map.end()
+    }
+}
+
+fn field_schema<F: Field>(mut text: Value, bytes: Value) -> Schema {
+    if !F::ABOUT.is_empty() {
+        text["description"] = F::ABOUT.trim().into();
+    }
+    let properties = Map::from_iter([(F::NAME.to_owned(), text), (F::BESIDE.to_owned(), bytes)]);
+    json_schema!({"type": "object", "properties": properties, "required": [F::NAME]})
+}
+
+impl<F: Field> JsonSchema for Text<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        F::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let about = "base64 of the exact bytes; absent when they are UTF-8";
+        field_schema::<F>(
+            json!({"type": "string"}),
+            json!({"type": "string", "description": about}),
+        )
+    }
+}
+
+impl<F: Field> JsonSchema for OptionalText<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        F::NAME.into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Text::<F>::json_schema(generator);
+        schema.remove("required");
+        schema
+    }
+}
+
+impl<F: Field> JsonSchema for Texts<F> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        F::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let about =
+            "base64 of each path that is not UTF-8, null for the others; absent when all are UTF-8";
+        field_schema::<F>(
+            json!({"type": "array", "items": {"type": "string"}}),
+            json!({"type": "array", "items": {"type": ["string", "null"]}, "description": about}),
+        )
+    }
+}
+
+/// Serialises what prints itself, such as an id, as a string.
+///
+/// # Errors
+/// The serializer's.
+pub fn printed<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+/// Serialises what prints itself, or null.
+///
+/// # Errors
+/// The serializer's.
+pub fn printed_or_null<S: Serializer>(
+    value: &Option<impl Display>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => printed(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// Serialises a file as text alone: `tw` chose all of its name but the repository's directory.
+///
+/// # Errors
+/// The serializer's.
+pub fn file<S: Serializer>(file: &PathBuf, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&lossy(file))
+}
+
+/// Serialises a file as text alone, or null.
+///
+/// # Errors
+/// The serializer's.
+pub fn file_or_null<S: Serializer>(
+    file: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    file.as_ref().map(lossy).serialize(serializer)
+}
+
+/// Serialises files as text alone.
+///
+/// # Errors
+/// The serializer's.
+pub fn files<S: Serializer>(files: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(files.iter().map(lossy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Serialize;
+
+    fields! {
+        /// Where it is.
+        Place = "path",
+        Places = "written",
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Record {
+        #[serde(flatten, with = "Text::<Place>")]
+        path: Vec<u8>,
+        #[serde(flatten, with = "Texts::<Places>")]
+        written: Vec<PathBuf>,
+    }
+
+    fn text(path: &[u8], written: &[&[u8]]) -> String {
+        let file = |bytes: &&[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
+        let record = Record {
+            path: path.to_vec(),
+            written: written.iter().map(file).collect(),
+        };
+        serde_json::to_string(&record).unwrap_or_default()
+    }
+
+    #[test]
+    fn exact_bytes_stand_only_where_the_text_is_not_exact() {
+        assert_eq!(text(b"a", &[b"b"]), r#"{"path":"a","written":["b"]}"#);
+        assert_eq!(
+            text(b"b\xff", &[b"a", b"b\xff"]),
+            r#"{"path":"b�","path_bytes":"Yv8=","written":["a","b�"],"written_bytes":[null,"Yv8="]}"#
+        );
+    }
+
+    #[test]
+    fn the_schema_names_both_and_requires_the_text() {
+        let schema = schemars::schema_for!(Record).to_value();
+        assert_eq!(schema["required"], json!(["path", "written"]));
+        assert_eq!(schema["properties"]["path"]["description"], "Where it is.");
+        let bytes = &schema["properties"]["written_bytes"];
+        assert_eq!(bytes["items"]["type"], json!(["string", "null"]));
+    }
+}
