@@ -1,7 +1,6 @@
 //! `tw agent-help`: prints the skill that is installed.
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::wire::AgentHelp;
 
 /// Print how an agent should use tw
@@ -27,10 +26,7 @@ impl Run for Args {
 }
 
 impl Human for AgentHelp {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        Page {
-            text: self.help.as_bytes().to_vec(),
-            ..Page::default()
-        }
+    fn print(&self, page: &mut Page) {
+        page.text.extend_from_slice(self.help.as_bytes());
     }
 }

@@ -2,10 +2,8 @@
 
 use clap::Subcommand;
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
 use crate::cli::input;
+use crate::cli::prelude::*;
 use crate::ops::backtrack::{self, Cancelled, Schedule, Scheduled, Shown, Taken};
 use crate::store::backtrack::Pending;
 
@@ -120,7 +118,7 @@ impl Run for Args {
 
 fn show(page: &mut Page, pending: Option<&Pending>) {
     let Some(pending) = pending else {
-        page.notes.push("no message waits".to_owned());
+        page.note("no message waits");
         return;
     };
     page.line(format!("to checkpoint {}", pending.checkpoint_id));
@@ -134,14 +132,12 @@ fn show(page: &mut Page, pending: Option<&Pending>) {
 }
 
 impl Human for Scheduled {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(format!(
             "a message waits to go back to checkpoint {}",
             self.pending.checkpoint_id
         ));
         page.hint("the harness takes it with 'tw backtrack take'");
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {
@@ -150,24 +146,19 @@ impl Human for Scheduled {
 }
 
 impl Human for Taken {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
-        show(&mut page, self.pending.as_ref());
-        page
+    fn print(&self, page: &mut Page) {
+        show(page, self.pending.as_ref());
     }
 }
 
 impl Human for Shown {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
-        show(&mut page, self.pending.as_ref());
-        page
+    fn print(&self, page: &mut Page) {
+        show(page, self.pending.as_ref());
     }
 }
 
 impl Human for Cancelled {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         match &self.pending {
             Some(pending) => page.line(format!(
                 "dropped the message to checkpoint {}",
@@ -176,6 +167,5 @@ impl Human for Cancelled {
             None if self.notices.is_empty() => page.line("no message waits"),
             None => page.notices(&self.notices),
         }
-        page
     }
 }

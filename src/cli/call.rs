@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ask::Ask;
 use super::background;
-use super::human::{Human, Page, RenderOptions};
+use super::human::Human;
 use super::output::Output;
 use crate::env::Env;
 use crate::error::Result;
@@ -51,32 +51,14 @@ macro_rules! verbs {
 pub(crate) use verbs;
 
 /// What a command answers, for programs and for people.
-pub trait Answer {
+pub trait Answer: Human {
     /// One JSON document.
     fn json(&self) -> String;
-    /// See [`Human::page`].
-    fn page(&self, look: &RenderOptions) -> Page;
-    /// See [`Human::brief`].
-    fn brief(&self) -> Option<Vec<String>>;
-    /// See [`Human::exit_code`].
-    fn exit_code(&self) -> u8;
 }
 
 impl<T: Serialize + Human> Answer for T {
     fn json(&self) -> String {
         wire::text(self)
-    }
-
-    fn page(&self, look: &RenderOptions) -> Page {
-        Human::page(self, look)
-    }
-
-    fn brief(&self) -> Option<Vec<String>> {
-        Human::brief(self)
-    }
-
-    fn exit_code(&self) -> u8 {
-        Human::exit_code(self)
     }
 }
 

@@ -4,11 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::ValueHint;
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::{self, clean};
-use crate::cli::human::{Human, Page, RenderOptions};
-use crate::ops;
+use crate::cli::human::text::{self};
+use crate::cli::prelude::*;
 use crate::ops::outcome::Closed;
 
 /// Remove a directory made by open, keeping what was made in it
@@ -33,17 +30,12 @@ impl Run for Args {
 }
 
 impl Human for Closed {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(format!("closed {}", text::path(&self.dir)));
         if let Some(id) = &self.experiment_id {
-            page.line(format!(
-                "  what was in it is saved as {}",
-                options.style.id(&clean(id), USUAL_TAIL)
-            ));
+            page.line(format!("  what was in it is saved as {}", page.id(id)));
         }
         page.notices(&self.notices);
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

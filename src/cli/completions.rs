@@ -2,8 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::wire::Script;
 
 /// Print the completion script of a shell
@@ -62,10 +61,7 @@ impl Run for Args {
 }
 
 impl Human for Script {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        Page {
-            text: self.script.as_bytes().to_vec(),
-            ..Page::default()
-        }
+    fn print(&self, page: &mut Page) {
+        page.text.extend_from_slice(self.script.as_bytes());
     }
 }

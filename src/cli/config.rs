@@ -1,9 +1,6 @@
 //! `tw config`.
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
-use crate::ops;
+use crate::cli::prelude::*;
 use crate::ops::outcome::ConfigListing;
 
 /// List every setting with its value and where it comes from
@@ -28,20 +25,20 @@ impl Run for Args {
 }
 
 impl Human for ConfigListing {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         for entry in &self.entries {
             let value = clean(&entry.value.to_string());
             page.line(format!(
                 "{} = {value}  {}",
-                options.style.bold(entry.key),
-                options.style.dim(&format!("({})", clean(&entry.origin)))
+                page.options.style.bold(entry.key),
+                page.options
+                    .style
+                    .dim(&format!("({})", clean(&entry.origin)))
             ));
-            if options.verbose {
+            if page.options.verbose {
                 page.line(format!("    {}", clean(entry.description)));
             }
         }
         page.notices(&self.warnings);
-        page
     }
 }

@@ -7,13 +7,11 @@ use clap::builder::ValueHint;
 use clap_complete::ArgValueCompleter;
 use serde::Serialize;
 
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::complete;
 use crate::cli::human::style::Style;
-use crate::cli::human::text::{clean, count, quoted};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::outcome::{Diff, FileDiff};
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Compare two snapshots, or a snapshot with the present
 ///
@@ -118,13 +116,12 @@ pub struct DiffPage {
 }
 
 impl Human for DiffPage {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         match self.form {
-            Form::Stat => stat(&mut page, &self.diff, options),
+            Form::Stat => stat(page, &self.diff),
             Form::Patch => {
                 for file in &self.diff.files {
-                    patch(&mut page, file, options);
+                    patch(page, file);
                 }
             }
             Form::NameOnly => {
@@ -138,16 +135,15 @@ impl Human for DiffPage {
                 }
             }
         }
-        page
     }
 }
 
-fn stat(page: &mut Page, diff: &Diff, options: &RenderOptions) {
+fn stat(page: &mut Page, diff: &Diff) {
     let names: Vec<_> = diff.files.iter().map(|file| quoted(&file.path)).collect();
     let counts: Vec<_> = diff
         .files
         .iter()
-        .map(|file| counts(file, options.style))
+        .map(|file| counts(file, page.options.style))
         .collect();
     let width = names
         .iter()
@@ -169,10 +165,10 @@ fn stat(page: &mut Page, diff: &Diff, options: &RenderOptions) {
     page.line(format!(
         " {} changed, {}, {}",
         count(diff.files.len(), "file"),
-        options
+        page.options
             .style
             .green(&format!("{}(+)", count(diff.insertions, "insertion"))),
-        options
+        page.options
             .style
             .red(&format!("{}(-)", count(diff.deletions, "deletion"))),
     ));
@@ -201,7 +197,7 @@ fn counts(file: &FileDiff, style: Style) -> String {
 
 /// A patch goes into a file or pipe byte for byte. On a terminal its lines are coloured, and whatever would steer the
 /// terminal is escaped.
-fn patch(page: &mut Page, file: &FileDiff, options: &RenderOptions) {
+fn patch(page: &mut Page, file: &FileDiff) {
     if file.missing {
         page.line(format!(
             "{} {}: its bytes are not here",
@@ -210,23 +206,23 @@ fn patch(page: &mut Page, file: &FileDiff, options: &RenderOptions) {
         ));
     }
     let Some(patch) = &file.patch else { return };
-    if !options.terminal && !options.style.is_on() {
+    if !page.options.terminal && !page.options.style.is_on() {
         page.text.extend_from_slice(patch);
         return;
     }
     for line in patch.split_inclusive(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let shown = if options.terminal {
+        let shown = if page.options.terminal {
             tabs_kept(line)
         } else {
             String::from_utf8_lossy(line)
         };
         page.line(match line.first() {
-            Some(b'+') => options.style.green(&shown),
-            Some(b'-') => options.style.red(&shown),
-            Some(b'@') => options.style.cyan(&shown),
+            Some(b'+') => page.options.style.green(&shown),
+            Some(b'-') => page.options.style.red(&shown),
+            Some(b'@') => page.options.style.cyan(&shown),
             Some(b' ') | None => shown.into_owned(),
-            Some(_) => options.style.bold(&shown),
+            Some(_) => page.options.style.bold(&shown),
         });
     }
 }

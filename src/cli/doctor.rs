@@ -1,9 +1,6 @@
 //! `tw doctor`.
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
-use crate::ops;
+use crate::cli::prelude::*;
 use crate::ops::outcome::{CheckStatus, Checkup};
 
 /// Check the repository and what tw keeps in it
@@ -24,20 +21,18 @@ impl Run for Args {
 }
 
 impl Human for Checkup {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         for check in &self.checks {
             let word = match check.status {
-                CheckStatus::Ok => options.style.green("ok     "),
-                CheckStatus::Warning => options.style.yellow("warning"),
-                CheckStatus::Error => options.style.red("error  "),
+                CheckStatus::Ok => page.options.style.green("ok     "),
+                CheckStatus::Warning => page.options.style.yellow("warning"),
+                CheckStatus::Error => page.options.style.red("error  "),
             };
             page.line(format!("{word}  {}: {}", check.name, clean(&check.message)));
             if let Some(fix) = &check.fix {
                 page.line(format!("         fix: {}", clean(fix)));
             }
         }
-        page
     }
 
     fn exit_code(&self) -> u8 {

@@ -3,10 +3,9 @@
 use clap_complete::ArgValueCompleter;
 
 use crate::cli::ask::Flag;
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::complete;
+use crate::cli::prelude::*;
 use crate::ops::request::{self, DryRun};
-use crate::ops::{self};
 
 /// Forget these snapshots
 ///

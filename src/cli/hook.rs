@@ -6,8 +6,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::cli::background;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::hook::{Done, Hooked, Request, take_in};
 
 /// Take in an event of an agent
@@ -103,11 +102,9 @@ fn standard_input() -> Vec<u8> {
 
 /// Agents take what a hook prints for an order: it prints nothing, or one document in the agent's own words.
 impl Human for Hooked {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         if let Some(output) = &self.output {
             page.line(output.to_string());
         }
-        page
     }
 }

@@ -1,11 +1,10 @@
 //! `tw init`.
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::{Human, Page, RenderOptions, text};
-use crate::error::{Code, Error};
+use crate::cli::human::text;
+use crate::cli::prelude::*;
 use crate::ops::install::{Install, Installed, Way};
 use crate::ops::outcome::Initialised;
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Set the repository up for tw
 ///
@@ -92,8 +91,7 @@ impl Run for Args {
 }
 
 impl Human for Initialised {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let verb = if self.dry_run { "would write" } else { "wrote" };
         for file in &self.changed {
             page.line(format!("{verb} {}", text::path(file)));
@@ -105,7 +103,6 @@ impl Human for Initialised {
         if !self.dry_run {
             page.hint("'tw snapshot' takes a snapshot");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {
@@ -114,8 +111,7 @@ impl Human for Initialised {
 }
 
 impl Human for Installed {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let would = if self.dry_run { "would " } else { "" };
         let verbs = if self.dry_run {
             ["write", "remove"]
@@ -140,7 +136,6 @@ impl Human for Installed {
             page.line("nothing to do");
         }
         page.notices(&self.notices);
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

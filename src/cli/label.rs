@@ -2,13 +2,11 @@
 
 use clap_complete::ArgValueCompleter;
 
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::complete;
 use crate::cli::human::snapshot::headline;
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::outcome::Labelled;
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Give a snapshot a label, or take one away
 ///
@@ -58,20 +56,18 @@ impl Run for Args {
 }
 
 impl Human for Labelled {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let verb = if self.removed {
             "took the label"
         } else {
             "labelled"
         };
-        let (label, place) = (clean(&self.label), headline(&self.snapshot, options.style));
+        let (label, place) = (clean(&self.label), headline(&self.snapshot, &page.options));
         page.line(if self.removed {
             format!("{verb} '{label}' away from {place}")
         } else {
             format!("{verb} '{label}': {place}")
         });
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

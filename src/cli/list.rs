@@ -4,13 +4,12 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
+use crate::cli::human::USUAL_TAIL;
 use crate::cli::human::style::Style;
-use crate::cli::human::text::{clean, short};
-use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::cli::human::text::short;
+use crate::cli::prelude::*;
 use crate::ops::outcome::{Invalid, Listed, Listing};
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// List snapshots, newest first
 ///
@@ -83,8 +82,7 @@ impl Run for Args {
 }
 
 impl Human for Listing {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let kinds = self.snapshots.iter().any(|row| row.kind != "snapshot");
         let first = self.snapshots.first().map(|row| &row.worktree);
         let worktrees = self
@@ -94,13 +92,13 @@ impl Human for Listing {
         let ages: Vec<_> = self
             .snapshots
             .iter()
-            .map(|row| time::ago(options.now, &row.created_at))
+            .map(|row| page.options.ago(&row.created_at))
             .collect();
         let width = ages.iter().map(String::len).max().unwrap_or(0);
         for (at, (row, age)) in self.snapshots.iter().zip(&ages).enumerate() {
             let unique = self.unique_tail.get(at).copied().unwrap_or(USUAL_TAIL);
-            let mut line = options.style.id(&clean(&row.id), unique);
-            if options.verbose {
+            let mut line = page.options.style.id(&clean(&row.id), unique);
+            if page.options.verbose {
                 let _ = write!(line, "  {}", short(&row.commit.to_string()));
             }
             let _ = write!(line, "  {age:width$}");
@@ -111,17 +109,16 @@ impl Human for Listing {
                 let _ = write!(line, "  {}:", clean(&row.worktree));
             }
             let _ = write!(line, "  {}", clean(&row.title));
-            line.push_str(&marks(row, options.style));
+            line.push_str(&marks(row, page.options.style));
             page.line(line.trim_end());
         }
         for Invalid { id, reason } in &self.invalid {
-            page.notes.push(format!("'{id}' cannot be read: {reason}"));
+            page.note(format!("'{id}' cannot be read: {reason}"));
         }
         if self.total == 0 && self.invalid.is_empty() {
-            page.notes.push("there is nothing to list".to_owned());
+            page.note("there is nothing to list");
             page.hint("'tw snapshot' takes a snapshot");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -1,8 +1,8 @@
 //! `tw mcp`: starts the server, or does one call of it.
 
 use crate::cli::background;
-use crate::cli::call::{Answer, Call, Reply, Run};
-use crate::cli::human::{Page, RenderOptions};
+use crate::cli::call::Answer;
+use crate::cli::prelude::*;
 use crate::mcp;
 
 /// Serve an agent over the Model Context Protocol
@@ -49,23 +49,14 @@ impl Run for Args {
 /// What is left to print: nothing after serving, and the document of a call.
 struct Said(String);
 
+impl Human for Said {
+    fn print(&self, page: &mut Page) {
+        page.text.extend_from_slice(self.0.as_bytes());
+    }
+}
+
 impl Answer for Said {
     fn json(&self) -> String {
         self.0.clone()
-    }
-
-    fn page(&self, _: &RenderOptions) -> Page {
-        Page {
-            text: self.0.clone().into_bytes(),
-            ..Page::default()
-        }
-    }
-
-    fn brief(&self) -> Option<Vec<String>> {
-        None
-    }
-
-    fn exit_code(&self) -> u8 {
-        0
     }
 }

@@ -43,6 +43,7 @@ pub mod man;
 mod mcp;
 mod open;
 mod output;
+mod prelude;
 mod progress;
 mod prompt;
 mod prune;

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use clap::builder::ValueHint;
 use clap_complete::ArgValueCompleter;
 
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::complete;
 use crate::cli::human::snapshot::headline;
-use crate::cli::human::text::{self, count};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::human::text::{self};
+use crate::cli::prelude::*;
 use crate::ops::outcome::Opened;
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Lay a snapshot out in a directory of its own
 ///
@@ -46,20 +45,18 @@ impl Run for Args {
 }
 
 impl Human for Opened {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(text::path(&self.dir));
         page.line(format!(
             "  {} of {}",
             count(self.files, "file"),
-            headline(&self.snapshot, options.style)
+            headline(&self.snapshot, &page.options)
         ));
         page.notices(&self.notices);
         page.hint(format!(
             "'tw close {}' removes it again",
             text::path(&self.dir)
         ));
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

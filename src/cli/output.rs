@@ -93,7 +93,7 @@ impl Output {
     fn options_for_errors(&self) -> RenderOptions {
         RenderOptions {
             style: self.errors,
-            ..self.options.clone()
+            ..self.options
         }
     }
 

@@ -1,9 +1,6 @@
 //! `tw prompt`: opens no repository.
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
-use crate::ops;
+use crate::cli::prelude::*;
 use crate::wire::Prompt;
 
 /// Print one short line for a shell prompt
@@ -26,11 +23,9 @@ impl Run for Args {
 }
 
 impl Human for Prompt {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         if let Some(line) = &self.prompt {
             page.line(clean(line));
         }
-        page
     }
 }

@@ -1,11 +1,9 @@
 //! `tw prune`.
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::{clean, size};
-use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::cli::human::text::size;
+use crate::cli::prelude::*;
 use crate::ops::outcome::Pruned;
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Forget snapshots that nothing needs any more
 ///
@@ -47,8 +45,7 @@ impl Run for Args {
 }
 
 impl Human for Pruned {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let verb = if self.dry_run {
             "would forget"
         } else {
@@ -57,8 +54,8 @@ impl Human for Pruned {
         for entry in &self.forgotten {
             page.line(format!(
                 "{verb} {}  {}  at most {}",
-                options.style.id(&clean(&entry.id), USUAL_TAIL),
-                time::ago(options.now, &entry.created_at),
+                page.id(&entry.id),
+                page.options.ago(&entry.created_at),
                 size(entry.bytes)
             ));
         }
@@ -72,7 +69,6 @@ impl Human for Pruned {
         if !self.dry_run && !self.forgotten.is_empty() {
             page.hint("'tw recover --dropped' takes them back while git still has them");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -5,13 +5,9 @@ use std::ffi::OsString;
 use clap::builder::ValueHint;
 
 use crate::cli::ask::Flag;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::{clean, count, quoted};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::outcome::{Purged, Rewritten};
 use crate::ops::request::{self, DryRun};
-use crate::ops::{self};
 
 /// Take files out of every snapshot
 ///
@@ -66,18 +62,14 @@ impl Run for Args {
 }
 
 impl Human for Purged {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let verb = if self.dry_run {
             "would rewrite"
         } else {
             "rewrote"
         };
         for Rewritten { id, .. } in &self.rewritten {
-            page.line(format!(
-                "{verb} {}",
-                options.style.id(&clean(id), USUAL_TAIL)
-            ));
+            page.line(format!("{verb} {}", page.id(id)));
         }
         let paths: Vec<_> = self.paths.iter().map(|path| quoted(path)).collect();
         page.line(format!(
@@ -91,7 +83,6 @@ impl Human for Purged {
         if !self.dry_run {
             page.hint(format!("'{}' really deletes the old bytes", self.finish));
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -1,14 +1,10 @@
 //! `tw recover`: a swap that died, or refs that were dropped.
 
 use crate::cli::ask::Flag;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
 use crate::cli::human::swap::{changes, remark, saved};
-use crate::cli::human::text::{clean, count, quoted};
-use crate::cli::human::{Human, Page, RenderOptions, time};
-use crate::error::{Code, Error};
+use crate::cli::prelude::*;
 use crate::ops::outcome::{DroppedListing, Recovered};
-use crate::ops::{self, request};
+use crate::ops::request;
 use crate::wire;
 
 /// Finish or undo an interrupted swap, or take back what was dropped
@@ -94,8 +90,7 @@ fn undecided(recovered: &Recovered) -> Error {
 }
 
 impl Human for Recovered {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let operation = clean(self.operation.as_deref().unwrap_or("swap"));
         page.line(match self.action {
             "nothing" => "nothing to recover".to_owned(),
@@ -109,34 +104,28 @@ impl Human for Recovered {
             other => clean(other),
         });
         if self.action == "nothing" {
-            return page;
+            return;
         }
-        saved(
-            &mut page,
-            "what was on disk",
-            self.rescue_id.as_deref(),
-            options,
-        );
+        saved(page, "what was on disk", self.rescue_id.as_deref());
         if self.action != "undecided" {
-            changes(&mut page, &self.changes, false, options);
+            changes(page, &self.changes, false);
         }
         let what = if self.action == "undecided" {
             "changed since"
         } else {
             "changed since, and left so"
         };
-        if options.verbose || self.action == "undecided" {
+        if page.options.verbose || self.action == "undecided" {
             for path in &self.differing {
                 page.line(format!("  {what}: {}", quoted(path)));
             }
         } else {
-            remark(&mut page, what, &self.differing);
+            remark(page, what, &self.differing);
         }
         page.notices(&self.notices);
         if self.action != "undecided" {
             page.hint("'tw status' shows where you are");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {
@@ -145,8 +134,7 @@ impl Human for Recovered {
 }
 
 impl Human for DroppedListing {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         for entry in &self.dropped {
             let state = match (entry.restored, entry.available) {
                 (true, _) => "taken back",
@@ -155,16 +143,15 @@ impl Human for DroppedListing {
             };
             page.line(format!(
                 "{}  dropped {}  {state}",
-                options.style.id(&clean(&entry.id), USUAL_TAIL),
-                time::ago(options.now, &entry.at)
+                page.id(&entry.id),
+                page.options.ago(&entry.at)
             ));
         }
         if self.dropped.is_empty() {
-            page.notes.push("nothing was dropped".to_owned());
+            page.note("nothing was dropped");
         } else if (self.dropped.iter()).any(|entry| entry.available && !entry.restored) {
             page.hint("'tw recover --dropped ID' takes one back");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::ValueHint;
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::count;
-use crate::cli::human::{Human, Page, RenderOptions};
 use crate::cli::input;
+use crate::cli::prelude::*;
 use crate::ops::redaction::{self, Cleaned};
 
 /// Take secrets out of a text
@@ -43,18 +41,15 @@ impl Run for Args {
 }
 
 impl Human for Cleaned {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         if !self.check {
             // The text itself, not a picture of it: it goes into files.
             page.text.extend_from_slice(&self.bytes);
         }
         for (rule, times) in &self.counts {
             let times = usize::try_from(*times).unwrap_or(usize::MAX);
-            page.notes
-                .push(format!("{rule}: {}", count(times, "replacement")));
+            page.note(format!("{rule}: {}", count(times, "replacement")));
         }
-        page
     }
 
     fn exit_code(&self) -> u8 {

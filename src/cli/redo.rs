@@ -1,7 +1,6 @@
 //! `tw redo`. Its output is that of `tw undo`.
 
-use crate::cli::call::{Call, Reply, Run, swapped};
-use crate::ops;
+use crate::cli::prelude::*;
 
 /// Bring back what undo replaced
 ///

@@ -5,13 +5,12 @@ use std::ffi::OsString;
 use clap::builder::ValueHint;
 use clap_complete::ArgValueCompleter;
 
-use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::complete;
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{changes, saved};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::outcome::Restored;
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Put files of a snapshot into the working tree
 ///
@@ -56,8 +55,7 @@ impl Run for Args {
 }
 
 impl Human for Restored {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let verb = if self.dry_run {
             "would restore"
         } else {
@@ -65,20 +63,14 @@ impl Human for Restored {
         };
         page.line(format!(
             "{verb} from {}",
-            headline_with_age(&self.snapshot, options)
+            headline_with_age(&self.snapshot, &page.options)
         ));
-        saved(
-            &mut page,
-            "what was there",
-            self.backup_id.as_deref(),
-            options,
-        );
-        changes(&mut page, &self.changes, self.dry_run, options);
+        saved(page, "what was there", self.backup_id.as_deref());
+        changes(page, &self.changes, self.dry_run);
         page.notices(&self.notices);
         if !self.dry_run && self.backup_id.is_some() {
             page.hint("'tw undo' takes it back");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

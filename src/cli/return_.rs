@@ -4,12 +4,11 @@ use std::ffi::OsString;
 
 use clap::builder::ValueHint;
 
-use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::human::swap::{changes, remark, saved};
-use crate::cli::human::text::{clean, quoted, short};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::human::text::short;
+use crate::cli::prelude::*;
 use crate::ops::outcome::{CommitMade, HeadReport, MovedAside, Returned};
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Bring the present back exactly
 ///
@@ -67,8 +66,7 @@ impl Run for Args {
 }
 
 impl Human for Returned {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         if self.dry_run {
             page.line(format!(
                 "would return to the present, saved as {}",
@@ -80,31 +78,34 @@ impl Human for Returned {
             } else {
                 "not verified"
             };
-            page.line(options.style.green(&format!("in the present, {proof}")));
+            page.line(
+                page.options
+                    .style
+                    .green(&format!("in the present, {proof}")),
+            );
         }
         saved(
-            &mut page,
+            page,
             "what was made in the past",
             self.experiment_id.as_deref(),
-            options,
         );
-        changes(&mut page, &self.changes, self.dry_run, options);
+        changes(page, &self.changes, self.dry_run);
         remark(
-            &mut page,
+            page,
             "changed by someone else since, and left so",
             &self.changed_since,
         );
-        remark(&mut page, "carried over", &self.kept);
-        remark(&mut page, "not kept in the experiment", &self.discarded);
+        remark(page, "carried over", &self.kept);
+        remark(page, "not kept in the experiment", &self.discarded);
         remark(
-            &mut page,
+            page,
             "stayed in place and changed in the past",
             &self.stayed,
         );
         for MovedAside { from, to } in &self.moved_aside {
             page.line(format!("  moved aside: {} to {}", quoted(from), quoted(to)));
         }
-        head(&mut page, &self.head);
+        head(page, &self.head);
         for CommitMade { oid, title } in &self.commits_made {
             let oid = oid.to_string();
             page.line(format!(
@@ -126,7 +127,6 @@ impl Human for Returned {
             )),
             None => page.hint("'tw undo' goes back into the past as it was left"),
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

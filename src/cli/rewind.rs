@@ -3,13 +3,9 @@
 use clap::ArgGroup;
 
 use crate::cli::background;
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::checkpoint::{first_line, headline};
 use crate::cli::exec::{self, resume_line};
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::{clean, count, number, quoted};
-use crate::cli::human::{Human, Page, RenderOptions, time};
-use crate::error::{Code, Error, Result};
+use crate::cli::prelude::*;
 use crate::ops::Context;
 use crate::ops::rewind::{
     self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
@@ -216,13 +212,12 @@ impl Choices {
 }
 
 impl Human for Choices {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let checkpoint = &self.checkpoint;
         page.line(format!(
             "checkpoint {} ({}): {}",
             checkpoint.checkpoint_id,
-            time::ago(options.now, &checkpoint.created_at),
+            page.options.ago(&checkpoint.created_at),
             headline(checkpoint)
         ));
         let code = or_why(&self.code, code_numbers);
@@ -238,13 +233,12 @@ impl Human for Choices {
         if let Some(prompt) = self.other_prompt() {
             page.line(format!("the prompt there was: {prompt}"));
         }
-        page
     }
 }
 
-fn code_lines(page: &mut Page, part: &CodePart, options: &RenderOptions) {
+fn code_lines(page: &mut Page, part: &CodePart) {
     page.line(format!("  files: {}", code_numbers(part)));
-    let shown = if options.verbose {
+    let shown = if page.options.verbose {
         part.files.len()
     } else {
         FILES
@@ -268,10 +262,7 @@ fn code_lines(page: &mut Page, part: &CodePart, options: &RenderOptions) {
         ));
     }
     if let Some(backup) = &part.backup_id {
-        page.line(format!(
-            "  what was there: {}",
-            options.style.id(&clean(backup), USUAL_TAIL)
-        ));
+        page.line(format!("  what was there: {}", page.id(backup)));
     }
 }
 
@@ -314,15 +305,14 @@ fn talk_lines(page: &mut Page, part: &ConversationPart) {
 }
 
 impl Human for Rewound {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let what = match self.mode {
             Mode::Code => "files",
             Mode::Conversation => "conversation",
             Mode::Both => "files and conversation",
             Mode::NeverMind => {
                 page.line("nothing was done");
-                return page;
+                return;
             }
         };
         let verb = if self.dry_run {
@@ -336,16 +326,15 @@ impl Human for Rewound {
             headline(&self.checkpoint)
         ));
         if let Some(part) = &self.code {
-            code_lines(&mut page, part, options);
+            code_lines(page, part);
         }
         if let Some(part) = &self.conversation {
-            talk_lines(&mut page, part);
+            talk_lines(page, part);
         }
         page.notices(&self.notices);
         if !self.dry_run {
             page.hint("'tw rewind --undo' takes this back");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {
@@ -355,11 +344,10 @@ impl Human for Rewound {
 }
 
 impl Human for Undone {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = match &self.code {
-            Some(code) => code.page(options),
-            None => Page::default(),
-        };
+    fn print(&self, page: &mut Page) {
+        if let Some(code) = &self.code {
+            code.print(page);
+        }
         page.line(format!(
             "took back the rewind to checkpoint {}",
             self.rewind.checkpoint_id
@@ -372,6 +360,5 @@ impl Human for Undone {
             None => page.line(format!("  the session was {}", clean(&self.session_id))),
         }
         page.notices(&self.notices);
-        page
     }
 }

@@ -3,13 +3,11 @@
 use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::complete;
 use crate::cli::human::snapshot::field;
-use crate::cli::human::snapshot::{USUAL_TAIL, at, created_at, stats, uncaptured};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions, time};
-use crate::ops;
+use crate::cli::human::snapshot::{at, created_at, stats, uncaptured};
+use crate::cli::human::time;
+use crate::cli::prelude::*;
 use crate::ops::outcome::Shown;
 
 /// Show what is recorded of a snapshot
@@ -41,10 +39,10 @@ impl Run for Args {
 }
 
 impl Human for Shown {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let view = &self.snapshot;
         let json = &view.json;
+        let options = page.options;
         let mut row = |name: &str, value: Option<String>| {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
                 page.line(format!(
@@ -54,10 +52,7 @@ impl Human for Shown {
             }
         };
         let of = |name: &str| field(json, name).map(clean);
-        row(
-            &clean(&view.kind),
-            Some(options.style.id(&clean(&view.id), USUAL_TAIL)),
-        );
+        row(&clean(&view.kind), Some(options.id(&view.id)));
         row("title", Some(clean(&view.title)));
         row("label", of("label"));
         row("taken", Some(time::exactly(options.now, created_at(view))));
@@ -122,7 +117,6 @@ impl Human for Shown {
                 page.line(format!("  {reason}  {path}"));
             }
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -1,14 +1,12 @@
 //! `tw snapshot`.
 
 use crate::cli::background;
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::human::snapshot::{
     field, headline, headline_with_age, stats, uncaptured, uncaptured_count,
 };
-use crate::cli::human::text::{clean, count};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::outcome::Taken;
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Take a snapshot of everything in the working tree
 ///
@@ -107,18 +105,17 @@ impl Run for Args {
 const PATHS_IN_LINE: usize = 5;
 
 impl Human for Taken {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let view = &self.snapshot;
         if !self.fresh {
             page.line(format!(
                 "nothing changed since {}",
-                headline_with_age(view, options)
+                headline_with_age(view, &page.options)
             ));
             page.notices(&self.notices);
-            return page;
+            return;
         }
-        page.line(headline(view, options.style));
+        page.line(headline(view, &page.options));
         if let Some(stats) = stats(&view.json) {
             page.line(format!("  {stats}"));
         }
@@ -128,7 +125,7 @@ impl Human for Taken {
         let reasons = uncaptured(&view.json);
         let mut named = 0;
         for (reason, paths) in &reasons {
-            let shown = if options.verbose {
+            let shown = if page.options.verbose {
                 paths.len()
             } else {
                 PATHS_IN_LINE.min(paths.len())
@@ -145,7 +142,6 @@ impl Human for Taken {
             page.hint(format!("'tw show {}' lists all", view.id));
         }
         page.notices(&self.notices);
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::human::snapshot::{at, headline_with_age};
-use crate::cli::human::text::{self, clean, count};
-use crate::cli::human::{Human, Page, RenderOptions, time};
-use crate::ops;
+use crate::cli::human::text::{self};
+use crate::cli::human::time;
+use crate::cli::prelude::*;
 use crate::ops::outcome::Status;
 use crate::store::state::Mode;
 
@@ -32,26 +31,31 @@ impl Run for Args {
 }
 
 impl Human for Status {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         if let Some(interrupted) = &self.interrupted {
-            page.line(options.style.red(&format!(
+            page.line(page.options.style.red(&format!(
                 "interrupted: a {} that began {} did not end",
                 clean(&interrupted.operation),
-                time::ago(options.now, &interrupted.since)
+                page.options.ago(&interrupted.since)
             )));
             page.hint("'tw recover' finishes or undoes it");
         }
         let state = |name: &str| self.state.get(name).and_then(Value::as_str);
         if self.mode == Mode::Past {
             let place = match (&self.current, state("current_snapshot_id")) {
-                (Some(view), _) => headline_with_age(view, options),
+                (Some(view), _) => headline_with_age(view, &page.options),
                 (None, Some(id)) => clean(id),
                 (None, None) => "an unknown snapshot".to_owned(),
             };
-            page.line(format!("{} {place}", options.style.yellow("in the past:")));
+            page.line(format!(
+                "{} {place}",
+                page.options.style.yellow("in the past:")
+            ));
             if let Some(since) = state("entered_at") {
-                page.line(format!("  since {}", time::exactly(options.now, since)));
+                page.line(format!(
+                    "  since {}",
+                    time::exactly(page.options.now, since)
+                ));
             }
             if let Some(backup) = state("backup_id") {
                 page.line(format!("  the present is saved as {}", clean(backup)));
@@ -60,16 +64,15 @@ impl Human for Status {
         } else {
             page.line("in the present");
         }
-        repository(&mut page, self, options);
+        repository(page, self);
         match &self.latest {
             Some(view) => page.line(format!(
                 "  latest snapshot {}",
-                headline_with_age(view, options)
+                headline_with_age(view, &page.options)
             )),
             None => page.hint("'tw snapshot' takes the first snapshot"),
         }
         page.notices(&self.notices);
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {
@@ -84,7 +87,7 @@ impl Human for Status {
     }
 }
 
-fn repository(page: &mut Page, status: &Status, options: &RenderOptions) {
+fn repository(page: &mut Page, status: &Status) {
     let repository = &status.repository;
     let branch = repository
         .head
@@ -100,7 +103,7 @@ fn repository(page: &mut Page, status: &Status, options: &RenderOptions) {
         count(counts.backups, "backup"),
         count(counts.experiments, "experiment")
     ));
-    if options.verbose {
+    if page.options.verbose {
         page.line(format!(
             "  working tree {}",
             text::path(&repository.workspace_root)

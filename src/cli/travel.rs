@@ -2,13 +2,12 @@
 
 use clap_complete::ArgValueCompleter;
 
-use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::complete;
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{HOME, changes, saved};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::outcome::Travelled;
-use crate::ops::{self, request};
+use crate::ops::request;
 
 /// Put the working tree back to a snapshot
 ///
@@ -63,16 +62,18 @@ impl Run for Args {
 }
 
 impl Human for Travelled {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
-        let place = headline_with_age(&self.snapshot, options);
+    fn print(&self, page: &mut Page) {
+        let place = headline_with_age(&self.snapshot, &page.options);
         if self.dry_run {
             page.line(format!("would travel to {place}"));
         } else {
-            page.line(format!("{} {place}", options.style.yellow("in the past:")));
+            page.line(format!(
+                "{} {place}",
+                page.options.style.yellow("in the past:")
+            ));
         }
-        saved(&mut page, "the present", self.backup_id.as_deref(), options);
-        changes(&mut page, &self.changes, self.dry_run, options);
+        saved(page, "the present", self.backup_id.as_deref());
+        changes(page, &self.changes, self.dry_run);
         if self.files_only {
             page.line("  HEAD and index stay as they are");
         }
@@ -82,7 +83,6 @@ impl Human for Travelled {
         } else {
             page.hint(HOME);
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

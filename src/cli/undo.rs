@@ -1,10 +1,7 @@
 //! `tw undo`.
 
-use crate::cli::call::{Call, Reply, Run, swapped};
 use crate::cli::human::swap::{HOME, changes, remark, saved};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
-use crate::ops;
+use crate::cli::prelude::*;
 use crate::ops::outcome::Undone;
 use crate::store::state::Mode;
 
@@ -29,8 +26,7 @@ impl Run for Args {
 }
 
 impl Human for Undone {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let verb = if self.direction == "redo" {
             "redid"
         } else {
@@ -41,21 +37,15 @@ impl Human for Undone {
             clean(&self.operation),
             self.mode.as_str()
         ));
+        saved(page, "what was there", self.backup_id.as_deref());
         saved(
-            &mut page,
-            "what was there",
-            self.backup_id.as_deref(),
-            options,
-        );
-        saved(
-            &mut page,
+            page,
             "what was made in the past",
             self.experiment_id.as_deref(),
-            options,
         );
-        changes(&mut page, &self.changes, false, options);
+        changes(page, &self.changes, false);
         remark(
-            &mut page,
+            page,
             "changed since; those bytes are in the backup",
             &self.changed_since,
         );
@@ -69,7 +59,6 @@ impl Human for Undone {
         if self.mode == Mode::Past {
             page.hint(HOME);
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

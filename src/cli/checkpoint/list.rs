@@ -1,10 +1,7 @@
 //! `tw checkpoint list`.
 
 use super::headline;
-use crate::cli::call::{Reply, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::{clean, number};
-use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::cli::prelude::*;
 use crate::ops::Context;
 use crate::ops::checkpoint::{self, List, Listing};
 use crate::store::checkpoint::Checkpoint;
@@ -46,10 +43,8 @@ fn row(checkpoint: &Checkpoint, options: &RenderOptions) -> String {
         "{:>4}  {:<6}  {}  {}{context}  {}",
         checkpoint.checkpoint_id,
         checkpoint.kind.as_str(),
-        options
-            .style
-            .id(&clean(&checkpoint.snapshot_id), USUAL_TAIL),
-        time::ago(options.now, &checkpoint.created_at),
+        options.id(&checkpoint.snapshot_id),
+        options.ago(&checkpoint.created_at),
         headline(checkpoint)
     )
     .trim_end()
@@ -57,10 +52,9 @@ fn row(checkpoint: &Checkpoint, options: &RenderOptions) -> String {
 }
 
 impl Human for Listing {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         for checkpoint in &self.checkpoints {
-            page.line(row(checkpoint, options));
+            page.line(row(checkpoint, &page.options));
             let rewinds = self.rewinds.iter();
             for rewind in rewinds.filter(|rewind| rewind.checkpoint_id == checkpoint.checkpoint_id)
             {
@@ -76,7 +70,7 @@ impl Human for Listing {
                 page.line(format!(
                     "      rewound to here ({}) {}{to}{undone}",
                     clean(&rewind.mode),
-                    time::ago(options.now, &rewind.rewound_at)
+                    page.options.ago(&rewind.rewound_at)
                 ));
             }
         }
@@ -87,7 +81,6 @@ impl Human for Listing {
         } else {
             page.hint("'tw rewind N' shows what going back would do");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -5,11 +5,7 @@ mod show;
 
 use clap::{Subcommand, ValueEnum};
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
-use crate::error::{Code, Error};
+use crate::cli::prelude::*;
 use crate::ops::checkpoint::{self, Take, Taken};
 use crate::store::checkpoint::{Checkpoint, Kind};
 
@@ -122,8 +118,7 @@ pub fn first_line(text: &str) -> String {
 }
 
 impl Human for Taken {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let checkpoint = &self.checkpoint;
         let since = if self.fresh {
             ""
@@ -135,18 +130,12 @@ impl Human for Taken {
             checkpoint.checkpoint_id,
             clean(&checkpoint.session_id)
         ));
-        page.line(format!(
-            "  {}{since}",
-            options
-                .style
-                .id(&clean(&checkpoint.snapshot_id), USUAL_TAIL)
-        ));
+        page.line(format!("  {}{since}", page.id(&checkpoint.snapshot_id)));
         page.notices(&self.notices);
         page.hint(format!(
             "'tw rewind {}' goes back to it",
             checkpoint.checkpoint_id
         ));
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

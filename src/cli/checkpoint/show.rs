@@ -1,9 +1,7 @@
 //! `tw checkpoint show`.
 
-use crate::cli::call::{Reply, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::{clean, number};
-use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::cli::human::time;
+use crate::cli::prelude::*;
 use crate::ops::Context;
 use crate::ops::checkpoint::{self, Shown};
 
@@ -32,8 +30,7 @@ impl Args {
 }
 
 impl Human for Shown {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let checkpoint = &self.checkpoint;
         page.line(format!(
             "checkpoint {} of session {}",
@@ -41,6 +38,7 @@ impl Human for Shown {
             clean(&checkpoint.session_id)
         ));
         let place = &checkpoint.transcript;
+        let options = page.options;
         let mut row = |name: &str, value: Option<String>| {
             if let Some(value) = value {
                 page.line(format!("  {name:<12} {value}"));
@@ -53,14 +51,7 @@ impl Human for Shown {
         row("kind", Some(checkpoint.kind.as_str().to_owned()));
         row("agent", checkpoint.agent.as_deref().map(clean));
         row("tool", checkpoint.tool.as_deref().map(clean));
-        row(
-            "snapshot",
-            Some(
-                options
-                    .style
-                    .id(&clean(&checkpoint.snapshot_id), USUAL_TAIL),
-            ),
-        );
+        row("snapshot", Some(options.id(&checkpoint.snapshot_id)));
         row("supersedes", checkpoint.supersedes.as_deref().map(clean));
         row("transcript", place.path.as_deref().map(clean));
         row("line", place.line.map(number));
@@ -85,7 +76,6 @@ impl Human for Shown {
                 page.line(format!("  {}", clean(line)));
             }
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

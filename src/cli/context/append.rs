@@ -1,11 +1,9 @@
 //! `tw context append`.
 
 use super::kept;
-use crate::cli::call::{Reply, reply};
-use crate::cli::human::text::{self, count};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::human::text::{self};
 use crate::cli::input;
-use crate::error::Result;
+use crate::cli::prelude::*;
 use crate::ops::context::{self, Append, Appended, ContextLog};
 
 /// Add a message or a record
@@ -61,15 +59,13 @@ fn record(args: &Args) -> Result<Append> {
 }
 
 impl Human for Appended {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(format!(
             "added {} to {}",
             count(self.records, "record"),
             text::path(&self.file)
         ));
-        kept(&mut page, self.rotated_to.as_deref());
-        page
+        kept(page, self.rotated_to.as_deref());
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -1,7 +1,6 @@
 //! `tw context checkpoint`.
 
-use crate::cli::call::{Reply, reply};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::context::{self, Checkpointed, ContextLog, Marker};
 
 /// Add a checkpoint
@@ -30,8 +29,7 @@ impl Args {
 }
 
 impl Human for Checkpointed {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let marker = match self.marker {
             Marker::Visible => ", visible to the model",
             Marker::Hidden => "",
@@ -41,7 +39,6 @@ impl Human for Checkpointed {
             "'tw context revert {}' comes back here",
             self.checkpoint_id
         ));
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -5,11 +5,8 @@ use std::path::PathBuf;
 use clap::builder::ValueHint;
 
 use super::{kept, skipped};
-use crate::cli::call::{Call, Reply, reply};
-use crate::cli::human::text::{count, number};
-use crate::cli::human::{Human, Page, RenderOptions};
 use crate::cli::input;
-use crate::error::Result;
+use crate::cli::prelude::*;
 use crate::ops::context::{self, Compact, Compacted, ContextLog, NotDone, Summary};
 
 /// Put a summary in the place of old turns
@@ -80,8 +77,7 @@ fn compaction(args: &Args, call: &Call<'_>) -> Result<Compact> {
 }
 
 impl Human for Compacted {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         match &self.done {
             Ok(done) => {
                 page.line(format!(
@@ -90,7 +86,7 @@ impl Human for Compacted {
                     number(self.before.total()),
                     number(done.tokens)
                 ));
-                kept(&mut page, done.rotated_to.as_deref());
+                kept(page, done.rotated_to.as_deref());
             }
             Err(NotDone::UnderLimit) => page.line(format!(
                 "nothing to do: {} tokens are within the limit",
@@ -101,7 +97,6 @@ impl Human for Compacted {
                 page.hint("'--keep 0' keeps none");
             }
         }
-        skipped(&mut page, self.skipped);
-        page
+        skipped(page, self.skipped);
     }
 }

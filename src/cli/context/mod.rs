@@ -12,10 +12,8 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use clap::builder::ValueHint;
 
-use crate::cli::call::{Call, Reply, Run};
-use crate::cli::human::Page;
-use crate::cli::human::text::{self, count};
-use crate::error::Result;
+use crate::cli::human::text::{self};
+use crate::cli::prelude::*;
 use crate::ops::context::{self, ContextLog};
 
 /// Keep the conversation of a harness in a log
@@ -103,7 +101,6 @@ pub fn kept(page: &mut Page, rotated: Option<&Path>) {
 
 pub fn skipped(page: &mut Page, lines: usize) {
     if lines > 0 {
-        page.notes
-            .push(format!("{} could not be read", count(lines, "line")));
+        page.note(format!("{} could not be read", count(lines, "line")));
     }
 }

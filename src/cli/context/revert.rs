@@ -1,10 +1,8 @@
 //! `tw context revert`.
 
 use super::{kept, skipped};
-use crate::cli::call::{Reply, reply};
-use crate::cli::human::text::{count, number};
-use crate::cli::human::{Human, Page, RenderOptions};
 use crate::cli::input;
+use crate::cli::prelude::*;
 use crate::ops::context::{self, ContextLog, Revert, Reverted};
 
 /// Go back to a checkpoint
@@ -38,8 +36,7 @@ impl Args {
 }
 
 impl Human for Reverted {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(format!(
             "back before checkpoint {}: {} discarded, {} tokens",
             self.checkpoint_id,
@@ -49,8 +46,7 @@ impl Human for Reverted {
         if let Some(id) = self.note_checkpoint {
             page.line(format!("  the note stands after checkpoint {id}"));
         }
-        kept(&mut page, self.rotated_to.as_deref());
-        skipped(&mut page, self.skipped);
-        page
+        kept(page, self.rotated_to.as_deref());
+        skipped(page, self.skipped);
     }
 }

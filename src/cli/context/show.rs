@@ -2,9 +2,8 @@
 
 use super::skipped;
 use crate::agents::kimi::record::{Message, Record};
-use crate::cli::call::{Reply, reply};
-use crate::cli::human::text::{self, clean, count, number};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::human::text::{self};
+use crate::cli::prelude::*;
 use crate::ops::context::{self, ContextLog, Shown};
 
 /// Show a log
@@ -25,18 +24,20 @@ pub fn run(log: &ContextLog) -> Reply {
 const SHOWN: usize = 72;
 
 /// A record on one line; with `-v` a message in full.
-fn show(page: &mut Page, record: &Record, options: &RenderOptions) {
+fn show(page: &mut Page, record: &Record) {
     match record {
-        Record::SystemPrompt(prompt) => said(page, "system prompt", prompt, options),
+        Record::SystemPrompt(prompt) => said(page, "system prompt", prompt),
         Record::Usage(tokens) => {
             let line = format!("-- {} tokens", number(*tokens));
-            page.line(options.style.dim(&line));
+            page.line(page.options.style.dim(&line));
         }
-        Record::Checkpoint(id) => page.line(options.style.yellow(&format!("-- checkpoint {id}"))),
+        Record::Checkpoint(id) => {
+            page.line(page.options.style.yellow(&format!("-- checkpoint {id}")));
+        }
         Record::Message(message) => {
-            said(page, &who(message), &message.said(), options);
+            said(page, &who(message), &message.said());
             for (_, name, arguments) in message.calls() {
-                said(page, "  calls", &format!("{name} {arguments}"), options);
+                said(page, "  calls", &format!("{name} {arguments}"));
             }
         }
     }
@@ -49,10 +50,10 @@ fn who(message: &Message) -> String {
     }
 }
 
-fn said(page: &mut Page, who: &str, text: &str, options: &RenderOptions) {
+fn said(page: &mut Page, who: &str, text: &str) {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = clean(lines.next().unwrap_or_default().trim());
-    if options.verbose {
+    if page.options.verbose {
         page.line(format!("{who}: {first}"));
         for line in lines {
             page.line(format!("    {}", clean(line)));
@@ -67,10 +68,9 @@ fn said(page: &mut Page, who: &str, text: &str, options: &RenderOptions) {
 }
 
 impl Human for Shown {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         for (record, _) in &self.records {
-            show(&mut page, record, options);
+            show(page, record);
         }
         let tokens = self.tokens;
         let about = if tokens.pending > 0 { "about " } else { "" };
@@ -83,8 +83,7 @@ impl Human for Shown {
         for path in &self.rotated {
             page.line(format!("  before: {}", text::path(path)));
         }
-        skipped(&mut page, self.skipped);
-        page
+        skipped(page, self.skipped);
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -1,8 +1,6 @@
 //! `tw context usage`.
 
-use crate::cli::call::{Reply, reply};
-use crate::cli::human::text::number;
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::context::{self, ContextLog, Counted};
 
 /// Record how large the context is
@@ -26,10 +24,8 @@ impl Args {
 }
 
 impl Human for Counted {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(format!("{} tokens", number(self.token_count)));
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -11,9 +11,13 @@ pub mod time;
 
 use crate::env::Moment;
 use style::Style;
+use text::clean;
+
+/// So much of an id's random tail names it almost always.
+pub const USUAL_TAIL: usize = 4;
 
 /// What an outcome needs to know to lay itself out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct RenderOptions {
     /// Colour on standard output.
     pub style: Style,
@@ -27,9 +31,23 @@ pub struct RenderOptions {
     pub now: Moment,
 }
 
+impl RenderOptions {
+    /// An id, of which the part that names it almost always stands out.
+    pub fn id(&self, id: &str) -> String {
+        self.style.id(&clean(id), USUAL_TAIL)
+    }
+
+    /// How long ago that was.
+    pub fn ago(&self, then: &str) -> String {
+        time::ago(self.now, then)
+    }
+}
+
 /// What is printed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Page {
+    /// How it is laid out.
+    pub options: RenderOptions,
     /// For standard output, complete with line feeds.
     pub text: Vec<u8>,
     /// Sentences for standard error.
@@ -39,10 +57,30 @@ pub struct Page {
 }
 
 impl Page {
+    /// One on which nothing stands.
+    pub fn new(options: &RenderOptions) -> Self {
+        Self {
+            options: *options,
+            text: Vec::new(),
+            notes: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    /// See [`RenderOptions::id`].
+    pub fn id(&self, id: &str) -> String {
+        self.options.id(id)
+    }
+
     /// Adds a line to the answer.
     pub fn line(&mut self, line: impl AsRef<str>) {
         self.text.extend_from_slice(line.as_ref().as_bytes());
         self.text.push(b'\n');
+    }
+
+    /// Adds a note.
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
     }
 
     /// Adds a hint.
@@ -58,8 +96,15 @@ impl Page {
 
 /// An outcome that people can read.
 pub trait Human {
+    /// Puts all of it on a page.
+    fn print(&self, page: &mut Page);
+
     /// All of it.
-    fn page(&self, options: &RenderOptions) -> Page;
+    fn page(&self, options: &RenderOptions) -> Page {
+        let mut page = Page::new(options);
+        self.print(&mut page);
+        page
+    }
 
     /// With `-q`: one line each, for scripts. None when `-q` changes nothing.
     fn brief(&self) -> Option<Vec<String>> {

@@ -4,13 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::style::Style;
+use super::RenderOptions;
 use super::text::{clean, number, short, size};
-use super::{RenderOptions, time};
 use crate::ops::outcome::SnapshotView;
-
-/// So much of an id's random tail names it almost always.
-pub const USUAL_TAIL: usize = 4;
 
 /// A text of a record.
 pub fn field<'a>(json: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
@@ -23,23 +19,15 @@ pub fn created_at(view: &SnapshotView) -> &str {
 }
 
 /// `s_…  title`, as the first line of an answer.
-pub fn headline(view: &SnapshotView, style: Style) -> String {
-    format!(
-        "{}  {}",
-        style.id(&clean(&view.id), USUAL_TAIL),
-        clean(&view.title)
-    )
-    .trim_end()
-    .to_owned()
+pub fn headline(view: &SnapshotView, options: &RenderOptions) -> String {
+    let line = format!("{}  {}", options.id(&view.id), clean(&view.title));
+    line.trim_end().to_owned()
 }
 
 /// The same with its age.
 pub fn headline_with_age(view: &SnapshotView, options: &RenderOptions) -> String {
-    format!(
-        "{} ({})",
-        headline(view, options.style),
-        time::ago(options.now, created_at(view))
-    )
+    let age = options.ago(created_at(view));
+    format!("{} ({age})", headline(view, options))
 }
 
 /// `8,123 files, 87.0 MiB; 3 new objects, 5.0 KiB`.

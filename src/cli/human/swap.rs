@@ -1,8 +1,7 @@
 //! What the output of several commands says of a change of the working tree.
 
-use super::snapshot::USUAL_TAIL;
-use super::text::{clean, count, quoted};
-use super::{Page, RenderOptions};
+use super::Page;
+use super::text::{count, quoted};
 use crate::git::path::RepoPath;
 use crate::ops::outcome::Changes;
 
@@ -13,7 +12,7 @@ const PATHS_IN_REMARK: usize = 10;
 pub const HOME: &str = "'tw return' brings the present back";
 
 /// The paths touched: counted, and listed for a dry run or with `-v`.
-pub fn changes(page: &mut Page, changes: &Changes, dry_run: bool, options: &RenderOptions) {
+pub fn changes(page: &mut Page, changes: &Changes, dry_run: bool) {
     let (written, removed) = (changes.written.len(), changes.removed.len());
     let verb = if dry_run { "would be " } else { "" };
     if written + removed == 0 {
@@ -24,18 +23,18 @@ pub fn changes(page: &mut Page, changes: &Changes, dry_run: bool, options: &Rend
         "  {} {verb}written, {removed} removed",
         count(written, "path")
     ));
-    if dry_run || options.verbose {
+    if dry_run || page.options.verbose {
         for path in &changes.written {
             page.line(format!(
                 "    {} {}",
-                options.style.green("write "),
+                page.options.style.green("write "),
                 quoted(path)
             ));
         }
         for path in &changes.removed {
             page.line(format!(
                 "    {} {}",
-                options.style.red("remove"),
+                page.options.style.red("remove"),
                 quoted(path)
             ));
         }
@@ -63,11 +62,8 @@ pub fn remark(page: &mut Page, what: &str, paths: &[RepoPath]) {
 }
 
 /// Under which id something was saved; nothing without an id.
-pub fn saved(page: &mut Page, what: &str, id: Option<&str>, options: &RenderOptions) {
+pub fn saved(page: &mut Page, what: &str, id: Option<&str>) {
     if let Some(id) = id {
-        page.line(format!(
-            "  {what} is saved as {}",
-            options.style.id(&clean(id), USUAL_TAIL)
-        ));
+        page.line(format!("  {what} is saved as {}", page.id(id)));
     }
 }

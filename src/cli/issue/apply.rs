@@ -1,10 +1,7 @@
 //! `tw issue apply`.
 
-use crate::cli::call::{Call, Reply, Run, swapped};
-use crate::cli::human::snapshot::USUAL_TAIL;
 use crate::cli::human::swap::{changes, remark, saved};
-use crate::cli::human::text::{clean, quoted};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Applied, Apply};
 
 /// Put what a run changed onto the present
@@ -47,8 +44,7 @@ impl Run for Args {
 }
 
 impl Human for Applied {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let verb = if self.dry_run {
             "would apply"
         } else {
@@ -62,18 +58,14 @@ impl Human for Applied {
             "{verb} run {} of issue {}, {}",
             self.run,
             clean(&self.issue_id),
-            options.style.id(&clean(&self.experiment_id), USUAL_TAIL)
+            page.id(&self.experiment_id)
         ));
-        saved(&mut page, "the present", self.backup_id.as_deref(), options);
-        changes(&mut page, &self.changes, self.dry_run, options);
-        remark(
-            &mut page,
-            "merged with changes of the present",
-            &self.merged,
-        );
+        saved(page, "the present", self.backup_id.as_deref());
+        changes(page, &self.changes, self.dry_run);
+        remark(page, "merged with changes of the present", &self.merged);
         for (path, reason) in &self.conflicts {
             let said = format!("  conflict ({}): {}", reason.as_str(), quoted(path));
-            page.line(options.style.red(&said));
+            page.line(page.options.style.red(&said));
         }
         page.notices(&self.notices);
         let id = clean(&self.issue_id);
@@ -86,7 +78,6 @@ impl Human for Applied {
                 "'tw issue verify {id}' runs its check, 'tw undo' takes it back"
             ));
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

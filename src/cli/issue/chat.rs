@@ -1,8 +1,7 @@
 //! `tw issue chat`.
 
 use super::page::lines;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, ChatPart, ChatShown};
 
 /// Show the conversation of an issue
@@ -31,10 +30,8 @@ impl Run for Args {
 }
 
 impl Human for ChatShown {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
-        lines(&mut page, &self.chat.to_markdown());
+    fn print(&self, page: &mut Page) {
+        lines(page, &self.chat.to_markdown());
         page.notices(&self.notices);
-        page
     }
 }

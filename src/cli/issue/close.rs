@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Close};
 use crate::store::issue::Status;
 

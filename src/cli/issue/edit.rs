@@ -1,7 +1,7 @@
 //! `tw issue edit`.
 
 use super::texts::{IssueTexts, fields};
-use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Edit};
 
 /// Change an issue's texts

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use super::page::lines;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::{Human, Page, RenderOptions};
 use crate::cli::input;
-use crate::error::Result;
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Experiment, ExperimentShown, Sections};
 
 /// Show an issue's experiment, or write sections of it
@@ -73,10 +71,8 @@ impl Run for Args {
 }
 
 impl Human for ExperimentShown {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
-        lines(&mut page, &self.markdown);
+    fn print(&self, page: &mut Page) {
+        lines(page, &self.markdown);
         page.notices(&self.notices);
-        page
     }
 }

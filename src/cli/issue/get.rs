@@ -1,6 +1,6 @@
 //! `tw issue get`.
 
-use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::prelude::*;
 use crate::ops::issue;
 
 /// Show an issue

@@ -2,10 +2,7 @@
 
 use super::page::headline;
 use super::{StatusWord, status};
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Filter, IssueListing};
 
 /// List issues, newest first
@@ -45,16 +42,15 @@ impl Run for Args {
 }
 
 impl Human for IssueListing {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         for entry in &self.issues {
-            page.line(headline(&entry.issue, options));
+            page.line(headline(&entry.issue, &page.options));
         }
         for entry in &self.invalid {
             page.line(format!(
                 "{}  {}  {}",
-                options.style.id(&clean(&entry.issue_id), USUAL_TAIL),
-                options.style.red("invalid"),
+                page.id(&entry.issue_id),
+                page.options.style.red("invalid"),
                 clean(&entry.reason)
             ));
         }
@@ -66,7 +62,6 @@ impl Human for IssueListing {
             page.line(format!("no{what} issues"));
         }
         page.notices(&self.notices);
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -18,7 +18,8 @@ mod verify;
 
 use clap::ValueEnum;
 
-use crate::cli::call::{Call, Reply, Run, verbs};
+use crate::cli::call::verbs;
+use crate::cli::prelude::*;
 use crate::store::issue::Status;
 
 /// Report friction and work it off

@@ -1,8 +1,7 @@
 //! `tw issue next`.
 
 use super::page::headline;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Next};
 
 /// Show which issue to take next
@@ -22,10 +21,9 @@ impl Run for Args {
 }
 
 impl Human for Next {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         for entry in &self.ranked {
-            page.line(headline(&entry.issue, options));
+            page.line(headline(&entry.issue, &page.options));
             page.line(format!("  {}", entry.reasons.join(", ")));
         }
         page.notices(&self.notices);
@@ -33,7 +31,6 @@ impl Human for Next {
             Some(entry) => page.hint(format!("'tw issue start {}'", entry.issue.id)),
             None => page.line("no issue waits"),
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::human::snapshot::USUAL_TAIL;
-use crate::cli::human::text::{self, clean, count};
-use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::cli::human::text::{self};
+use crate::cli::prelude::*;
 use crate::ops::issue::IssueView;
 use crate::store::issue::{Issue, Run, Status};
 
@@ -44,16 +43,16 @@ pub fn headline(issue: &Issue, options: &RenderOptions) -> String {
     };
     format!(
         "{}  {status}  {}  {}  {}",
-        options.style.id(&issue.id.to_string(), USUAL_TAIL),
+        options.id(&issue.id.to_string()),
         issue.severity.as_str(),
-        time::ago(options.now, &issue.created_at),
+        options.ago(&issue.created_at),
         one_line(&issue.symptom)
     )
 }
 
-fn show(page: &mut Page, view: &IssueView, options: &RenderOptions) {
+fn show(page: &mut Page, view: &IssueView) {
     let issue = &view.issue;
-    page.line(headline(issue, options));
+    page.line(headline(issue, &page.options));
     paragraph(page, "task context", &issue.task_context);
     paragraph(page, "symptom", &issue.symptom);
     paragraph(page, "success criteria", &issue.success_criteria);
@@ -89,21 +88,17 @@ fn show(page: &mut Page, view: &IssueView, options: &RenderOptions) {
         text::path(&view.paths.experiment)
     ));
     for run in &issue.runs {
-        page.line(run_line(run, options));
+        page.line(run_line(run, &page.options));
     }
     if let Some(resolution) = &issue.resolution {
         let note = resolution.note.as_deref().unwrap_or_default();
-        let closed = format!("{} {note}", time::ago(options.now, &resolution.at));
+        let closed = format!("{} {note}", page.options.ago(&resolution.at));
         paragraph(page, "closed", &closed);
     }
 }
 
 fn run_line(run: &Run, options: &RenderOptions) -> String {
-    let mut line = format!(
-        "run {}: {}",
-        run.run,
-        time::ago(options.now, &run.started_at)
-    );
+    let mut line = format!("run {}: {}", run.run, options.ago(&run.started_at));
     if run.ended_at.is_none() {
         line.push_str(", in the past now");
     }
@@ -123,11 +118,9 @@ fn run_line(run: &Run, options: &RenderOptions) -> String {
 }
 
 impl Human for IssueView {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
-        show(&mut page, self, options);
+    fn print(&self, page: &mut Page) {
+        show(page, self);
         page.notices(&self.notices);
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

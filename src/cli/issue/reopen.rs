@@ -1,6 +1,6 @@
 //! `tw issue reopen`.
 
-use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::prelude::*;
 use crate::ops::issue;
 
 /// Open a closed issue again

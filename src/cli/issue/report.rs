@@ -8,9 +8,7 @@ use clap_complete::ArgValueCompleter;
 use super::page::headline;
 use super::texts::{IssueTexts, fields};
 use crate::agents::transcript::Selection;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::count;
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::cli::{complete, editor, input};
 use crate::ops::issue::{self, Report, Reported};
 
@@ -58,7 +56,7 @@ pub struct Args {
     pub from_json: Option<PathBuf>,
 }
 
-fn window(text: &str) -> Result<(usize, usize), String> {
+fn window(text: &str) -> std::result::Result<(usize, usize), String> {
     let pair = text.split_once(',');
     let pair = pair.and_then(|(before, after)| Some((before.parse().ok()?, after.parse().ok()?)));
     pair.ok_or_else(|| "two numbers are meant, such as 20,0".to_owned())
@@ -94,10 +92,9 @@ impl Run for Args {
 }
 
 impl Human for Reported {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let issue = &self.view.issue;
-        page.line(format!("reported {}", headline(issue, options)));
+        page.line(format!("reported {}", headline(issue, &page.options)));
         if let Some(messages) = self.messages {
             page.line(format!(
                 "  with {} of the conversation (found by: {})",
@@ -108,7 +105,6 @@ impl Human for Reported {
         page.line(format!("  at {}", issue.snapshot_id));
         page.notices(&self.view.notices);
         page.hint(format!("'tw issue start {}' goes there", issue.id));
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -1,7 +1,7 @@
 //! `tw issue search`. Its output is that of `tw issue list`.
 
 use super::{StatusWord, status};
-use crate::cli::call::{Call, Reply, Run, reply};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Filter};
 
 /// List the issues that contain a text

@@ -1,8 +1,6 @@
 //! `tw issue start`.
 
-use crate::cli::call::{Call, Reply, Run, swapped};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Started};
 use crate::ops::request::Travel;
 
@@ -43,14 +41,13 @@ impl Run for Args {
 }
 
 impl Human for Started {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = self.travelled.page(options);
+    fn print(&self, page: &mut Page) {
+        self.travelled.print(page);
         let id = clean(&self.issue_id);
         if !self.travelled.dry_run {
             page.line(format!("  run {} of issue {id}", self.run));
             page.hint(format!("'tw issue verify {id}' runs its check"));
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -4,10 +4,7 @@ use clap::builder::ValueHint;
 
 use super::page::lines;
 use crate::cli::ask::Flag;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
-use crate::error::{Code, Result};
+use crate::cli::prelude::*;
 use crate::ops::issue::{self, Verified, Verify};
 
 /// Run an issue's check and record how it went
@@ -86,14 +83,13 @@ fn shell_line(words: &[String]) -> Option<String> {
 }
 
 impl Human for Verified {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
-        lines(&mut page, &self.check.output_tail);
+    fn print(&self, page: &mut Page) {
+        lines(page, &self.check.output_tail);
         let status = self.check.exit_status;
         let verdict = if status == 0 {
-            options.style.green("passed")
+            page.options.style.green("passed")
         } else {
-            options.style.red(&format!("failed with {status}"))
+            page.options.style.red(&format!("failed with {status}"))
         };
         page.line(format!(
             "{verdict} after {} ms: {}",
@@ -105,7 +101,6 @@ impl Human for Verified {
             self.run, self.issue_id
         ));
         page.notices(&self.notices);
-        page
     }
 
     fn exit_code(&self) -> u8 {

@@ -1,8 +1,6 @@
 //! `tw session end`.
 
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::session::{self, Ended};
 
 /// End a session, and its sub-agents' with it
@@ -27,8 +25,7 @@ impl Run for Args {
 }
 
 impl Human for Ended {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(format!(
             "ended session {}",
             clean(&self.session.record.session_id)
@@ -36,7 +33,6 @@ impl Human for Ended {
         for child in &self.with {
             page.line(format!("  and its sub-agent's {}", clean(child)));
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -1,8 +1,7 @@
 //! `tw session list`.
 
 use super::line;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::prelude::*;
 use crate::ops::session::{self, List, Listing};
 
 /// List sessions, last active first
@@ -44,20 +43,18 @@ impl Run for Args {
 }
 
 impl Human for Listing {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         for view in &self.sessions {
-            page.line(line(view, options));
+            page.line(line(view, &page.options));
         }
         for (name, reason) in &self.invalid {
-            page.notes.push(format!(
+            page.note(format!(
                 "the record of session '{name}' cannot be read: {reason}"
             ));
         }
         if self.sessions.is_empty() {
             page.hint("'tw session start' starts one; 'tw init --agent NAME' lets an agent do it");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

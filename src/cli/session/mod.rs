@@ -6,9 +6,8 @@ mod resume;
 mod show;
 mod start;
 
-use crate::cli::call::{Call, Reply, Run, verbs};
-use crate::cli::human::text::{clean, count};
-use crate::cli::human::{RenderOptions, time};
+use crate::cli::call::verbs;
+use crate::cli::prelude::*;
 use crate::ops::session::{SessionView, Talk};
 
 /// Start, list, show and end the sessions of agents
@@ -56,15 +55,9 @@ impl Run for Args {
 pub fn line(view: &SessionView, options: &RenderOptions) -> String {
     let record = &view.record;
     let state = match (&record.ended_at, view.live) {
-        (Some(at), _) => format!("ended {}", time::ago(options.now, at)),
-        (None, true) => format!(
-            "live, active {}",
-            time::ago(options.now, &record.last_active_at)
-        ),
-        (None, false) => format!(
-            "silent since {}",
-            time::ago(options.now, &record.last_active_at)
-        ),
+        (Some(at), _) => format!("ended {}", options.ago(at)),
+        (None, true) => format!("live, active {}", options.ago(&record.last_active_at)),
+        (None, false) => format!("silent since {}", options.ago(&record.last_active_at)),
     };
     let mut parts = vec![clean(&record.session_id)];
     parts.extend(record.agent.as_deref().map(clean));

@@ -1,9 +1,7 @@
 //! `tw session resume`.
 
-use crate::cli::call::{Call, Reply, Run, reply};
 use crate::cli::exec::{self, resume_line};
-use crate::cli::human::{Human, Page, RenderOptions};
-use crate::error::{Code, Error};
+use crate::cli::prelude::*;
 use crate::ops::session::{self, Resume};
 use crate::wire::command_line;
 
@@ -49,10 +47,8 @@ impl Run for Args {
 }
 
 impl Human for Resume {
-    fn page(&self, _options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(resume_line(&self.resume_command, self.cwd.as_deref()));
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

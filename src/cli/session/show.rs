@@ -1,9 +1,8 @@
 //! `tw session show`.
 
 use super::line;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::text::{self, clean, quoted};
-use crate::cli::human::{Human, Page, RenderOptions};
+use crate::cli::human::text::{self};
+use crate::cli::prelude::*;
 use crate::git::path::RepoPath;
 use crate::ops::session::{self, Shown};
 
@@ -47,10 +46,10 @@ fn named(files: &[RepoPath], options: &RenderOptions) -> String {
 }
 
 impl Human for Shown {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         let record = &self.session.record;
-        page.line(line(&self.session, options));
+        let options = page.options;
+        page.line(line(&self.session, &options));
         let mut row = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
                 page.line(format!("  {name:<11} {}", clean(value)));
@@ -70,7 +69,7 @@ impl Human for Shown {
             for issue in &talk.issues {
                 row("issue", Some(issue));
             }
-            let files = talk.files.as_ref().map(|files| named(files, options));
+            let files = talk.files.as_ref().map(|files| named(files, &options));
             row("files", files.as_deref());
         }
         let origin = record.forked_from.as_ref();
@@ -86,7 +85,6 @@ impl Human for Shown {
                 .map(|words| words.join(" "))
                 .as_deref(),
         );
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

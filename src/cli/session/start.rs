@@ -1,10 +1,8 @@
 //! `tw session start`.
 
 use crate::cli::background;
-use crate::cli::call::{Call, Reply, Run, reply};
-use crate::cli::human::snapshot::{USUAL_TAIL, headline};
-use crate::cli::human::text::clean;
-use crate::cli::human::{Human, Page, RenderOptions, time};
+use crate::cli::human::snapshot::headline;
+use crate::cli::prelude::*;
 use crate::ops::session::{self, Asked, NoSnapshot, Start, Started};
 
 /// Record a session and take its snapshot
@@ -69,14 +67,13 @@ impl Run for Args {
 }
 
 impl Human for Started {
-    fn page(&self, options: &RenderOptions) -> Page {
-        let mut page = Page::default();
+    fn print(&self, page: &mut Page) {
         page.line(format!(
             "session {}",
             clean(&self.session.record.session_id)
         ));
         match &self.snapshot {
-            Ok(taken) => page.line(format!("  {}", headline(taken, options.style))),
+            Ok(taken) => page.line(format!("  {}", headline(taken, &page.options))),
             Err(why) => page.line(match why {
                 NoSnapshot::Past => "  recorded only: the working tree is in the past",
                 NoSnapshot::SubAgent => "  recorded only: a sub-agent shares its root's snapshot",
@@ -85,17 +82,16 @@ impl Human for Started {
             }),
         }
         for entry in &self.pruned {
-            let id = options.style.id(&clean(&entry.id), USUAL_TAIL);
+            let id = page.id(&entry.id);
             page.line(format!(
                 "  forgot {id}  {}",
-                time::ago(options.now, &entry.created_at)
+                page.options.ago(&entry.created_at)
             ));
         }
         page.notices(&self.notices);
         if self.snapshot.is_ok() {
             page.hint("'tw diff session' shows what has changed since");
         }
-        page
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -1,0 +1,7 @@
+//! What every command file uses.
+
+pub use super::call::{Call, Reply, Run, reply, swapped};
+pub use super::human::text::{clean, count, number, quoted};
+pub use super::human::{Human, Page, RenderOptions};
+pub use crate::error::{Code, Error, Result};
+pub use crate::ops;
