@@ -10,10 +10,7 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-use super::manifest::{
-    ATTRIBUTES, DIRTY, FileRec, Kind, Manifest, RACY, RawOid, SEEDED, TO_HASH, UNPROVEN, UNSTABLE,
-    no_oid,
-};
+use super::manifest::{DirFlags, FileFlags, FileRec, Kind, Manifest, RawOid, no_oid};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::access::has_attributes;
@@ -99,7 +96,7 @@ pub fn hash_files(
 ) -> Result<()> {
     let mut wanted: Vec<Wanted> = Vec::new();
     for (at, nth, rec) in manifest.files_in_memory() {
-        if rec.flags & TO_HASH != 0 {
+        if rec.flags.has(FileFlags::TO_HASH) {
             let full = manifest.path_of(&manifest.dirs[at], &rec);
             wanted.push(Wanted { at, nth, full, rec });
         }
@@ -136,7 +133,7 @@ pub fn hash_files(
 pub fn unproven(manifest: &Manifest) -> (u64, u64) {
     let files = manifest.entries().map(|(_, file)| file);
     files
-        .filter(|file| file.flags & UNPROVEN != 0)
+        .filter(|file| file.flags.has(FileFlags::UNPROVEN))
         .fold((0, 0), |(count, bytes), file| {
             (count + 1, bytes + file.stamp.size)
         })
@@ -168,7 +165,7 @@ pub fn prove_seeds(
     for at in 0..manifest.dirs.len() {
         let dir = &manifest.dirs[at];
         for (nth, rec) in manifest.files_of(dir).iter().enumerate() {
-            if rec.flags & (UNPROVEN | TO_HASH) != UNPROVEN {
+            if rec.flags.only(FileFlags::UNPROVEN | FileFlags::TO_HASH) != FileFlags::UNPROVEN {
                 continue;
             }
             let full = manifest.path_of(dir, &rec);
@@ -200,13 +197,16 @@ pub fn prove_seeds(
         let Some(file) = manifest.files_mut(at).get_mut(nth) else {
             continue;
         };
-        file.flags = file.flags & !(UNPROVEN | ATTRIBUTES) | seen.flags & ATTRIBUTES;
+        file.flags = file
+            .flags
+            .without(FileFlags::UNPROVEN | FileFlags::ATTRIBUTES)
+            | seen.flags.only(FileFlags::ATTRIBUTES);
         let is_the_one = seen.kind == file.kind && seen.stamp == file.stamp;
         if is_the_one && seen.oid == file.oid {
             proven.same += 1;
             continue;
         }
-        file.flags = file.flags & !SEEDED | TO_HASH;
+        file.flags = file.flags.without(FileFlags::SEEDED) | FileFlags::TO_HASH;
         let file = *file;
         if is_the_one {
             let path = manifest.path_of(&dir, &file);
@@ -220,7 +220,7 @@ pub fn prove_seeds(
 /// Marks a directory and all above it as changed: their trees are made anew.
 fn set_dirty(manifest: &mut Manifest, mut at: usize) {
     while let Some(dir) = manifest.dirs.get_mut(at) {
-        dir.flags |= DIRTY;
+        dir.flags |= DirFlags::DIRTY;
         if at == 0 {
             return;
         }
@@ -272,7 +272,7 @@ impl Reader<'_> {
                 let oid = self.sink.put(ObjectKind::Blob, &target)?;
                 Ok(FileRec {
                     oid: oid.into(),
-                    flags: rec.flags & !TO_HASH,
+                    flags: rec.flags.without(FileFlags::TO_HASH),
                     ..*rec
                 })
             }
@@ -316,7 +316,7 @@ impl Reader<'_> {
             let stable = before == after;
             if stable || last {
                 let taken = self.taken(rec, &after, oid, stable);
-                let flag = if attributes { ATTRIBUTES } else { 0 };
+                let flag = FileFlags::ATTRIBUTES.when(attributes);
                 return Ok(FileRec {
                     flags: taken.flags | flag,
                     ..taken
@@ -327,13 +327,19 @@ impl Reader<'_> {
     }
 
     fn taken(&self, rec: &FileRec, stamp: &Stamp, oid: Oid, stable: bool) -> FileRec {
-        let mut flags = rec.flags & !(TO_HASH | RACY | UNSTABLE | UNPROVEN | ATTRIBUTES);
+        let mut flags = rec.flags.without(
+            FileFlags::TO_HASH
+                | FileFlags::RACY
+                | FileFlags::UNSTABLE
+                | FileFlags::UNPROVEN
+                | FileFlags::ATTRIBUTES,
+        );
         let started = self.how.started;
         if is_racy(stamp.ctime, started) || is_racy(stamp.mtime, started) {
-            flags |= RACY;
+            flags |= FileFlags::RACY;
         }
         if !stable {
-            flags |= RACY | UNSTABLE;
+            flags |= FileFlags::RACY | FileFlags::UNSTABLE;
         }
         let git_mode = match (self.how.modes_from_disk, stamp.mode & 0o100) {
             (false, _) => rec.git_mode,
@@ -381,7 +387,7 @@ impl Reader<'_> {
 fn without(rec: &FileRec, kind: Kind) -> FileRec {
     FileRec {
         kind,
-        flags: 0,
+        flags: FileFlags::NONE,
         git_mode: 0,
         oid: RawOid::default(),
         ..*rec
@@ -418,7 +424,10 @@ pub fn take_known_trees(
         let captured = manifest.files_of(dir).iter();
         let captured = captured.filter(|file| file.kind.in_tree());
         counts.push(captured.fold((0, 0), |(all, seeded), file| {
-            (all + 1, seeded + usize::from(file.flags & SEEDED != 0))
+            (
+                all + 1,
+                seeded + usize::from(file.flags.has(FileFlags::SEEDED)),
+            )
         }));
     }
     for at in (1..manifest.dirs.len()).rev() {
@@ -439,7 +448,7 @@ pub fn take_known_trees(
         };
         nodes.push(node);
         let known = node.and_then(KnownTrees::tree);
-        if dir.flags & DIRTY != 0
+        if dir.flags.has(DirFlags::DIRTY)
             && let Some((tree, entries)) = known
             && entries > 0
             && all == entries
@@ -448,12 +457,12 @@ pub fn take_known_trees(
         {
             let dir = &mut manifest.dirs[at];
             dir.tree = tree;
-            dir.flags &= !DIRTY;
+            dir.flags = dir.flags.without(DirFlags::DIRTY);
         }
     }
     for at in manifest.dirs_in_memory() {
         for file in manifest.files_mut(at) {
-            file.flags &= !SEEDED;
+            file.flags = file.flags.without(FileFlags::SEEDED);
         }
     }
 }
@@ -471,11 +480,11 @@ pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink, see: SeeTree<'_>) -
         let parent = dir.parent as usize;
         let depth = depths.get(parent).map_or(0, |above| above + 1);
         depths.push(depth);
-        if dir.flags & DIRTY != 0 {
+        if dir.flags.has(DirFlags::DIRTY) {
             levels.resize(levels.len().max(depth + 1), Vec::new());
             levels[depth].push(at);
         }
-        if at > 0 && manifest.dirs[parent].flags & DIRTY != 0 {
+        if at > 0 && manifest.dirs[parent].flags.has(DirFlags::DIRTY) {
             below.entry(parent).or_default().push(at);
         }
     }
@@ -486,7 +495,7 @@ pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink, see: SeeTree<'_>) -
         });
         for (&at, made) in level.iter().zip(made) {
             let dir = &mut manifest.dirs[at];
-            dir.flags &= !DIRTY;
+            dir.flags = dir.flags.without(DirFlags::DIRTY);
             dir.tree = match made? {
                 Some((oid, bytes)) => {
                     see(oid, bytes);
@@ -549,11 +558,11 @@ fn tree_of(
 /// How many files and directories would be written: what decides between loose objects and a pack.
 pub fn amount(manifest: &Manifest) -> (usize, u64) {
     let files = manifest.files_in_memory();
-    let files = files.filter(|(_, _, file)| file.flags & TO_HASH != 0);
+    let files = files.filter(|(_, _, file)| file.flags.has(FileFlags::TO_HASH));
     let (count, largest) = files.fold((0, 0), |(count, largest), (_, _, file)| {
         (count + 1, file.stamp.size.max(largest))
     });
     let dirs = manifest.dirs.iter();
-    let dirs = dirs.filter(|dir| dir.flags & DIRTY != 0).count();
+    let dirs = dirs.filter(|dir| dir.flags.has(DirFlags::DIRTY)).count();
     (count + dirs, largest)
 }

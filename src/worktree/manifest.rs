@@ -215,7 +215,10 @@ impl Manifest {
 
     /// Every directory but the root, and every captured file and symlink on disk.
     pub fn paths_on_disk(&self) -> Vec<Vec<u8>> {
-        let dirs = self.dirs.iter().filter(|dir| dir.flags & VIRTUAL == 0);
+        let dirs = self
+            .dirs
+            .iter()
+            .filter(|dir| !dir.flags.has(DirFlags::VIRTUAL));
         let dirs = dirs.map(|dir| self.dir_path(dir));
         let dirs = dirs.filter(|path| !path.is_empty()).map(<[u8]>::to_vec);
         let files = self.entries().filter(|(_, file)| file.kind.is_on_disk());

@@ -8,7 +8,7 @@ mod access;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manifest::{Kind, Manifest, VIRTUAL};
+use super::manifest::{DirFlags, Kind, Manifest};
 use super::scan::DESK;
 use crate::error::Result;
 use crate::git::Oid;
@@ -365,7 +365,7 @@ impl Planning<'_> {
 
     fn dir_on_disk(&self, full: &[u8]) -> Option<u32> {
         let dir = &self.manifest.dirs[self.manifest.find_dir(full)?];
-        (dir.flags & VIRTUAL == 0).then(|| dir.stamp.permissions())
+        (!dir.flags.has(DirFlags::VIRTUAL)).then(|| dir.stamp.permissions())
     }
 
     fn dirs(&self, plan: &Plan) -> Result<Vec<DirChange>> {

@@ -4,7 +4,7 @@ use super::super::gitview::GitView;
 use crate::git::Oid;
 use crate::git::index::Flags;
 use crate::worktree::manifest::{
-    DIRTY, DirRec, FileRec, Kind, Manifest, VIRTUAL, no_oid, preorder,
+    DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest, no_oid, preorder,
 };
 use std::collections::HashMap;
 
@@ -80,7 +80,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
         let rec = FileRec {
             name: Default::default(),
             kind: Kind::Absent,
-            flags: crate::worktree::manifest::TRACKED,
+            flags: FileFlags::TRACKED,
             stamp: Default::default(),
             git_mode: *mode,
             oid: (*oid).into(),
@@ -88,7 +88,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
         let slot = dirs.entry(ByPreorder(dir.to_vec())).or_default();
         slot.1.push((name.to_vec(), rec));
         if let Some(dir) = &mut slot.0 {
-            dir.flags |= DIRTY;
+            dir.flags |= DirFlags::DIRTY;
         }
     }
     let mut new = Manifest::default();
@@ -112,7 +112,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
             parent,
             first,
             end,
-            flags: VIRTUAL | DIRTY,
+            flags: DirFlags::VIRTUAL | DirFlags::DIRTY,
             stamp: Default::default(),
             tree: no_oid(),
         });
@@ -126,9 +126,9 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
         places.insert(dir_path, at);
     }
     for at in (1..new.dirs.len()).rev() {
-        if new.dirs[at].flags & DIRTY != 0 {
+        if new.dirs[at].flags.has(DirFlags::DIRTY) {
             let parent = new.dirs[at].parent as usize;
-            new.dirs[parent].flags |= DIRTY;
+            new.dirs[parent].flags |= DirFlags::DIRTY;
         }
     }
     new

@@ -7,10 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::git::fs::Stamp;
 use crate::store::paths;
 use crate::store::snapshot::{DefaultModes, Lists, Stats, Uncaptured, octal};
-use crate::worktree::manifest::{
-    ATTRIBUTES, DIR_ATTRIBUTES, DirRec, FileRec, INSIDE_IGNORED, Kind, Manifest, UNPROVEN,
-    UNSTABLE, VIRTUAL, no_oid,
-};
+use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest, no_oid};
 
 /// With more paths than this it is not kept.
 const LIMIT: usize = 200;
@@ -78,7 +75,7 @@ impl Derived {
         for dir in &manifest.dirs {
             let perm = dir.stamp.permissions();
             let path = manifest.dir_path(dir);
-            let on_disk = dir.flags & VIRTUAL == 0;
+            let on_disk = !dir.flags.has(DirFlags::VIRTUAL);
             if on_disk {
                 census.modes[2].add(perm);
             }
@@ -87,7 +84,7 @@ impl Derived {
                     derived.modes.push((path.to_vec(), perm));
                 }
                 derived.take_owner(&dir.stamp, || path.to_vec(), &mut census, most_others);
-                if dir.flags & DIR_ATTRIBUTES != 0 {
+                if dir.flags.has(DirFlags::ATTRIBUTES) {
                     derived.attributed.push(path.to_vec());
                 }
             }
@@ -142,11 +139,11 @@ impl Derived {
             let path = || manifest.path_of(dir, file);
             self.take_owner(&file.stamp, path, census, most_others);
             // Of one that git's filters stand for nobody read a byte.
-            if file.flags & ATTRIBUTES != 0 || file.kind == Kind::FilteredClean {
+            if file.flags.has(FileFlags::ATTRIBUTES) || file.kind == Kind::FilteredClean {
                 self.attributed.push(path());
             }
         }
-        if file.flags & UNPROVEN != 0 {
+        if file.flags.has(FileFlags::UNPROVEN) {
             self.unproven += 1;
         }
         if file.kind.reason().is_some() {
@@ -155,7 +152,7 @@ impl Derived {
         if file.kind == Kind::Absent {
             self.absent.push(manifest.path_of(dir, file));
         }
-        if file.flags & UNSTABLE != 0 {
+        if file.flags.has(FileFlags::UNSTABLE) {
             self.unstable.push(manifest.path_of(dir, file));
         }
         if matches!(file.kind, Kind::File | Kind::FilteredClean) {
@@ -217,7 +214,7 @@ impl Derived {
 
 /// Directories that only lead to what the rules leave out are not ours to describe.
 fn is_recorded_dir(dir: &DirRec) -> bool {
-    dir.flags & INSIDE_IGNORED == 0 || dir.tree != no_oid()
+    !dir.flags.has(DirFlags::INSIDE_IGNORED) || dir.tree != no_oid()
 }
 
 fn uncaptured(manifest: &Manifest, dir: &DirRec, file: &FileRec) -> (Vec<u8>, Uncaptured) {
@@ -239,7 +236,7 @@ fn uncaptured(manifest: &Manifest, dir: &DirRec, file: &FileRec) -> (Vec<u8>, Un
 fn empty_dirs(manifest: &Manifest) -> Vec<Vec<u8>> {
     let mut has_child = vec![false; manifest.dirs.len()];
     for dir in manifest.dirs.iter().skip(1) {
-        if dir.flags & VIRTUAL == 0 {
+        if !dir.flags.has(DirFlags::VIRTUAL) {
             has_child[dir.parent as usize] = true;
         }
     }
@@ -250,7 +247,7 @@ fn empty_dirs(manifest: &Manifest) -> Vec<Vec<u8>> {
         .skip(1)
         .filter(|(at, dir)| {
             !has_child[*at]
-                && dir.flags & (VIRTUAL | INSIDE_IGNORED) == 0
+                && !dir.flags.has(DirFlags::VIRTUAL | DirFlags::INSIDE_IGNORED)
                 && (dir.tree == no_oid() || !holds_captured(manifest, dir))
         });
     empty
@@ -328,7 +325,7 @@ mod tests {
             manifest.push_file(FileRec {
                 name,
                 kind,
-                flags: UNSTABLE,
+                flags: FileFlags::UNSTABLE,
                 stamp: stamp(mode),
                 git_mode: 0o100_644,
                 oid: RawOid::default(),
@@ -339,7 +336,7 @@ mod tests {
             parent: 0,
             first,
             end: manifest.next_place(),
-            flags: 0,
+            flags: DirFlags::NONE,
             stamp: stamp(0o040_755),
             tree: no_oid(),
         });

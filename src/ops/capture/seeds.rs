@@ -24,7 +24,7 @@ use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::worktree::cache;
 use crate::worktree::capture::{Hashing, Proven, prove_seeds};
-use crate::worktree::manifest::{DIRTY, RACY, TO_HASH};
+use crate::worktree::manifest::{DirFlags, FileFlags};
 
 /// The snapshots of this worktree that rely on unproven ids, one to a line.
 const LIST: &str = "unproven";
@@ -89,14 +89,14 @@ fn prove_cache(ctx: &Context<'_>, store: &Store) -> Result<Proven> {
     let proven = prove_seeds(&root, &mut manifest, how, &|_| true)?;
     for at in manifest.dirs_in_memory() {
         for file in manifest.files_mut(at) {
-            if file.flags & TO_HASH != 0 {
+            if file.flags.has(FileFlags::TO_HASH) {
                 // The cache keeps no file without an id; this one is not believed.
-                file.flags = file.flags & !TO_HASH | RACY;
+                file.flags = file.flags.without(FileFlags::TO_HASH) | FileFlags::RACY;
             }
         }
     }
     for dir in &mut manifest.dirs {
-        dir.flags &= !DIRTY;
+        dir.flags = dir.flags.without(DirFlags::DIRTY);
     }
     if proven.looked_at > 0 {
         meta.derived = Derived::of(&manifest).kept();

@@ -33,7 +33,7 @@ use crate::worktree::capture::{
 };
 use crate::worktree::globs::Globs;
 use crate::worktree::ignore::Globals;
-use crate::worktree::manifest::{DIRTY, DirRec, Kind, Manifest, TO_HASH, no_oid};
+use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, Kind, Manifest, no_oid};
 use crate::worktree::rules::{LoadOther, Rules};
 use crate::worktree::scan::{
     Comparison, Ctime, FileMode, Scan, Scanned, Seen, Way, compare_with_cache, scan,
@@ -165,7 +165,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
 
     /// Whether a manifest that did not change may stay where it is: nobody changes it, and all its trees are there.
     fn may_stay(&self, dirs: &[DirRec]) -> bool {
-        let whole = |dir: &DirRec| dir.flags & DIRTY == 0;
+        let whole = |dir: &DirRec| !dir.flags.has(DirFlags::DIRTY);
         self.wanted.before_hashing.is_none()
             && dirs.iter().all(whole)
             && dirs.first().is_some_and(|root| root.tree != no_oid())
@@ -328,7 +328,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         };
         match (found, old) {
             (Scanned::Unchanged, Some(old)) => {
-                let whole = old.dirs.iter().all(|dir| dir.flags & DIRTY == 0);
+                let whole = old.dirs.iter().all(|dir| !dir.flags.has(DirFlags::DIRTY));
                 Ok((old.into_owned(), whole, way))
             }
             (Scanned::Changed(found), old) => Ok((found.onto(old), false, way)),
@@ -354,14 +354,14 @@ impl<'s> CaptureRun<'_, 's, '_> {
             for file in manifest.files_mut(at) {
                 let stored = matches!(file.kind, Kind::File | Kind::Symlink);
                 if stored && (self.afresh || !self.store.objects.contains(file.oid.get())) {
-                    file.flags |= TO_HASH;
+                    file.flags |= FileFlags::TO_HASH;
                 }
             }
         }
         for dir in &mut manifest.dirs {
             let made = dir.tree != no_oid();
             if made && (self.afresh || !self.store.objects.contains(dir.tree)) {
-                dir.flags |= DIRTY | crate::worktree::manifest::RACY;
+                dir.flags |= DirFlags::DIRTY | DirFlags::RACY;
             }
         }
     }

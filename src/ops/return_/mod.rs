@@ -30,7 +30,7 @@ use crate::store::names;
 use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
-use crate::worktree::manifest::{Kind, Manifest, TO_HASH, TRACKED};
+use crate::worktree::manifest::{FileFlags, Kind, Manifest};
 use crate::worktree::plan::EmptyDirs;
 use aside::move_aside;
 use guard::Stay;
@@ -428,8 +428,9 @@ impl<'a, 's> ReturnOperation<'a, 's> {
         // Each with the places of its directory and its own.
         let mut large: Vec<((usize, usize), Vec<u8>, u64)> = Vec::new();
         for (at, nth, file) in manifest.files_in_memory() {
-            let new =
-                file.flags & TO_HASH != 0 && file.flags & TRACKED == 0 && file.kind == Kind::File;
+            let new = file.flags.has(FileFlags::TO_HASH)
+                && !file.flags.has(FileFlags::TRACKED)
+                && file.kind == Kind::File;
             if new && file.stamp.size > 0 {
                 let path = manifest.path_of(&manifest.dirs[at], &file);
                 large.push(((at, nth), path, file.stamp.size));
@@ -480,7 +481,7 @@ impl<'a, 's> ReturnOperation<'a, 's> {
             over -= size;
             if let Some(file) = manifest.files_mut(at).get_mut(nth) {
                 file.kind = Kind::TooLarge;
-                file.flags = 0;
+                file.flags = FileFlags::NONE;
                 file.git_mode = 0;
             }
             left.push(path);

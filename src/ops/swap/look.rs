@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::worktree::globs::Globs;
-use crate::worktree::manifest::{Kind, Manifest, UNPROVEN};
+use crate::worktree::manifest::{FileFlags, Kind, Manifest};
 use crate::worktree::plan::{Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan};
 use std::collections::BTreeSet;
 
@@ -120,7 +120,7 @@ fn unproven_paths(manifest: &Manifest, plan: &Plan) -> BTreeSet<Vec<u8>> {
         .map(|entry| entry.path.clone())
         .filter(|path| {
             let file = manifest.file(path);
-            file.is_some_and(|file| file.flags & UNPROVEN != 0)
+            file.is_some_and(|file| file.flags.has(FileFlags::UNPROVEN))
         })
         .collect()
 }

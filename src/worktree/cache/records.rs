@@ -4,7 +4,7 @@ use super::patch::Change;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
 use crate::worktree::manifest::cached::FILE;
-use crate::worktree::manifest::{DirRec, Name};
+use crate::worktree::manifest::{DirFlags, DirRec, Name};
 
 /// Size of a header.
 pub(super) const HEADER: usize = 64;
@@ -111,7 +111,7 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
 /// Puts a directory's record at the end. `change`: in a patch, which directory of the base it is about, and what it says.
 pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, (number, change): (u32, u8)) {
     put_name(out, dir.path);
-    for field in [dir.parent, dir.first, dir.end, u32::from(dir.flags)] {
+    for field in [dir.parent, dir.first, dir.end, u32::from(dir.flags.0)] {
         out.extend_from_slice(&field.to_le_bytes());
     }
     put_stamp(out, &dir.stamp);
@@ -143,7 +143,7 @@ pub(super) fn read_dir(record: &[u8]) -> Option<DirRec> {
         parent: u32_at(record, 8)?,
         first: u32_at(record, 12)?,
         end: u32_at(record, 16)?,
-        flags: *record.get(20)?,
+        flags: DirFlags(*record.get(20)?),
         stamp: Stamp {
             gid: u32_at(record, GROUP)?,
             ..stamp_at(record, 24)?

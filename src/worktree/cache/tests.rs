@@ -2,7 +2,7 @@ use super::records::{HEADER, seal};
 use super::*;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
-use crate::worktree::manifest::{Kind, RawOid, no_oid};
+use crate::worktree::manifest::{DirFlags, FileFlags, Kind, RawOid, no_oid};
 
 fn sample() -> (Manifest, Meta) {
     let mut manifest = Manifest::default();
@@ -23,7 +23,7 @@ fn sample() -> (Manifest, Meta) {
         parent: 0,
         first,
         end,
-        flags: 0,
+        flags: DirFlags::NONE,
         stamp,
         tree: no_oid(),
     };
@@ -31,7 +31,7 @@ fn sample() -> (Manifest, Meta) {
     manifest.push_file(FileRec {
         name,
         kind: Kind::File,
-        flags: 3,
+        flags: FileFlags(3),
         stamp,
         git_mode: 0o100_644,
         oid: Oid::from_str("1234567890123456789012345678901234567890")
@@ -117,7 +117,7 @@ fn twenty() -> Manifest {
             manifest.push_file(FileRec {
                 name,
                 kind: Kind::File,
-                flags: 0,
+                flags: FileFlags::NONE,
                 stamp: Stamp {
                     size: nth,
                     ..Stamp::default()
@@ -131,7 +131,7 @@ fn twenty() -> Manifest {
             parent: 0,
             first,
             end: manifest.next_place(),
-            flags: 0,
+            flags: DirFlags::NONE,
             stamp: Stamp::default(),
             tree: no_oid(),
         });

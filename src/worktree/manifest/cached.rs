@@ -3,7 +3,7 @@
 //! Every record is checked once, when the file is opened. From then on reading one cannot fail: nobody writes into the file,
 //! it is only ever replaced by another.
 
-use super::{FileRec, Kind, Name, RawOid, TO_HASH};
+use super::{FileFlags, FileRec, Kind, Name, RawOid};
 use crate::git::fs::Stamp;
 use crate::git::mapped::Bytes;
 
@@ -77,7 +77,7 @@ pub fn are_right(records: &[u8], is_there: impl Fn(Name) -> bool) -> bool {
             name.len > 0
                 && is_there(name)
                 && Kind::from_u8(record[8]).is_some()
-                && record[9] & TO_HASH == 0
+                && !FileFlags(record[9]).has(FileFlags::TO_HASH)
         })
 }
 
@@ -92,7 +92,7 @@ pub fn record(file: &FileRec) -> [u8; FILE] {
     record[..4].copy_from_slice(&file.name.start.to_le_bytes());
     record[4..8].copy_from_slice(&file.name.len.to_le_bytes());
     record[8] = file.kind as u8;
-    record[9] = file.flags;
+    record[9] = file.flags.0;
     record[12..16].copy_from_slice(&file.git_mode.to_le_bytes());
     record[16..24].copy_from_slice(&file.stamp.mtime.to_le_bytes());
     record[24..32].copy_from_slice(&file.stamp.ctime.to_le_bytes());
@@ -111,7 +111,7 @@ pub fn read(record: &[u8; FILE]) -> FileRec {
     FileRec {
         name: name_of(record),
         kind: Kind::from_u8(record[8]).expect("the kind was checked when the cache was opened"),
-        flags: record[9],
+        flags: FileFlags(record[9]),
         git_mode: u32::from_le_bytes(part(record, 12)),
         stamp: Stamp {
             mtime: i64::from_le_bytes(part(record, 16)),

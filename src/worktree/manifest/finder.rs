@@ -54,7 +54,7 @@ impl<'a> Finder<'a> {
 mod tests {
     use super::*;
     use crate::git::fs::Stamp;
-    use crate::worktree::manifest::{DirRec, Kind, RawOid, no_oid};
+    use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, Kind, RawOid, no_oid};
 
     #[test]
     fn a_finder_finds_what_the_manifest_has_in_any_order() {
@@ -73,7 +73,7 @@ mod tests {
                 manifest.push_file(FileRec {
                     name,
                     kind: Kind::File,
-                    flags: 0,
+                    flags: FileFlags::NONE,
                     stamp: Stamp::default(),
                     git_mode: 0o100_644,
                     oid: RawOid::default(),
@@ -85,7 +85,7 @@ mod tests {
                 parent,
                 first,
                 end: manifest.next_place(),
-                flags: 0,
+                flags: DirFlags::NONE,
                 stamp: Stamp::default(),
                 tree: no_oid(),
             });

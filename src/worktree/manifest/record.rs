@@ -1,5 +1,7 @@
 //! What a manifest has for each name and each directory.
 
+use std::ops::{BitOr, BitOrAssign};
+
 use crate::git::Oid;
 use crate::git::fs::Stamp;
 
@@ -17,30 +19,95 @@ pub struct Name {
     pub len: u32,
 }
 
-/// Flag of a file: in the index, in HEAD, or forced in: captured whatever the rules say.
-pub const TRACKED: u8 = 1;
-/// Flag of a file or directory: its stamp is too fresh to be trusted next time.
-pub const RACY: u8 = 2;
-/// Flag of a file: its content has to be hashed.
-pub const TO_HASH: u8 = 4;
-/// Flag of a file: it changed while it was read, three times.
-pub const UNSTABLE: u8 = 8;
-/// Flag of a file: its id and mode are those of its entry in git's index. Only between a scan and the hashing.
-pub const SEEDED: u8 = 16;
-/// Flag of a file: its id is its entry's in git's index, and its bytes were not looked at since. Kept from one look to the next.
-pub const UNPROVEN: u8 = 32;
-/// Flag of a file: it has attributes that are kept ([`crate::git::access`]). Known of all that are not [`UNPROVEN`].
-pub const ATTRIBUTES: u8 = 64;
-/// Flag of a directory: as [`ATTRIBUTES`].
-pub const DIR_ATTRIBUTES: u8 = 8;
-/// Flag of a directory: not on disk (sparse checkout).
-pub const VIRTUAL: u8 = 16;
-/// Flag of a directory: ignored itself, entered for tracked or included files only.
-pub const INSIDE_IGNORED: u8 = 32;
-/// Flag of a directory: something in it or beneath differs from the manifest it was compared with.
-pub const DIRTY: u8 = 64;
-/// Flag of a directory: nothing at all is in it.
-pub const VACANT: u8 = 128;
+/// A set of flags that fits a byte of a record.
+macro_rules! flags {
+    ($(#[$about:meta])* $set:ident: $($(#[$doc:meta])* $flag:ident = $bit:literal;)*) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct $set(pub(in crate::worktree) u8);
+
+        impl $set {
+            $($(#[$doc])* pub const $flag: Self = Self($bit);)*
+
+            /// None.
+            pub const NONE: Self = Self(0);
+
+            /// Whether one of these is set.
+            #[inline]
+            pub fn has(self, flags: Self) -> bool {
+                self.0 & flags.0 != 0
+            }
+
+            /// Those of these that are set.
+            #[must_use]
+            pub fn only(self, flags: Self) -> Self {
+                Self(self.0 & flags.0)
+            }
+
+            /// The others than these.
+            #[must_use]
+            pub fn without(self, flags: Self) -> Self {
+                Self(self.0 & !flags.0)
+            }
+
+            /// These, if so.
+            #[must_use]
+            pub fn when(self, so: bool) -> Self {
+                if so { self } else { Self::NONE }
+            }
+        }
+
+        impl BitOr for $set {
+            type Output = Self;
+
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl BitOrAssign for $set {
+            fn bitor_assign(&mut self, other: Self) {
+                self.0 |= other.0;
+            }
+        }
+    };
+}
+
+flags! {
+    /// What is known of a name in a directory.
+    FileFlags:
+    /// In the index, in HEAD, or forced in: captured whatever the rules say.
+    TRACKED = 1;
+    /// Its stamp is too fresh to be trusted next time.
+    RACY = 2;
+    /// Its content has to be hashed.
+    TO_HASH = 4;
+    /// It changed while it was read, three times.
+    UNSTABLE = 8;
+    /// Its id and mode are those of its entry in git's index. Only between a scan and the hashing.
+    SEEDED = 16;
+    /// Its id is its entry's in git's index, and its bytes were not looked at since. Kept from one look to the next.
+    UNPROVEN = 32;
+    /// It has attributes that are kept ([`crate::git::access`]). Known of all that are not unproven.
+    ATTRIBUTES = 64;
+}
+
+flags! {
+    /// What is known of a directory.
+    DirFlags:
+    /// Its stamp is too fresh to be trusted next time.
+    RACY = 2;
+    /// It has attributes that are kept ([`crate::git::access`]).
+    ATTRIBUTES = 8;
+    /// Not on disk (sparse checkout).
+    VIRTUAL = 16;
+    /// Ignored itself, entered for tracked or included files only.
+    INSIDE_IGNORED = 32;
+    /// Something in it or beneath differs from the manifest it was compared with.
+    DIRTY = 64;
+    /// Nothing at all is in it.
+    VACANT = 128;
+}
 
 /// An object id as it stands in a record: reading one of thousands of records makes nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,8 +135,8 @@ pub struct FileRec {
     pub name: Name,
     /// What it is.
     pub kind: Kind,
-    /// `TRACKED`, `RACY`, `TO_HASH`, `UNSTABLE`, `SEEDED`, `UNPROVEN`, `ATTRIBUTES`.
-    pub flags: u8,
+    /// What is known of it.
+    pub flags: FileFlags,
     /// As `lstat` saw it.
     pub stamp: Stamp,
     /// The git mode in trees: `0o100644`, `0o100755`, `0o120000`, `0o160000`; 0 when not captured.
@@ -89,8 +156,8 @@ pub struct DirRec {
     pub first: u32,
     /// One past its last file.
     pub end: u32,
-    /// `RACY`, `DIR_ATTRIBUTES`, `VIRTUAL`, `INSIDE_IGNORED`, `DIRTY`, `VACANT`.
-    pub flags: u8,
+    /// What is known of it.
+    pub flags: DirFlags,
     /// As `fstat` saw it.
     pub stamp: Stamp,
     /// Its tree; zero while unknown or when it would be empty.

@@ -15,7 +15,7 @@ use super::{CHUNK, Ctime, same_stamp};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::threads;
-use crate::worktree::manifest::{DirRec, FileRec, Kind, Manifest, RACY, TO_HASH, VIRTUAL};
+use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest};
 
 /// What the comparison found.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,15 +86,15 @@ struct Comparer<'a> {
 impl Comparer<'_> {
     fn directory(&self, dir: &DirRec) -> Seen {
         let fd = match self.root.open_dir(self.known.dir_path(dir)) {
-            Ok(fd) if dir.flags & VIRTUAL == 0 => fd,
+            Ok(fd) if !dir.flags.has(DirFlags::VIRTUAL) => fd,
             // A sparse directory, with no other names than absent ones.
-            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => return Seen::Same,
+            Err(Errno::NOENT) if dir.flags.has(DirFlags::VIRTUAL) => return Seen::Same,
             _ => return Seen::Moved,
         };
         let Ok(stamp) = stamp_of(fd.as_fd()) else {
             return Seen::Moved;
         };
-        if dir.flags & RACY != 0 || !same_stamp(self.ctime, &dir.stamp, &stamp) {
+        if dir.flags.has(DirFlags::RACY) || !same_stamp(self.ctime, &dir.stamp, &stamp) {
             return Seen::Moved;
         }
         let mut touched = Vec::new();
@@ -127,7 +127,7 @@ impl Comparer<'_> {
                 Nested { root, own }.is_as_before(self.known, within, file, &stamp)
             }
             (_, Ok(Some(stamp))) => {
-                let trusted = file.flags & (RACY | TO_HASH) == 0;
+                let trusted = !file.flags.has(FileFlags::RACY | FileFlags::TO_HASH);
                 if !(trusted && same_stamp(self.ctime, &file.stamp, &stamp)) {
                     return SeenFile::Touched(stamp);
                 }

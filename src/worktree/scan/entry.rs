@@ -5,10 +5,7 @@ use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
 use crate::git::path;
-use crate::worktree::manifest::{
-    ATTRIBUTES, DirRec, FileRec, Kind, Manifest, Name, RACY, RawOid, SEEDED, TO_HASH, TRACKED,
-    UNPROVEN,
-};
+use crate::worktree::manifest::{DirRec, FileFlags, FileRec, Kind, Manifest, Name, RawOid};
 use crate::worktree::rules::{Decision, Sides, SidesInside};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -67,13 +64,13 @@ impl Run<'_, '_, '_> {
         stamp: &Stamp,
     ) -> Option<FileRec> {
         let same = self.same(&file.stamp, stamp);
-        if same && file.flags & (RACY | TO_HASH) == 0 {
+        if same && !file.flags.has(FileFlags::RACY | FileFlags::TO_HASH) {
             return Some(*file);
         }
         if old.bytes(file.name) == b".gitignore" && !(same && file.kind == Kind::File) {
             self.needs_full();
         }
-        let tracked = file.flags & TRACKED != 0;
+        let tracked = file.flags.has(FileFlags::TRACKED);
         if stamp.is_dir() {
             // It was no directory and is one now: its parent moved, which is looked at elsewhere or next.
             self.needs_full();
@@ -90,8 +87,8 @@ impl Run<'_, '_, '_> {
         Some(self.file_record(&full, file.name, stamp, tracked))
     }
 
-    pub(super) fn racy_flag(&self, stamp: &Stamp) -> u8 {
-        if self.is_racy(stamp) { RACY } else { 0 }
+    pub(super) fn racy_flag(&self, stamp: &Stamp) -> FileFlags {
+        FileFlags::RACY.when(self.is_racy(stamp))
     }
 
     /// A file, symlink or special file that is to be captured as far as its kind allows; content unknown.
@@ -105,7 +102,7 @@ impl Run<'_, '_, '_> {
         let mut rec = FileRec {
             name,
             kind: Kind::File,
-            flags: if tracked { TRACKED } else { 0 } | self.racy_flag(stamp),
+            flags: FileFlags::TRACKED.when(tracked) | self.racy_flag(stamp),
             stamp: *stamp,
             git_mode: 0,
             oid: RawOid::default(),
@@ -134,7 +131,7 @@ impl Run<'_, '_, '_> {
             _ => rec.kind = Kind::Device,
         }
         if matches!(rec.kind, Kind::File | Kind::Symlink) {
-            rec.flags |= TO_HASH;
+            rec.flags |= FileFlags::TO_HASH;
         }
         rec
     }
@@ -186,7 +183,7 @@ impl Run<'_, '_, '_> {
                 Kind::Nested | Kind::StrayGit | Kind::Gitlink | Kind::Absent | Kind::Unreadable
             )
             && self.same(&file.stamp, &stamp)
-            && file.flags & (RACY | TO_HASH) == 0
+            && !file.flags.has(FileFlags::RACY | FileFlags::TO_HASH)
         {
             return Ok(Entry::File(file));
         }
@@ -217,14 +214,14 @@ impl Run<'_, '_, '_> {
         }
         if let Some(rec) = &mut rec
             && self.way == Way::Full
-            && rec.flags & TO_HASH != 0
+            && rec.flags.has(FileFlags::TO_HASH)
             && rec.kind == Kind::File
             && let Some((oid, mode)) = look.seeds.and_then(|seeds| seeds(full, &stamp))
         {
             rec.oid = oid.into();
-            rec.flags = rec.flags & !TO_HASH | UNPROVEN;
+            rec.flags = rec.flags.without(FileFlags::TO_HASH) | FileFlags::UNPROVEN;
             if mode == rec.git_mode {
-                rec.flags |= SEEDED;
+                rec.flags |= FileFlags::SEEDED;
             }
         }
         Ok(rec.map_or(Entry::Nothing, Entry::File))
@@ -232,13 +229,14 @@ impl Run<'_, '_, '_> {
 
     /// Takes over the object id of the earlier manifest when the stamp vouches for it.
     pub(super) fn reuse(&self, file: &FileRec, rec: &mut FileRec) {
-        if rec.flags & TO_HASH != 0
+        if rec.flags.has(FileFlags::TO_HASH)
             && file.kind == rec.kind
-            && file.flags & (RACY | TO_HASH) == 0
+            && !file.flags.has(FileFlags::RACY | FileFlags::TO_HASH)
             && self.same(&file.stamp, &rec.stamp)
         {
             rec.oid = file.oid;
-            rec.flags = rec.flags & !TO_HASH | file.flags & (UNPROVEN | ATTRIBUTES);
+            rec.flags = rec.flags.without(FileFlags::TO_HASH)
+                | file.flags.only(FileFlags::UNPROVEN | FileFlags::ATTRIBUTES);
         }
     }
 
@@ -280,7 +278,7 @@ impl Run<'_, '_, '_> {
         FileRec {
             name: Name::default(),
             kind,
-            flags: 0,
+            flags: FileFlags::NONE,
             stamp: *stamp,
             git_mode: 0,
             oid: RawOid::default(),
@@ -305,7 +303,7 @@ impl Run<'_, '_, '_> {
             if let Entry::File(rec) = &mut entry {
                 rec.git_mode = 0o160_000;
                 rec.oid = oid.into();
-                rec.flags = TRACKED | if self.way == Way::Full { SEEDED } else { 0 };
+                rec.flags = FileFlags::TRACKED | FileFlags::SEEDED.when(self.way == Way::Full);
             }
             return Ok(entry);
         }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::{FoundDir, Names, ReadNames};
 use crate::git::path;
-use crate::worktree::manifest::{DIRTY, DirRec, FileRec, Manifest, TO_HASH, no_oid, preorder};
+use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Manifest, no_oid, preorder};
 
 /// All directories found by the full way.
 pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Manifest {
@@ -50,9 +50,9 @@ fn change(manifest: &mut Manifest, at: usize, found: FoundDir) {
     let differs = put_names(manifest, at, found.names);
     let dir = &mut manifest.dirs[at];
     dir.stamp = found.stamp;
-    dir.flags = found.flags | dir.flags & DIRTY;
+    dir.flags = found.flags | dir.flags.only(DirFlags::DIRTY);
     if differs {
-        dir.flags |= DIRTY;
+        dir.flags |= DirFlags::DIRTY;
         dir.tree = no_oid();
     }
 }
@@ -111,7 +111,7 @@ fn is_same_in_tree(old: &FileRec, new: &FileRec) -> bool {
     if !old.kind.in_tree() && !new.kind.in_tree() {
         return true;
     }
-    new.flags & TO_HASH == 0
+    !new.flags.has(FileFlags::TO_HASH)
         && old.kind.in_tree() == new.kind.in_tree()
         && old.oid == new.oid
         && old.git_mode == new.git_mode
@@ -238,7 +238,7 @@ fn put_found(old: &[DirRec], found: FoundDir, manifest: &mut Manifest, places: &
             parent,
             first: place,
             end: place,
-            flags: DIRTY,
+            flags: DirFlags::DIRTY,
             stamp: found.stamp,
             tree: no_oid(),
         });
@@ -253,7 +253,7 @@ fn mark_parents_of_gone(old: &[DirRec], places: &[Option<u32>], new: &mut Manife
             && let Some(parent) = parent_place(old, at, places)
             && let Some(dir) = new.dirs.get_mut(parent as usize)
         {
-            dir.flags |= DIRTY;
+            dir.flags |= DirFlags::DIRTY;
         }
     }
 }
@@ -268,14 +268,14 @@ fn take_over_trees(old: &Manifest, new: &mut Manifest) {
         };
         places[known] = Some(index(at));
         let before = &old.dirs[known];
-        if before.flags & DIRTY != 0 {
+        if before.flags.has(DirFlags::DIRTY) {
             continue; // Its tree is in doubt.
         }
         if is_same_list(named(old, before), named(new, dir)) {
             let tree = before.tree;
             let dir = &mut new.dirs[at];
             dir.tree = tree;
-            dir.flags &= !DIRTY;
+            dir.flags = dir.flags.without(DirFlags::DIRTY);
         }
     }
     mark_parents_of_gone(&old.dirs, &places, new);
@@ -284,9 +284,9 @@ fn take_over_trees(old: &Manifest, new: &mut Manifest) {
 /// A directory over a dirty one is dirty.
 fn spread_dirt(manifest: &mut Manifest) {
     for at in (1..manifest.dirs.len()).rev() {
-        if manifest.dirs[at].flags & DIRTY != 0 {
+        if manifest.dirs[at].flags.has(DirFlags::DIRTY) {
             let parent = manifest.dirs[at].parent as usize;
-            manifest.dirs[parent].flags |= DIRTY;
+            manifest.dirs[parent].flags |= DirFlags::DIRTY;
         }
     }
 }

@@ -27,7 +27,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use super::manifest::{FileRec, Manifest, Name};
+use super::manifest::{DirFlags, FileRec, Manifest, Name};
 use super::rules::{Rules, Sides, SidesInside};
 use crate::error::{Error, Result, ResultExt};
 use crate::git::Oid;
@@ -163,7 +163,7 @@ struct FoundDir {
     /// Empty where its names were not read again.
     path: Vec<u8>,
     stamp: Stamp,
-    flags: u8,
+    flags: DirFlags,
     names: Names,
 }
 

@@ -8,7 +8,7 @@ use crate::worktree::cache;
 use crate::worktree::capture::{HashOnly, Hashing, build_trees, drop_gone, hash_files};
 use crate::worktree::globs::{GlobSettings, Globs};
 use crate::worktree::ignore::{Globals, PatternFile};
-use crate::worktree::manifest::{RACY, TO_HASH};
+use crate::worktree::manifest::FileFlags;
 use crate::worktree::oracle::random::Random;
 
 /// Takes everything but names that end in `.skip`.
@@ -123,7 +123,7 @@ fn told(manifest: &Manifest) -> Vec<String> {
     let dirs = manifest.dirs.iter().map(|dir| {
         let parent = manifest.dir_path(&manifest.dirs[dir.parent as usize]);
         format!(
-            "{:?} in {:?} {:?} {:o} {}",
+            "{:?} in {:?} {:?} {:?} {}",
             manifest.dir_path(dir),
             parent,
             dir.stamp,
@@ -132,7 +132,7 @@ fn told(manifest: &Manifest) -> Vec<String> {
         )
     });
     let files = manifest.entries().map(|(dir, file)| {
-        assert_eq!(file.flags & (RACY | TO_HASH), 0);
+        assert!(!file.flags.has(FileFlags::RACY | FileFlags::TO_HASH));
         format!(
             "{:?} {:?} {:?} {:o} {}",
             manifest.path_of(dir, &file),

@@ -7,9 +7,7 @@ use crate::error::{Result, ResultExt};
 use crate::git::access::has_attributes;
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
-use crate::worktree::manifest::{
-    DIR_ATTRIBUTES, FileRec, Files, INSIDE_IGNORED, Kind, Manifest, RACY, VACANT, VIRTUAL,
-};
+use crate::worktree::manifest::{DirFlags, FileRec, Files, Kind, Manifest};
 use crate::worktree::rules::{Decision, Sides, SidesInside};
 use rustix::io::Errno;
 use std::cmp::Ordering;
@@ -42,17 +40,17 @@ impl Run<'_, '_, '_> {
         }
         let dir_path = old.dir_path(dir);
         let fd = match self.scan.root.open_dir(dir_path) {
-            Ok(_) if dir.flags & VIRTUAL != 0 => {
+            Ok(_) if dir.flags.has(DirFlags::VIRTUAL) => {
                 self.needs_full();
                 return Ok(());
             }
             Ok(fd) => fd,
-            Err(Errno::NOENT) if dir.flags & VIRTUAL != 0 => {
+            Err(Errno::NOENT) if dir.flags.has(DirFlags::VIRTUAL) => {
                 self.set_same(at);
                 return Ok(());
             }
             // A file in its place: the sparse entries beneath give way to it in the tree.
-            Err(Errno::NOTDIR | Errno::LOOP) if dir.flags & VIRTUAL != 0 => {
+            Err(Errno::NOTDIR | Errno::LOOP) if dir.flags.has(DirFlags::VIRTUAL) => {
                 self.needs_full();
                 return Ok(());
             }
@@ -67,7 +65,7 @@ impl Run<'_, '_, '_> {
             }
         };
         let stamp = stamp_of(fd.as_fd())?;
-        if dir.flags & RACY != 0 || !self.same(&dir.stamp, &stamp) {
+        if dir.flags.has(DirFlags::RACY) || !self.same(&dir.stamp, &stamp) {
             if self.scan.own.contains(fd.as_fd(), &stamp) {
                 // git's own directory was moved to where another one was.
                 self.needs_full();
@@ -98,7 +96,9 @@ impl Run<'_, '_, '_> {
             known: Some(at),
             path: Vec::new(),
             stamp: dir.stamp,
-            flags: dir.flags & (INSIDE_IGNORED | VACANT | DIR_ATTRIBUTES),
+            flags: dir
+                .flags
+                .only(DirFlags::INSIDE_IGNORED | DirFlags::VACANT | DirFlags::ATTRIBUTES),
             names: Names::Kept(differing),
         });
     }
@@ -364,10 +364,10 @@ impl Run<'_, '_, '_> {
             known: at.filter(|_| self.way == Way::Fast),
             path: dir_path,
             stamp,
-            flags: self.racy_flag(&stamp)
-                | if for_some { INSIDE_IGNORED } else { 0 }
-                | if vacant { VACANT } else { 0 }
-                | if attributes { DIR_ATTRIBUTES } else { 0 },
+            flags: DirFlags::RACY.when(self.is_racy(&stamp))
+                | DirFlags::INSIDE_IGNORED.when(for_some)
+                | DirFlags::VACANT.when(vacant)
+                | DirFlags::ATTRIBUTES.when(attributes),
             names: Names::Read(files),
         });
         self.push(tasks);
