@@ -53,9 +53,8 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     pub rationale: Option<String>,
 
-    /// Mean this session; default: the caller's
-    #[arg(long, value_name = "ID")]
-    pub session: Option<String>,
+    #[command(flatten)]
+    pub whose: Whose,
 }
 
 /// What can be done with a message that waits.
@@ -108,7 +107,7 @@ impl Run for Args {
                     checkpoint: self.checkpoint.clone().unwrap_or_default(),
                     note: input::text(self.note.as_deref().unwrap_or_default())?,
                     rationale: self.rationale.clone(),
-                    session: self.session.clone(),
+                    session: self.whose.session.clone(),
                 };
                 reply(backtrack::schedule(&ctx, &request))
             }

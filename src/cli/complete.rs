@@ -6,8 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use clap_complete::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
 
 use super::args;
 use super::human::text::clean;
@@ -57,8 +57,13 @@ pub fn scripts() -> Vec<(&'static str, Vec<u8>)> {
     .collect()
 }
 
+/// Completes the address of a snapshot.
+pub fn snapshots() -> ArgValueCompleter {
+    ArgValueCompleter::new(addresses)
+}
+
 /// Snapshot ids with their titles, and the words that name a snapshot.
-pub fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
+fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else {
         return Vec::new();
     };

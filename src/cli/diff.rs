@@ -4,10 +4,8 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 
 use clap::builder::ValueHint;
-use clap_complete::ArgValueCompleter;
 use serde::Serialize;
 
-use crate::cli::complete;
 use crate::cli::human::style::Style;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Diff, FileDiff};
@@ -35,11 +33,11 @@ Examples:
   tw diff before-refactor present --name-status")]
 pub struct Args {
     /// Compare from this snapshot (default: latest)
-    #[arg(value_name = "A", add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(value_name = "A", add = complete::snapshots())]
     pub from: Option<String>,
 
     /// Compare to this snapshot (default: present)
-    #[arg(value_name = "B", add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(value_name = "B", add = complete::snapshots())]
     pub to: Option<String>,
 
     /// As behind '--'

@@ -1,9 +1,6 @@
 //! `tw drop`: asks, having shown what would go. Its output is that of `tw prune`.
 
-use clap_complete::ArgValueCompleter;
-
 use crate::cli::ask::Flag;
-use crate::cli::complete;
 use crate::cli::prelude::*;
 use crate::ops::request::{self, DryRun};
 
@@ -22,7 +19,7 @@ Examples:
   tw -y drop s_20260228_153012_ab12cd")]
 pub struct Args {
     /// Forget these
-    #[arg(value_name = "SNAPSHOT", required = true, add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(value_name = "SNAPSHOT", required = true, add = complete::snapshots())]
     pub addresses: Vec<String>,
 
     /// Forget them also when something holds them

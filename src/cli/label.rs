@@ -1,8 +1,5 @@
 //! `tw label`.
 
-use clap_complete::ArgValueCompleter;
-
-use crate::cli::complete;
 use crate::cli::human::snapshot::headline;
 use crate::cli::prelude::*;
 use crate::ops::outcome::Labelled;
@@ -27,7 +24,7 @@ Examples:
 )]
 pub struct Args {
     /// Label this snapshot
-    #[arg(value_name = "SNAPSHOT", required_unless_present = "remove", add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(value_name = "SNAPSHOT", required_unless_present = "remove", add = complete::snapshots())]
     pub address: Option<String>,
 
     /// Use this label

@@ -30,6 +30,7 @@ mod doctor;
 mod drop;
 mod editor;
 mod exec;
+mod flags;
 mod hints;
 mod hook;
 pub mod human;

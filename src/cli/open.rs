@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use clap::builder::ValueHint;
-use clap_complete::ArgValueCompleter;
 
-use crate::cli::complete;
 use crate::cli::human::snapshot::headline;
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
@@ -26,7 +24,7 @@ Examples:
   tw close ../try-it")]
 pub struct Args {
     /// Lay out this snapshot
-    #[arg(value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(value_name = "SNAPSHOT", add = complete::snapshots())]
     pub address: String,
 
     /// Put it here

@@ -3,5 +3,6 @@
 pub use super::call::{Call, Reply, Run, reply, swapped};
 pub use super::human::text::{clean, count, number, quoted};
 pub use super::human::{Human, Page, RenderOptions};
+pub(super) use super::{complete, flags};
 pub use crate::error::{Code, Error, Result};
 pub use crate::ops;

@@ -3,9 +3,7 @@
 use std::ffi::OsString;
 
 use clap::builder::ValueHint;
-use clap_complete::ArgValueCompleter;
 
-use crate::cli::complete;
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{changes, saved};
 use crate::cli::prelude::*;
@@ -31,16 +29,15 @@ Examples:
   tw restore latest -- -odd-name")]
 pub struct Args {
     /// Take the files from this snapshot
-    #[arg(value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(value_name = "SNAPSHOT", add = complete::snapshots())]
     pub address: String,
 
     /// Restore only these paths and what lies beneath them
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<OsString>,
 
-    /// List what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: flags::DryRun,
 }
 
 impl Run for Args {

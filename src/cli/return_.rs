@@ -47,9 +47,8 @@ pub struct Args {
     #[arg(long)]
     pub move_aside: bool,
 
-    /// List what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: flags::DryRun,
 }
 
 impl Run for Args {

@@ -1,9 +1,7 @@
 //! `tw show`.
 
-use clap_complete::ArgValueCompleter;
 use serde_json::Value;
 
-use crate::cli::complete;
 use crate::cli::human::snapshot::field;
 use crate::cli::human::snapshot::{at, created_at, stats, uncaptured};
 use crate::cli::human::time;
@@ -28,7 +26,7 @@ Examples:
   git show \"$(tw show latest --json | jq -r .snapshot.commit)\":README.md")]
 pub struct Args {
     /// Show this snapshot
-    #[arg(value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(value_name = "SNAPSHOT", add = complete::snapshots())]
     pub address: String,
 }
 

@@ -62,9 +62,8 @@ pub struct Args {
     #[arg(long)]
     pub if_changed: bool,
 
-    /// Go on where the working tree is '/', your home directory or above it
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub force: flags::Force,
 
     /// Record the agent's session ID
     #[arg(long, value_name = "ID")]
@@ -89,7 +88,7 @@ impl Run for Args {
             if_changed: self.if_changed,
             preferred: Vec::new(),
             trigger: self.trigger.clone(),
-            force: self.force,
+            force: self.force.into(),
             session: self.session.clone(),
             agent: self.agent.clone(),
             hint: None,

@@ -1,8 +1,5 @@
 //! `tw travel`.
 
-use clap_complete::ArgValueCompleter;
-
-use crate::cli::complete;
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{HOME, changes, saved};
 use crate::cli::prelude::*;
@@ -31,20 +28,18 @@ Examples:
   tw travel '2h ago'")]
 pub struct Args {
     /// Go to this snapshot
-    #[arg(value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(value_name = "SNAPSHOT", add = complete::snapshots())]
     pub address: String,
 
-    /// List what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: flags::DryRun,
 
     /// Change files only: leave HEAD and the index as they are
     #[arg(long)]
     pub files_only: bool,
 
-    /// Go on where the working tree is '/', your home directory or above it
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub force: flags::Force,
 }
 
 impl Run for Args {
@@ -55,7 +50,7 @@ impl Run for Args {
             files_only: self.files_only,
             session: None,
             issue_id: None,
-            force: self.force,
+            force: self.force.into(),
         };
         swapped(call, |context| ops::travel::travel(context, &request))
     }

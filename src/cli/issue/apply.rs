@@ -19,23 +19,21 @@ Examples:
   # Take over what the first run tried
   tw issue apply ab12 --run 1")]
 pub struct Args {
-    /// Which issue
-    #[arg(value_name = "ISSUE")]
-    pub issue: String,
+    #[command(flatten)]
+    pub issue: flags::Issue,
 
     /// Take run N instead of the last one that left an experiment
     #[arg(long, value_name = "N")]
     pub run: Option<u64>,
 
-    /// List what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: flags::DryRun,
 }
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Apply {
-            issue: self.issue.clone(),
+            issue: self.issue.id.clone(),
             run: self.run,
             dry_run: self.dry_run.into(),
         };

@@ -13,9 +13,8 @@ Examples:
   # How did it come to that?
   tw issue chat ab12 --last 3")]
 pub struct Args {
-    /// Which issue
-    #[arg(value_name = "ISSUE")]
-    pub issue: String,
+    #[command(flatten)]
+    pub issue: flags::Issue,
 
     /// Show only the last N turns
     #[arg(long, value_name = "N")]
@@ -25,7 +24,7 @@ pub struct Args {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let part = ChatPart { last: self.last };
-        reply(issue::chat(&call.open()?, &self.issue, part))
+        reply(issue::chat(&call.open()?, &self.issue.id, part))
     }
 }
 

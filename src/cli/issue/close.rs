@@ -18,9 +18,8 @@ Examples:
   # Reported before
   tw issue close ab12 --status duplicate --of cd34")]
 pub struct Args {
-    /// Which issue
-    #[arg(value_name = "ISSUE")]
-    pub issue: String,
+    #[command(flatten)]
+    pub issue: flags::Issue,
 
     /// As what: fixed, wontfix or duplicate
     #[arg(long, value_name = "STATUS", hide_possible_values = true)]
@@ -49,7 +48,7 @@ pub enum ClosedWord {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Close {
-            issue: self.issue.clone(),
+            issue: self.issue.id.clone(),
             status: match self.status {
                 ClosedWord::Fixed => Status::Fixed,
                 ClosedWord::Wontfix => Status::Wontfix,

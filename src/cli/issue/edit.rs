@@ -13,9 +13,8 @@ Examples:
   # It hurts more than thought
   tw issue edit ab12 --severity high --verify 'make test'")]
 pub struct Args {
-    /// Which issue
-    #[arg(value_name = "ISSUE")]
-    pub issue: String,
+    #[command(flatten)]
+    pub issue: flags::Issue,
 
     /// The texts.
     #[command(flatten)]
@@ -25,7 +24,7 @@ pub struct Args {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Edit {
-            issue: self.issue.clone(),
+            issue: self.issue.id.clone(),
             fields: fields(&self.texts),
             trusted: self.texts.verify.is_some(),
         };

@@ -20,9 +20,8 @@ Examples:
   # A longer text from a file
   tw issue experiment ab12 --repro - < notes.md")]
 pub struct Args {
-    /// Which issue
-    #[arg(value_name = "ISSUE")]
-    pub issue: String,
+    #[command(flatten)]
+    pub issue: flags::Issue,
 
     /// How to see the problem; '-' reads standard input
     #[arg(long, value_name = "TEXT")]
@@ -63,7 +62,7 @@ impl Run for Args {
             result: text(&self.result)?,
         };
         let request = Experiment {
-            issue: self.issue.clone(),
+            issue: self.issue.id.clone(),
             sections,
         };
         reply(issue::experiment(&call.open()?, &request))

@@ -12,13 +12,12 @@ Examples:
   # All of it
   tw issue get ab12")]
 pub struct Args {
-    /// Which issue
-    #[arg(value_name = "ISSUE")]
-    pub issue: String,
+    #[command(flatten)]
+    pub issue: flags::Issue,
 }
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(issue::get(&call.open()?, &self.issue))
+        reply(issue::get(&call.open()?, &self.issue.id))
     }
 }

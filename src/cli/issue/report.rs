@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::builder::ValueHint;
-use clap_complete::ArgValueCompleter;
 
 use super::page::headline;
 use super::texts::{IssueTexts, fields};
@@ -32,7 +31,7 @@ pub struct Args {
     pub texts: IssueTexts,
 
     /// Tie it to this snapshot instead of the state as it is now
-    #[arg(long, value_name = "SNAPSHOT", add = ArgValueCompleter::new(complete::addresses))]
+    #[arg(long, value_name = "SNAPSHOT", add = complete::snapshots())]
     pub snapshot: Option<String>,
 
     /// Take the conversation from this session file

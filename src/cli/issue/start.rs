@@ -16,27 +16,26 @@ Examples:
   tw issue verify ab12
   tw return")]
 pub struct Args {
-    /// Which issue
-    #[arg(value_name = "ISSUE")]
-    pub issue: String,
+    #[command(flatten)]
+    pub issue: flags::Issue,
 
-    /// List what would change, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub dry_run: flags::DryRun,
 
-    /// Go on where the working tree is '/', your home directory or above it
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub force: flags::Force,
 }
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Travel {
             dry_run: self.dry_run.into(),
-            force: self.force,
+            force: self.force.into(),
             ..Travel::default()
         };
-        swapped(call, |context| issue::start(context, &self.issue, &request))
+        swapped(call, |context| {
+            issue::start(context, &self.issue.id, &request)
+        })
     }
 }
 

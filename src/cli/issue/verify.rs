@@ -21,9 +21,8 @@ Examples:
   # Another check
   tw issue verify ab12 -- make test")]
 pub struct Args {
-    /// Which issue
-    #[arg(value_name = "ISSUE")]
-    pub issue: String,
+    #[command(flatten)]
+    pub issue: flags::Issue,
 
     /// Record it in run N instead of the last
     #[arg(long, value_name = "N")]
@@ -48,7 +47,7 @@ impl Run for Args {
 fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
     let context = call.open()?;
     let mut request = Verify {
-        issue: args.issue.clone(),
+        issue: args.issue.id.clone(),
         command: shell_line(&args.command),
         run: args.run,
         allow: args.allow.clone(),

@@ -13,14 +13,13 @@ Examples:
   # At the end of a script that runs an agent
   tw session end \"$id\"")]
 pub struct Args {
-    /// The session's id or its first characters, four or more; default: the caller's
-    #[arg(value_name = "SESSION")]
-    pub session: Option<String>,
+    #[command(flatten)]
+    pub session: flags::Session,
 }
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(session::end(&call.open()?, self.session.as_deref()))
+        reply(session::end(&call.open()?, self.session.id()))
     }
 }
 

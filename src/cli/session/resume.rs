@@ -17,9 +17,8 @@ Examples:
   # Only say how
   tw session resume 5f0c")]
 pub struct Args {
-    /// The session's id or its first characters, four or more; default: the caller's
-    #[arg(value_name = "SESSION")]
-    pub session: Option<String>,
+    #[command(flatten)]
+    pub session: flags::Session,
 
     /// Run the command
     #[arg(long)]
@@ -29,7 +28,7 @@ pub struct Args {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let ctx = call.open()?;
-        let resume = session::resume(&ctx, self.session.as_deref())?;
+        let resume = session::resume(&ctx, self.session.id())?;
         if !self.exec {
             return reply(Ok(resume));
         }

@@ -18,14 +18,13 @@ Examples:
   # One by the beginning of its id
   tw session show 3f2c")]
 pub struct Args {
-    /// The session's id or its first characters, four or more; default: the caller's
-    #[arg(value_name = "SESSION")]
-    pub session: Option<String>,
+    #[command(flatten)]
+    pub session: flags::Session,
 }
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(session::show(&call.open()?, self.session.as_deref()))
+        reply(session::show(&call.open()?, self.session.id()))
     }
 }
 

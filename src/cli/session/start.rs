@@ -42,9 +42,8 @@ pub struct Args {
     #[arg(long, value_name = "WORD")]
     pub source: Option<String>,
 
-    /// Go on where the working tree is '/', your home directory or above it
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub force: flags::Force,
 }
 
 impl Run for Args {
@@ -57,7 +56,7 @@ impl Run for Args {
             transcript: self.transcript.clone(),
             hint: self.hint.clone(),
             source: self.source.clone(),
-            force: self.force,
+            force: self.force.into(),
             asked: Asked::ByCommand,
         };
         let started = session::start(&ctx, &start)?;

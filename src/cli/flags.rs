@@ -1,0 +1,56 @@
+//! Arguments that several commands have, each with its one help text.
+
+use clap::Args;
+
+use crate::ops::request;
+
+/// A plan instead of the change.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct DryRun {
+    /// List what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl From<DryRun> for request::DryRun {
+    fn from(flag: DryRun) -> Self {
+        flag.dry_run.into()
+    }
+}
+
+/// Work in a place that is too large to be meant.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Force {
+    /// Go on where the working tree is '/', your home directory or above it
+    #[arg(long)]
+    force: bool,
+}
+
+impl From<Force> for bool {
+    fn from(flag: Force) -> Self {
+        flag.force
+    }
+}
+
+/// One issue.
+#[derive(Debug, Args)]
+pub struct Issue {
+    /// Which issue
+    #[arg(value_name = "ISSUE")]
+    pub id: String,
+}
+
+/// The session of an agent, as an argument.
+#[derive(Debug, Args)]
+pub struct Session {
+    /// The session's id or its first characters, four or more; default: the caller's
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+}
+
+impl Session {
+    /// Its id; None means the caller's.
+    pub fn id(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+}
