@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::ValueHint;
-
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Closed;

@@ -3,13 +3,11 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 
-use clap::builder::ValueHint;
 use serde::Serialize;
 
 use crate::cli::human::style::Style;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Diff, FileDiff};
-use crate::ops::request;
 
 /// Compare two snapshots, or a snapshot with the present
 ///

@@ -5,7 +5,6 @@ use std::io::{IsTerminal, Read};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::cli::background;
 use crate::cli::prelude::*;
 use crate::ops::hook::{Done, Hooked, Request, take_in};
 

@@ -4,7 +4,6 @@ use crate::cli::human::text;
 use crate::cli::prelude::*;
 use crate::ops::install::{Install, Installed, Way};
 use crate::ops::outcome::Initialised;
-use crate::ops::request;
 
 /// Set the repository up for tw
 ///
@@ -65,8 +64,10 @@ impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         if self.agent.is_empty() && !self.git_hooks {
             if self.remove {
-                return Err(Error::new(Code::Usage, "--remove of what?")
-                    .hint("give --agent NAME or --git-hooks with it"));
+                return Err(Error::new(
+                    Code::Usage,
+                    "--remove needs --agent NAME or --git-hooks",
+                ));
             }
             let request = request::Init {
                 dry_run: self.dry_run.into(),

@@ -3,7 +3,6 @@
 use crate::cli::human::snapshot::headline;
 use crate::cli::prelude::*;
 use crate::ops::outcome::Labelled;
-use crate::ops::request;
 
 /// Give a snapshot a label, or take one away
 ///

@@ -9,7 +9,6 @@ use crate::cli::human::style::Style;
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Invalid, Listed, Listing};
-use crate::ops::request;
 
 /// List snapshots, newest first
 ///

@@ -1,6 +1,5 @@
 //! `tw mcp`: starts the server, or does one call of it.
 
-use crate::cli::background;
 use crate::cli::call::Answer;
 use crate::cli::prelude::*;
 use crate::mcp;

@@ -2,13 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::builder::ValueHint;
-
 use crate::cli::human::snapshot::headline;
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Opened;
-use crate::ops::request;
 
 /// Lay a snapshot out in a directory of its own
 ///

@@ -1,8 +1,10 @@
 //! What every command file uses.
 
+pub use clap::builder::ValueHint;
+
 pub use super::call::{Call, Reply, Run, reply, swapped};
 pub use super::human::text::{clean, count, number, quoted};
 pub use super::human::{Human, Page, RenderOptions};
-pub(super) use super::{complete, flags};
+pub(super) use super::{background, complete, flags};
 pub use crate::error::{Code, Error, Result};
-pub use crate::ops;
+pub use crate::ops::{self, Context, request};

@@ -3,7 +3,6 @@
 use crate::cli::human::text::size;
 use crate::cli::prelude::*;
 use crate::ops::outcome::Pruned;
-use crate::ops::request;
 
 /// Forget snapshots that nothing needs any more
 ///

@@ -2,8 +2,6 @@
 
 use std::ffi::OsString;
 
-use clap::builder::ValueHint;
-
 use crate::cli::ask::Flag;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Purged, Rewritten};

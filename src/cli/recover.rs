@@ -4,7 +4,6 @@ use crate::cli::ask::Flag;
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::{DroppedListing, Recovered};
-use crate::ops::request;
 use crate::wire;
 
 /// Finish or undo an interrupted swap, or take back what was dropped

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::ValueHint;
-
 use crate::cli::input;
 use crate::cli::prelude::*;
 use crate::ops::redaction::{self, Cleaned};

@@ -2,13 +2,10 @@
 
 use std::ffi::OsString;
 
-use clap::builder::ValueHint;
-
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{changes, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Restored;
-use crate::ops::request;
 
 /// Put files of a snapshot into the working tree
 ///

@@ -2,13 +2,10 @@
 
 use std::ffi::OsString;
 
-use clap::builder::ValueHint;
-
 use crate::cli::human::swap::{changes, remark, saved};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{CommitMade, HeadReport, MovedAside, Returned};
-use crate::ops::request;
 
 /// Bring the present back exactly
 ///

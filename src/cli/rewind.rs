@@ -2,11 +2,9 @@
 
 use clap::ArgGroup;
 
-use crate::cli::background;
 use crate::cli::checkpoint::{first_line, headline};
 use crate::cli::exec::{self, resume_line};
 use crate::cli::prelude::*;
-use crate::ops::Context;
 use crate::ops::rewind::{
     self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
 };

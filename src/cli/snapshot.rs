@@ -1,12 +1,10 @@
 //! `tw snapshot`.
 
-use crate::cli::background;
 use crate::cli::human::snapshot::{
     field, headline, headline_with_age, stats, uncaptured, uncaptured_count,
 };
 use crate::cli::prelude::*;
 use crate::ops::outcome::Taken;
-use crate::ops::request;
 
 /// Take a snapshot of everything in the working tree
 ///

@@ -4,7 +4,6 @@ use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{HOME, changes, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Travelled;
-use crate::ops::request;
 
 /// Put the working tree back to a snapshot
 ///

@@ -92,7 +92,7 @@ pub fn answer(env: &Env) -> String {
         .lock()
         .read_to_end(&mut text)
         .and_then(|_| Ok(serde_json::from_slice::<Job>(&text)?))
-        .context(|| "this is no call of 'tw mcp'");
+        .context(|| "this is not a call of 'tw mcp'");
     let start = std::env::current_dir().context(|| "cannot tell the current directory");
     match job.and_then(|job| Ok((job, start?))) {
         Ok((job, start)) => work(&job, &start, env),

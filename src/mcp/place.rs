@@ -34,7 +34,8 @@ pub fn choose(
         .ok()
         .filter(|dir| dir.is_dir());
     let found = found.ok_or_else(|| {
-        Error::new(Code::PathNotFound, format!("'{dir}' is no directory")).detail("argument", "dir")
+        Error::new(Code::PathNotFound, format!("'{dir}' is not a directory"))
+            .detail("argument", "dir")
     })?;
     let allowed = match &roots {
         Some(roots) => roots.iter().any(|root| lies_in(&found, root)),

@@ -77,7 +77,7 @@ pub fn read(ctx: &Context<'_>, uri: &str) -> Result<Value> {
     let Some(rest) = uri.strip_prefix(ISSUES) else {
         return Err(Error::new(
             Code::Usage,
-            format!("'{uri}' is no resource of tw"),
+            format!("'{uri}' is not a resource of tw"),
         ));
     };
     let mut document = match rest.strip_suffix(CHAT) {

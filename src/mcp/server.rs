@@ -228,7 +228,12 @@ impl ServerHandler for Server {
         let from = match cursor.as_deref().map(str::parse) {
             None => 0,
             Some(Ok(from)) => from,
-            Some(Err(_)) => return Err(ErrorData::invalid_params("this is no cursor of tw", None)),
+            Some(Err(_)) => {
+                return Err(ErrorData::invalid_params(
+                    "this is not a cursor of tw",
+                    None,
+                ));
+            }
         };
         // In the newest revision a list cannot ask back: there the directory of the start has to do.
         let roots = match self.roots(self.needs_roots(None), None, &context).await {

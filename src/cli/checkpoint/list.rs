@@ -2,7 +2,6 @@
 
 use super::headline;
 use crate::cli::prelude::*;
-use crate::ops::Context;
 use crate::ops::checkpoint::{self, List, Listing};
 use crate::store::checkpoint::Checkpoint;
 

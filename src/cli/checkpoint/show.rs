@@ -2,7 +2,6 @@
 
 use crate::cli::human::time;
 use crate::cli::prelude::*;
-use crate::ops::Context;
 use crate::ops::checkpoint::{self, Shown};
 
 /// Show a checkpoint

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::ValueHint;
-
 use super::{kept, skipped};
 use crate::cli::input;
 use crate::cli::prelude::*;

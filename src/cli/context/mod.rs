@@ -10,7 +10,6 @@ mod usage;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use clap::builder::ValueHint;
 
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::ValueHint;
-
 use super::page::headline;
 use super::texts::{IssueTexts, fields};
 use crate::agents::transcript::Selection;
@@ -58,7 +56,7 @@ pub struct Args {
 fn window(text: &str) -> std::result::Result<(usize, usize), String> {
     let pair = text.split_once(',');
     let pair = pair.and_then(|(before, after)| Some((before.parse().ok()?, after.parse().ok()?)));
-    pair.ok_or_else(|| "two numbers are meant, such as 20,0".to_owned())
+    pair.ok_or_else(|| "must be two non-negative integers, such as 20,0".to_owned())
 }
 
 impl Run for Args {

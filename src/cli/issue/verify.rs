@@ -1,7 +1,5 @@
 //! `tw issue verify`: on a terminal a command that was not approved is shown, and a yes approves it.
 
-use clap::builder::ValueHint;
-
 use super::page::lines;
 use crate::cli::ask::Flag;
 use crate::cli::prelude::*;

@@ -1,6 +1,5 @@
 //! `tw session start`.
 
-use crate::cli::background;
 use crate::cli::human::snapshot::headline;
 use crate::cli::prelude::*;
 use crate::ops::session::{self, Asked, NoSnapshot, Start, Started};

@@ -1,15 +1,7 @@
 //! `tw backtrack` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::Result;
-use crate::mcp::arguments::Address;
-use crate::ops::Context;
+use crate::mcp::tools::prelude::*;
 use crate::ops::backtrack::{self, Schedule};
-use crate::wire;
 
 /// # Leave a message to an earlier self
 ///

@@ -1,14 +1,7 @@
 //! `tw checkpoint` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::Result;
-use crate::ops::Context;
+use crate::mcp::tools::prelude::*;
 use crate::ops::checkpoint::{self, Take};
-use crate::wire;
 
 /// # Mark this point of the conversation
 ///

@@ -1,15 +1,7 @@
 //! `tw diff` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::Result;
-use crate::mcp::arguments::{Address, paths};
+use crate::mcp::tools::prelude::*;
 use crate::ops::request::DiffSides;
-use crate::ops::{self, Context};
-use crate::wire;
 
 /// # Compare two states of the working tree
 ///

@@ -1,14 +1,8 @@
 //! `tw list` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, FEW, Request};
-use crate::error::Result;
+use super::FEW;
+use crate::mcp::tools::prelude::*;
 use crate::ops::request::{self, ListKind};
-use crate::ops::{self, Context};
-use crate::wire;
 
 /// # List snapshots
 ///

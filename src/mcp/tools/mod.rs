@@ -18,6 +18,7 @@ mod checkpoint;
 mod diff;
 mod issue;
 mod list;
+mod prelude;
 mod restore;
 mod return_;
 mod rewind;

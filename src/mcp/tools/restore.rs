@@ -1,14 +1,6 @@
 //! `tw restore` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::Result;
-use crate::mcp::arguments::{Address, paths};
-use crate::ops::{self, Context, request};
-use crate::wire;
+use crate::mcp::tools::prelude::*;
 
 /// # Restore files of a snapshot
 ///

@@ -1,15 +1,7 @@
 //! `tw return` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::Result;
-use crate::mcp::arguments::paths;
+use crate::mcp::tools::prelude::*;
 use crate::ops::request::{self, Guard};
-use crate::ops::{self, Context};
-use crate::wire;
 
 /// # Return to the present
 ///

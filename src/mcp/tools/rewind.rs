@@ -1,15 +1,7 @@
 //! `tw rewind` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::{Code, Error, Result};
-use crate::mcp::arguments::Address;
-use crate::ops::Context;
+use crate::mcp::tools::prelude::*;
 use crate::ops::rewind::{self, Mode};
-use crate::wire;
 
 /// # Go back to a checkpoint
 ///

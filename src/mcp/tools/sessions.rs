@@ -1,14 +1,8 @@
 //! `tw session list` and `tw session show` as a tool. It says what there is and how far each came; resuming one is the user's.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, FEW, Request};
-use crate::error::{Code, Error, Result};
-use crate::ops::Context;
+use super::FEW;
+use crate::mcp::tools::prelude::*;
 use crate::ops::session::{self, List};
-use crate::wire;
 
 /// # List sessions of agents, or show one
 ///

@@ -1,14 +1,7 @@
 //! `tw snapshot` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::Result;
+use crate::mcp::tools::prelude::*;
 use crate::ops::request::Take;
-use crate::ops::{self, Context};
-use crate::wire;
 
 /// # Take a snapshot
 ///

@@ -1,13 +1,6 @@
 //! `tw status` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::Result;
-use crate::ops::{self, Context};
-use crate::wire;
+use crate::mcp::tools::prelude::*;
 
 /// # Where the working tree stands
 ///

@@ -1,14 +1,7 @@
 //! `tw travel`, and with an issue `tw issue start`, as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use super::{Effect, Request};
-use crate::error::{Code, Error, Result};
-use crate::mcp::arguments::Address;
-use crate::ops::{self, Context, issue, request};
-use crate::wire;
+use crate::mcp::tools::prelude::*;
+use crate::ops::issue;
 
 /// # Travel to the past
 ///

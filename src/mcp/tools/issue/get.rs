@@ -1,14 +1,7 @@
 //! `tw issue get` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
-use crate::error::Result;
-use crate::mcp::arguments::Address;
-use crate::mcp::tools::{Effect, Request};
-use crate::ops::{Context, issue};
-use crate::wire;
+use crate::mcp::tools::prelude::*;
+use crate::ops::issue;
 
 /// # Show an issue
 ///

@@ -1,16 +1,9 @@
 //! `tw issue list`, and with a text `tw issue search`, as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::status_words;
-use crate::error::Result;
-use crate::mcp::tools::{Effect, Request};
-use crate::ops::Context;
+use crate::mcp::tools::prelude::*;
 use crate::ops::issue::{self, Filter};
 use crate::store::issue::Status;
-use crate::wire;
 
 /// # List issues
 ///

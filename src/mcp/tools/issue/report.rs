@@ -1,17 +1,9 @@
 //! `tw issue report` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::{severity, severity_words};
 use crate::agents::transcript::Selection;
-use crate::error::Result;
-use crate::mcp::arguments::Address;
-use crate::mcp::tools::{Effect, Request};
-use crate::ops::Context;
+use crate::mcp::tools::prelude::*;
 use crate::ops::issue::{self, ReportFields};
-use crate::wire;
 
 /// # Report an issue
 ///

@@ -1,16 +1,8 @@
 //! `tw issue edit` and `tw issue experiment` as a tool.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::{severity, severity_words};
-use crate::error::{Code, Error, Result};
-use crate::mcp::arguments::Address;
-use crate::mcp::tools::{Effect, Request};
-use crate::ops::Context;
+use crate::mcp::tools::prelude::*;
 use crate::ops::issue::{self, Edit, Experiment, ReportFields, Sections};
-use crate::wire;
 
 /// # Write down what came of an issue
 ///
