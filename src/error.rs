@@ -3,7 +3,12 @@
 //! Owns the stable error codes and their exit codes (DESIGN sections 7 and 11). A layer adds what it was doing with
 //! [`ResultExt::context`]; hints are added in `ops` or `cli`, where the next command is known.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+use serde_json::Map;
 
 /// A result whose error is [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -235,6 +240,48 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)
+    }
+}
+
+/// As readers of JSON see it: `code`, `message`, `hint` (the first of `hints`, null when there is none), `hints`, and the
+/// details, none of which replaces one of these.
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut body = Map::new();
+        body.insert("code".to_owned(), self.code().as_str().into());
+        body.insert("message".to_owned(), self.message().into());
+        body.insert("hint".to_owned(), self.hints().first().cloned().into());
+        body.insert("hints".to_owned(), self.hints().to_vec().into());
+        for (name, detail) in self.details() {
+            if !body.contains_key(name) {
+                body.insert(name.clone(), detail.clone());
+            }
+        }
+        body.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Error {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "error".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "Upper snake case, stable."},
+                "message": {"type": "string", "description": "What went wrong."},
+                "hint": {"type": ["string", "null"], "description": "The first of hints."},
+                "hints": {"type": "array", "items": {"type": "string"}, "description": "What to do next."},
+            },
+            "required": ["code", "message", "hint", "hints"],
+            "additionalProperties": true,
+        })
     }
 }
 

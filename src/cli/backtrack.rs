@@ -5,7 +5,7 @@ use clap::Subcommand;
 use crate::cli::input;
 use crate::cli::prelude::*;
 use crate::ops::backtrack::{self, Cancelled, Schedule, Scheduled, Shown, Taken};
-use crate::store::backtrack::Pending;
+use crate::store::backtrack::Message;
 
 /// Leave a message to an earlier self
 ///
@@ -115,17 +115,17 @@ impl Run for Args {
     }
 }
 
-fn show(page: &mut Page, pending: Option<&Pending>) {
-    let Some(pending) = pending else {
+fn show(page: &mut Page, message: Option<&Message>) {
+    let Some(message) = message else {
         page.note("no message waits");
         return;
     };
-    page.line(format!("to checkpoint {}", pending.checkpoint_id));
-    if let Some(rationale) = &pending.rationale {
+    page.line(format!("to checkpoint {}", message.checkpoint_id));
+    if let Some(rationale) = &message.rationale {
         page.line(format!("because {}", clean(rationale)));
     }
     page.line("");
-    for line in pending.note.lines() {
+    for line in message.note.lines() {
         page.line(clean(line));
     }
 }
@@ -134,34 +134,34 @@ impl Human for Scheduled {
     fn print(&self, page: &mut Page) {
         page.line(format!(
             "a message waits to go back to checkpoint {}",
-            self.pending.checkpoint_id
+            self.backtrack.checkpoint_id
         ));
         page.hint("the harness takes it with 'tw backtrack take'");
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(vec![self.pending.checkpoint_id.to_string()])
+        Some(vec![self.backtrack.checkpoint_id.to_string()])
     }
 }
 
 impl Human for Taken {
     fn print(&self, page: &mut Page) {
-        show(page, self.pending.as_ref());
+        show(page, self.backtrack.as_ref());
     }
 }
 
 impl Human for Shown {
     fn print(&self, page: &mut Page) {
-        show(page, self.pending.as_ref());
+        show(page, self.backtrack.as_ref());
     }
 }
 
 impl Human for Cancelled {
     fn print(&self, page: &mut Page) {
-        match &self.pending {
-            Some(pending) => page.line(format!(
+        match &self.backtrack {
+            Some(message) => page.line(format!(
                 "dropped the message to checkpoint {}",
-                pending.checkpoint_id
+                message.checkpoint_id
             )),
             None if self.notices.is_empty() => page.line("no message waits"),
             None => page.notices(&self.notices),

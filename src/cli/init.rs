@@ -128,9 +128,9 @@ impl Human for Installed {
         for file in &self.unchanged {
             page.line(format!("as it should be: {}", text::path(file)));
         }
-        for (file, lines) in &self.printed {
-            page.line(format!("for {}:", text::path(file)));
-            page.text.extend_from_slice(lines.as_bytes());
+        for one in &self.printed {
+            page.line(format!("for {}:", text::path(&one.path)));
+            page.text.extend_from_slice(one.text.as_bytes());
         }
         if self.changed.len() + self.removed.len() + self.unchanged.len() + self.printed.len() == 0
         {

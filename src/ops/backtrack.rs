@@ -4,6 +4,9 @@
 //! it; a sub-agent, whose conversation is its caller's, gets none. Going back is the harness's own doing: nothing of files
 //! and conversation changes here. The checkpoints are those of the session's notes, or of its context log when it has none.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::checkpoint::Noted;
 use super::{Context, session};
 use crate::agents::kimi::log::Log;
@@ -12,7 +15,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::store::address::{self, Address};
-use crate::store::backtrack::{Backtracks, Kept, Pending};
+use crate::store::backtrack::{Backtracks, Kept, Message};
 use crate::store::checkpoint::{self, Checkpoint, Place};
 use crate::store::context::{ContextFile, path_of_session};
 use crate::store::session::Sessions;
@@ -31,31 +34,33 @@ pub struct Schedule {
 }
 
 /// Answer of `backtrack`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Scheduled {
     /// What waits now.
-    pub pending: Pending,
+    pub backtrack: Message,
 }
 
 /// Answer of `backtrack take`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Taken {
     /// What waited, if anything did.
-    pub pending: Option<Pending>,
+    pub backtrack: Option<Message>,
 }
 
 /// Answer of `backtrack show`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Shown {
     /// What waits, if anything does.
-    pub pending: Option<Pending>,
+    pub backtrack: Option<Message>,
 }
 
 /// Answer of `backtrack cancel`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Cancelled {
     /// What waited, if anything did and could be read.
-    pub pending: Option<Pending>,
+    pub backtrack: Option<Message>,
+    /// Something waited.
+    pub cancelled: bool,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
@@ -80,13 +85,16 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
         return Err(occupied(&waiting));
     }
     let of = check(ctx, &store, &session_id, number)?;
-    let pending = Pending {
+    let backtrack = Message {
+        session_id,
+        checkpoint_id: number,
+        of,
         note: request.note.trim().to_owned(),
         rationale: request.rationale.clone(),
-        ..Pending::new(&session_id, number, of, ctx.env.now().rfc3339())
+        created_at: ctx.env.now().rfc3339(),
     };
-    match backtracks.put(&pending)? {
-        None => Ok(Scheduled { pending }),
+    match backtracks.put(&backtrack)? {
+        None => Ok(Scheduled { backtrack }),
         Some(waiting) => Err(occupied(&waiting)),
     }
 }
@@ -98,15 +106,15 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
 pub fn take(ctx: &Context<'_>, session: Option<&str>) -> Result<Taken> {
     let store = Store::open(&ctx.repo)?;
     let session_id = session_of(ctx, &store, session)?;
-    let pending = backtracks(ctx, &store).take(&session_id)?;
-    if let Some(pending) = &pending {
-        check(ctx, &store, &session_id, pending.checkpoint_id).map_err(|error| {
+    let backtrack = backtracks(ctx, &store).take(&session_id)?;
+    if let Some(message) = &backtrack {
+        check(ctx, &store, &session_id, message.checkpoint_id).map_err(|error| {
             error
                 .hint("the message was dropped")
-                .detail("note", pending.note.clone())
+                .detail("note", message.note.clone())
         })?;
     }
-    Ok(Taken { pending })
+    Ok(Taken { backtrack })
 }
 
 /// Shows the message that waits.
@@ -117,7 +125,7 @@ pub fn show(ctx: &Context<'_>, session: Option<&str>) -> Result<Shown> {
     let store = Store::open(&ctx.repo)?;
     let session_id = session_of(ctx, &store, session)?;
     Ok(Shown {
-        pending: backtracks(ctx, &store).get(&session_id)?,
+        backtrack: backtracks(ctx, &store).get(&session_id)?,
     })
 }
 
@@ -128,21 +136,25 @@ pub fn show(ctx: &Context<'_>, session: Option<&str>) -> Result<Shown> {
 pub fn cancel(ctx: &Context<'_>, session: Option<&str>) -> Result<Cancelled> {
     let store = Store::open(&ctx.repo)?;
     let session_id = session_of(ctx, &store, session)?;
-    let (pending, notices) = match backtracks(ctx, &store).discard(&session_id)? {
-        Ok(pending) => (pending, Vec::new()),
+    let (backtrack, notices) = match backtracks(ctx, &store).discard(&session_id)? {
+        Ok(message) => (message, Vec::new()),
         Err(error) => (
             None,
             vec![format!("what waited was dropped: {}", error.message())],
         ),
     };
-    Ok(Cancelled { pending, notices })
+    Ok(Cancelled {
+        cancelled: backtrack.is_some() || !notices.is_empty(),
+        backtrack,
+        notices,
+    })
 }
 
 fn backtracks(ctx: &Context<'_>, store: &Store) -> Backtracks {
     Backtracks::new(store.dir.path(), ctx.settings.lock_timeout)
 }
 
-fn occupied(waiting: &Pending) -> Error {
+fn occupied(waiting: &Message) -> Error {
     let message = format!(
         "a message to checkpoint {} waits already; there can be one at a time",
         waiting.checkpoint_id

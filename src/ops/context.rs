@@ -8,17 +8,25 @@ mod compact;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Context, session};
 use crate::agents::kimi::log::{self, Log, Tokens};
 use crate::agents::kimi::record::{self, Parts, Record};
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::json::{self, Text};
 use crate::store::Store;
 use crate::store::context::{self as store, ContextFile, Old};
 use crate::text::without_mark;
 
-pub use compact::{Compact, Compacted, Done, NotDone, Summary, compact};
+pub use compact::{Compact, Compacted, NotDone, Summary, compact};
+
+json::fields! {
+    /// The log.
+    LogFile = "file",
+}
 
 /// How long a log's lock is waited for where no settings are at hand.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -114,13 +122,16 @@ pub enum Append {
 }
 
 /// Answer of `context append`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Appended {
     /// The log.
+    #[serde(flatten, with = "Text::<LogFile>")]
     pub file: PathBuf,
     /// How many records were added.
-    pub records: usize,
+    pub appended: usize,
     /// Where the log before stays, when a new system prompt took the place of another.
+    #[serde(serialize_with = "json::file_or_null")]
+    #[schemars(with = "Option<String>")]
     pub rotated_to: Option<PathBuf>,
 }
 
@@ -144,7 +155,7 @@ pub fn append(log: &ContextLog, request: &Append) -> Result<Appended> {
     let held = log.hold()?;
     let answer = |rotated_to| Appended {
         file: log.path(),
-        records: lines.len(),
+        appended: lines.len(),
         rotated_to,
     };
     let is_prompt = |record: &Record| matches!(record, Record::SystemPrompt(_));
@@ -255,14 +266,15 @@ pub enum Marker {
 }
 
 /// Answer of `context checkpoint`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Checkpointed {
     /// The log.
+    #[serde(flatten, with = "Text::<LogFile>")]
     pub file: PathBuf,
     /// The new checkpoint.
     pub checkpoint_id: i64,
     /// Whether the model sees it.
-    pub marker: Marker,
+    pub marker: bool,
 }
 
 /// Adds a checkpoint. Ids count up from 0.
@@ -280,14 +292,15 @@ pub fn checkpoint(log: &ContextLog, marker: Marker) -> Result<Checkpointed> {
     Ok(Checkpointed {
         file: log.path(),
         checkpoint_id: id,
-        marker,
+        marker: marker == Marker::Visible,
     })
 }
 
 /// Answer of `context usage`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Counted {
     /// The log.
+    #[serde(flatten, with = "Text::<LogFile>")]
     pub file: PathBuf,
     /// What was recorded.
     pub token_count: u64,
@@ -312,38 +325,61 @@ pub fn usage(log: &ContextLog, token_count: u64) -> Result<Counted> {
 }
 
 /// Answer of `context show`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Shown {
     /// The log.
+    #[serde(flatten, with = "Text::<LogFile>")]
     pub file: PathBuf,
-    /// Whose it is; None: a file that was named.
+    /// Whose it is; null: a file that was named.
     pub session_id: Option<String>,
-    /// The records that kimi-cli's loader takes, in order, each as it stands.
-    pub records: Vec<(Record, Value)>,
     /// The system prompt in effect.
     pub system_prompt: Option<String>,
+    /// The records that kimi-cli's loader takes, in order, each as it stands.
+    pub records: Vec<Line>,
+    /// How many of the records are messages.
+    pub messages: usize,
     /// The checkpoints.
     pub checkpoints: Vec<i64>,
     /// The id of the next one.
     pub next_checkpoint: i64,
     /// How large the context is.
+    #[serde(flatten)]
     pub tokens: Tokens,
     /// How many lines are malformed or torn.
     pub skipped: usize,
     /// Whether the last line is torn.
     pub torn: bool,
     /// What the log was before reverts and compactions, oldest first.
+    #[serde(serialize_with = "json::files")]
+    #[schemars(with = "Vec<String>")]
     pub rotated: Vec<PathBuf>,
 }
 
-impl Shown {
-    /// The messages of the log.
-    pub fn messages(&self) -> impl Iterator<Item = &Record> {
-        let is_message = |record: &&Record| matches!(record, Record::Message(_));
-        self.records
-            .iter()
-            .map(|(record, _)| record)
-            .filter(is_message)
+/// A record of a log.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Line {
+    /// What it says.
+    #[serde(skip)]
+    pub record: Record,
+    /// As it stands.
+    pub value: Value,
+}
+
+impl JsonSchema for Line {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "record".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object", "properties": {"role": {"type": "string"}}, "required": ["role"],
+            "additionalProperties": true,
+        })
     }
 }
 
@@ -359,6 +395,15 @@ pub fn show(log: &ContextLog) -> Result<Shown> {
         Record::Message(message) => message.value().clone(),
         _ => crate::agents::lines::parse_object(line).unwrap_or_default(),
     };
+    let records: Vec<Line> = read
+        .entries
+        .iter()
+        .map(|entry| Line {
+            record: entry.record.clone(),
+            value: value(entry.line, &entry.record),
+        })
+        .collect();
+    let is_message = |line: &&Line| matches!(line.record, Record::Message(_));
     Ok(Shown {
         file: log.path(),
         session_id: log.session_id.clone(),
@@ -369,11 +414,8 @@ pub fn show(log: &ContextLog) -> Result<Shown> {
         skipped: read.skipped,
         torn: read.torn,
         rotated: rotated.into_iter().map(|(_, path)| path).collect(),
-        records: read
-            .entries
-            .iter()
-            .map(|entry| (entry.record.clone(), value(entry.line, &entry.record)))
-            .collect(),
+        messages: records.iter().filter(is_message).count(),
+        records,
     })
 }
 
@@ -387,13 +429,16 @@ pub struct Revert {
 }
 
 /// Answer of `context revert`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Reverted {
     /// The log.
+    #[serde(flatten, with = "Text::<LogFile>")]
     pub file: PathBuf,
     /// The checkpoint that it went back to.
     pub checkpoint_id: i64,
     /// Where the log before stays.
+    #[serde(serialize_with = "json::file_or_null")]
+    #[schemars(with = "Option<String>")]
     pub rotated_to: Option<PathBuf>,
     /// Messages that are no longer in it.
     pub messages_discarded: usize,

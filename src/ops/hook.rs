@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::checkpoint;
@@ -43,7 +44,9 @@ pub struct Request<'a> {
 }
 
 /// What was done with an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Done {
     /// A session was started, and a snapshot taken.
     Snapshot,
@@ -59,26 +62,12 @@ pub enum Done {
     Failed,
 }
 
-impl Done {
-    /// The word for output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Snapshot => "snapshot",
-            Self::Checkpoint => "checkpoint",
-            Self::Recorded => "recorded",
-            Self::Ended => "ended",
-            Self::Nothing => "nothing",
-            Self::Failed => "failed",
-        }
-    }
-}
-
 /// Answer of `hook`. It is always an answer.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Hooked {
-    /// Who called: an agent may run another's hooks.
+    /// Who really called: an agent may run another's hooks.
     pub agent: String,
-    /// The event in our words.
+    /// The event in the words of tw.
     pub event: Option<String>,
     /// What was done.
     pub done: Done,
@@ -86,11 +75,12 @@ pub struct Hooked {
     pub session_id: Option<String>,
     /// The session's snapshot, or the checkpoint's.
     pub snapshot_id: Option<String>,
-    /// The checkpoint.
+    /// The checkpoint that was made.
     pub checkpoint_id: Option<u64>,
     /// What the agent is told: one JSON document in its own words.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub output: Option<serde_json::Value>,
-    /// What failed.
+    /// What failed, as in a failed command's document.
     pub error: Option<Error>,
 }
 

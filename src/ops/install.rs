@@ -9,6 +9,9 @@ mod git_hooks;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Context;
 use super::request::DryRun;
 use super::settings::Automatic;
@@ -21,6 +24,7 @@ use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
+use crate::json;
 use crate::store::state::{Mode, StateDir};
 
 /// In or out.
@@ -51,22 +55,41 @@ pub struct Install {
 }
 
 /// Answer of `init --agent` and `init --git-hooks`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Installed {
     /// Nothing was written.
     pub dry_run: bool,
-    /// Files written.
+    /// Files written (or that would be).
+    #[serde(serialize_with = "json::files")]
+    #[schemars(with = "Vec<String>")]
     pub changed: Vec<PathBuf>,
     /// Files that went: nothing in them was not ours.
+    #[serde(serialize_with = "json::files")]
+    #[schemars(with = "Vec<String>")]
     pub removed: Vec<PathBuf>,
     /// Files that were right already.
+    #[serde(serialize_with = "json::files")]
+    #[schemars(with = "Vec<String>")]
     pub unchanged: Vec<PathBuf>,
-    /// Files that were left alone, and what belongs into them.
-    pub printed: Vec<(PathBuf, String)>,
+    /// Files that were left alone.
+    pub printed: Vec<Printed>,
     /// What the user has to know or do.
     pub notices: Vec<String>,
     /// Settings files that could not be edited, and why.
+    #[serde(skip)]
     left: Vec<(PathBuf, &'static str)>,
+}
+
+/// A file that was left alone.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Printed {
+    /// The file.
+    #[serde(serialize_with = "json::file")]
+    #[schemars(with = "String")]
+    pub path: PathBuf,
+    /// What belongs into it.
+    pub text: String,
 }
 
 impl Installed {

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::lock::hold_file_within;
 use super::names::session_component;
@@ -18,8 +18,9 @@ use crate::git::fs::{self, Durable};
 const VERSION: u32 = 1;
 
 /// Where the checkpoints of a session are kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Kept {
     /// In its notes.
     #[default]
@@ -28,52 +29,30 @@ pub enum Kept {
     Context,
 }
 
-impl Kept {
-    /// The word in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Context => "context",
-        }
-    }
+/// A message that waits, as it is stored. Fields of a later version go with it when it is taken.
+#[derive(Serialize, Deserialize)]
+struct Stored<M> {
+    version: u32,
+    #[serde(flatten)]
+    message: M,
 }
 
 /// A message that waits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pending {
-    /// 1.
-    pub version: u32,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Message {
     /// Whose it is.
     pub session_id: String,
     /// The checkpoint to go back to.
     pub checkpoint_id: i64,
-    /// Where that checkpoint is kept.
+    /// Where that checkpoint is kept: in the session's notes or in its context log.
     pub of: Kept,
     /// What the earlier self is told.
     pub note: String,
     /// Why.
     pub rationale: Option<String>,
-    /// When it was scheduled, RFC 3339.
+    /// When it was scheduled: RFC 3339, UTC.
     pub created_at: String,
-    /// Fields of a later version.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-impl Pending {
-    /// A message of now.
-    pub fn new(session_id: &str, checkpoint_id: i64, of: Kept, created_at: String) -> Self {
-        Self {
-            version: VERSION,
-            session_id: session_id.to_owned(),
-            checkpoint_id,
-            of,
-            note: String::new(),
-            rationale: None,
-            created_at,
-            extra: Map::new(),
-        }
-    }
 }
 
 /// The messages of a worktree.
@@ -101,10 +80,14 @@ impl Backtracks {
     ///
     /// # Errors
     /// `CORRUPT_RECORD`, `NEWER_RECORD`.
-    pub fn get(&self, session_id: &str) -> Result<Option<Pending>> {
+    pub fn get(&self, session_id: &str) -> Result<Option<Message>> {
         let file = self.file(session_id);
         match fs::read_optional(&file)? {
-            Some(bytes) => parse_versioned(&bytes, VERSION, &file.display().to_string()).map(Some),
+            Some(bytes) => {
+                let stored: Stored<Message> =
+                    parse_versioned(&bytes, VERSION, &file.display().to_string())?;
+                Ok(Some(stored.message))
+            }
             None => Ok(None),
         }
     }
@@ -114,15 +97,19 @@ impl Backtracks {
     /// # Errors
     /// As [`Self::get`]; `BUSY`.
     #[expect(clippy::missing_panics_doc, reason = "plain data serialises")]
-    pub fn put(&self, pending: &Pending) -> Result<Option<Pending>> {
+    pub fn put(&self, message: &Message) -> Result<Option<Message>> {
         crate::git::create::private_dir(&self.dir)?;
         let _lock = self.lock()?;
-        if let Some(waiting) = self.get(&pending.session_id)? {
+        if let Some(waiting) = self.get(&message.session_id)? {
             return Ok(Some(waiting));
         }
-        let mut bytes = serde_json::to_vec_pretty(pending).expect("plain data serialises");
+        let stored = Stored {
+            version: VERSION,
+            message,
+        };
+        let mut bytes = serde_json::to_vec_pretty(&stored).expect("plain data serialises");
         bytes.push(b'\n');
-        fs::write_atomic(&self.file(&pending.session_id), &bytes, Durable::Yes)?;
+        fs::write_atomic(&self.file(&message.session_id), &bytes, Durable::Yes)?;
         Ok(None)
     }
 
@@ -130,28 +117,28 @@ impl Backtracks {
     ///
     /// # Errors
     /// As [`Self::get`]; the message stays then. `BUSY`.
-    pub fn take(&self, session_id: &str) -> Result<Option<Pending>> {
+    pub fn take(&self, session_id: &str) -> Result<Option<Message>> {
         if !self.dir.exists() {
             return Ok(None);
         }
         let _lock = self.lock()?;
-        let pending = self.get(session_id)?;
+        let message = self.get(session_id)?;
         fs::remove_optional(&self.file(session_id))?;
-        Ok(pending)
+        Ok(message)
     }
 
     /// Takes it away also when it cannot be read; then the reason is the answer.
     ///
     /// # Errors
     /// `BUSY`, `IO`.
-    pub fn discard(&self, session_id: &str) -> Result<std::result::Result<Option<Pending>, Error>> {
+    pub fn discard(&self, session_id: &str) -> Result<std::result::Result<Option<Message>, Error>> {
         if !self.dir.exists() {
             return Ok(Ok(None));
         }
         let _lock = self.lock()?;
-        let pending = self.get(session_id);
+        let message = self.get(session_id);
         fs::remove_optional(&self.file(session_id))?;
-        Ok(pending)
+        Ok(message)
     }
 
     fn lock(&self) -> Result<std::fs::File> {
@@ -165,10 +152,14 @@ mod tests {
     use crate::error::Code;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn pending(note: &str) -> Pending {
-        Pending {
+    fn message(note: &str) -> Message {
+        Message {
+            session_id: "s/1".to_owned(),
+            checkpoint_id: 3,
+            of: Kept::Session,
             note: note.to_owned(),
-            ..Pending::new("s/1", 3, Kept::Session, "2026-02-28T15:30:12Z".to_owned())
+            rationale: None,
+            created_at: "2026-02-28T15:30:12Z".to_owned(),
         }
     }
 
@@ -184,7 +175,7 @@ mod tests {
                         let backtracks = &backtracks;
                         move || {
                             backtracks
-                                .put(&pending(&at.to_string()))
+                                .put(&message(&at.to_string()))
                                 .expect("put")
                                 .is_some()
                         }
@@ -211,7 +202,7 @@ mod tests {
     fn one_that_cannot_be_read_can_be_discarded() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let backtracks = Backtracks::new(dir.path(), Duration::from_secs(5));
-        backtracks.put(&pending("x")).expect("put");
+        backtracks.put(&message("x")).expect("put");
         fs::write_atomic(&backtracks.file("s/1"), b"{\"version\": 2}", Durable::No).expect("newer");
         assert_eq!(
             backtracks.take("s/1").expect_err("refused").code(),

@@ -6,11 +6,9 @@
 //! is null where the string is exact. The `_bytes` fields are absent when nothing needs them. [`schema`] describes every
 //! document; the rendered schemas are checked in under `schemas/`.
 
-mod backtrack;
+mod answers;
 mod checkpoint;
-mod context;
 mod issue;
-mod look;
 mod paths;
 mod rewind;
 pub mod schema;
@@ -18,13 +16,12 @@ mod session;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::Error;
 
-pub use look::{Prompt, Script};
+pub use answers::{AgentHelp, Prompt, Script};
 pub use rewind::command_line;
-pub use session::AgentHelp;
 
 /// The version of all documents.
 pub const VERSION: u32 = 1;
@@ -45,23 +42,11 @@ macro_rules! by_fields {
     )*};
 }
 
-use crate::ops::{
-    backtrack as b, checkpoint as c, context as x, issue as i, rewind as r, session as n,
-};
+use crate::ops::{checkpoint as c, issue as i, rewind as r, session as n};
 by_fields!(
-    b::Scheduled,
-    b::Taken,
-    b::Shown,
-    b::Cancelled,
     c::Taken,
     c::Listing,
     c::Shown,
-    x::Appended,
-    x::Checkpointed,
-    x::Counted,
-    x::Shown,
-    x::Reverted,
-    x::Compacted,
     i::IssueView,
     i::Reported,
     i::IssueListing,
@@ -79,14 +64,11 @@ by_fields!(
     n::Shown,
     n::Resume,
     n::Ended,
-    crate::ops::hook::Hooked,
-    crate::ops::install::Installed,
-    AgentHelp,
 );
 
-/// What every document begins with.
+/// The document of an outcome.
 #[derive(Serialize, JsonSchema)]
-struct Envelope<T> {
+struct Success<T> {
     #[schemars(extend("const" = true))]
     ok: bool,
     #[schemars(extend("const" = VERSION))]
@@ -95,7 +77,7 @@ struct Envelope<T> {
     fields: T,
 }
 
-impl<T> Envelope<T> {
+impl<T> Success<T> {
     fn new(fields: T) -> Self {
         Self {
             ok: true,
@@ -106,43 +88,33 @@ impl<T> Envelope<T> {
 }
 
 /// The document of an outcome as one line of text.
-#[expect(
-    clippy::missing_panics_doc,
-    reason = "plain data with string keys always encodes"
-)]
 pub fn text<T: Serialize + ?Sized>(outcome: &T) -> String {
-    serde_json::to_string(&Envelope::new(outcome))
-        .expect("string keys and plain data always encode")
+    serde_json::to_string(&Success::new(outcome)).expect("string keys and plain data always encode")
 }
 
 /// The document of an outcome as a value.
-#[expect(
-    clippy::missing_panics_doc,
-    reason = "plain data with string keys always encodes"
-)]
 pub fn value<T: Serialize + ?Sized>(outcome: &T) -> Value {
-    serde_json::to_value(Envelope::new(outcome)).expect("string keys and plain data always encode")
+    serde_json::to_value(Success::new(outcome)).expect("string keys and plain data always encode")
+}
+
+/// The document of whatever failed.
+#[derive(Serialize, JsonSchema)]
+struct Failure<'a> {
+    #[schemars(extend("const" = false))]
+    ok: bool,
+    #[schemars(extend("const" = VERSION))]
+    version: u32,
+    error: &'a Error,
 }
 
 /// The document of an error: `{"ok": false, "error": {"code", "message", "hint", "hints", …details}}`.
-///
-/// `hint` is the first of `hints`, null when there is none. A detail never replaces one of these names.
 pub fn error(error: &Error) -> Value {
-    let mut body = Map::new();
-    body.insert("code".to_owned(), error.code().as_str().into());
-    body.insert("message".to_owned(), error.message().into());
-    body.insert("hint".to_owned(), error.hints().first().cloned().into());
-    body.insert("hints".to_owned(), error.hints().to_vec().into());
-    for (name, detail) in error.details() {
-        if !body.contains_key(name) {
-            body.insert(name.clone(), detail.clone());
-        }
-    }
-    let mut document = Map::new();
-    document.insert("ok".to_owned(), false.into());
-    document.insert("version".to_owned(), VERSION.into());
-    document.insert("error".to_owned(), body.into());
-    document.into()
+    let failure = Failure {
+        ok: false,
+        version: VERSION,
+        error,
+    };
+    serde_json::to_value(failure).expect("string keys and plain data always encode")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Paths in JSON: text where they are text, exact bytes beside it where they are not.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -23,11 +23,6 @@ pub fn exact(bytes: &[u8]) -> Option<String> {
 /// A file system path as bytes.
 pub fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
-}
-
-/// Files as text.
-pub fn texts(files: &[PathBuf]) -> Vec<String> {
-    files.iter().map(|file| lossy(bytes(file))).collect()
 }
 
 /// A list of paths as text, lossy.

@@ -4,9 +4,7 @@
 //! open: more fields may come. Leaves out: limits on text and numbers; the types and names are the contract.
 
 mod agents;
-mod backtrack;
 mod checkpoint;
-mod context;
 mod issue;
 
 use std::{collections::BTreeMap, sync::LazyLock};
@@ -16,11 +14,14 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{Envelope, Prompt, Script};
+use super::{AgentHelp, Failure, Prompt, Script, Success};
+use crate::ops::hook::Hooked;
+use crate::ops::install::Installed;
 use crate::ops::outcome::{
     Checkup, Closed, ConfigListing, Diff, DroppedListing, Labelled, Listing, Opened, Pruned,
     Purged, Recovered, Restored, Returned, Shown, Status, Taken, Travelled, Undone,
 };
+use crate::ops::{backtrack, context};
 
 /// A document's name, the command that prints it, and what makes its schema.
 type Row = (&'static str, &'static str, fn(&str) -> Value);
@@ -53,6 +54,51 @@ const DERIVED: &[Row] = &[
     ("doctor", "tw doctor", derived::<Checkup>),
     ("completions", "tw completions", derived::<Script>),
     ("prompt", "tw prompt", derived::<Prompt>),
+    ("init", "tw init", init),
+    ("agent-help", "tw agent-help", derived::<AgentHelp>),
+    ("hook", "tw hook", derived::<Hooked>),
+    ("backtrack", "tw backtrack", derived::<backtrack::Scheduled>),
+    (
+        "backtrack-take",
+        "tw backtrack take",
+        derived::<backtrack::Taken>,
+    ),
+    (
+        "backtrack-show",
+        "tw backtrack show",
+        derived::<backtrack::Shown>,
+    ),
+    (
+        "backtrack-cancel",
+        "tw backtrack cancel",
+        derived::<backtrack::Cancelled>,
+    ),
+    (
+        "context-append",
+        "tw context append",
+        derived::<context::Appended>,
+    ),
+    (
+        "context-checkpoint",
+        "tw context checkpoint",
+        derived::<context::Checkpointed>,
+    ),
+    (
+        "context-usage",
+        "tw context usage",
+        derived::<context::Counted>,
+    ),
+    ("context-show", "tw context show", derived::<context::Shown>),
+    (
+        "context-revert",
+        "tw context revert",
+        derived::<context::Reverted>,
+    ),
+    (
+        "context-compact",
+        "tw context compact",
+        derived::<context::Compacted>,
+    ),
 ];
 
 /// Every schema: the document's name and the schema.
@@ -60,35 +106,43 @@ pub fn all() -> Vec<(&'static str, Value)> {
     let derived = DERIVED
         .iter()
         .map(|(name, command, schema)| (*name, schema(command)));
-    let answers = [("init", "tw init", init())];
-    let mut schemas: Vec<_> = answers
+    let mut schemas: Vec<_> = agents::all()
         .into_iter()
-        .chain(agents::all())
         .chain(checkpoint::all())
-        .chain(backtrack::all())
-        .chain(context::all())
         .chain(issue::answers())
         .map(|(name, command, fields)| (name, document(command, fields)))
         .chain(derived)
         .collect();
-    schemas.push(("error", error()));
+    let failed = of_root::<Failure<'_>>("any failed tw command with --json");
+    schemas.push(("error", failed));
     schemas
 }
 
 /// The schema of an outcome's document.
 fn derived<T: JsonSchema>(command: &str) -> Value {
+    of_root::<Success<T>>(&format!("{command} --json"))
+}
+
+/// What `init` answers for agents and git's hooks; without them it removes and prints nothing, and does not say so.
+fn init(command: &str) -> Value {
+    let mut schema = derived::<Installed>(command);
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.retain(|name| name != "removed" && name != "printed");
+    }
+    schema
+}
+
+fn of_root<T: JsonSchema>(title: &str) -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
-    let mut body = Envelope::<T>::json_schema(&mut generator);
-    // What its type says of an answer is for who reads the source.
+    let mut body = T::json_schema(&mut generator);
+    // What is said of the type is for who reads the source.
     body.remove("description");
     let mut schema = Schema::default();
-    schema.insert(
-        "$schema".to_owned(),
-        generator.settings().meta_schema.as_deref().into(),
-    );
-    schema.insert("title".to_owned(), format!("{command} --json").into());
+    let dialect = generator.settings().meta_schema.as_deref();
+    schema.insert("$schema".to_owned(), dialect.into());
+    schema.insert("title".to_owned(), title.into());
     for (keyword, value) in std::mem::take(body.ensure_object()) {
         schema.insert(keyword, value);
     }
@@ -400,36 +454,4 @@ fn forgotten() -> Value {
         ("created_at", kind("string")),
         ("bytes", kind("integer")),
     ])
-}
-
-fn init() -> Fields {
-    let printed = object(vec![("path", kind("string")), ("text", kind("string"))]);
-    vec![
-        ("dry_run", kind("boolean")),
-        ("changed", texts()),
-        ("removed?", texts()),
-        ("unchanged", texts()),
-        ("printed?", list_of(&printed)),
-        ("notices", notices()),
-    ]
-}
-
-fn error() -> Value {
-    let body = loose(vec![
-        ("code", nonnull("string", "upper snake case, stable")),
-        ("message", kind("string")),
-        ("hint", nullable("string", "the first of hints")),
-        ("hints", texts()),
-    ]);
-    let mut schema = object(vec![
-        ("ok", json!({"type": "boolean", "const": false})),
-        (
-            "version",
-            json!({"type": "integer", "const": super::VERSION}),
-        ),
-        ("error", body),
-    ]);
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
-    schema["title"] = "any failed tw command with --json".into();
-    schema
 }

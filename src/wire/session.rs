@@ -1,17 +1,12 @@
 //! Outcomes of sessions, hooks and what sets agents up, in JSON.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
-use serde_json::Value;
 
 use super::Document;
 use super::checkpoint::Tokens;
-use super::paths::{exact, lossy, texts};
+use super::paths::{exact, lossy};
 use super::rewind::command_line;
 use crate::git::path::RepoPath;
-use crate::ops::hook::Hooked;
-use crate::ops::install::Installed;
 use crate::ops::outcome::{Forgotten, SnapshotView};
 use crate::ops::session::{Ended, Listing, NoSnapshot, Resume, SessionView, Shown, Started};
 
@@ -209,91 +204,5 @@ impl Document for Ended {
             session: (&self.session).into(),
             ended_with_it: &self.with,
         }
-    }
-}
-
-#[derive(Serialize)]
-struct HookFields<'a> {
-    agent: &'a str,
-    event: Option<&'a str>,
-    done: &'static str,
-    session_id: Option<&'a str>,
-    snapshot_id: Option<&'a str>,
-    checkpoint_id: Option<u64>,
-    output: Option<&'a Value>,
-    error: Option<Value>,
-}
-
-impl Document for Hooked {
-    fn fields(&self) -> impl Serialize + '_ {
-        HookFields {
-            agent: &self.agent,
-            event: self.event.as_deref(),
-            done: self.done.as_str(),
-            session_id: self.session_id.as_deref(),
-            snapshot_id: self.snapshot_id.as_deref(),
-            checkpoint_id: self.checkpoint_id,
-            output: self.output.as_ref(),
-            error: self
-                .error
-                .as_ref()
-                .map(|error| super::error(error)["error"].clone()),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct InstallFields<'a> {
-    dry_run: bool,
-    changed: Vec<String>,
-    removed: Vec<String>,
-    unchanged: Vec<String>,
-    printed: Vec<Printed<'a>>,
-    notices: &'a [String],
-}
-
-#[derive(Serialize)]
-struct Printed<'a> {
-    path: String,
-    text: &'a str,
-}
-
-impl<'a> From<&'a (PathBuf, String)> for Printed<'a> {
-    fn from((path, text): &'a (PathBuf, String)) -> Self {
-        Self {
-            path: path.to_string_lossy().into_owned(),
-            text,
-        }
-    }
-}
-
-impl Document for Installed {
-    fn fields(&self) -> impl Serialize + '_ {
-        InstallFields {
-            dry_run: self.dry_run,
-            changed: texts(&self.changed),
-            removed: texts(&self.removed),
-            unchanged: texts(&self.unchanged),
-            printed: self.printed.iter().map(Into::into).collect(),
-            notices: &self.notices,
-        }
-    }
-}
-
-/// The text of `agent-help`.
-#[derive(Debug)]
-pub struct AgentHelp {
-    /// What an agent should know of `tw`.
-    pub help: &'static str,
-}
-
-#[derive(Serialize)]
-struct AgentHelpFields {
-    help: &'static str,
-}
-
-impl Document for AgentHelp {
-    fn fields(&self) -> impl Serialize + '_ {
-        AgentHelpFields { help: self.help }
     }
 }

@@ -5,6 +5,8 @@
 //! [`revert`] or [`compact`] ends in a tool call without its result.
 
 use super::record::{self, Message, Record};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// A line that says something.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,11 +29,13 @@ pub struct Log<'a> {
 }
 
 /// How large a context is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tokens {
-    /// As last counted.
+    /// As last recorded.
+    #[serde(rename = "token_count")]
     pub counted: u64,
     /// What came since, guessed from its length.
+    #[serde(rename = "pending_tokens")]
     pub pending: u64,
 }
 

@@ -62,7 +62,7 @@ impl Human for Appended {
     fn print(&self, page: &mut Page) {
         page.line(format!(
             "added {} to {}",
-            count(self.records, "record"),
+            count(self.appended, "record"),
             text::path(&self.file)
         ));
         kept(page, self.rotated_to.as_deref());

@@ -30,9 +30,10 @@ impl Args {
 
 impl Human for Checkpointed {
     fn print(&self, page: &mut Page) {
-        let marker = match self.marker {
-            Marker::Visible => ", visible to the model",
-            Marker::Hidden => "",
+        let marker = if self.marker {
+            ", visible to the model"
+        } else {
+            ""
         };
         page.line(format!("checkpoint {}{marker}", self.checkpoint_id));
         page.hint(format!(

@@ -76,21 +76,21 @@ fn compaction(args: &Args, call: &Call<'_>) -> Result<Compact> {
 
 impl Human for Compacted {
     fn print(&self, page: &mut Page) {
-        match &self.done {
-            Ok(done) => {
+        match self.reason {
+            None => {
                 page.line(format!(
                     "compacted: a summary stands for {}, {} tokens are about {}",
-                    count(done.messages_discarded, "message"),
-                    number(self.before.total()),
-                    number(done.tokens)
+                    count(self.messages_discarded, "message"),
+                    number(self.tokens_before),
+                    number(self.tokens_after)
                 ));
-                kept(page, done.rotated_to.as_deref());
+                kept(page, self.rotated_to.as_deref());
             }
-            Err(NotDone::UnderLimit) => page.line(format!(
+            Some(NotDone::UnderLimit) => page.line(format!(
                 "nothing to do: {} tokens are within the limit",
-                number(self.before.total())
+                number(self.tokens_before)
             )),
-            Err(NotDone::Nothing) => {
+            Some(NotDone::NothingToCompact) => {
                 page.line("nothing to do: there are no more turns than are kept");
                 page.hint("'--keep 0' keeps none");
             }

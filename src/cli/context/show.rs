@@ -69,14 +69,14 @@ fn said(page: &mut Page, who: &str, text: &str) {
 
 impl Human for Shown {
     fn print(&self, page: &mut Page) {
-        for (record, _) in &self.records {
-            show(page, record);
+        for line in &self.records {
+            show(page, &line.record);
         }
         let tokens = self.tokens;
         let about = if tokens.pending > 0 { "about " } else { "" };
         page.line(format!(
             "{}, {}, {about}{} tokens",
-            count(self.messages().count(), "message"),
+            count(self.messages, "message"),
             count(self.checkpoints.len(), "checkpoint"),
             number(tokens.total())
         ));

@@ -7,9 +7,13 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::ContextLog;
-use crate::agents::kimi::log::{self, Cut, Log, Tokens};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{ContextLog, LogFile};
+use crate::agents::kimi::log::{self, Cut, Log};
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::json::{self, Text};
 use crate::store::context::Old;
 
 /// Where the summary comes from.
@@ -35,48 +39,40 @@ pub struct Compact {
 }
 
 /// Answer of `context compact`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Compacted {
     /// The log.
+    #[serde(flatten, with = "Text::<LogFile>")]
     pub file: PathBuf,
-    /// What was done; None: why nothing was.
-    pub done: std::result::Result<Done, NotDone>,
+    /// Whether anything was done.
+    pub compacted: bool,
+    /// Why nothing was done.
+    pub reason: Option<NotDone>,
+    /// Where the log before stays.
+    #[serde(serialize_with = "json::file_or_null")]
+    #[schemars(with = "Option<String>")]
+    pub rotated_to: Option<PathBuf>,
+    /// Messages that the summary stands for.
+    pub messages_discarded: usize,
     /// How large the context was.
-    pub before: Tokens,
+    pub tokens_before: u64,
+    /// How large the context is now: a guess from its length.
+    pub tokens_after: u64,
+    /// The new checkpoint at its end.
+    pub checkpoint_id: Option<i64>,
     /// Malformed and torn lines.
     pub skipped: usize,
 }
 
-/// A compaction.
-#[derive(Debug)]
-pub struct Done {
-    /// Where the log before stays.
-    pub rotated_to: Option<PathBuf>,
-    /// Messages that the summary stands for.
-    pub messages_discarded: usize,
-    /// How large the context is now, roughly.
-    pub tokens: u64,
-    /// The checkpoint at its end.
-    pub checkpoint_id: Option<i64>,
-}
-
 /// Why nothing was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum NotDone {
     /// The context is small enough.
     UnderLimit,
     /// There are no more turns than are kept.
-    Nothing,
-}
-
-impl NotDone {
-    /// The word for output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::UnderLimit => "under-limit",
-            Self::Nothing => "nothing-to-compact",
-        }
-    }
+    NothingToCompact,
 }
 
 /// Puts a summary in the place of all but the last turns.
@@ -87,19 +83,25 @@ impl NotDone {
 pub fn compact(log: &ContextLog, request: &Compact) -> Result<Compacted> {
     let bytes = log.read()?;
     let read = Log::read(&bytes);
-    let answer = |done| Compacted {
+    let tokens = read.tokens().total();
+    let unchanged = |reason| Compacted {
         file: log.path(),
-        done,
-        before: read.tokens(),
+        compacted: false,
+        reason,
+        rotated_to: None,
+        messages_discarded: 0,
+        tokens_before: tokens,
+        tokens_after: tokens,
+        checkpoint_id: None,
         skipped: read.skipped,
     };
-    let wanted = read.tokens().total().saturating_add(request.reserved);
+    let wanted = tokens.saturating_add(request.reserved);
     if request.if_over.is_some_and(|limit| wanted < limit) {
-        return Ok(answer(Err(NotDone::UnderLimit)));
+        return Ok(unchanged(Some(NotDone::UnderLimit)));
     }
     let at = match log::cut(&read, request.keep) {
         Cut::At(at) => at,
-        Cut::Nothing => return Ok(answer(Err(NotDone::Nothing))),
+        Cut::Nothing => return Ok(unchanged(Some(NotDone::NothingToCompact))),
         Cut::Dangling(call) => return Err(waits(&call)),
     };
     let summary = match &request.summary {
@@ -123,13 +125,14 @@ pub fn compact(log: &ContextLog, request: &Compact) -> Result<Compacted> {
         return Err(waits(&call));
     }
     let compacted = log::compact(&now, at, &summary);
-    let tokens = Log::read(&compacted.bytes).tokens().total();
-    Ok(answer(Ok(Done {
+    Ok(Compacted {
+        compacted: true,
+        tokens_after: Log::read(&compacted.bytes).tokens().total(),
         rotated_to: held.replace(&compacted.bytes, Old::Rotate)?,
         messages_discarded: compacted.discarded,
-        tokens,
         checkpoint_id: compacted.checkpoint,
-    })))
+        ..unchanged(None)
+    })
 }
 
 fn waits(call: &str) -> Error {

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Change, Install, Installed, Way, carry_out, write};
+use super::{Change, Install, Installed, Printed, Way, carry_out, write};
 use crate::agents::edit::{has_block, put_block, take_block};
 use crate::error::Result;
 use crate::git::fs;
@@ -136,10 +136,10 @@ fn left_alone(
     done.notices
         .push(format!("'{}' {reason}; {what}{how}", path.display()));
     if request.way == Way::In {
-        done.printed.push((
-            path.to_owned(),
-            put_block("\n", body, Some(0)).trim_end().to_owned() + "\n",
-        ));
+        done.printed.push(Printed {
+            path: path.to_owned(),
+            text: put_block("\n", body, Some(0)).trim_end().to_owned() + "\n",
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Fields, kind, list_of, nonnull, notices, nullable, object, reference, texts, words};
+use super::{Fields, kind, list_of, nonnull, notices, nullable, object, reference, texts};
 
 /// Every one: the document's name, the command, the fields.
 pub fn all() -> Vec<(&'static str, &'static str, Fields)> {
@@ -12,12 +12,6 @@ pub fn all() -> Vec<(&'static str, &'static str, Fields)> {
         ("session-show", "tw session show", show()),
         ("session-resume", "tw session resume", resume()),
         ("session-end", "tw session end", end()),
-        ("hook", "tw hook", hook()),
-        (
-            "agent-help",
-            "tw agent-help",
-            vec![("help", nonnull("string", "Markdown, for an agent to read"))],
-        ),
     ]
 }
 
@@ -172,42 +166,5 @@ fn end() -> Fields {
         ("session_id", kind("string")),
         ("session", reference("session")),
         ("ended_with_it", texts()),
-    ]
-}
-
-fn hook() -> Fields {
-    vec![
-        ("agent", nonnull("string", "who really called")),
-        ("event", nullable("string", "the event in tw's words")),
-        (
-            "done",
-            words(&[
-                "snapshot",
-                "checkpoint",
-                "recorded",
-                "ended",
-                "nothing",
-                "failed",
-            ]),
-        ),
-        ("session_id", nullable("string", "the session")),
-        (
-            "snapshot_id",
-            nullable("string", "the session's snapshot, or the checkpoint's"),
-        ),
-        (
-            "checkpoint_id",
-            nullable("integer", "the checkpoint that was made"),
-        ),
-        (
-            "output",
-            json!({"type": ["object", "null"], "additionalProperties": true, "properties": {},
-                "description": "what the agent is told, in its own words"}),
-        ),
-        (
-            "error",
-            json!({"type": ["object", "null"], "additionalProperties": true, "properties": {},
-                "description": "what failed, as in a failed command's document"}),
-        ),
     ]
 }

@@ -18,3 +18,10 @@ pub struct Prompt {
     /// One short line; null: nothing to say.
     pub prompt: Option<String>,
 }
+
+/// Answer of `agent-help`.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct AgentHelp {
+    /// What an agent should know of `tw`: Markdown, for an agent to read.
+    pub help: &'static str,
+}
