@@ -38,6 +38,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod snapshot_view;
 pub mod status;
+mod stay;
 pub mod swap;
 pub mod travel;
 pub mod undo;

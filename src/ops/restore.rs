@@ -3,22 +3,18 @@
 use super::Context;
 use super::capture::Storing;
 use super::outcome::Restored;
+use super::record::Made;
 use super::request::{DryRun, Restore};
-use super::swap::newindex::IndexGoal;
+use super::swap::goal::{Aim, Goal, SnapshotAim};
 use super::swap::notices::swap_notices;
-use super::swap::recover;
-use super::swap::{
-    Aim, Goal, HeadGoal, Logging, OperationGoal, changes, look, stored_extras, swap,
-};
+use super::swap::{changes, prepare, recover, swap};
 use super::{address, snapshot};
 use crate::error::{Code, Error, Result};
 use crate::git::path;
 use crate::git::tree;
 use crate::store::Store;
-use crate::store::id::IdKind;
 use crate::store::state::State;
 use crate::store::stored::Stored;
-use crate::worktree::plan::EmptyDirs;
 
 /// Restores all of a snapshot, or the named paths.
 ///
@@ -71,51 +67,29 @@ pub fn put_back(
 ) -> Result<Restored> {
     let only = named_paths(ctx, store, stored, request)?;
     let mut notices = Vec::from_iter(super::capture::seeds::warning(store, stored, &only)?);
-    let goal = Goal {
-        operation: purpose.operation,
-        reverses: None,
-        aim: Aim::Tree {
-            tree: stored.tree,
-            extras: stored_extras(store, stored)?,
-            only,
-            empty_dirs: EmptyDirs::Stay,
-            made_before: Default::default(),
-            keep: Vec::new(),
-        },
-        target: Some(stored),
-        also_from: &[],
-        index: IndexGoal::Stay,
-        head: HeadGoal::Stay,
-        operation_files: OperationGoal::Stay,
-        saves_as: IdKind::Backup,
-        title: purpose.title.clone(),
-        extra: Default::default(),
-        forced: Default::default(),
-        hidden: None,
-        before_hashing: None,
-        logging: Logging::NewLevel,
-        way_out: &[
-            "move these paths away, or name the paths you want: tw restore SNAPSHOT PATH...",
-        ],
-    };
+    let aim = Aim::Snapshot(SnapshotAim {
+        only,
+        ..SnapshotAim::new(store, stored)?
+    });
+    let goal = Goal::new(purpose.operation, purpose.title.clone(), aim)
+        .hints(&["move these paths away, or name the paths you want: tw restore SNAPSHOT PATH..."]);
     let view = snapshot::view(store, stored)?;
     if request.dry_run == DryRun::Yes {
-        let looked = look(ctx, store, &goal, &Storing::No)?;
+        let prepared = prepare(ctx, store, &goal, &Storing::No)?;
         return Ok(Restored {
             snapshot_id: stored.id.to_string(),
             snapshot: view,
             backup_id: None,
             dry_run: true,
-            changes: changes(&looked.plan),
+            changes: changes(&prepared.plan),
             notices,
         });
     }
-    let state_after = |before: &State, _: &super::record::Made<'_>, swap_id: &str| State {
+    let state_after = |before: &State, _: &Made<'_>| State {
         workspace_root: ctx.repo.worktree_root().display().to_string(),
-        swap_id: Some(swap_id.to_owned()),
         ..before.clone()
     };
-    let swapped = swap(ctx, store, &goal, &state_after, None)?;
+    let swapped = swap(ctx, store, &goal, &state_after)?;
     notices.extend(swap_notices(&swapped.applied));
     Ok(Restored {
         snapshot_id: stored.id.to_string(),

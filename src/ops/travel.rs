@@ -2,22 +2,19 @@
 
 use super::Context;
 use super::outcome::Travelled;
+use super::record::Made;
 use super::request::{DryRun, Travel};
+use super::swap::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use super::swap::head::{past_head, past_operation};
-use super::swap::newindex::IndexGoal;
 use super::swap::notices::swap_notices;
-use super::swap::recover;
-use super::swap::{
-    Aim, Goal, HeadGoal, Logging, OperationGoal, changes, look, stored_extras, swap,
-};
+use super::swap::{changes, prepare, recover, swap};
 use super::{address, capture::Storing, snapshot};
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
-use crate::store::id::{IdKind, Tail};
+use crate::store::id::Tail;
 use crate::store::names;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
-use crate::worktree::plan::EmptyDirs;
 
 /// Travels.
 ///
@@ -61,47 +58,21 @@ fn travel_to(
     request: &Travel,
 ) -> Result<Travelled> {
     let lists = store.lists(stored)?;
-    let (operation_state, mut notices) = past_operation(store, stored)?;
-    let goal = Goal {
-        operation: "travel",
-        reverses: None,
-        aim: Aim::Tree {
-            tree: stored.tree,
-            extras: stored_extras(store, stored)?,
-            only: Vec::new(),
-            empty_dirs: EmptyDirs::Stay,
-            made_before: Default::default(),
-            keep: Vec::new(),
-        },
-        target: Some(stored),
-        also_from: &[],
-        index: if request.files_only {
-            IndexGoal::Stay
-        } else {
-            IndexGoal::Snapshot {
-                stored,
-                lists: &lists,
-            }
-        },
-        head: if request.files_only {
-            HeadGoal::Stay
-        } else {
-            HeadGoal::Raw(past_head(ctx, stored)?)
-        },
-        operation_files: if request.files_only {
-            OperationGoal::Stay
-        } else {
-            OperationGoal::Set(operation_state)
-        },
-        saves_as: IdKind::Backup,
-        title: format!("before travelling to {}", stored.id),
-        extra: Default::default(),
-        forced: Default::default(),
-        hidden: None,
-        before_hashing: None,
-        logging: Logging::NewLevel,
-        way_out: &["move these paths away, or take the snapshot elsewhere with 'tw open'"],
+    let (operation, mut notices) = past_operation(store, stored)?;
+    let git = if request.files_only {
+        GitGoal::Stay
+    } else {
+        GitGoal::Snapshot(GitSide {
+            stored,
+            lists: &lists,
+            raw_head: past_head(ctx, stored)?,
+            operation,
+        })
     };
+    let aim = Aim::Snapshot(SnapshotAim::new(store, stored)?);
+    let goal = Goal::new("travel", format!("before travelling to {}", stored.id), aim)
+        .git(git)
+        .hints(&["move these paths away, or take the snapshot elsewhere with 'tw open'"]);
     if request.files_only {
         notices.clear();
     }
@@ -109,21 +80,21 @@ fn travel_to(
     notices.extend(super::capture::seeds::warning(store, stored, &[])?);
     let view = snapshot::view(store, stored)?;
     if request.dry_run == DryRun::Yes {
-        let looked = look(ctx, store, &goal, &Storing::No)?;
+        let prepared = prepare(ctx, store, &goal, &Storing::No)?;
         return Ok(Travelled {
             mode: Mode::Past,
             snapshot_id: stored.id.to_string(),
             snapshot: view,
             backup_id: None,
             dry_run: true,
-            changes: changes(&looked.plan),
+            changes: changes(&prepared.plan),
             guard_token: None,
             files_only: request.files_only,
             notices,
         });
     }
     let token = format!("{}{}", Tail::random()?.as_str(), Tail::random()?.as_str());
-    let state_after = |before: &State, saved: &super::record::Made<'_>, swap_id: &str| State {
+    let state_after = |before: &State, saved: &Made<'_>| State {
         workspace_root: ctx.repo.worktree_root().display().to_string(),
         mode: Mode::Past,
         current_snapshot_id: Some(stored.id.to_string()),
@@ -133,11 +104,10 @@ fn travel_to(
         entered_at: Some(ctx.env.now().rfc3339()),
         guard_token: Some(token.clone()),
         issue_id: request.issue_id.clone(),
-        swap_id: Some(swap_id.to_owned()),
         files_only: request.files_only,
         ..before.clone()
     };
-    let swapped = swap(ctx, store, &goal, &state_after, None)?;
+    let swapped = swap(ctx, store, &goal, &state_after)?;
     notices.extend(swap_notices(&swapped.applied));
     Ok(Travelled {
         mode: Mode::Past,

@@ -24,16 +24,14 @@ use crate::ops::merge::{self, Input, Merged};
 use crate::ops::outcome::Changes;
 use crate::ops::record::Made;
 use crate::ops::request::DryRun;
-use crate::ops::swap::newindex::IndexGoal;
+use crate::ops::swap::extras::stored_extras;
+use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::pathindex::PathEntries;
 use crate::ops::swap::recover;
-use crate::ops::swap::{
-    Aim, FoundPaths, Goal, HeadGoal, Logging, OperationGoal, changes, look, read_tree,
-    stored_extras, swap,
-};
+use crate::ops::swap::{changes, prepare, read_tree, swap};
 use crate::store::Store;
-use crate::store::id::{IdKind, IssueId, SnapshotId};
+use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{Issue, Run};
 use crate::store::lock::Owner;
 use crate::store::state::{Mode, State};
@@ -157,10 +155,10 @@ impl<'a, 's> Applying<'a, 's> {
         let find = |capture: &Capture<'_>| self.find(capture);
         let goal = self.goal(id, &find);
         // Without a difference there is nothing to back up, and no level for the undo log.
-        let looked = look(self.ctx, self.store, &goal, &Storing::No)?;
-        let nothing = looked.plan.is_empty() && self.merged.borrow().conflicts.is_empty();
+        let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
+        let nothing = prepared.plan.is_empty() && self.merged.borrow().conflicts.is_empty();
         if dry || nothing {
-            let mut answer = self.answer(id, run, None, changes(&looked.plan));
+            let mut answer = self.answer(id, run, None, changes(&prepared.plan));
             answer.dry_run = dry;
             if nothing {
                 let said = "nothing to apply: the present has all that the run changed";
@@ -168,14 +166,13 @@ impl<'a, 's> Applying<'a, 's> {
             }
             return Ok(answer);
         }
-        drop(looked);
+        drop(prepared);
         self.dry.set(false);
-        let state_after = |before: &State, _: &Made<'_>, swap_id: &str| State {
+        let state_after = |before: &State, _: &Made<'_>| State {
             workspace_root: self.ctx.repo.worktree_root().display().to_string(),
-            swap_id: Some(swap_id.to_owned()),
             ..before.clone()
         };
-        let swapped = swap(self.ctx, self.store, &goal, &state_after, None);
+        let swapped = swap(self.ctx, self.store, &goal, &state_after);
         if let Some(kept) = self.kept.take() {
             kept.release()?;
         }
@@ -189,30 +186,15 @@ impl<'a, 's> Applying<'a, 's> {
     fn goal<'g>(
         &'g self,
         id: IssueId,
-        find: &'g dyn Fn(&Capture<'_>) -> Result<FoundPaths>,
+        find: &'g dyn Fn(&Capture<'_>) -> Result<PathChanges>,
     ) -> Goal<'g> {
-        Goal {
-            operation: "apply",
-            reverses: None,
-            aim: Aim::Found {
-                find,
-                saved: &self.extras,
-                unwritten: &self.unwritten,
-            },
-            target: None,
-            also_from: &[],
-            index: IndexGoal::Paths(&self.entries),
-            head: HeadGoal::Stay,
-            operation_files: OperationGoal::Stay,
-            saves_as: IdKind::Backup,
-            title: format!("before applying {} of {id}", self.experiment.id),
-            extra: Default::default(),
-            forced: Default::default(),
-            hidden: None,
-            before_hashing: None,
-            logging: Logging::NewLevel,
-            way_out: &["move these paths away and try again"],
-        }
+        let title = format!("before applying {} of {id}", self.experiment.id);
+        let aim = Aim::Found {
+            find,
+            saved: &self.extras,
+            unwritten: &self.unwritten,
+        };
+        Goal::new("apply", title, aim).git(GitGoal::Entries(&self.entries))
     }
 
     fn answer(
@@ -246,7 +228,7 @@ impl<'a, 's> Applying<'a, 's> {
     }
 
     /// What the present becomes, as it is at this look.
-    fn find(&self, capture: &Capture<'_>) -> Result<FoundPaths> {
+    fn find(&self, capture: &Capture<'_>) -> Result<PathChanges> {
         let writer = self.writer()?;
         self.unwritten.take();
         let read = |oid| read_tree(self.store, capture, oid);
@@ -284,7 +266,7 @@ impl<'a, 's> Applying<'a, 's> {
             return Err(blocked(&merged.blocked));
         }
         self.entries.replace(self.index_entries(capture, &merged)?);
-        let found = FoundPaths {
+        let found = PathChanges {
             paths: self.sides(capture, &merged),
             dirs: self.emptied(&read, capture, &merged)?,
         };

@@ -14,7 +14,7 @@ use crate::git::objects::{ObjectKind, hash};
 use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Node};
 use crate::ops::Context;
-use crate::ops::swap::stored_extras;
+use crate::ops::swap::extras::stored_extras;
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};

@@ -5,128 +5,131 @@
 
 use std::collections::BTreeSet;
 
-use super::{captured_extras, read_tree, stamp_of_path};
+use super::extras::captured_extras;
+use super::goal::{GitSide, SnapshotAim};
+use super::read_tree;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::Oid;
 use crate::git::create;
-use crate::git::fs::Root;
+use crate::git::fs::{Root, Stamp};
 use crate::git::operation::{self, OperationState};
 use crate::git::path;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::capture::{Capture, CaptureOptions, IndexSummary, Storing, capture};
-use crate::store::Store;
-use crate::store::snapshot::Lists;
 use crate::store::state::stored_path;
-use crate::store::stored::{Stored, part};
+use crate::store::stored::part;
+use crate::store::{Store, names};
 use crate::worktree::apply::Applied;
 use crate::worktree::cache::{self, Meta};
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Extras;
 
-/// What the proof found.
-#[derive(Debug, Default)]
-pub struct Proof {
-    /// Paths that somebody else changed meanwhile.
-    pub changed_since: Vec<Vec<u8>>,
-}
-
 /// What has to be there.
-pub struct Claim<'a> {
-    /// The captured files.
-    pub tree: Oid,
-    /// What the tree cannot say.
-    pub extras: &'a Extras,
-    /// Paths captured whatever the rules say.
-    pub forced: BTreeSet<Vec<u8>>,
-    /// The snapshot whose index has to be there, with its lists.
-    pub index: (&'a Stored, &'a Lists),
-    /// HEAD's bytes.
-    pub raw_head: &'a str,
-    /// Operation files.
-    pub operation: &'a OperationState,
-    /// Paths that are not as recorded on purpose: kept, discarded.
-    pub except: &'a [Vec<u8>],
-    /// The record that the cache may hang on.
-    pub anchor: (&'a str, Oid, Oid),
+pub(super) struct Claim<'a> {
+    /// The files.
+    pub(super) aim: &'a SnapshotAim<'a>,
+    /// Index, HEAD and operation files.
+    pub(super) git: &'a GitSide<'a>,
+    /// Paths that are not as recorded on purpose, beside those that the aim keeps.
+    pub(super) discarded: &'a [Vec<u8>],
 }
 
-/// Proves it.
+impl Claim<'_> {
+    /// Paths that are not as recorded on purpose.
+    fn except(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.aim.keep.iter().chain(self.discarded)
+    }
+}
+
+/// Proves it. Answers with the paths that somebody else changed meanwhile.
 ///
 /// # Errors
 /// `VERIFY_FAILED` with everything that differs.
-pub fn prove(
+pub(super) fn prove(
     ctx: &Context<'_>,
     store: &Store,
     claim: &Claim<'_>,
     saved: &Capture<'_>,
     applied: &Applied,
-) -> Result<Proof> {
+) -> Result<Vec<Vec<u8>>> {
     let before: &Manifest = &saved.manifest;
-    let wanted = CaptureOptions {
+    let options = CaptureOptions {
         base: saved.recorded.clone().map(|meta| (before, meta)),
         storing: Storing::No,
-        forced: claim.forced.clone(),
+        forced: claim.git.lists.forced.iter().cloned().collect(),
         whole_index: true,
         ..CaptureOptions::default()
     };
-    let seen = capture(ctx, store, &wanted)?;
-    let read = |oid| read_tree(store, &seen, oid);
-    let mut differing: BTreeSet<Vec<u8>> = BTreeSet::new();
-    for change in tree::diff(&read, Some(claim.tree), Some(seen.tree))? {
-        differing.insert(change.path);
-    }
-    let extras = captured_extras(ctx, &seen)?;
+    let seen = capture(ctx, store, &options)?;
     let root = Root::open(ctx.repo.worktree_root())?;
-    if extras.modes != claim.extras.modes || extras.defaults != claim.extras.defaults {
-        differing.extend(other_permissions(&seen.manifest, claim.extras, applied));
-    }
-    let all = || seen.manifest.paths_on_disk();
-    let other_access = claim.extras.access.differing(&extras.access, all);
-    differing.extend(
-        other_access
-            .into_iter()
-            .filter(|path| !applied.lost.contains_key(path)),
-    );
-    for dir in &claim.extras.empty_dirs {
-        if !extras.empty_dirs.contains(dir) {
-            differing.insert(dir.clone());
-        }
-    }
-    for dir in &extras.empty_dirs {
-        // One that is new and still holds what the rules leave out, or a nested repository, stays with it.
-        if !claim.extras.empty_dirs.contains(dir) && is_bare(&root, dir)? {
-            differing.insert(dir.clone());
-        }
-    }
+    let mut differing = differing(ctx, store, claim, &seen, applied)?;
     differing.retain(|path| {
         !claim
-            .except
-            .iter()
+            .except()
             .any(|except| path::is_within(path, except) || path::is_within(except, path))
     });
     let (changed_since, wrong): (Vec<_>, Vec<_>) = differing
         .into_iter()
         .partition(|path| was_changed_since(&root, path, before, applied));
     let mut wrong: Vec<String> = wrong.iter().map(|path| stored_path(path)).collect();
-    wrong.extend(git_state(ctx, store, claim, &seen.operation, &seen.index)?);
+    wrong.extend(git_state(
+        ctx,
+        store,
+        claim.git,
+        &seen.operation,
+        &seen.index,
+    )?);
     if !wrong.is_empty() {
-        return Err(Error::new(
-            Code::VerifyFailed,
-            format!(
-                "the present is not back exactly: {}",
-                wrong.iter().take(8).cloned().collect::<Vec<_>>().join(", ")
-            ),
-        )
-        .hint("both sides are saved; run 'tw recover'")
-        .detail("paths", wrong));
+        return Err(not_back(wrong));
     }
-    if changed_since.is_empty() && claim.except.is_empty() && seen.tree == claim.tree {
-        let (name, commit, index_commit) = claim.anchor;
-        let meta: Meta = seen.meta(name, commit, index_commit);
+    let stored = claim.aim.stored;
+    if changed_since.is_empty() && claim.except().next().is_none() && seen.tree == stored.tree {
+        let name = names::snapshot_ref(&stored.id);
+        let meta: Meta = seen.meta(&name, stored.commit, stored.index_commit);
         cache::save(&store.dir.file("cache"), &seen.manifest, &meta)?;
     }
-    Ok(Proof { changed_since })
+    Ok(changed_since)
+}
+
+fn not_back(wrong: Vec<String>) -> Error {
+    let shown = wrong.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+    Error::new(
+        Code::VerifyFailed,
+        format!("the present is not back exactly: {shown}"),
+    )
+    .hint("both sides are saved; run 'tw recover'")
+    .detail("paths", wrong)
+}
+
+/// The paths that are not as the claim has them.
+fn differing(
+    ctx: &Context<'_>,
+    store: &Store,
+    claim: &Claim<'_>,
+    seen: &Capture<'_>,
+    applied: &Applied,
+) -> Result<BTreeSet<Vec<u8>>> {
+    let claimed = &claim.aim.extras;
+    let read = |oid| read_tree(store, seen, oid);
+    let changes = tree::diff(&read, Some(claim.aim.stored.tree), Some(seen.tree))?;
+    let mut differing: BTreeSet<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
+    let extras = captured_extras(ctx, seen)?;
+    if extras.modes != claimed.modes || extras.defaults != claimed.defaults {
+        differing.extend(other_permissions(&seen.manifest, claimed, applied));
+    }
+    let all = || seen.manifest.paths_on_disk();
+    let other_access = claimed.access.differing(&extras.access, all).into_iter();
+    differing.extend(other_access.filter(|path| !applied.lost.contains_key(path)));
+    let gone = claimed.empty_dirs.difference(&extras.empty_dirs);
+    differing.extend(gone.cloned());
+    let root = Root::open(ctx.repo.worktree_root())?;
+    for dir in extras.empty_dirs.difference(&claimed.empty_dirs) {
+        // One that is new and still holds what the rules leave out, or a nested repository, stays with it.
+        if is_bare(&root, dir)? {
+            differing.insert(dir.clone());
+        }
+    }
+    Ok(differing)
 }
 
 /// Plain files whose permission bits are not those of the claim.
@@ -177,21 +180,21 @@ fn was_changed_since(root: &Root, path: &[u8], before: &Manifest, applied: &Appl
 fn git_state(
     ctx: &Context<'_>,
     store: &Store,
-    claim: &Claim<'_>,
+    claimed: &GitSide<'_>,
     operation: &OperationState,
     index: &IndexSummary,
 ) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
-    if ctx.repo.raw_head()? != claim.raw_head {
+    if ctx.repo.raw_head()? != claimed.raw_head {
         wrong.push("HEAD".to_owned());
     }
     let sharing = create::sharing(ctx.repo.git_dir());
     let as_shared = |state| operation::shared(state, sharing);
-    if !operation::equal(&as_shared(operation), &as_shared(claim.operation)) {
+    if !operation::equal(&as_shared(operation), &as_shared(&claimed.operation)) {
         wrong.push("the operation under way".to_owned());
     }
-    let (stored, lists) = claim.index;
-    let side = store.index_side(stored)?;
+    let lists = claimed.lists;
+    let side = store.index_side(claimed.stored)?;
     let unmerged = store
         .state_blob(side.state, part::UNMERGED)?
         .unwrap_or_default();
@@ -205,4 +208,13 @@ fn git_state(
         wrong.push("the index".to_owned());
     }
     Ok(wrong)
+}
+
+/// The stamp of what the swap wrote at a path.
+fn stamp_of_path(applied: &Applied, path: &[u8]) -> Option<Stamp> {
+    let at = applied
+        .stamps
+        .binary_search_by(|(known, _)| known.as_slice().cmp(path))
+        .ok()?;
+    Some(applied.stamps[at].1)
 }

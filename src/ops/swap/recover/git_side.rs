@@ -1,14 +1,12 @@
 //! Index, HEAD and operation files of a dead swap: as they were before it, or as it would have left them.
 
-use std::cell::RefCell;
-
 use super::super::head::past_operation;
-use super::super::newindex::{IndexGoal, new_index};
+use super::super::index_file;
+use super::super::newindex::{IndexSource, new_index};
 use super::super::pathindex;
-use super::super::{NO_INDEX, install_index, rename_into};
-use super::noted;
+use super::super::run::NO_INDEX;
+use super::put_back::noted;
 use crate::error::{Code, Error, Result};
-use crate::git::fs::remove_optional;
 use crate::git::operation;
 use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
@@ -22,15 +20,9 @@ pub(super) fn put_git_back(
     journal: &Journal,
 ) -> Result<Vec<String>> {
     let mut notices = Vec::new();
-    let kept = store.dir.file("index.before");
     if journal.swaps_index {
-        if kept.exists() {
-            rename_into(&kept, &ctx.repo.index_path())?;
-        } else if journal.extra.contains_key(NO_INDEX) {
-            remove_optional(&ctx.repo.index_path())?;
-        }
-        remove_optional(&kept)?;
-        remove_optional(&store.dir.file("index.after"))?;
+        index_file::put_back(ctx, store, journal.extra.contains_key(NO_INDEX))?;
+        index_file::forget(store)?;
     }
     if let Some((before, after)) = &journal.head {
         let now = ctx.repo.raw_head()?;
@@ -47,16 +39,16 @@ pub(super) fn put_git_back(
     Ok(notices)
 }
 
-fn put_index_forward(ctx: &Context<'_>, store: &Store, goal: &IndexGoal<'_>) -> Result<()> {
-    let wanted = CaptureOptions {
+fn put_index_forward(ctx: &Context<'_>, store: &Store, source: IndexSource<'_>) -> Result<()> {
+    let options = CaptureOptions {
         storing: Storing::No,
         whole_index: true,
         ..CaptureOptions::default()
     };
-    let seen = capture(ctx, store, &wanted)?;
+    let seen = capture(ctx, store, &options)?;
     let (applied, plan) = (Default::default(), Default::default());
-    let index = new_index(ctx, store, &seen, goal, &applied, &plan)?;
-    install_index(ctx, store, &index)
+    let index = new_index(ctx, store, &seen, source, &applied, &plan)?;
+    index_file::install(ctx, store, &index)
 }
 
 /// Index, HEAD and operation files as the swap would have left them.
@@ -67,17 +59,17 @@ pub(super) fn put_git_forward(ctx: &Context<'_>, store: &Store, journal: &Journa
         .map(|id| noted(store, id, journal.target_commit.as_deref()))
         .transpose()?;
     if let Some(entries) = pathindex::read(journal, pathindex::Which::After)? {
-        put_index_forward(ctx, store, &IndexGoal::Paths(&RefCell::new(entries)))?;
+        put_index_forward(ctx, store, IndexSource::Entries(&entries))?;
     } else if journal.swaps_index {
         let target = target
             .as_ref()
             .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal names no target"))?;
         let lists = store.lists(target)?;
-        let goal = IndexGoal::Snapshot {
+        let source = IndexSource::Snapshot {
             stored: target,
             lists: &lists,
         };
-        put_index_forward(ctx, store, &goal)?;
+        put_index_forward(ctx, store, source)?;
     }
     if let Some((_, after)) = &journal.head {
         ctx.repo.write_raw_head(after)?;

@@ -6,64 +6,36 @@
 
 use super::super::journal::{path_of, side_of};
 use super::super::settle_last;
-use super::survey::{Found, Survey, is_torn, node_of, temps};
-use super::{Rescue, restore_paths};
+use super::put_back::{Rescue, Towards, restore_paths};
+use super::survey::{OnDisk, Survey, is_torn, node_of, temps};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::fs::Root;
 use crate::git::path::display;
 use crate::ops::Context;
-use crate::ops::outcome::{Changes, Recovered};
+use crate::ops::outcome::Recovered;
 use crate::store::Store;
 use crate::store::state::{Journal, JournalEntry};
 use crate::worktree::cache;
 use crate::worktree::plan::Side;
 
-/// What was repaired.
-pub(super) struct Repaired {
-    operation: String,
-    rescue_id: Option<String>,
-    changes: Changes,
-}
-
-impl Repaired {
-    /// As the answer of `recover`.
-    pub(super) fn answer(self) -> Recovered {
-        let notices = vec![self.sentence()];
-        Recovered {
-            action: "repaired",
-            operation: Some(self.operation),
-            rescue_id: self.rescue_id,
-            differing: Vec::new(),
-            changes: self.changes,
-            notices,
-        }
-    }
-
-    fn sentence(&self) -> String {
-        let count = self.changes.written.len() + self.changes.removed.len();
-        let mut paths = self.changes.written.iter().chain(&self.changes.removed);
-        let first = paths
-            .next()
-            .map(|path| format!(" ('{}' for one)", display(path.as_bytes())));
-        format!(
-            "the power went before a {} was on disk: {count} {} put right{}, what stood there is saved as {}",
-            self.operation,
-            if count == 1 { "path was" } else { "paths were" },
-            first.unwrap_or_default(),
-            self.rescue_id.as_deref().unwrap_or_default()
-        )
-    }
-}
-
-/// Repairs what has to be, and says so. Costs one look for a file, mostly.
-pub(super) fn repair_by_itself(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
-    let repaired = repair(ctx, store)?;
-    Ok(repaired.iter().map(Repaired::sentence).collect())
+/// What is said of a repair.
+fn sentence(repaired: &Recovered) -> String {
+    let changes = &repaired.changes;
+    let count = changes.written.len() + changes.removed.len();
+    let first = changes.written.iter().chain(&changes.removed).next();
+    let first = first.map(|path| format!(" ('{}' for one)", display(path.as_bytes())));
+    format!(
+        "the power went before a {} was on disk: {count} {} put right{}, what stood there is saved as {}",
+        repaired.operation.as_deref().unwrap_or_default(),
+        if count == 1 { "path was" } else { "paths were" },
+        first.unwrap_or_default(),
+        repaired.rescue_id.as_deref().unwrap_or_default()
+    )
 }
 
 /// Puts right what the last swap wrote and the power took. `None`: there was nothing. The caller holds the lock alone.
-pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Repaired>> {
+pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Recovered>> {
     if store.dir.lost_power()?.is_none() {
         return Ok(None);
     }
@@ -80,19 +52,18 @@ pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Repaired
         return Ok(None);
     }
     let survey = Survey {
-        found: vec![Found::Before; lost.entries.len()],
+        found: vec![OnDisk::Before; lost.entries.len()],
         differing: Vec::new(),
         temps,
     };
     let guard = crate::interrupt::defer();
-    let done = restore_paths(ctx, store, &lost, &survey, true, Rescue::Always)?;
+    let mut repaired = restore_paths(ctx, store, &lost, &survey, Towards::After, Rescue::Always)?;
     settle_last(ctx, store)?;
     drop(guard);
-    Ok(Some(Repaired {
-        operation: journal.operation,
-        rescue_id: done.rescue_id,
-        changes: done.changes,
-    }))
+    repaired.action = "repaired";
+    repaired.differing.clear();
+    repaired.notices = vec![sentence(&repaired)];
+    Ok(Some(repaired))
 }
 
 /// The journal with nothing but the paths and directories that are not as the swap left them because the power went.

@@ -17,16 +17,19 @@ use std::os::fd::AsFd;
 
 /// How a journalled path is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum OnDisk {
+    /// As before the swap.
     Before,
+    /// As the swap leaves it.
     After,
+    /// As somebody else left it.
     Other,
 }
 
 /// What a look at every journalled path found.
 pub(super) struct Survey {
     /// Per entry, in order.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<OnDisk>,
     /// Paths that neither side explains.
     pub(super) differing: Vec<Vec<u8>>,
     /// Temporary files that are still there, and whether their bytes are known to be kept.
@@ -96,15 +99,15 @@ pub(super) fn survey(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Res
             _ => true,
         };
         let found = match (is(before), is(after)) {
-            (true, true) if !perm_is(before) && perm_is(after) => Found::After,
-            (true, _) => Found::Before,
-            (false, true) => Found::After,
+            (true, true) if !perm_is(before) && perm_is(after) => OnDisk::After,
+            (true, _) => OnDisk::Before,
+            (false, true) => OnDisk::After,
             (false, false) if journal.is_of_another_boot() => {
                 torn_of(store, &root, &full, (before, after))?
             }
-            (false, false) => Found::Other,
+            (false, false) => OnDisk::Other,
         };
-        if found == Found::Other {
+        if found == OnDisk::Other {
             survey.differing.push(full.clone());
         }
         survey.found.push(found);
@@ -119,15 +122,15 @@ fn torn_of(
     root: &Root,
     full: &[u8],
     (before, after): (Option<Side>, Option<Side>),
-) -> Result<Found> {
+) -> Result<OnDisk> {
     let is_torn =
         |side: Option<Side>| side.map_or(Ok(false), |side| is_torn(store, root, full, side));
     if is_torn(before)? {
-        Ok(Found::Before)
+        Ok(OnDisk::Before)
     } else if is_torn(after)? {
-        Ok(Found::After)
+        Ok(OnDisk::After)
     } else {
-        Ok(Found::Other)
+        Ok(OnDisk::Other)
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn clear(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     // Not every process of the boot before left a mark that reached the disk.
-    super::remove_leftovers(ctx, store)?;
+    super::leftovers::remove(ctx, store)?;
     let torn = store.objects.torn_since(store.on_disk_until()?);
     for oid in &torn {
         store.objects.set_aside(*oid, &store.common(ASIDE))?;

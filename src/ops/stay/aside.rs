@@ -7,14 +7,15 @@ use crate::git::fs::{Root, rename_to_free};
 use crate::git::path;
 use crate::ops::Context;
 use crate::ops::capture::Storing;
-use crate::ops::swap::{Goal, look};
+use crate::ops::swap::goal::Goal;
+use crate::ops::swap::prepare;
 use crate::store::Store;
 use crate::store::state::path_from_stored;
 
 /// Renames what is in the way and cannot be captured.
 ///
 /// # Errors
-/// As [`look`], when what is in the way is git's own or is not to be renamed.
+/// As [`prepare`], when what is in the way is git's own or is not to be renamed.
 pub(super) fn move_aside(
     ctx: &Context<'_>,
     store: &Store,
@@ -23,7 +24,7 @@ pub(super) fn move_aside(
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut moved = Vec::new();
     loop {
-        let error = match look(ctx, store, goal, &Storing::No) {
+        let error = match prepare(ctx, store, goal, &Storing::No) {
             Ok(_) => return Ok(moved),
             Err(error) if error.code() == Code::WouldOverwrite => error,
             Err(error) => return Err(error),

@@ -14,7 +14,7 @@ use crate::store::state::{Mode, State};
 
 /// Whose stay in the past a return ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stay {
+pub enum Stay {
     /// The caller's.
     Own,
     /// Somebody else's, and the caller said so.
@@ -25,7 +25,7 @@ pub(super) enum Stay {
 ///
 /// # Errors
 /// `NOT_APPROVED`.
-pub(super) fn check(state: &State, guard: &Guard) -> Result<Stay> {
+pub fn check(state: &State, guard: &Guard) -> Result<Stay> {
     let shown = match guard {
         Guard::Unasked => return Ok(Stay::Own),
         Guard::Token(shown) | Guard::TakeOver(shown) => shown,
@@ -56,7 +56,7 @@ struct TakenOver<'a> {
 }
 
 /// Records that somebody else's stay was ended, and says so.
-pub(super) fn record(ctx: &Context<'_>, store: &Store, returned: &Returned) -> Vec<String> {
+pub fn record(ctx: &Context<'_>, store: &Store, returned: &Returned) -> Vec<String> {
     let event = TakenOver {
         at: ctx.env.now().rfc3339(),
         event: "return-taken-over",

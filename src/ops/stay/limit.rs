@@ -1,0 +1,120 @@
+//! How much new untracked data an experiment keeps.
+
+use std::cmp::Reverse;
+
+use crate::error::{Code, Error, Result};
+use crate::git::tree;
+use crate::store::Store;
+use crate::store::stored::Stored;
+use crate::worktree::manifest::{FileFlags, Kind, Manifest};
+
+/// The bound, and what is no news.
+pub(super) struct Limit<'a> {
+    pub(super) bytes: u64,
+    pub(super) store: &'a Store,
+    pub(super) backup: &'a Stored,
+    pub(super) start: Option<&'a Stored>,
+}
+
+/// An untracked file that is about to be hashed.
+struct NewFile {
+    /// Its directory's place in the manifest, and its own in there.
+    at: (usize, usize),
+    path: Vec<u8>,
+    size: u64,
+}
+
+fn total(files: &[NewFile]) -> u64 {
+    files.iter().map(|file| file.size).sum()
+}
+
+impl Limit<'_> {
+    /// What was left out of the manifest to keep within the bound, largest files first; `None` when all is within it.
+    ///
+    /// # Errors
+    /// `WOULD_OVERWRITE` when it is not, and nothing may be discarded.
+    pub(super) fn apply(
+        &self,
+        manifest: &mut Manifest,
+        discard: bool,
+    ) -> Result<Option<Vec<Vec<u8>>>> {
+        let mut files = untracked(manifest);
+        // Whether a file is news is looked up only where that can make a difference.
+        if total(&files) <= self.bytes {
+            return Ok(None);
+        }
+        files = self.made_in_the_past(files)?;
+        files.sort_by_key(|file| Reverse(file.size));
+        let mut over = total(&files);
+        if over <= self.bytes {
+            return Ok(None);
+        }
+        if !discard {
+            return Err(too_much(&files, over));
+        }
+        let mut left_out = Vec::new();
+        for file in files {
+            if over <= self.bytes {
+                break;
+            }
+            over -= file.size;
+            let (dir, nth) = file.at;
+            if let Some(entry) = manifest.files_mut(dir).get_mut(nth) {
+                entry.kind = Kind::TooLarge;
+                entry.flags = FileFlags::NONE;
+                entry.git_mode = 0;
+            }
+            left_out.push(file.path);
+        }
+        left_out.sort();
+        Ok(Some(left_out))
+    }
+
+    /// Those that neither the present nor the snapshot that the past started from has.
+    fn made_in_the_past(&self, files: Vec<NewFile>) -> Result<Vec<NewFile>> {
+        let read = |oid| self.store.objects.read_tree(oid);
+        let mut made = Vec::new();
+        for file in files {
+            let known = tree::find(&read, self.backup.tree, &file.path)?.is_some()
+                || self.start.is_some_and(|start| {
+                    matches!(tree::find(&read, start.tree, &file.path), Ok(Some(_)))
+                });
+            if !known {
+                made.push(file);
+            }
+        }
+        Ok(made)
+    }
+}
+
+fn untracked(manifest: &Manifest) -> Vec<NewFile> {
+    let mut files = Vec::new();
+    for (dir, nth, file) in manifest.files_in_memory() {
+        let new = file.flags.has(FileFlags::TO_HASH)
+            && !file.flags.has(FileFlags::TRACKED)
+            && file.kind == Kind::File;
+        if new && file.stamp.size > 0 {
+            files.push(NewFile {
+                at: (dir, nth),
+                path: manifest.path_of(&manifest.dirs[dir], &file),
+                size: file.stamp.size,
+            });
+        }
+    }
+    files
+}
+
+fn too_much(files: &[NewFile], total: u64) -> Error {
+    let paths = files.iter();
+    let paths = paths.map(|file| String::from_utf8_lossy(&file.path).into_owned());
+    Error::new(
+        Code::WouldOverwrite,
+        format!(
+            "the past holds {} MiB of new untracked files, more than experiments keep",
+            total >> 20
+        ),
+    )
+    .detail("paths", paths.collect::<Vec<_>>())
+    .hint("tw return --discard (leaves them out of the experiment, and in place)")
+    .hint("or raise the limit: git config timewarp.experimentLimit 10g")
+}

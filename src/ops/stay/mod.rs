@@ -1,0 +1,392 @@
+//! A stay in the past, and how it ends: what is there becomes an experiment, the backup is put back exactly, and that is proved
+//! before it counts.
+//!
+//! For the verbs that end one: `return`, and `undo` and `redo` of a swap that began one.
+
+mod aside;
+pub mod guard;
+mod left_out;
+mod limit;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use super::Context;
+use super::capture::{Capture, Storing};
+use super::outcome::{CommitMade, HeadReport, MovedAside, Returned};
+use super::record::Made;
+use super::request::Return;
+use super::swap::goal::{Aim, Experiment, GitGoal, GitSide, Goal, Hidden, Reversal, SnapshotAim};
+use super::swap::head::{head_for, is_past_branch};
+use super::swap::notices::swap_notices;
+use super::swap::{Swapped, changes, prepare, read_tree, swap, undo_log};
+use crate::env::Moment;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{Root, Stamp};
+use crate::git::path::{self, RepoPath};
+use crate::git::tree;
+use crate::store::Store;
+use crate::store::id::SnapshotId;
+use crate::store::snapshot::Lists;
+use crate::store::state::{Mode, State};
+use crate::store::stored::Stored;
+use crate::worktree::manifest::Manifest;
+use crate::worktree::plan::EmptyDirs;
+use aside::move_aside;
+use limit::Limit;
+
+/// The refusal of a return in the present.
+pub fn not_in_past() -> Error {
+    Error::new(Code::NotInPast, "not in the past").hint("run 'tw travel SNAPSHOT' to go there")
+}
+
+/// The end of a stay in the past, under a lock that is held.
+pub struct ReturnOperation<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    state: State,
+    backup: Stored,
+    lists: Lists,
+    /// The snapshot that the past started from.
+    start: Option<Stored>,
+    /// Paths that travel made: they go, whatever the present's rules say.
+    made: BTreeSet<Vec<u8>>,
+    reversal: Option<Reversal>,
+    taken_over: bool,
+}
+
+impl<'a> ReturnOperation<'a> {
+    /// Reads what the stay of this state began from.
+    ///
+    /// # Errors
+    /// `NOT_IN_PAST`; `CORRUPT_RECORD` when the state names no backup, or it cannot be read.
+    pub fn new(ctx: &'a Context<'a>, store: &'a Store, state: State) -> Result<Self> {
+        if state.mode == Mode::Present {
+            return Err(not_in_past());
+        }
+        let id = state.backup_id.as_deref().and_then(SnapshotId::parse);
+        let id = id.ok_or_else(|| {
+            Error::new(Code::CorruptRecord, "state.json names no backup")
+                .hint("run 'tw list --kind backup' and 'tw restore' the one you came from")
+        })?;
+        let backup = store
+            .read_noted(&id, state.backup_commit.as_deref())
+            .context(|| "the backup of the present cannot be read")?;
+        let lists = store.lists(&backup)?;
+        let start = state
+            .current_snapshot_id
+            .as_deref()
+            .and_then(SnapshotId::parse);
+        let start = start.and_then(|id| store.read_id(&id).ok());
+        let made = match &state.swap_id {
+            Some(swap_id) => undo_log::made_by(store, swap_id)?,
+            None => BTreeSet::new(),
+        };
+        Ok(Self {
+            ctx,
+            store,
+            state,
+            backup,
+            lists,
+            start,
+            made,
+            reversal: None,
+            taken_over: false,
+        })
+    }
+
+    /// For undo and redo.
+    pub fn reversing(mut self, reversal: Reversal) -> Self {
+        self.reversal = Some(reversal);
+        self
+    }
+
+    /// The caller is not the one who travelled: the experiment says so.
+    pub fn taking_over(mut self, taken_over: bool) -> Self {
+        self.taken_over = taken_over;
+        self
+    }
+
+    fn goal<'g>(
+        &'g self,
+        keep: Vec<Vec<u8>>,
+        raw_head: String,
+        experiment: Experiment<'g>,
+    ) -> Result<Goal<'g>> {
+        let title = match &self.start {
+            Some(start) => format!("experiment on {}", start.id),
+            None => "experiment".to_owned(),
+        };
+        let aim = SnapshotAim {
+            empty_dirs: EmptyDirs::Go,
+            made_before: self.made.clone(),
+            keep,
+            ..SnapshotAim::new(self.store, &self.backup)?
+        };
+        let git = GitSide {
+            stored: &self.backup,
+            lists: &self.lists,
+            raw_head,
+            operation: self.store.operation(&self.backup)?,
+        };
+        Ok(Goal::new("return", title, Aim::Snapshot(aim))
+            .git(GitGoal::Snapshot(git))
+            .leaving(experiment)
+            .reversing(self.reversal.clone())
+            .hints(&[
+                "tw return --move-aside",
+                "or move these paths away yourself and run 'tw return' again",
+            ]))
+    }
+
+    /// The fields of the experiment's record that other snapshots do not have.
+    fn extra(&self) -> serde_json::Map<String, serde_json::Value> {
+        let mut extra = serde_json::Map::new();
+        if let Some(start) = &self.start {
+            extra.insert("started_from".into(), start.id.to_string().into());
+        }
+        if self.taken_over {
+            extra.insert("taken_over".into(), true.into());
+        }
+        extra
+    }
+
+    /// What the present's rules or the past's would hide from the experiment.
+    fn hidden(&self, seen: &Capture<'_>) -> Result<Hidden> {
+        let read = |oid| read_tree(self.store, seen, oid);
+        let rules_differ = tree::diff(&read, Some(seen.tree), Some(self.backup.tree))?
+            .iter()
+            .any(|change| path::split(&change.path).1 == b".gitignore");
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        // What is forced in already would be hidden without that.
+        let mut forced: BTreeSet<Vec<u8>> = seen.forced.clone();
+        let mut consider = |path: &[u8]| {
+            let file = seen.manifest.file(path);
+            let hidden = file.is_none_or(|file| !file.kind.in_tree());
+            let is_plain = |stamp: Stamp| stamp.is_file() || stamp.is_symlink();
+            if hidden && matches!(root.stamp(path), Ok(Some(stamp)) if is_plain(stamp)) {
+                forced.insert(path.to_vec());
+            }
+        };
+        for path in &self.made {
+            consider(path);
+        }
+        if let Some(start) = &self.start {
+            for change in tree::diff(&read, Some(start.tree), Some(seen.tree))? {
+                if change.new.is_none() {
+                    consider(&change.path);
+                }
+            }
+        }
+        Ok(Hidden {
+            // On disk are the past's rules; the present's are the other side.
+            other_rules: rules_differ.then_some(self.backup.tree),
+            forced,
+        })
+    }
+
+    /// What a return would do.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn dry_run(&self, request: &Return) -> Result<Returned> {
+        let keep = self.keep(request)?;
+        let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
+        let hidden = |seen: &Capture<'_>| self.hidden(seen);
+        let experiment = Experiment {
+            extra: self.extra(),
+            hidden: &hidden,
+            before_hashing: None,
+            discarded: &RefCell::default(),
+        };
+        let goal = self.goal(keep.clone(), raw_head, experiment)?;
+        let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
+        Ok(Returned {
+            mode: Mode::Present,
+            backup_id: self.backup.id.to_string(),
+            experiment_id: None,
+            dry_run: true,
+            verified: false,
+            changes: changes(&prepared.plan),
+            changed_since: Vec::new(),
+            head,
+            commits_made: Vec::new(),
+            stayed: Vec::new(),
+            moved_aside: Vec::new(),
+            discarded: Vec::new(),
+            kept: repo_paths(keep),
+            notices: Vec::new(),
+        })
+    }
+
+    fn keep(&self, request: &Return) -> Result<Vec<Vec<u8>>> {
+        let mut keep = Vec::new();
+        for word in &request.keep {
+            let path = self.ctx.repo_path(word)?;
+            let root = Root::open(self.ctx.repo.worktree_root())?;
+            if path.is_empty() || root.stamp(&path)?.is_none() {
+                let shown = path::display(word.as_encoded_bytes());
+                return Err(Error::new(
+                    Code::PathNotFound,
+                    format!("'{shown}' is not here to be kept"),
+                )
+                .hint("--keep names files of the past that stay in the working tree"));
+            }
+            keep.push(path);
+        }
+        Ok(keep)
+    }
+
+    /// Returns.
+    ///
+    /// # Errors
+    /// `WOULD_OVERWRITE` (with the command that gets home), `VERIFY_FAILED`, `BUSY`, `PATH_NOT_FOUND`.
+    pub fn run(&self, request: &Return) -> Result<Returned> {
+        let keep = self.keep(request)?;
+        let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
+        let commits_made = self.commits_made()?;
+        let hidden = |seen: &Capture<'_>| self.hidden(seen);
+        let discarded = RefCell::new(Vec::new());
+        let limit = |manifest: &mut Manifest| self.limit(manifest, request.discard, &discarded);
+        let experiment = Experiment {
+            extra: self.extra(),
+            hidden: &hidden,
+            before_hashing: Some(&limit),
+            discarded: &discarded,
+        };
+        let mut goal = self.goal(keep.clone(), raw_head, experiment)?;
+        let moved_aside = if request.move_aside {
+            move_aside(self.ctx, self.store, &goal, self.backup.id.tail())?
+        } else {
+            Vec::new()
+        };
+        // Under its new name it may be a file like any other: it stays all the same.
+        goal.keep(moved_aside.iter().map(|(_, to)| to.clone()));
+        let stayed = self.changed_left_out();
+        let swapped = swap(self.ctx, self.store, &goal, &present_after)?;
+        Ok(Returned {
+            mode: Mode::Present,
+            backup_id: self.backup.id.to_string(),
+            experiment_id: Some(swapped.saved.id.to_string()),
+            dry_run: false,
+            verified: true,
+            changes: swapped.changes(),
+            notices: notices(&swapped, &head, &commits_made),
+            changed_since: repo_paths(swapped.changed_since),
+            head,
+            commits_made: commits_made
+                .into_iter()
+                .map(|(oid, title)| CommitMade { oid, title })
+                .collect(),
+            stayed,
+            moved_aside: moved_aside
+                .into_iter()
+                .map(|(from, to)| MovedAside {
+                    from: RepoPath::new(from),
+                    to: RepoPath::new(to),
+                })
+                .collect(),
+            discarded: repo_paths(discarded.take()),
+            kept: repo_paths(keep),
+        })
+    }
+
+    fn commits_made(&self) -> Result<Vec<(Oid, String)>> {
+        let base = self.start.as_ref().and_then(|start| start.head);
+        let head = self.ctx.repo.head()?;
+        let ours = head.reference.as_deref();
+        let ours = ours.filter(|branch| is_past_branch(branch));
+        match head.oid {
+            Some(tip) if Some(tip) != base && Some(tip) != self.backup.head => {
+                self.ctx.repo.commits_on_head_alone(tip, base, ours)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Untracked files made in the past over the limit: refused, or with `--discard` left out and left in place.
+    fn limit(
+        &self,
+        manifest: &mut Manifest,
+        discard: bool,
+        discarded: &RefCell<Vec<Vec<u8>>>,
+    ) -> Result<()> {
+        let limit = Limit {
+            bytes: self.ctx.settings.experiment_limit,
+            store: self.store,
+            backup: &self.backup,
+            start: self.start.as_ref(),
+        };
+        if let Some(left_out) = limit.apply(manifest, discard)? {
+            discarded.replace(left_out);
+        }
+        Ok(())
+    }
+
+    /// Directories left out of snapshots whose content changed since the past was entered.
+    fn changed_left_out(&self) -> Vec<RepoPath> {
+        let entered = self.state.entered_at.as_deref();
+        let Some(entered) = entered.and_then(Moment::parse_rfc3339) else {
+            return Vec::new();
+        };
+        left_out::changed_dirs(self.ctx.repo.worktree_root(), &self.backup, entered)
+    }
+}
+
+/// The present is back.
+fn present_after(before: &State, _: &Made<'_>) -> State {
+    State {
+        mode: Mode::Present,
+        current_snapshot_id: None,
+        backup_id: None,
+        backup_path: None,
+        backup_commit: None,
+        entered_at: None,
+        guard_token: None,
+        issue_id: None,
+        files_only: false,
+        ..before.clone()
+    }
+}
+
+fn repo_paths(paths: Vec<Vec<u8>>) -> Vec<RepoPath> {
+    paths.into_iter().map(RepoPath::new).collect()
+}
+
+fn notices(
+    swapped: &Swapped<'_>,
+    head: &HeadReport,
+    commits_made: &[(Oid, String)],
+) -> Vec<String> {
+    let mut notices = swap_notices(&swapped.applied);
+    if let Some(reason) = &head.reason {
+        notices.push(head_notice(reason, head));
+    }
+    if let Some((oid, _)) = commits_made.first() {
+        notices.push(format!(
+            "commits were made in the past; to keep them on a branch: git branch NAME {oid}"
+        ));
+    }
+    notices
+}
+
+fn head_notice(reason: &str, head: &HeadReport) -> String {
+    let branch = head.reference.as_deref().unwrap_or("the branch");
+    let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    let oid = head.oid.map(|oid| oid.to_string()).unwrap_or_default();
+    match reason {
+        "branch-moved" => format!(
+            "'{short}' has moved since you left it, so HEAD stays detached at {oid}; to see what is new there: git log HEAD..{short}"
+        ),
+        "branch-gone" => format!(
+            "'{short}' is gone, so HEAD stays detached at {oid}; to make it again: git switch -c {short}"
+        ),
+        "branch-broken" => format!(
+            "'{short}' is broken, as after a crash, so HEAD stays detached at {oid}; to make it again, remove '{branch}' in the git directory, then: git switch -c {short}"
+        ),
+        _ => format!(
+            "'{short}' is checked out in another worktree now, so HEAD stays detached at {oid}; to go on here: git switch -c NAME"
+        ),
+    }
+}

@@ -1,0 +1,59 @@
+//! What a tree cannot say of a side: permission bits, empty directories, access.
+
+use super::super::Context;
+use super::super::capture::Capture;
+use crate::error::Result;
+use crate::git::access_list::AccessList;
+use crate::git::{path, tree};
+use crate::store::Store;
+use crate::store::stored::Stored;
+use crate::worktree::plan::Extras;
+
+/// The extras of a stored snapshot. Permission bits of one that this machine did not make are cut to the plain nine.
+pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
+    let lists = store.lists(stored)?;
+    let foreign = store.is_foreign(stored)? || !store.is_made_here(stored.commit)?;
+    let mask = if foreign { 0o777 } else { 0o7777 };
+    let record = &stored.record;
+    let mut access = if foreign {
+        AccessList::default()
+    } else {
+        store.access(stored)?
+    };
+    access.inherits = store.is_foreign(stored)? || record.seeds_unproven.is_some();
+    let defaults =
+        [0o100_644, 0o100_755, tree::DIR_MODE].map(|mode| record.default_permissions(mode));
+    let [file, executable, directory] = defaults;
+    Ok(Extras {
+        modes: lists
+            .modes
+            .into_iter()
+            .map(|(path, mode)| (path, mode & mask))
+            .collect(),
+        defaults: [file? & mask, executable? & mask, directory? & mask],
+        empty_dirs: lists
+            .empty_dirs
+            .into_iter()
+            .filter(|dir| path::is_safe(dir))
+            .collect(),
+        absent: lists.absent.into_iter().collect(),
+        access,
+        foreign,
+    })
+}
+
+/// The extras of what is there now.
+///
+/// # Errors
+/// Something that has attributes cannot be looked at.
+pub fn captured_extras(ctx: &Context<'_>, capture: &Capture<'_>) -> Result<Extras> {
+    let lists = capture.lists();
+    Ok(Extras {
+        modes: lists.modes,
+        defaults: capture.derived().usual_modes,
+        empty_dirs: lists.empty_dirs.into_iter().collect(),
+        absent: lists.absent.into_iter().collect(),
+        access: capture.access(ctx)?.clone(),
+        foreign: false,
+    })
+}

@@ -1,0 +1,257 @@
+//! What a verb asks of a swap: which files, what becomes of index, HEAD and operation, and what is recorded of it.
+//!
+//! A goal leaves everything as it is that nobody asked for: index, HEAD and operation files stay, what was there becomes a backup,
+//! and the swap a new level of the undo log.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::extras::stored_extras;
+use super::pathindex::PathEntries;
+use super::undo_log::Log;
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::operation::OperationState;
+use crate::ops::capture::{BeforeHashing, Capture};
+use crate::store::Store;
+use crate::store::id::IdKind;
+use crate::store::snapshot::Lists;
+use crate::store::stored::Stored;
+use crate::worktree::plan::{EmptyDirs, Extras, Side};
+
+/// Which files the swap is about.
+pub enum Aim<'a> {
+    /// A snapshot's, whole or as far as `only` says.
+    Snapshot(SnapshotAim<'a>),
+    /// Single paths and directories.
+    Paths(PathsAim),
+    /// Single paths that depend on what is there: every scan decides anew.
+    Found {
+        /// Decides.
+        find: FindPaths<'a>,
+        /// As in [`PathsAim`].
+        saved: &'a Extras,
+        /// Blobs that `find` would have written if it were no dry run.
+        unwritten: &'a RefCell<BTreeSet<Oid>>,
+    },
+}
+
+/// The files of a snapshot.
+pub struct SnapshotAim<'a> {
+    /// The snapshot.
+    pub stored: &'a Stored,
+    /// What its tree cannot say.
+    pub extras: Extras,
+    /// These paths and what lies beneath; empty means all.
+    pub only: Vec<Vec<u8>>,
+    /// What becomes of directories that the snapshot does not have.
+    pub empty_dirs: EmptyDirs,
+    /// Paths that are removed whatever the snapshot's rules say: an earlier swap made them.
+    pub made_before: BTreeSet<Vec<u8>>,
+    /// Paths that stay as they are.
+    pub keep: Vec<Vec<u8>>,
+}
+
+impl<'a> SnapshotAim<'a> {
+    /// All of a snapshot's files. Empty directories stay.
+    ///
+    /// # Errors
+    /// The snapshot's lists cannot be read.
+    pub fn new(store: &Store, stored: &'a Stored) -> Result<Self> {
+        Ok(Self {
+            stored,
+            extras: stored_extras(store, stored)?,
+            only: Vec::new(),
+            empty_dirs: EmptyDirs::Stay,
+            made_before: BTreeSet::new(),
+            keep: Vec::new(),
+        })
+    }
+}
+
+/// What becomes of single paths and directories.
+#[derive(Debug, Default)]
+pub struct PathChanges {
+    /// What each path becomes.
+    pub paths: Vec<(Vec<u8>, Option<Side>)>,
+    /// Directories to make (with these bits), or to remove when nothing is left in them.
+    pub dirs: Vec<(Vec<u8>, Option<u32>)>,
+}
+
+/// Single paths, as a journal or a level of the undo log has them.
+pub struct PathsAim {
+    /// What becomes of them.
+    pub changes: PathChanges,
+    /// Paths that the backup has whatever the rules say.
+    pub forced: BTreeSet<Vec<u8>>,
+    /// The snapshots that the files come from.
+    pub from: Vec<Stored>,
+    /// What directories that have to be made again had for permission bits.
+    pub saved: Extras,
+}
+
+/// Decides what becomes of which paths, given what is there.
+pub type FindPaths<'a> = &'a dyn Fn(&Capture<'_>) -> Result<PathChanges>;
+
+impl Aim<'_> {
+    /// The snapshot whose files these are, when they are one's.
+    pub(super) fn target(&self) -> Option<&Stored> {
+        match self {
+            Self::Snapshot(aim) => Some(aim.stored),
+            Self::Paths(_) | Self::Found { .. } => None,
+        }
+    }
+
+    /// What the side that it leads to has beside its tree.
+    pub(super) fn extras(&self) -> &Extras {
+        match self {
+            Self::Snapshot(aim) => &aim.extras,
+            Self::Paths(aim) => &aim.saved,
+            Self::Found { saved, .. } => saved,
+        }
+    }
+}
+
+/// What becomes of index, HEAD and operation files.
+pub enum GitGoal<'a> {
+    /// They stay.
+    Stay,
+    /// Entries of single paths of the index change, all else stays. Without any the index stays.
+    Entries(&'a RefCell<PathEntries>),
+    /// They become a snapshot's.
+    Snapshot(GitSide<'a>),
+}
+
+/// Index, HEAD and operation files of the side that a swap leads to.
+pub struct GitSide<'a> {
+    /// Whose index.
+    pub stored: &'a Stored,
+    /// Its lists.
+    pub lists: &'a Lists,
+    /// The bytes of HEAD.
+    pub raw_head: String,
+    /// The operation files, exactly these.
+    pub operation: OperationState,
+}
+
+impl GitGoal<'_> {
+    /// Whether the index file is replaced.
+    pub(super) fn swaps_index(&self) -> bool {
+        match self {
+            Self::Stay => false,
+            Self::Entries(entries) => !entries.borrow().is_empty(),
+            Self::Snapshot(_) => true,
+        }
+    }
+}
+
+/// For an undo or redo: what it takes back.
+#[derive(Debug, Clone)]
+pub struct Reversal {
+    /// The log that its level goes from; the swap becomes a level of the other one.
+    pub log: Log,
+    /// The level's file name.
+    pub level: String,
+    /// The kind of the swap that was made first: `travel`, `return`, …
+    pub kind: String,
+}
+
+/// For a swap that leaves the past: what is there becomes an experiment, and that the present is back is proved.
+pub struct Experiment<'a> {
+    /// Other fields of its record.
+    pub extra: Map<String, Value>,
+    /// Finds what the rules hide from a capture although it has to be in it.
+    pub hidden: FindHidden<'a>,
+    /// Looks at the scan before anything is hashed.
+    pub before_hashing: Option<BeforeHashing<'a>>,
+    /// Paths that `before_hashing` left out of the experiment; they stay in place.
+    pub discarded: &'a RefCell<Vec<Vec<u8>>>,
+}
+
+/// What a capture misses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hidden {
+    /// A tree whose ignore rules hold beside those on disk.
+    pub other_rules: Option<Oid>,
+    /// Paths to capture whatever the rules say.
+    pub forced: BTreeSet<Vec<u8>>,
+}
+
+/// Looks for what a capture misses.
+pub type FindHidden<'a> = &'a dyn Fn(&Capture<'_>) -> Result<Hidden>;
+
+/// Everything about a swap that its verb decides.
+#[must_use]
+pub struct Goal<'a> {
+    pub(super) operation: &'static str,
+    pub(super) title: String,
+    pub(super) aim: Aim<'a>,
+    pub(super) git: GitGoal<'a>,
+    pub(super) reversal: Option<Reversal>,
+    pub(super) experiment: Option<Experiment<'a>>,
+    pub(super) hints: &'a [&'a str],
+}
+
+impl<'a> Goal<'a> {
+    /// A swap of these files, called `travel`, `restore`, … in journal and logs. `title` is what its backup is called.
+    pub fn new(operation: &'static str, title: String, aim: Aim<'a>) -> Self {
+        Self {
+            operation,
+            title,
+            aim,
+            git: GitGoal::Stay,
+            reversal: None,
+            experiment: None,
+            hints: &["move these paths away and try again"],
+        }
+    }
+
+    /// Index, HEAD and operation files as well.
+    pub fn git(mut self, git: GitGoal<'a>) -> Self {
+        self.git = git;
+        self
+    }
+
+    /// It takes a level of a log back, when there is one.
+    pub fn reversing(mut self, reversal: Option<Reversal>) -> Self {
+        self.reversal = reversal;
+        self
+    }
+
+    /// It leaves the past.
+    pub fn leaving(mut self, experiment: Experiment<'a>) -> Self {
+        self.experiment = Some(experiment);
+        self
+    }
+
+    /// What to do when something is in the way that cannot be captured.
+    pub fn hints(mut self, hints: &'a [&'a str]) -> Self {
+        self.hints = hints;
+        self
+    }
+
+    /// These paths stay as they are, too.
+    pub fn keep(&mut self, paths: impl Iterator<Item = Vec<u8>>) {
+        if let Aim::Snapshot(aim) = &mut self.aim {
+            aim.keep.extend(paths);
+        }
+    }
+
+    /// As what the state before is saved.
+    pub(super) fn saves_as(&self) -> IdKind {
+        match self.experiment {
+            Some(_) => IdKind::Experiment,
+            None => IdKind::Backup,
+        }
+    }
+
+    /// Paths that the first scan captures already whatever the rules say.
+    pub(super) fn forced(&self) -> BTreeSet<Vec<u8>> {
+        match &self.aim {
+            Aim::Paths(aim) => aim.forced.clone(),
+            Aim::Snapshot(_) | Aim::Found { .. } => BTreeSet::new(),
+        }
+    }
+}

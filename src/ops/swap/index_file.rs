@@ -1,0 +1,110 @@
+//! The index file of a swap: kept by a second name before anything is touched, replaced whole.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::env::fail_point;
+use crate::error::{Result, ResultExt};
+use crate::git::fs::{Durable, remove_optional, sync_parent, write_atomic, write_atomic_with_mode};
+use crate::git::index::{Flags, Index};
+use crate::git::objects::{KeptPack, NewObjects, ObjectKind, Storage};
+use crate::git::regular;
+use crate::ops::Context;
+use crate::store::Store;
+
+/// The index as it was before the swap.
+const BEFORE: &str = "index.before";
+/// The index that the swap is about to put in place.
+const AFTER: &str = "index.after";
+
+/// Keeps the present index file by a second name: git replaces an index, it never writes into one. False: there is none.
+///
+/// # Errors
+/// The index cannot be linked or synced.
+pub(super) fn keep(ctx: &Context<'_>, store: &Store) -> Result<bool> {
+    let before = store.dir.file(BEFORE);
+    let index = ctx.repo.index_path();
+    match std::fs::hard_link(&index, &before) {
+        Ok(()) => {
+            // git writes its index without waiting.
+            let synced = regular::open(&before).and_then(|index| index.sync_all());
+            synced.context(|| format!("cannot sync '{}'", before.display()))?;
+            Ok(true)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
+            let bytes =
+                regular::read(&index).context(|| format!("cannot read '{}'", index.display()))?;
+            write_atomic(&before, &bytes, Durable::Yes)?;
+            Ok(true)
+        }
+        Err(error) => Err(error).context(|| format!("cannot link '{}'", before.display())),
+    }
+}
+
+/// Puts the kept index back. Without one there was none, where `was_absent` says so.
+///
+/// # Errors
+/// The index cannot be replaced.
+pub(super) fn put_back(ctx: &Context<'_>, store: &Store, was_absent: bool) -> Result<()> {
+    let kept = store.dir.file(BEFORE);
+    if kept.exists() {
+        rename_into(&kept, &ctx.repo.index_path())
+    } else if was_absent {
+        remove_optional(&ctx.repo.index_path())
+    } else {
+        Ok(())
+    }
+}
+
+/// Removes what is kept of a swap's index.
+///
+/// # Errors
+/// A file cannot be removed.
+pub(super) fn forget(store: &Store) -> Result<()> {
+    remove_optional(&store.dir.file(BEFORE))?;
+    remove_optional(&store.dir.file(AFTER))
+}
+
+/// Writes the index beside itself and renames it in. The caller holds `index.lock`.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn install(ctx: &Context<'_>, store: &Store, made: &Index) -> Result<()> {
+    let kept = write_intended(store, made)?;
+    let index = ctx.repo.index_path();
+    let after = store.dir.file(AFTER);
+    let mode = index.metadata().map_or(0o644, |meta| meta.mode() & 0o777);
+    let bytes = made.write_bytes();
+    write_atomic_with_mode(&after, &bytes, Durable::Yes, mode)?;
+    fail_point("index-written");
+    rename_into(&after, &index)?;
+    kept.map_or(Ok(()), KeptPack::release)
+}
+
+/// Writes the object that `git add -N` gives a path, which no commit of ours names: a gc since may have taken it. Kept until the
+/// index holds it.
+fn write_intended(store: &Store, index: &Index) -> Result<Option<KeptPack>> {
+    let mut entries = index.entries().iter();
+    if !entries.any(|entry| entry.flags.contains(Flags::INTENT_TO_ADD)) {
+        return Ok(None);
+    }
+    let mut new = NewObjects::default();
+    new.put(ObjectKind::Blob, b"")?;
+    new.write(&store.objects, Storage::SyncedPack)
+}
+
+/// Renames, and syncs the directory. An index that a symlink puts on another file system is copied to where it belongs.
+fn rename_into(from: &Path, to: &Path) -> Result<()> {
+    let what = || format!("cannot replace '{}'", to.display());
+    match std::fs::rename(from, to) {
+        Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
+            let bytes = regular::read(from).context(what)?;
+            let mode = from.metadata().context(what)?.mode() & 0o777;
+            write_atomic_with_mode(to, &bytes, Durable::Yes, mode)?;
+            return remove_optional(from);
+        }
+        other => other.context(what)?,
+    }
+    sync_parent(to).context(what)
+}

@@ -1,0 +1,196 @@
+//! The index that a swap puts in place: a snapshot's entries, flags and stages, with fresh stat data.
+//!
+//! It is made from the index that is there, changed where the two trees differ. Stat data is kept where nothing moved, taken afresh
+//! for what the swap wrote and for what git held for clean, and dropped where the file's raw bytes are not the entry's, so that
+//! git looks for itself: an entry that git would have called racy must never come out looking clean.
+
+mod snapshot;
+mod stat;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::pathindex::PathEntries;
+use super::read_tree;
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::fs::{Root, Stamp};
+use crate::git::index::{Builder, Flags, Index};
+use crate::git::objects::{ObjectKind, hash};
+use crate::git::tree::{self, Node};
+use crate::ops::Context;
+use crate::ops::capture::Capture;
+use crate::ops::gitview::{self, GitView, is_stat_clean};
+use crate::store::Store;
+use crate::store::snapshot::Lists;
+use crate::store::stored::Stored;
+use crate::worktree::apply::Applied;
+use crate::worktree::manifest::{Finder, Kind};
+use crate::worktree::plan::Plan;
+
+/// Where the entries of the new index come from.
+#[derive(Clone, Copy)]
+pub(super) enum IndexSource<'a> {
+    /// A snapshot.
+    Snapshot {
+        /// Whose index.
+        stored: &'a Stored,
+        /// Its lists.
+        lists: &'a Lists,
+    },
+    /// Entries of single paths, all others are as they are.
+    Entries(&'a PathEntries),
+}
+
+/// Paths that git holds for clean although their raw bytes are not the entry's: filters and line ends, also such as do not hold
+/// any more.
+pub(super) fn converted_paths(store: &Store, capture: &Capture<'_>) -> Result<Vec<Vec<u8>>> {
+    let Some(index) = &capture.parsed_index else {
+        return Ok(Vec::new());
+    };
+    let mut unwritten: HashMap<Oid, &Vec<u8>> = HashMap::new();
+    for bytes in &capture.index_trees {
+        unwritten.insert(hash(ObjectKind::Tree, bytes)?, bytes);
+    }
+    let read = |oid: Oid| match unwritten.get(&oid) {
+        Some(bytes) => Ok((*bytes).clone()),
+        None => read_tree(store, capture, oid),
+    };
+    let changes = tree::diff(&read, Some(capture.index.tree_oid()?), Some(capture.tree))?;
+    let is_converted = |path: &[u8]| {
+        let file = capture.manifest.file(path)?;
+        let entry = index.get(path, 0)?;
+        Some(file.kind == Kind::File && is_stat_clean(entry, index, &file.stamp))
+    };
+    let other_bytes = changes
+        .into_iter()
+        .filter(|change| change.old.is_some() && change.new.is_some())
+        .map(|change| change.path);
+    Ok(other_bytes
+        .filter(|path| is_converted(path) == Some(true))
+        .collect())
+}
+
+/// Makes the index.
+pub(super) fn new_index(
+    ctx: &Context<'_>,
+    store: &Store,
+    capture: &Capture<'_>,
+    source: IndexSource<'_>,
+    applied: &Applied,
+    plan: &Plan,
+) -> Result<Index> {
+    let current = capture
+        .parsed_index
+        .as_ref()
+        .ok_or_else(|| Error::new(Code::Io, "the index was not read"))?;
+    let none = Lists::default();
+    let lists = match source {
+        IndexSource::Snapshot { lists, .. } => lists,
+        IndexSource::Entries(_) => &none,
+    };
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let known = gitview::Known::default();
+    let builder = IndexBuilder {
+        ctx,
+        attributes: GitView::new(&ctx.repo, &store.objects, &root, None, known)?,
+        store,
+        capture,
+        finder: Finder::new(&capture.manifest),
+        current,
+        lists,
+        written: plan
+            .entries
+            .iter()
+            .filter_map(|entry| Some((entry.path.as_slice(), entry.after?.node)))
+            .collect(),
+        removed: plan
+            .entries
+            .iter()
+            .filter(|entry| entry.after.is_none())
+            .map(|entry| entry.path.as_slice())
+            .collect(),
+        converted: lists.converted.iter().map(Vec::as_slice).collect(),
+        stamps: applied
+            .stamps
+            .iter()
+            .map(|(path, stamp)| (path.as_slice(), stamp))
+            .collect(),
+    };
+    let mut index = match source {
+        IndexSource::Snapshot { stored, .. } => builder.of_snapshot(stored)?,
+        IndexSource::Entries(entries) => builder.with_entries(entries)?,
+    };
+    builder.fold(&mut index, source)?;
+    Ok(index)
+}
+
+struct IndexBuilder<'a> {
+    ctx: &'a Context<'a>,
+    /// The attributes of the files as they are now.
+    attributes: GitView<'a>,
+    store: &'a Store,
+    capture: &'a Capture<'a>,
+    /// Finds what was captured.
+    finder: Finder<'a>,
+    current: &'a Index,
+    lists: &'a Lists,
+    written: BTreeMap<&'a [u8], Node>,
+    removed: BTreeSet<&'a [u8]>,
+    converted: BTreeSet<&'a [u8]>,
+    /// What the swap wrote, as it was right afterwards.
+    stamps: BTreeMap<&'a [u8], &'a Stamp>,
+}
+
+impl IndexBuilder<'_> {
+    /// What stood folded is folded again where it can be: git folds a sparse index at its next write anyhow, and writes a broken
+    /// one when an entry of `git add -N` is in it.
+    fn fold(&self, index: &mut Index, source: IndexSource<'_>) -> Result<()> {
+        let trees = gitview::Trees(&self.store.objects);
+        let read = |oid| self.store.objects.read_tree(oid);
+        for (dir, now) in &self.current.was_folded {
+            let then = match source {
+                IndexSource::Snapshot { stored, .. } => {
+                    let root = self.store.index_side(stored)?.tree;
+                    tree::find(&read, root, dir)?.filter(|node| node.is_dir())
+                }
+                IndexSource::Entries(_) => None,
+            };
+            index.fold(dir, then.map_or(*now, |node| node.oid), &trees)?;
+        }
+        Ok(())
+    }
+
+    /// The index that is there with other entries for some paths.
+    fn with_entries(&self, entries: &PathEntries) -> Result<Index> {
+        let mut builder = Builder::edit(self.current.clone());
+        builder.retain(|path, _| !entries.contains_key(path));
+        for (path, entries) in entries {
+            for entry in entries {
+                builder.push(path, entry.clone())?;
+            }
+        }
+        let mut index = builder.finish();
+        self.renew_stats(&mut index);
+        Ok(index)
+    }
+
+    /// The index that is there, whose entries are the target's as well, under the target's marks.
+    fn with_flags(&self, undo: Option<Vec<u8>>, flags: &dyn Fn(&[u8]) -> Flags) -> Index {
+        let mut index = self.current.clone();
+        (index.file, index.checksum) = (None, Oid::ZERO_SHA1);
+        (index.was_split, index.was_sparse) = (false, false);
+        index.resolve_undo = undo;
+        let other: Vec<(usize, Flags)> = index
+            .iter()
+            .enumerate()
+            .map(|(at, (path, entry))| (at, entry.flags, flags(path)))
+            .filter(|(_, old, new)| old != new)
+            .map(|(at, _, new)| (at, new))
+            .collect();
+        for (at, flags) in other {
+            index.set_flags(at, flags);
+        }
+        self.renew_stats(&mut index);
+        index
+    }
+}

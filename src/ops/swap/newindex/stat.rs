@@ -1,0 +1,137 @@
+//! The stat data of a new index: which entries git may take for clean without looking.
+
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+
+use super::IndexBuilder;
+use crate::git::fs::nanoseconds;
+use crate::git::index::{Entry, Index, Stat};
+use crate::git::tree::{self, Node};
+
+impl IndexBuilder<'_> {
+    /// The index is written anew: what was racy against the old file, or was written by the swap, must not come out looking
+    /// clean unless it is.
+    pub(super) fn renew_stats(&self, index: &mut Index) {
+        let mut touched = self.touched().into_iter().peekable();
+        let mut stats: Vec<(usize, Stat)> = Vec::new();
+        for (at, (path, entry)) in index.iter().enumerate() {
+            while touched.next_if(|next| *next < path).is_some() {}
+            let is_touched = touched.peek() == Some(&path);
+            if entry.stage != 0 || entry.mode == tree::GITLINK_MODE {
+                continue;
+            }
+            if is_touched || self.has_to_be_renewed(entry) {
+                stats.push((at, self.fresh_stat(path, entry.node())));
+            }
+        }
+        for (at, stat) in stats {
+            index.set_stat(at, stat);
+        }
+    }
+
+    /// The paths whose files are not as the current index saw them, in order.
+    fn touched(&self) -> BTreeSet<&[u8]> {
+        let written = self.written.keys().chain(&self.removed);
+        written.chain(&self.converted).copied().collect()
+    }
+
+    /// Stat data for an entry whose object is not there: what the current index says of the same, else as for any other.
+    pub(super) fn stat_of_missing(&self, path: &[u8], entry: &Entry) -> Stat {
+        let current = self.current.get(path, 0);
+        match current.filter(|current| current.node() == entry.node()) {
+            Some(current) => self.stat_of_unchanged(path, current),
+            None => self.fresh_stat(path, entry.node()),
+        }
+    }
+
+    /// Stat data for an entry that both indexes have alike.
+    pub(super) fn stat_of_unchanged(&self, path: &[u8], entry: &Entry) -> Stat {
+        if self.written.contains_key(path)
+            || self.removed.contains(path)
+            || self.converted.contains(path)
+            || self.has_to_be_renewed(entry)
+        {
+            return self.fresh_stat(path, entry.node());
+        }
+        entry.stat
+    }
+
+    /// Whether its stat data would say other things in an index that is written now: it has none, or is racy. By whole seconds,
+    /// as a git built without `USE_NSEC` compares: for such a git the stamp of a file that was changed in the second of its
+    /// `git add` still matches, and only a racy entry makes it look at the bytes.
+    fn has_to_be_renewed(&self, entry: &Entry) -> bool {
+        entry.stat == Stat::default()
+            || self
+                .current
+                .file
+                .is_none_or(|file| entry.stat.mtime.0 >= file.mtime.0)
+    }
+
+    /// Stat data as `lstat` has it now, when the file is known to be clean; else none.
+    pub(super) fn fresh_stat(&self, path: &[u8], node: Node) -> Stat {
+        let on_disk = match self.written.get(path) {
+            Some(written) => Some(*written),
+            None if self.removed.contains(path) => None,
+            None => self.finder.file(path).map(|file| Node {
+                mode: file.git_mode,
+                oid: file.oid.get(),
+            }),
+        };
+        let clean = match on_disk {
+            Some(found) => {
+                (found == node && self.is_kept_by_git(path, node))
+                    || (self.converted.contains(path) && found.mode == node.mode)
+            }
+            None => node.mode == tree::GITLINK_MODE,
+        };
+        if !clean {
+            return Stat::default();
+        }
+        let full = self
+            .ctx
+            .repo
+            .worktree_root()
+            .join(std::ffi::OsStr::from_bytes(path));
+        match full.symlink_metadata() {
+            Ok(meta) if self.is_as_seen(path, &meta) => Stat::from(&meta),
+            _ => Stat::default(),
+        }
+    }
+
+    /// Whether git would add a file with the bytes of this blob as this very blob, as far as that can be told without running a
+    /// filter. Else status shows it as modified, and only git's own look tells.
+    fn is_kept_by_git(&self, path: &[u8], node: Node) -> bool {
+        let conversion = self.attributes.conversion(path);
+        let Some(conversion) = conversion.filter(|_| node.mode != tree::LINK_MODE) else {
+            return node.mode == tree::LINK_MODE;
+        };
+        if conversion.filter.is_some() || conversion.encoding {
+            return false;
+        }
+        if !conversion.eol_or_ident {
+            return true;
+        }
+        let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
+        self.store.objects.read(node.oid).is_ok_and(|(_, bytes)| {
+            !(has(&bytes, b"$Id") || conversion.normalizes && has(&bytes, b"\r\n"))
+        })
+    }
+
+    /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean.
+    fn is_as_seen(&self, path: &[u8], meta: &Metadata) -> bool {
+        let seen = match self.stamps.get(path) {
+            Some(stamp) => Some(**stamp),
+            None if self.written.contains_key(path) => None,
+            None => self.finder.file(path).map(|file| file.stamp),
+        };
+        seen.is_none_or(|seen| {
+            meta.is_dir()
+                || seen.mtime == nanoseconds(meta.mtime(), meta.mtime_nsec())
+                    && seen.ctime == nanoseconds(meta.ctime(), meta.ctime_nsec())
+                    && seen.ino == meta.ino()
+                    && seen.size == meta.size()
+        })
+    }
+}

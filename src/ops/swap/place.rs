@@ -1,0 +1,62 @@
+//! The files of a plan, put in place.
+
+use super::super::Context;
+use super::blobs::Blobs;
+use super::goal::Aim;
+use super::protected_dirs;
+use super::secure::LateChanges;
+use crate::error::Result;
+use crate::git::fs::Root;
+use crate::store::Store;
+use crate::worktree::apply::{Applied, Apply, Expected, Granted};
+use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::plan::Plan;
+
+/// What is put in place.
+pub(super) struct Placing<'a> {
+    pub(super) ctx: &'a Context<'a>,
+    pub(super) store: &'a Store,
+    pub(super) aim: &'a Aim<'a>,
+    /// Names the temporary files.
+    pub(super) tag: &'a str,
+    /// What the backup has.
+    pub(super) manifest: &'a Manifest,
+    pub(super) plan: &'a Plan,
+    pub(super) blobs: &'a Blobs,
+}
+
+impl Placing<'_> {
+    /// Puts the files in place; what changed since the backup was taken goes into it first.
+    ///
+    /// # Errors
+    /// A file cannot be written, or something is in the way.
+    pub(super) fn run(&self, late: &mut LateChanges<'_>) -> Result<Applied> {
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let expected = |path: &[u8]| expected_in(self.manifest, path);
+        let objects = &self.store.objects;
+        let copy = |oid, out: &mut dyn std::io::Write| self.blobs.copy(objects, oid, out);
+        Apply {
+            root: &root,
+            tag: self.tag,
+            copy_blob: &copy,
+            expected: &expected,
+            securing: late,
+            access: &Granted::by(self.aim.extras()),
+            protected: &protected_dirs(self.ctx),
+            progress: self.ctx.progress,
+        }
+        .run(self.plan)
+    }
+}
+
+/// What the backup's manifest says of a path.
+fn expected_in(manifest: &Manifest, path: &[u8]) -> Expected {
+    match manifest.file(path) {
+        Some(file) if matches!(file.kind, Kind::File | Kind::Symlink) => Expected::Known {
+            mode: file.stamp.mode,
+            size: file.stamp.size,
+            oid: file.oid.get(),
+        },
+        _ => Expected::Absent,
+    }
+}

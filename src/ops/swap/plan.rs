@@ -1,0 +1,312 @@
+//! From a goal and a capture to the plan: which paths change, and how.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::Context;
+use super::super::capture::{Capture, rule_parts};
+use super::extras::captured_extras;
+use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
+use super::read_tree;
+use super::treerules::TreeRules;
+use crate::error::Result;
+use crate::git::access::may_change;
+use crate::git::access_list::AccessList;
+use crate::git::path;
+use crate::git::tree::{self, Node};
+use crate::store::Store;
+use crate::store::stored::Stored;
+use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::plan::{
+    DirChange, Extras, Plan, PlanEntry, Planning, Side, closed_parents, plan,
+};
+
+/// The plan for what is there now. `forced` is what the capture has whatever the rules say; beneath `hiding` the target has nothing
+/// that it does not track.
+pub(super) fn make_plan(
+    ctx: &Context<'_>,
+    store: &Store,
+    goal: &Goal<'_>,
+    capture: &Capture<'_>,
+    forced: &BTreeSet<Vec<u8>>,
+    hiding: &BTreeSet<Vec<u8>>,
+) -> Result<Plan> {
+    let found;
+    let (changes, saved) = match &goal.aim {
+        Aim::Snapshot(aim) => return towards(ctx, store, aim, capture, forced, hiding),
+        Aim::Paths(aim) => (&aim.changes, &aim.saved),
+        Aim::Found { find, saved, .. } => {
+            found = find(capture)?;
+            (&found, *saved)
+        }
+    };
+    Ok(PathPlanner {
+        manifest: &capture.manifest,
+        now: capture.access(ctx)?,
+        saved,
+        changes,
+        plan: Plan::default(),
+        dirs: BTreeMap::new(),
+    }
+    .plan())
+}
+
+/// The plan that leads to a snapshot.
+fn towards(
+    ctx: &Context<'_>,
+    store: &Store,
+    aim: &SnapshotAim<'_>,
+    capture: &Capture<'_>,
+    forced: &BTreeSet<Vec<u8>>,
+    hiding: &BTreeSet<Vec<u8>>,
+) -> Result<Plan> {
+    let target = aim.stored.tree;
+    let is_kept = |path: &[u8]| aim.keep.iter().any(|kept| path::is_within(path, kept));
+    let read = |oid| read_tree(store, capture, oid);
+    let mut changes = tree::diff(&read, Some(capture.tree), Some(target))?;
+    changes.retain(|change| !is_kept(&change.path));
+    let (globals, globs, _) = rule_parts(ctx, &[], &[])?;
+    let rules = TreeRules::new(&store.objects, target, globals, globs);
+    let hides =
+        |path: &[u8]| rules.leaves_out(path) || hiding.iter().any(|dir| path::is_within(path, dir));
+    let left_out = |path: &[u8]| {
+        let ours = aim.made_before.contains(path) || forced.contains(path);
+        Ok(!ours && hides(path) && !tracks(store, aim.stored, path)?)
+    };
+    let after_node = |path: &[u8]| tree::find(&read, target, path);
+    let leaves_dir_out = |dir: &[u8]| !aim.made_before.contains(dir) && rules.leaves_dir_out(dir);
+    let leaves = |oid| {
+        let leaves = tree::flatten(&read, oid)?.into_iter();
+        Ok(leaves.map(|(path, _)| path).collect())
+    };
+    let before = captured_extras(ctx, capture)?;
+    let mut plan = plan(&Planning {
+        changes: &changes,
+        manifest: &capture.manifest,
+        before: &before,
+        after: &aim.extras,
+        after_node: &after_node,
+        leaves: &leaves,
+        left_out: &left_out,
+        leaves_dir_out: &leaves_dir_out,
+        empty_dirs: aim.empty_dirs,
+        only: &aim.only,
+        may_change,
+    })?;
+    plan.entries.retain(|entry| !is_kept(&entry.path));
+    Ok(plan)
+}
+
+/// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was
+/// deleted there when the side has it not.
+fn tracks(store: &Store, target: &Stored, path: &[u8]) -> Result<bool> {
+    let read = |oid| store.objects.read_tree(oid);
+    let sides = [Some(target.index_commit), target.head];
+    for commit in sides.into_iter().flatten() {
+        let found = tree::find(&read, store.commit(commit)?.tree, path)?;
+        if found.is_some_and(|node| !node.is_dir()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Makes the plan for single paths.
+struct PathPlanner<'a> {
+    manifest: &'a Manifest,
+    /// Owner, group and attributes as they are now.
+    now: &'a AccessList,
+    saved: &'a Extras,
+    changes: &'a PathChanges,
+    plan: Plan,
+    /// By path, to become those of the plan.
+    dirs: BTreeMap<Vec<u8>, DirChange>,
+}
+
+impl PathPlanner<'_> {
+    fn plan(mut self) -> Plan {
+        self.add_paths();
+        let giving_way = self.giving_way();
+        if !giving_way.is_empty() {
+            self.add_what_gives_way(&giving_way);
+        }
+        self.plan.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        self.add_named_dirs();
+        self.keep_parents_of_removed(&giving_way);
+        self.make_missing_parents();
+        self.open_closed_parents();
+        self.plan.dirs = self.dirs.into_values().collect();
+        self.plan
+    }
+
+    fn add_paths(&mut self) {
+        for (path, after) in &self.changes.paths {
+            let before = side_on_disk(self.manifest, path);
+            let same = before == *after;
+            if !same || before.is_some() && self.gets_other_access(path) {
+                self.plan.entries.push(PlanEntry {
+                    path: path.clone(),
+                    before,
+                    after: *after,
+                });
+            }
+        }
+    }
+
+    /// Whether a path is to have another access than it has now, and this process may give it that.
+    fn gets_other_access(&self, path: &[u8]) -> bool {
+        let now = self.now.of(path);
+        self.saved.access.differs(self.now, path) && now.is_some_and(|now| may_change(now.uid))
+    }
+
+    /// The directories in whose place a file comes back.
+    fn giving_way(&self) -> BTreeSet<Vec<u8>> {
+        let paths = self.changes.paths.iter();
+        paths
+            .filter(|(path, after)| after.is_some() && dir_on_disk(self.manifest, path).is_some())
+            .map(|(path, _)| path.clone())
+            .collect()
+    }
+
+    /// What was made since beneath a path that becomes a file again: it is in the backup, and goes.
+    fn add_what_gives_way(&mut self, giving_way: &BTreeSet<Vec<u8>>) {
+        let manifest = self.manifest;
+        let gives_way = |path: &[u8]| giving_way.iter().any(|place| path::is_within(path, place));
+        let known: BTreeSet<Vec<u8>> = self
+            .plan
+            .entries
+            .iter()
+            .map(|entry| entry.path.clone())
+            .collect();
+        for (dir, file) in manifest.entries() {
+            let path = manifest.path_of(dir, &file);
+            if !gives_way(&path) || known.contains(&path) {
+                continue;
+            }
+            if let Some(before) = side_on_disk(manifest, &path) {
+                self.plan.entries.push(PlanEntry {
+                    path,
+                    before: Some(before),
+                    after: None,
+                });
+            }
+        }
+        let dirs = manifest.dirs.iter();
+        let dirs = dirs.map(|dir| manifest.dir_path(dir).to_vec());
+        let gitlinks = manifest.entries();
+        let gitlinks = gitlinks.filter(|(_, file)| file.kind == Kind::Gitlink);
+        let gitlinks = gitlinks.map(|(dir, file)| manifest.path_of(dir, &file));
+        for path in dirs.chain(gitlinks).filter(|path| gives_way(path)) {
+            let change = DirChange {
+                before: dir_on_disk(manifest, &path),
+                after: None,
+                path,
+            };
+            self.dirs.insert(change.path.clone(), change);
+        }
+    }
+
+    fn add_named_dirs(&mut self) {
+        for (path, after) in &self.changes.dirs {
+            let before = dir_on_disk(self.manifest, path);
+            // One that is there and stays is named, so that removing what is in it does not take it along.
+            if before != *after || after.is_some() {
+                let change = DirChange {
+                    path: path.clone(),
+                    before,
+                    after: *after,
+                };
+                self.dirs.insert(path.clone(), change);
+            }
+        }
+    }
+
+    /// A directory that becomes empty stays, unless it is among those that go.
+    fn keep_parents_of_removed(&mut self, giving_way: &BTreeSet<Vec<u8>>) {
+        let gone = self
+            .changes
+            .dirs
+            .iter()
+            .filter(|(_, after)| after.is_none());
+        let gone: BTreeSet<&[u8]> = gone.map(|(path, _)| path.as_slice()).collect();
+        let gives_way = |path: &[u8]| giving_way.iter().any(|place| path::is_within(path, place));
+        let removed = self
+            .plan
+            .entries
+            .iter()
+            .filter(|entry| entry.after.is_none());
+        for entry in removed {
+            let mut parent = path::split(&entry.path).0;
+            while gone.contains(parent) {
+                parent = path::split(parent).0;
+            }
+            if !parent.is_empty() && !gives_way(parent) {
+                self.plan.keep_dirs.insert(parent.to_vec());
+            }
+        }
+    }
+
+    fn make_missing_parents(&mut self) {
+        let (manifest, saved) = (self.manifest, self.saved);
+        let written = self
+            .plan
+            .entries
+            .iter()
+            .filter(|entry| entry.after.is_some());
+        for entry in written {
+            let mut at = path::split(&entry.path).0;
+            while !at.is_empty() {
+                if dir_on_disk(manifest, at).is_none() {
+                    self.dirs.entry(at.to_vec()).or_insert_with(|| DirChange {
+                        path: at.to_vec(),
+                        before: None,
+                        after: Some(saved.permissions(at, tree::DIR_MODE)),
+                    });
+                }
+                at = path::split(at).0;
+            }
+        }
+    }
+
+    /// Directories whose bits keep us out are opened for the while.
+    fn open_closed_parents(&mut self) {
+        let manifest = self.manifest;
+        let on_disk = |path: &[u8]| dir_on_disk(manifest, path);
+        for (path, bits) in closed_parents(&self.plan.entries, &on_disk) {
+            let filled = self
+                .plan
+                .entries
+                .iter()
+                .any(|entry| entry.after.is_some() && path::is_within(&entry.path, &path));
+            self.dirs.entry(path.clone()).or_insert(DirChange {
+                path,
+                before: Some(bits),
+                after: filled.then_some(bits),
+            });
+        }
+    }
+}
+
+fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
+    let file = manifest.file(path)?;
+    file.kind.is_on_disk().then(|| Side {
+        node: Node {
+            mode: file.git_mode,
+            oid: file.oid.get(),
+        },
+        perm: if file.kind == Kind::Symlink {
+            0
+        } else {
+            file.stamp.permissions()
+        },
+    })
+}
+
+/// The permission bits of a directory that is there.
+fn dir_on_disk(manifest: &Manifest, path: &[u8]) -> Option<u32> {
+    if let Some(at) = manifest.find_dir(path) {
+        return Some(manifest.dirs[at].stamp.permissions());
+    }
+    // A submodule's directory is one, too.
+    let file = manifest.file(path)?;
+    (file.kind == Kind::Gitlink).then(|| file.stamp.permissions())
+}

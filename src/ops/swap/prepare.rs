@@ -1,0 +1,342 @@
+//! What comes before a swap: capture, plan, refusals, proofs, room on disk. Nothing is written but temporary objects.
+
+use std::collections::BTreeSet;
+
+use super::super::Context;
+use super::super::capture::{Capture, CaptureOptions, Prove, Storing, capture};
+use super::blobs::Blobs;
+use super::goal::{Aim, GitGoal, Goal};
+use super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
+use super::plan::make_plan;
+use super::{TRIES, copied, protected_dirs};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::Root;
+use crate::git::own::OwnDirs;
+use crate::git::{Oid, path};
+use crate::store::Store;
+use crate::store::state::stored_path;
+use crate::store::stored::Stored;
+use crate::worktree::manifest::{FileFlags, Manifest};
+use crate::worktree::plan::{Plan, Side};
+
+/// A capture, and a plan that can be carried out.
+pub struct Prepared<'s> {
+    /// What is there.
+    pub capture: Capture<'s>,
+    /// What would be done.
+    pub plan: Plan,
+    /// What would be written.
+    pub blobs: Blobs,
+    /// HEAD's bytes at that moment.
+    pub(super) raw_head: String,
+}
+
+/// Scans and plans until nothing uncaptured is in the way. Writes nothing but unreferenced temporary files.
+///
+/// # Errors
+/// `WOULD_OVERWRITE` with the paths, `CORRUPT_RECORD` when something that would be written is missing or damaged, `NO_SPACE`.
+pub fn prepare<'s>(
+    ctx: &Context<'_>,
+    store: &'s Store,
+    goal: &Goal<'_>,
+    storing: &Storing,
+) -> Result<Prepared<'s>> {
+    copied::check(ctx, store)?;
+    let mut preparation = Preparation {
+        ctx,
+        store,
+        goal,
+        storing,
+        own: OwnDirs::of(&ctx.repo, &store.objects),
+        others: OtherRepositories::of(store, goal)?,
+        forced: goal.forced(),
+        other_rules: None,
+        prove: prove_first(goal, storing),
+    };
+    for _ in 0..TRIES {
+        if let Some(prepared) = preparation.attempt()? {
+            return Ok(prepared);
+        }
+    }
+    Err(Error::new(Code::Busy, "files keep appearing in the way")
+        .hint("stop what writes here and try again"))
+}
+
+/// What every scan adds to what the next one has to capture.
+struct Preparation<'a, 'g, 's> {
+    ctx: &'a Context<'a>,
+    store: &'s Store,
+    goal: &'a Goal<'g>,
+    storing: &'a Storing,
+    own: OwnDirs,
+    others: OtherRepositories,
+    /// Captured whatever the rules say.
+    forced: BTreeSet<Vec<u8>>,
+    /// A tree whose ignore rules hold beside those on disk.
+    other_rules: Option<Oid>,
+    prove: Prove,
+}
+
+impl<'s> Preparation<'_, '_, 's> {
+    /// One scan, and the plan that follows from it. `None`: there is more to capture than this scan did.
+    fn attempt(&mut self) -> Result<Option<Prepared<'s>>> {
+        let raw_head = self.ctx.repo.raw_head()?;
+        let capture = self.capture()?;
+        if self.misses_something(&capture)? {
+            return Ok(None);
+        }
+        let (ctx, store, goal) = (self.ctx, self.store, self.goal);
+        let plan = make_plan(
+            ctx,
+            store,
+            goal,
+            &capture,
+            &self.forced,
+            &self.others.hiding,
+        )?;
+        let unproven = unproven_paths(&capture.manifest, &plan);
+        if !unproven.is_empty() {
+            // Only where not all are proven anyway.
+            self.prove = Prove::Paths(unproven);
+            return Ok(None);
+        }
+        let root = Root::open(ctx.repo.worktree_root())?;
+        let shared = &self.others.shared;
+        let Obstacles {
+            to_force,
+            mut refused,
+        } = find_obstacles(&root, &self.own, shared, &capture, &plan)?;
+        refused.extend(start_in_the_way(ctx, &plan));
+        if !refused.is_empty() {
+            return Err(would_overwrite(goal, &refused));
+        }
+        if !to_force.is_empty() {
+            self.forced.extend(to_force);
+            return Ok(None);
+        }
+        let blobs = prove_objects(ctx, store, goal, &capture, &plan)?;
+        check_room(ctx, &plan, &blobs)?;
+        Ok(Some(Prepared {
+            capture,
+            plan,
+            blobs,
+            raw_head,
+        }))
+    }
+
+    fn capture(&self) -> Result<Capture<'s>> {
+        let experiment = self.goal.experiment.as_ref();
+        let options = CaptureOptions {
+            storing: self.storing.clone(),
+            forced: self.forced.clone(),
+            other_rules: self.other_rules,
+            whole_index: true,
+            before_hashing: experiment.and_then(|experiment| experiment.before_hashing),
+            prove: self.prove.clone(),
+            ..CaptureOptions::default()
+        };
+        capture(self.ctx, self.store, &options)
+    }
+
+    /// Whether the rules hide something from a capture that an experiment has to have. The next scan looks for it.
+    fn misses_something(&mut self, capture: &Capture<'_>) -> Result<bool> {
+        let Some(experiment) = &self.goal.experiment else {
+            return Ok(false);
+        };
+        let hidden = (experiment.hidden)(capture)?;
+        if hidden.forced.is_subset(&self.forced) && hidden.other_rules == self.other_rules {
+            return Ok(false);
+        }
+        self.forced.extend(hidden.forced);
+        self.other_rules = hidden.other_rules;
+        Ok(true)
+    }
+}
+
+/// What is proven before there is a plan. What is saved of a whole state is what that state is put back from later, also at paths
+/// that this swap leaves alone and somebody changes in between. What a dry run finds is kept nowhere.
+fn prove_first(goal: &Goal<'_>, storing: &Storing) -> Prove {
+    let whole = matches!(&goal.aim, Aim::Snapshot(aim) if aim.only.is_empty())
+        || matches!(goal.git, GitGoal::Snapshot(_));
+    if whole && *storing != Storing::No {
+        Prove::All
+    } else {
+        Prove::Cheap
+    }
+}
+
+/// The paths that the plan would replace or remove although nobody has looked whether their bytes are what their ids say.
+fn unproven_paths(manifest: &Manifest, plan: &Plan) -> BTreeSet<Vec<u8>> {
+    let entries = plan.entries.iter().filter(|entry| !entry.is_chmod());
+    entries
+        .map(|entry| entry.path.clone())
+        .filter(|path| {
+            let file = manifest.file(path);
+            file.is_some_and(|file| file.flags.has(FileFlags::UNPROVEN))
+        })
+        .collect()
+}
+
+fn would_overwrite(goal: &Goal<'_>, refused: &[(Vec<u8>, &'static str)]) -> Error {
+    let shown: Vec<String> = refused
+        .iter()
+        .take(5)
+        .map(|(path, why)| format!("'{}' ({why})", path::display(path)))
+        .collect();
+    let more = refused.len().saturating_sub(shown.len());
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let paths: Vec<String> = refused
+        .iter()
+        .map(|(path, _)| String::from_utf8_lossy(path).into_owned())
+        .collect();
+    let mut error = Error::new(
+        Code::WouldOverwrite,
+        format!(
+            "{} would overwrite what cannot be captured: {}{more}",
+            goal.operation,
+            shown.join(", ")
+        ),
+    )
+    .detail("paths", paths)
+    .detail(
+        "raw_paths",
+        refused
+            .iter()
+            .map(|(path, _)| stored_path(path))
+            .collect::<Vec<_>>(),
+    );
+    let git_s = refused.iter().find(|(_, why)| *why == GIT_DIRECTORY);
+    if let Some((path, _)) = git_s {
+        return error.detail("git_directory", stored_path(path)).hint(format!(
+            "'{}' belongs to git itself and stays: {}",
+            path::display(path),
+            if goal.operation == "return" {
+                "name it to 'tw return --keep PATH'"
+            } else {
+                "take the snapshot elsewhere with 'tw open', or name other paths to 'tw restore SNAPSHOT PATH...'"
+            }
+        ));
+    }
+    for hint in goal.hints {
+        error = error.hint(*hint);
+    }
+    error
+}
+
+/// Other repositories in the working tree, as the sides that a swap takes files from have them.
+#[derive(Default)]
+struct OtherRepositories {
+    /// The target's nested repositories, which hide what the target does not track.
+    hiding: BTreeSet<Vec<u8>>,
+    /// The nested repositories of any side. Those with files of the side in them are written into again, and so are directories with a
+    /// `.git` that made no repository of them: files beside it were captured, and come back also where it makes one now.
+    shared: BTreeSet<Vec<u8>>,
+}
+
+impl OtherRepositories {
+    fn of(store: &Store, goal: &Goal<'_>) -> Result<Self> {
+        let mut others = Self::default();
+        let (target, from): (_, &[Stored]) = match &goal.aim {
+            Aim::Snapshot(aim) => (Some(aim.stored), &[]),
+            Aim::Paths(aim) => (None, &aim.from),
+            Aim::Found { .. } => (None, &[]),
+        };
+        let target = target.into_iter().map(|side| (side, true));
+        for (side, is_target) in target.chain(from.iter().map(|side| (side, false))) {
+            for (path, entry) in store.lists(side)?.uncaptured {
+                if entry.reason == "nested-repository" {
+                    if is_target {
+                        others.hiding.insert(path.clone());
+                    }
+                    others.shared.insert(path);
+                } else if let Some(dir) = path.strip_suffix(b"/.git") {
+                    others.shared.insert(dir.to_vec());
+                }
+            }
+        }
+        Ok(others)
+    }
+}
+
+/// Every object that will be written is readable and hashes to its name, but for what this very capture is about to store.
+fn prove_objects(
+    ctx: &Context<'_>,
+    store: &Store,
+    goal: &Goal<'_>,
+    capture: &Capture<'_>,
+    plan: &Plan,
+) -> Result<Blobs> {
+    let wanted: BTreeSet<Oid> = plan
+        .entries
+        .iter()
+        .filter(|entry| !entry.is_chmod())
+        .filter_map(|entry| entry.after.map(|side| side.node.oid))
+        .collect();
+    let mut captured: BTreeSet<Oid> = match &goal.aim {
+        Aim::Found { unwritten, .. } => unwritten.borrow().clone(),
+        _ => BTreeSet::new(),
+    };
+    if capture.writer.is_some() || matches!(goal.aim, Aim::Found { .. }) {
+        // What this very capture stores is about to be in its pack: none of it is as the cache had it.
+        let files = capture.manifest.files_in_memory();
+        let oids = files.map(|(_, _, file)| file.oid.get());
+        captured.extend(oids.filter(|oid| wanted.contains(oid)));
+    }
+    let stored: Vec<Oid> = wanted
+        .into_iter()
+        .filter(|oid| !captured.contains(oid) || store.objects.contains(*oid))
+        .collect();
+    ctx.progress.begin("checking", Some(stored.len() as u64));
+    let blobs = Blobs::prove(&store.objects, &stored, ctx.progress).map_err(|error| {
+        let cannot_be_read = |side: Side| store.objects.verify(side.node.oid).is_err();
+        let mut entries = plan.entries.iter();
+        match entries.find(|entry| !entry.is_chmod() && entry.after.is_some_and(cannot_be_read)) {
+            Some(entry) => error.while_doing(format!(
+                "the bytes of '{}' are not here",
+                path::display(&entry.path)
+            )),
+            None => error,
+        }
+    })?;
+    ctx.progress.end();
+    Ok(blobs)
+}
+
+fn check_room(ctx: &Context<'_>, plan: &Plan, blobs: &Blobs) -> Result<()> {
+    let mut needed: u64 = 0;
+    for entry in &plan.entries {
+        if let Some(side) = entry.after
+            && !entry.is_chmod()
+            && let Some(size) = blobs.size(side.node.oid)
+        {
+            needed += size + 4096;
+        }
+    }
+    let stat = rustix::fs::statvfs(ctx.repo.worktree_root())
+        .context(|| format!("cannot look at '{}'", ctx.repo.worktree_root().display()))?;
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    if needed > free {
+        return Err(Error::new(
+            Code::NoSpace,
+            format!(
+                "this swap needs {} MiB and {} MiB are free",
+                needed >> 20,
+                free >> 20
+            ),
+        )
+        .hint("make room and try again; nothing was changed"));
+    }
+    Ok(())
+}
+
+/// The directory `tw` was started in, or one above it, where the plan has a file: it is kept, so the file cannot be there.
+fn start_in_the_way(ctx: &Context<'_>, plan: &Plan) -> Option<(Vec<u8>, &'static str)> {
+    let protected = protected_dirs(ctx);
+    let mut files = plan.entries.iter().filter(|entry| entry.after.is_some());
+    let entry = files.find(|entry| protected.contains(&entry.path))?;
+    Some((entry.path.clone(), "the current directory"))
+}

@@ -1,0 +1,62 @@
+//! What a dead process left beside a swap: locks, temporary files, packs that nobody needs any more.
+
+use super::super::index_file;
+use crate::error::Result;
+use crate::git::fs::{Below, clear_dead_temps};
+use crate::git::liveness::Dead;
+use crate::ops::Context;
+use crate::ops::worktrees::{self, Worktree};
+use crate::store::Store;
+use crate::store::lock::{WorktreeLock, remove_dead_locks};
+
+/// Clears away what a command left that died outside a swap, or in one that had no journal yet. Costs nothing when none did.
+///
+/// # Errors
+/// Something cannot be removed.
+pub fn clear_after_death(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result<()> {
+    if store.dir.has_journal() || lock.dead().is_empty() && shared_dead(ctx).is_empty() {
+        return Ok(());
+    }
+    remove(ctx, store)
+}
+
+/// Who died over what all worktrees share.
+fn shared_dead(ctx: &Context<'_>) -> Dead {
+    Dead::find(&ctx.repo.common_dir().join("timewarp"))
+}
+
+/// Removes them. Called only when no journal is left that could need any of it.
+///
+/// # Errors
+/// Something cannot be removed.
+pub(super) fn remove(ctx: &Context<'_>, store: &Store) -> Result<()> {
+    // In the main worktree these are one directory, and the second look finds nobody.
+    let dead = [shared_dead(ctx), Dead::find(store.dir.path())];
+    for dead in &dead {
+        store.refs.clear_locks_of(dead)?;
+    }
+    index_file::forget(store)?;
+    remove_dead_locks(ctx.repo.git_dir())?;
+    clear_dead_temps(ctx.repo.git_dir(), Below::Not)?;
+    clear_dead_temps(store.dir.path(), Below::Too)?;
+    clear_dead_temps(&store.common(""), Below::Too)?;
+    let worktrees = worktrees::all(&ctx.repo)?;
+    store
+        .objects
+        .clear_dead(&|token| is_of_a_journal(&worktrees, token))?;
+    for dead in dead {
+        dead.forget()?;
+    }
+    Ok(())
+}
+
+/// Whether a swap of this id still has its journal, in whatever worktree: what it keeps is needed until it is recovered.
+fn is_of_a_journal(worktrees: &[Worktree], swap_id: &str) -> bool {
+    worktrees.iter().any(|worktree| {
+        let journal = worktree.dir.journal();
+        // Of one that cannot be read nobody knows what it needs.
+        journal.map_or(true, |found| {
+            found.is_some_and(|journal| journal.swap_id == swap_id)
+        })
+    })
+}

@@ -1,0 +1,295 @@
+//! A swap from the backup to the end.
+
+use serde_json::{Map, Value};
+
+use super::super::Context;
+use super::super::capture::{CaptureOptions, Storing};
+use super::super::record::{About, Made, record};
+use super::blobs::Blobs;
+use super::goal::{Aim, GitGoal, Goal};
+use super::newindex::{IndexSource, converted_paths, new_index};
+use super::place::Placing;
+use super::prove::{Claim, prove};
+use super::secure::LateChanges;
+use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last};
+use super::{index_file, journal, pathindex, undo_log};
+use crate::env::fail_point;
+use crate::error::{Code, Error, Result};
+use crate::git::objects::KeptPack;
+use crate::git::operation;
+use crate::ops::capture::Capture;
+use crate::store::Store;
+use crate::store::id::IdKind;
+use crate::store::lock::Owner;
+use crate::store::state::{Journal, State};
+use crate::worktree::apply::Applied;
+use crate::worktree::plan::Plan;
+
+/// Among the journal's other fields: there was no index before the swap.
+pub(super) const NO_INDEX: &str = "no_index";
+/// Among the journal's other fields: the proof failed, so that nobody but the user decides which side stays.
+pub(super) const VERIFY_FAILED: &str = "verify_failed";
+
+/// One run of a swap; git's locks are held.
+pub(super) struct SwapRun<'a, 'g, 's> {
+    pub(super) ctx: &'a Context<'a>,
+    pub(super) store: &'s Store,
+    pub(super) goal: &'a Goal<'g>,
+    pub(super) swap_id: String,
+    pub(super) state_after: StateAfter<'a>,
+}
+
+/// The swap has ended: what it kept is held by refs.
+fn release(kept: Vec<KeptPack>) -> Result<()> {
+    kept.into_iter().try_for_each(KeptPack::release)
+}
+
+impl<'s> SwapRun<'_, '_, 's> {
+    /// From the backup to the end. `None`: a gc came in between, prepare again.
+    pub(super) fn run(&self, prepared: Prepared<'s>) -> Result<Option<Swapped<'s>>> {
+        let Prepared {
+            capture,
+            plan,
+            blobs,
+            raw_head,
+        } = prepared;
+        settle_last(self.ctx, self.store)?;
+        let Some(mut saved) = self.save(capture, &plan)? else {
+            return Ok(None);
+        };
+        fail_point("swap-backup");
+        let mut journal = self.journal(&saved, &plan, raw_head)?;
+        let mut kept: Vec<KeptPack> = saved.kept.take().into_iter().collect();
+        if let Err(error) = self.write_journal(&mut journal) {
+            // Nothing was touched. What cannot be taken back now is cleared away by the next command.
+            let _ = self
+                .store
+                .dir
+                .remove_journal()
+                .and_then(|()| index_file::forget(self.store))
+                .and_then(|()| release(kept));
+            return Err(error);
+        }
+        fail_point("swap-journal");
+        let result = self.apply(&mut journal, &mut saved, &mut kept, (&plan, blobs));
+        let (applied, changed_since) = match result {
+            Ok(done) => done,
+            Err(error) => return Err(self.failed(error, journal, kept)?),
+        };
+        self.store.dir.write_state(&journal.state_after)?;
+        fail_point("swap-state");
+        finish(self.store, &journal)?;
+        release(kept)?;
+        Ok(Some(Swapped {
+            saved,
+            plan,
+            applied,
+            changed_since,
+            state: journal.state_after,
+        }))
+    }
+
+    /// What is said of a swap that failed, after it was rolled back. One whose proof failed is left for the user to decide.
+    fn failed(&self, error: Error, mut journal: Journal, kept: Vec<KeptPack>) -> Result<Error> {
+        if error.code() == Code::VerifyFailed {
+            journal.extra.insert(VERIFY_FAILED.into(), true.into());
+            self.store.dir.write_journal(&journal)?;
+            return Ok(error);
+        }
+        match recover::roll_back(self.ctx, self.store, &journal) {
+            Ok(()) => {
+                release(kept)?;
+                Ok(error.hint("everything is as it was"))
+            }
+            Err(second) => Ok(Error::new(
+                Code::Interrupted,
+                format!(
+                    "{} stopped half-way and could not be undone: {error}; {second}",
+                    self.goal.operation
+                ),
+            )
+            .hint("run 'tw recover'")),
+        }
+    }
+
+    fn write_journal(&self, journal: &mut Journal) -> Result<()> {
+        index_file::forget(self.store)?;
+        if self.goal.git.swaps_index() && !index_file::keep(self.ctx, self.store)? {
+            journal.extra.insert(NO_INDEX.into(), true.into());
+        }
+        fail_point("swap-linked");
+        self.store.dir.write_journal(journal)
+    }
+
+    /// Saves what is there now, as a backup or an experiment.
+    fn save(&self, capture: Capture<'s>, plan: &Plan) -> Result<Option<Made<'s>>> {
+        let experiment = self.goal.experiment.as_ref();
+        let about = About {
+            title: self.goal.title.clone(),
+            trigger: self.goal.operation.to_owned(),
+            converted: converted_paths(self.store, &capture)?,
+            touched: plan.paths(),
+            extra: experiment.map_or_else(Default::default, |experiment| experiment.extra.clone()),
+            ..About::default()
+        };
+        let options = CaptureOptions {
+            storing: Storing::Durable(self.swap_id.clone()),
+            // The proof scans again, and keeps what it sees.
+            leave_cache: experiment.is_some(),
+            ..CaptureOptions::default()
+        };
+        record(
+            self.ctx,
+            self.store,
+            self.goal.saves_as(),
+            &options,
+            capture,
+            &about,
+        )
+    }
+
+    fn journal(&self, saved: &Made<'_>, plan: &Plan, head_before: String) -> Result<Journal> {
+        let goal = self.goal;
+        let before = self.store.dir.state()?;
+        let after = State {
+            swap_id: Some(self.swap_id.clone()),
+            ..(self.state_after)(&before, saved)
+        };
+        let owner = Owner::this_process(&self.swap_id);
+        let is_experiment = goal.saves_as() == IdKind::Experiment;
+        let target = goal.aim.target();
+        let head_after = match &goal.git {
+            GitGoal::Snapshot(side) => Some(side.raw_head.clone()),
+            GitGoal::Stay | GitGoal::Entries(_) => None,
+        };
+        Ok(Journal {
+            version: 1,
+            swap_id: self.swap_id.clone(),
+            operation: goal.operation.to_owned(),
+            reverses: goal.reversal.as_ref().map(|level| level.kind.clone()),
+            started_at: self.ctx.env.now().rfc3339(),
+            pid: owner.pid,
+            process_start: owner.start,
+            boot_id: crate::git::durable::boot_id().map(str::to_owned),
+            backup_id: saved.id.to_string(),
+            backup_commit: saved.commit.to_string(),
+            target_id: target.map(|stored| stored.id.to_string()),
+            target_commit: target.map(|stored| stored.commit.to_string()),
+            experiment_id: is_experiment.then(|| saved.id.to_string()),
+            entries: journal::entries(plan),
+            dirs: journal::dirs(plan),
+            head: head_after.map(|after| (head_before, after)),
+            swaps_index: goal.git.swaps_index(),
+            swaps_operation: matches!(goal.git, GitGoal::Snapshot(_)),
+            state_before: before,
+            state_after: after,
+            head_left: String::new(),
+            extra: self.other_fields(saved),
+        })
+    }
+
+    /// The journal's fields that not every swap has.
+    fn other_fields(&self, saved: &Made<'_>) -> Map<String, Value> {
+        let mut extra = Map::new();
+        if let GitGoal::Entries(entries) = &self.goal.git
+            && let Some(index) = &saved.capture.parsed_index
+            && !entries.borrow().is_empty()
+        {
+            let entries = pathindex::stored(index, &entries.borrow());
+            extra.insert(pathindex::FIELD.into(), entries);
+        }
+        let reversal = self.goal.reversal.as_ref();
+        let log = reversal.map_or("new", |reversal| reversal.log.name());
+        extra.insert("log".into(), log.into());
+        if let Some(reversal) = reversal {
+            extra.insert("pops".into(), reversal.level.clone().into());
+        }
+        extra
+    }
+
+    /// Puts files, index, HEAD and operation files in place, and proves it where the past is left.
+    fn apply(
+        &self,
+        journal: &mut Journal,
+        saved: &mut Made<'s>,
+        kept: &mut Vec<KeptPack>,
+        (plan, blobs): (&Plan, Blobs),
+    ) -> Result<(Applied, Vec<Vec<u8>>)> {
+        let mut late = LateChanges::new(self.store, journal, saved.commit, kept);
+        let applied = Placing {
+            ctx: self.ctx,
+            store: self.store,
+            aim: &self.goal.aim,
+            tag: &self.swap_id,
+            manifest: &saved.capture.manifest,
+            plan,
+            blobs: &blobs,
+        }
+        .run(&mut late)?;
+        saved.commit = late.commit();
+        // What is kept of them in memory may be large.
+        drop(blobs);
+        fail_point("swap-applied");
+        self.put_index(&saved.capture, &applied, plan)?;
+        fail_point("swap-index");
+        self.put_head(journal)?;
+        fail_point("swap-head");
+        if let GitGoal::Snapshot(side) = &self.goal.git {
+            operation::restore(&self.ctx.repo, &side.operation)?;
+        }
+        fail_point("swap-operation");
+        let changed_since = self.prove(&saved.capture, &applied)?;
+        fail_point("swap-proved");
+        Ok((applied, changed_since))
+    }
+
+    /// Proves that the present is back, when the past was left. Answers with the paths that somebody else changed meanwhile.
+    fn prove(&self, saved: &Capture<'_>, applied: &Applied) -> Result<Vec<Vec<u8>>> {
+        let (Some(experiment), Aim::Snapshot(aim), GitGoal::Snapshot(git)) =
+            (&self.goal.experiment, &self.goal.aim, &self.goal.git)
+        else {
+            return Ok(Vec::new());
+        };
+        let discarded = experiment.discarded.borrow();
+        let claim = Claim {
+            aim,
+            git,
+            discarded: &discarded,
+        };
+        prove(self.ctx, self.store, &claim, saved, applied)
+    }
+
+    fn put_index(&self, capture: &Capture<'_>, applied: &Applied, plan: &Plan) -> Result<()> {
+        let entries;
+        let source = match &self.goal.git {
+            GitGoal::Snapshot(side) => IndexSource::Snapshot {
+                stored: side.stored,
+                lists: side.lists,
+            },
+            GitGoal::Entries(changed) if !changed.borrow().is_empty() => {
+                entries = changed.borrow();
+                IndexSource::Entries(&entries)
+            }
+            GitGoal::Entries(_) | GitGoal::Stay => return Ok(()),
+        };
+        let index = new_index(self.ctx, self.store, capture, source, applied, plan)?;
+        index_file::install(self.ctx, self.store, &index)
+    }
+
+    fn put_head(&self, journal: &mut Journal) -> Result<()> {
+        if let Some((before, after)) = &journal.head {
+            let old = self.ctx.repo.head()?.oid;
+            self.ctx.repo.write_raw_head(after)?;
+            let new = self.ctx.repo.head()?.oid;
+            if before != after {
+                let target = journal.target_id.as_deref().unwrap_or(&journal.backup_id);
+                let message = format!("tw {}: {target}", journal.operation);
+                self.ctx
+                    .repo
+                    .append_head_reflog(old, new, self.ctx.env.now(), &message)?;
+            }
+        }
+        journal.head_left = undo_log::head_mark(self.ctx)?;
+        Ok(())
+    }
+}
