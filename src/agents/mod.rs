@@ -94,6 +94,11 @@ pub trait Agent: Sync {
         None
     }
 
+    /// The file to read instead of what was named: the one in a session's directory, or beside a file that only accompanies it.
+    fn main_file(&self, _named: &Path) -> Option<PathBuf> {
+        None
+    }
+
     /// Whether a file that begins with these records is this agent's.
     fn recognises(&self, _path: &Path, _head: &[Value]) -> bool {
         false
@@ -205,17 +210,10 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
     }
 }
 
-/// The session file of what was named: for a session's directory the file in it, for kimi-cli's record of what people saw
-/// the model's context beside it.
-pub fn session_file(path: &Path) -> PathBuf {
-    if !path.is_dir() {
-        return kimi::read::main_file(path);
-    }
-    [kimi::place::CONTEXT, "agents/main/wire.jsonl"]
-        .iter()
-        .map(|name| path.join(name))
-        .find(|file| file.is_file())
-        .unwrap_or_else(|| path.to_owned())
+/// The session file of what was named: [`Agent::main_file`].
+pub fn session_file(named: &Path) -> PathBuf {
+    let instead = AGENTS.iter().find_map(|agent| agent.main_file(named));
+    instead.unwrap_or_else(|| named.to_owned())
 }
 
 /// Whether an agent writes its session file anew at each turn, so that its beginning does not stay what it was.

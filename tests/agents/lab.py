@@ -112,7 +112,8 @@ class Lab:
         """Every file beneath these directories with its bytes' digest."""
         found = {}
         for top in directories:
-            for at, _, names in os.walk(top):
+            for at, below, names in os.walk(top):
+                below[:] = [name for name in below if not name.startswith(".")]
                 for name in names:
                     path = os.path.join(at, name)
                     with open(path, "rb") as file:

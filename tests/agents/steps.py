@@ -23,10 +23,22 @@ def spoken(entries):
 
 
 def before(request):
-    """The conversation that stands in a request before its last prompt."""
+    """The conversation that stands in a request before its last prompt; results that stand there twice, once.
+
+    Gemini CLI shows results of its own sessions once more with each resume.
+    """
     entries = spoken(request.entries)
     last = max(nth for nth, entry in enumerate(entries) if entry[0] == "user")
-    return entries[:last]
+    kept, results = [], set()
+    for entry in entries[:last]:
+        if entry[0] != "result":
+            results = set()
+        elif entry in results:
+            continue
+        else:
+            results.add(entry)
+        kept.append(entry)
+    return kept
 
 
 def same(found, wanted, what):

@@ -155,6 +155,9 @@ fn relink(rows: &[Row], tree: &Tree<'_>, kept: &[bool], index: usize) -> Option<
     })
 }
 
+/// The kinds of rows that make the chain, each of which the validator judges. Rows of other kinds may stand in it.
+const CHAIN: [&str; 5] = ["user", "assistant", "system", "attachment", "progress"];
+
 const IDS: Free = Free {
     ids: &[&["sessionId"], &["parentUuid"]],
     origin: None,
@@ -171,12 +174,20 @@ pub const SHAPE: Shape = Shape {
 };
 
 fn facts(record: &Value) -> Facts {
+    let kind = text(record, "type").unwrap_or_default();
     let message = record.get("message");
+    let message = message.filter(|_| matches!(kind, "user" | "assistant"));
     let blocks = items(message.and_then(|message| message.get("content")));
-    let linked = !flag(record, "isSidechain");
+    let id = owned(record, "uuid").filter(|_| !flag(record, "isSidechain"));
+    let (id, also) = if CHAIN.contains(&kind) {
+        (id, None)
+    } else {
+        (None, id)
+    };
     Facts {
         session: owned(record, "sessionId"),
-        id: owned(record, "uuid").filter(|_| linked),
+        id,
+        also,
         parent: owned(record, "parentUuid"),
         boundary: text(record, "subtype") == Some("compact_boundary"),
         calls: strings(blocks, "id", of_type("tool_use")),

@@ -211,7 +211,10 @@ fn row(record: &Value, line: &Line<'_>, detail: Detail, file: u8) -> Row {
         _ if record.get("uuid").is_some() && record.get("parentUuid").is_some() => Kind::Link,
         _ => Kind::Beside,
     };
-    let message = record.get("message");
+    // Only the conversation's own rows have a message that counts: new kinds of rows beside it quote parts of it.
+    let message = record
+        .get("message")
+        .filter(|_| matches!(kind, Kind::User | Kind::Assistant));
     let model = message.and_then(|message| text(message, "model"));
     let blocks = blocks(message.and_then(|message| message.get("content")), detail);
     Row {

@@ -269,6 +269,41 @@ fn only_ids_change_and_records_about_dropped_rows_go() {
     assert_eq!(forked, expected);
 }
 
+/// Rows that newer versions write between those of the conversation, and quote it in.
+#[test]
+fn rows_of_unknown_kinds_are_kept_as_they_are_and_asked_for_nothing() {
+    let mut session = Session::new();
+    session.prompt("one");
+    session.call("m1", "c1");
+    let answered = json!([{"type": "tool_result", "tool_use_id": "never", "content": "x"},
+        {"type": "tool_use", "id": "never-too", "name": "Bash", "input": {}}]);
+    let blob = json!({"type": "api-request-blob", "uuid": "blob", "sessionId": "old",
+        "message": {"id": "m1", "role": "user", "content": answered}});
+    session.raw(format!("{blob}\n"));
+    session.row("brand-new-link", json!({"message": {"content": answered}}));
+    session.row(
+        "brand-new-link",
+        json!({"uuid": "blob", "parentUuid": "nowhere"}),
+    );
+    session.last = Some("old-r2".to_owned());
+    session.result("c1");
+    session.text("m2", "first");
+    let kept = String::from_utf8(session.text.clone()).expect("text");
+    session.prompt("two");
+    session.text("m3", "second");
+    let transcript = session.read();
+    assert_eq!(prompts(&transcript), ["one", "two"]);
+    let wanted = kept
+        .replace("\"sessionId\": \"old\"", "\"sessionId\": \"new\"")
+        .replace("\"sessionId\":\"old\"", "\"sessionId\":\"new\"");
+    let forked = fork_text(&transcript, &cut(&transcript, 1));
+    let mut missing = wanted.lines().filter(|line| !forked.contains(line));
+    // Nothing leads to it, and its id is another row's.
+    assert!(missing.next().is_some_and(|line| line.contains("nowhere")));
+    assert_eq!(missing.next(), None);
+    assert_eq!(forked.lines().count() + 1, wanted.lines().count());
+}
+
 #[test]
 fn torn_and_bad_lines_are_counted_and_bridged() {
     let mut session = Session::new();

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use crate::agents::codex::read::{Entry, Item, scan};
 use crate::agents::fork::calls::{Pairing, ToolUse as _, without_dangling};
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape};
-use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Rule, Segment};
+use crate::agents::fork::{Draft, Extra, FilePlan, Kept, KeyPath, Rule, Segment};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{owned, text};
 use crate::error::Result;
@@ -45,7 +45,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
 fn segment(entry: &Entry) -> Segment {
     let rule = match (&entry.item, entry.bare) {
         (Item::Head, false) => Rule::Header {
-            id: &["payload", "id"],
+            ids: HEAD_IDS,
             origin: "forked_from_id",
         },
         (Item::Head, true) => Rule::Ids(&[&["id"]]),
@@ -95,11 +95,14 @@ fn drop_idle_thoughts(entries: &[Entry], kept: &mut [bool]) {
     }
 }
 
+/// Where a head has the session's id. Hooks are told the second, which old rollouts lack.
+const HEAD_IDS: &[KeyPath] = &[&["payload", "id"], &["payload", "session_id"]];
+
 /// What the validator knows of a rollout.
 pub const SHAPE: Shape = Shape {
     // A head of the old form has its id at the top.
     head: Free {
-        ids: &[&["payload", "id"], &["id"]],
+        ids: &[&["payload", "id"], &["payload", "session_id"], &["id"]],
         origin: Some(&["payload", "forked_from_id"]),
     },
     facts,

@@ -136,6 +136,20 @@ fn a_fork_ends_where_the_turn_begins_and_only_its_head_changes() {
 }
 
 #[test]
+fn both_ids_of_a_head_change() {
+    let mut rollout = Rollout::new();
+    let ids = format!("\"id\": \"{OLD}\",");
+    let both = format!("\"session_id\": \"{OLD}\", {ids}");
+    rollout.text = rollout.text.replacen(&ids, &both, 1);
+    rollout.prompt("one").answer("first").prompt("two");
+    let transcript = rollout.read();
+    let forked = fork(&transcript, &cut(&transcript, 1));
+    let head = forked.lines().next().expect("a head");
+    let new = format!("\"session_id\": \"{NEW}\", \"id\": \"{NEW}\",\"forked_from_id\":\"{OLD}\",");
+    assert!(head.contains(&new), "{head}");
+}
+
+#[test]
 fn rolled_back_turns_are_gone_with_their_markers_but_can_be_gone_back_to() {
     let mut rollout = Rollout::new();
     rollout.prompt("one").answer("first");

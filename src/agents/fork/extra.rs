@@ -89,6 +89,11 @@ fn kimi_code_state(state: &Value, root: &Path, dest: &Path) -> Value {
     let Some(fields) = state.as_object_mut() else {
         return state;
     };
+    // Its list of sessions in a terminal goes by the id in here.
+    if fields.contains_key("id") {
+        let id = dest.file_name().map(|name| name.to_string_lossy());
+        fields.insert("id".to_owned(), id.into());
+    }
     for key in ["createdAt", "updatedAt"] {
         fields.insert(key.to_owned(), now.clone().into());
     }

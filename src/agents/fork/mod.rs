@@ -36,9 +36,9 @@ pub(in crate::agents) enum Rule {
     Ids(&'static [KeyPath]),
     /// The session's first record: its id changes, and it names the session it was forked from.
     Header {
-        /// The id.
-        id: KeyPath,
-        /// The key after it that names the origin.
+        /// Where the id stands: behind the first of these the origin is named.
+        ids: &'static [KeyPath],
+        /// The key that names the origin.
         origin: &'static str,
     },
     /// The beginning of opencode's export: the session's id changes, what belongs to the origin alone goes.

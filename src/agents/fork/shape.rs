@@ -12,6 +12,8 @@ pub struct Facts {
     pub session: Option<String>,
     /// Its id in the chain.
     pub id: Option<String>,
+    /// The id of a record of a kind that is not known: others may follow it, and nothing is asked of it.
+    pub also: Option<String>,
     /// The id of the row before it.
     pub parent: Option<String>,
     /// Begins a compacted context: its parent is named elsewhere.

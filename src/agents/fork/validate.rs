@@ -201,6 +201,8 @@ struct State {
     calls: u64,
     sessions: HashSet<String>,
     ids: HashMap<String, Option<String>>,
+    /// Ids of records of which nothing is asked.
+    also: HashSet<String>,
     roots: u64,
     open: HashMap<String, u64>,
 }
@@ -216,6 +218,7 @@ impl State {
         if self.sessions.len() > 1 {
             return Err("another session's id".to_owned());
         }
+        self.also.extend(facts.also.clone());
         if let Some(id) = &facts.id {
             let parent = facts.parent.clone().filter(|_| !facts.boundary);
             if self.ids.insert(id.clone(), parent).is_some() {
@@ -267,7 +270,7 @@ impl State {
             .ids
             .values()
             .flatten()
-            .filter(|parent| !self.ids.contains_key(*parent))
+            .filter(|parent| !self.ids.contains_key(*parent) && !self.also.contains(*parent))
             .collect::<Vec<_>>();
         if self.roots + missing.len() as u64 > 1 {
             return Err(match missing.first() {

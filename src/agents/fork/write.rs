@@ -241,9 +241,10 @@ fn changed(segment: &Segment, line: &[u8], new_id: &str, origin: &str) -> Option
                     .filter_map(|path| replace_id(line, path, new_id)),
             );
         }
-        Rule::Header { id, origin: key } => {
-            edits.extend(replace_id(line, id, new_id));
-            edits.extend(name_origin(line, id, key, origin));
+        Rule::Header { ids, origin: key } => {
+            edits.extend(ids.iter().filter_map(|id| replace_id(line, id, new_id)));
+            let first = ids.first();
+            edits.extend(first.and_then(|id| name_origin(line, id, key, origin)));
         }
         Rule::ExportHead => edits.extend(opencode::head_edits(line, new_id)),
         Rule::ExportMessage => edits.extend(opencode::message_edits(line, new_id)),
@@ -396,7 +397,7 @@ mod tests {
     fn a_header_names_its_origin_once() {
         let header = segment(
             Rule::Header {
-                id: &["payload", "id"],
+                ids: &[&["payload", "id"], &["payload", "session_id"]],
                 origin: "forked_from_id",
             },
             None,
@@ -404,6 +405,10 @@ mod tests {
         assert_eq!(
             text(&header, r#"{"id":"x","payload":{"id":"old","cwd":"/"}}"#),
             r#"{"id":"x","payload":{"id":"new","forked_from_id":"old","cwd":"/"}}"#
+        );
+        assert_eq!(
+            text(&header, r#"{"payload":{"session_id":"old","id":"old"}}"#),
+            r#"{"payload":{"session_id":"new","id":"new","forked_from_id":"old"}}"#
         );
         assert_eq!(
             text(

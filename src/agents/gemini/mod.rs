@@ -55,6 +55,10 @@ impl Agent for Gemini {
         place::locate(session_id, places)
     }
 
+    fn main_file(&self, named: &Path) -> Option<PathBuf> {
+        place::main_file(named)
+    }
+
     fn recognises(&self, path: &Path, head: &[Value]) -> bool {
         let names = |record: &Value| {
             record.get("sessionId").is_some() && record.get("projectHash").is_some()

@@ -1,18 +1,23 @@
 //! Where gemini-cli keeps its chats: `~/.gemini/tmp/<project>/chats/`, where the project is a short name with a
 //! `.project_root` file, or the SHA-256 of the directory.
 
+use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
 use super::NAME;
-use super::read::is_document;
+use super::read::{is_document, read, scan};
 use crate::agents::lines;
 use crate::agents::places::{self, Candidate, Found, Places};
+use crate::agents::transcript::Detail;
 use crate::agents::value::owned;
 use crate::env::Moment;
 use crate::git::hex::hex;
+
+/// So much of a chat is read to see whether it is one.
+const BEGINNING: u64 = 1 << 20;
 
 fn projects(places: &Places) -> Vec<PathBuf> {
     let home = places
@@ -35,7 +40,51 @@ fn chats(project: &Path) -> Vec<Found> {
     let mut found = places::files(&directory, ".jsonl");
     found.extend(places::files(&directory, ".json"));
     found.retain(|file| file.name().starts_with("session-"));
-    found
+    without_shells(found)
+}
+
+/// Without files that only begin a session that another file has the conversation of: resuming one in a later minute than it
+/// was begun in leaves such a file, under the newer name.
+fn without_shells(found: Vec<Found>) -> Vec<Found> {
+    let mut by_id: HashMap<String, Vec<Found>> = HashMap::new();
+    for file in found {
+        by_id.entry(short_id(&file.path)).or_default().push(file);
+    }
+    let has_prompts = |file: &Found| has_prompts(&file.path);
+    let mut kept = Vec::new();
+    for mut files in by_id.into_values() {
+        if files.len() > 1 && files.iter().any(has_prompts) {
+            files.retain(has_prompts);
+        }
+        kept.append(&mut files);
+    }
+    kept
+}
+
+/// The beginning of a session's id, at the end of its chats' names.
+fn short_id(chat: &Path) -> String {
+    let stem = chat.file_stem().unwrap_or_default().to_string_lossy();
+    stem.rsplit('-').next().unwrap_or_default().to_owned()
+}
+
+/// Whether somebody said something near the beginning of a chat.
+fn has_prompts(chat: &Path) -> bool {
+    if is_document(chat) {
+        return read(chat, Detail::Outline).is_ok_and(|chat| !chat.prompts.is_empty());
+    }
+    scan(chat, Detail::Outline, Some(BEGINNING)).is_ok_and(|scan| scan.has_prompts())
+}
+
+/// The chat that has the conversation of the session that the named one only begins.
+pub fn main_file(named: &Path) -> Option<PathBuf> {
+    let directory = named.parent().filter(|parent| parent.ends_with("chats"))?;
+    let mut found = chats(directory.parent()?);
+    found.retain(|file| short_id(&file.path) == short_id(named));
+    if found.iter().any(|file| file.path == named) {
+        return None;
+    }
+    places::newest_first(&mut found);
+    found.into_iter().next().map(|file| file.path)
 }
 
 /// Chats of `cwd` and of directories beneath it, newest first.
@@ -135,5 +184,33 @@ mod tests {
         );
         assert!(locate(id, &places).is_some());
         assert!(locate("work-chat-none", &places).is_none());
+    }
+
+    /// A session that is resumed in a later minute than it was begun in has a second file, that only begins it.
+    #[test]
+    fn of_two_files_of_a_session_the_one_with_its_conversation_counts() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let project = home.path().join(".gemini/tmp/work");
+        let chats = project.join("chats");
+        std::fs::create_dir_all(&chats).expect("a directory");
+        std::fs::write(project.join(".project_root"), "/work").expect("written");
+        let id = "0123abcd-1111-4222-8333-444444444444";
+        let head = format!("{{\"sessionId\":\"{id}\",\"projectHash\":\"x\"}}\n");
+        let prompt = "{\"id\":\"u\",\"type\":\"user\",\"content\":[{\"text\":\"one\"}]}\n";
+        let said = chats.join("session-2026-01-01T00-00-0123abcd.jsonl");
+        let shell = chats.join("session-2026-01-01T00-01-0123abcd.jsonl");
+        std::fs::write(&shell, &head).expect("written");
+        let places = Places::new(Some(home.path().to_owned()));
+        assert_eq!(locate(id, &places), Some(shell.clone()));
+        std::fs::write(&said, head.clone() + prompt).expect("written");
+        let old = std::time::SystemTime::UNIX_EPOCH;
+        let file = std::fs::File::open(&said).expect("opened");
+        file.set_modified(old).expect("set");
+        assert_eq!(locate(id, &places), Some(said.clone()));
+        let found = find(Path::new("/work"), &places);
+        let paths: Vec<&PathBuf> = found.iter().map(|chat| &chat.path).collect();
+        assert_eq!(paths, [&said]);
+        assert_eq!(main_file(&shell), Some(said.clone()));
+        assert_eq!(main_file(&said), None);
     }
 }

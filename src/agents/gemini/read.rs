@@ -110,6 +110,11 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
 }
 
 impl Scan {
+    /// Whether somebody typed something that stands.
+    pub fn has_prompts(&self) -> bool {
+        self.live.iter().any(|live| live.record.is_prompt())
+    }
+
     fn take(&mut self, record: &Value, line: &Line<'_>, detail: Detail) {
         let item = if let Some(id) = text(record, "$rewindTo") {
             self.rewind(id);

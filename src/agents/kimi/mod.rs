@@ -53,6 +53,10 @@ impl Agent for Kimi {
         place::locate(session_id, places)
     }
 
+    fn main_file(&self, named: &Path) -> Option<PathBuf> {
+        read::main_file(named)
+    }
+
     fn recognises(&self, _path: &Path, head: &[Value]) -> bool {
         head.iter().any(|record| {
             let context = record.get("type").is_none()

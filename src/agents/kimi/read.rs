@@ -12,7 +12,8 @@ use crate::error::Result;
 
 /// Reads a session: its context file, or its wire file.
 pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
-    let path = &main_file(path);
+    let main = main_file(path);
+    let path = main.as_deref().unwrap_or(path);
     let mut transcript = match wire_of(path) {
         Some(wire) => merge(
             context::scan(path, detail, None)?,
@@ -27,15 +28,15 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
     Ok(transcript)
 }
 
-/// The context file of what was named, where there is one.
-pub fn main_file(path: &Path) -> PathBuf {
-    if path.file_name().is_some_and(|name| name == WIRE) {
-        let context = path.with_file_name(CONTEXT);
-        if context.is_file() {
-            return context;
-        }
-    }
-    path.to_owned()
+/// The model's context, of a session's directory or beside the record of what people saw.
+pub fn main_file(named: &Path) -> Option<PathBuf> {
+    let accompanies = named.file_name().is_some_and(|name| name == WIRE);
+    let context = if accompanies {
+        named.with_file_name(CONTEXT)
+    } else {
+        named.join(CONTEXT)
+    };
+    context.is_file().then_some(context)
 }
 
 /// The wire file beside a context file, where it holds a turn at all.

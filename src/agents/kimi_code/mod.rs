@@ -49,6 +49,11 @@ impl Agent for KimiCode {
         place::locate(session_id, places)
     }
 
+    fn main_file(&self, named: &Path) -> Option<PathBuf> {
+        let journal = named.join(place::JOURNAL);
+        journal.is_file().then_some(journal)
+    }
+
     fn recognises(&self, _path: &Path, head: &[Value]) -> bool {
         head.iter().any(|record| match text(record, "type") {
             Some("metadata") => {

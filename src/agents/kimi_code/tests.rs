@@ -66,7 +66,7 @@ impl Session {
         let main = self.directory().join("agents/main");
         std::fs::create_dir_all(&main).expect("a directory");
         std::fs::write(main.join("wire.jsonl"), &self.text).expect("written");
-        let state = json!({"title": "Work", "workDir": "/work", "custom": {"goal": 1, "x": 2}, "agents": {"main": {"type": "main", "homedir": "old"}, "sub": {}}});
+        let state = json!({"id": "session_old", "title": "Work", "workDir": "/work", "custom": {"goal": 1, "x": 2}, "agents": {"main": {"type": "main", "homedir": "old"}, "sub": {}}});
         std::fs::write(self.directory().join("state.json"), state.to_string()).expect("written");
         std::fs::write(self.home.path().join("session_index.jsonl"), "").expect("written");
         read(&self.directory(), Detail::Full).expect("readable")
@@ -111,8 +111,8 @@ fn a_fork_has_its_own_state_and_is_listed() {
     let state = std::fs::read_to_string(dest.join("state.json")).expect("text");
     let state: Value = serde_json::from_str(&state).expect("JSON");
     assert_eq!(
-        (&state["forkedFrom"], &state["lastPrompt"]),
-        (&json!("session_old"), &json!("one"))
+        (&state["id"], &state["forkedFrom"], &state["lastPrompt"]),
+        (&json!("session_new"), &json!("session_old"), &json!("one"))
     );
     assert_eq!(
         (&state["title"], &state["custom"]),

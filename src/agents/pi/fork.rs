@@ -65,7 +65,7 @@ fn segment(scan: &Scan, by_id: &HashMap<&str, usize>, kept: &[bool], index: usiz
     let entry = &scan.entries[index];
     let rule = if entry.head {
         Rule::Header {
-            id: &["id"],
+            ids: &[&["id"]],
             origin: "parentSession",
         }
     } else {
