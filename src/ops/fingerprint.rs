@@ -106,7 +106,8 @@ pub fn is_stale(ctx: &Context<'_>) -> bool {
     found.any(|(_, key)| !cache.versions.contains_key(&key))
 }
 
-/// Asks every tool that the cache does not know. Off the hot path only.
+/// Asks every tool that the cache does not know. Off the hot path only. Nothing is written where the repository has gone
+/// meanwhile: asking may take long.
 pub fn refresh(ctx: &Context<'_>) -> Result<()> {
     let store = &Store::open(&ctx.repo)?;
     let mut cache = load(store)?;
@@ -118,7 +119,10 @@ pub fn refresh(ctx: &Context<'_>) -> Result<()> {
             fresh.versions.insert(key, version);
         }
     }
-    save(store, &fresh)
+    if store.common("").is_dir() {
+        save(store, &fresh)?;
+    }
+    Ok(())
 }
 
 fn ask(file: &std::path::Path, arguments: &[&str]) -> Option<String> {

@@ -1,5 +1,6 @@
 //! What is done in the background when there is much of ours: the same refs and objects, in fewer files.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::sandbox::Sandbox;
@@ -140,4 +141,23 @@ fn it_is_started_once_in_a_few_hundred_snapshots() {
     snapshot_at(302);
     std::thread::sleep(std::time::Duration::from_millis(200));
     assert_eq!(file.metadata().unwrap().modified().unwrap(), before);
+}
+
+#[test]
+fn a_repository_that_goes_meanwhile_stays_gone() {
+    let sandbox = Sandbox::new();
+    taken(&sandbox);
+    let bin = sandbox.root().join("bin");
+    let tool = bin.join("node");
+    std::fs::create_dir(&bin).unwrap();
+    let repo = sandbox.repo();
+    let script = format!("#!/bin/sh\nrm -rf '{}'\necho v1.2.3\n", repo.display());
+    std::fs::write(&tool, script).unwrap();
+    std::fs::set_permissions(&tool, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let path = std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&path)));
+    let mut command = sandbox.tw_command();
+    command.env("PATH", path.unwrap()).arg("__background");
+    command.output().unwrap();
+    assert!(!repo.exists());
 }
