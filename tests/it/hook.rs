@@ -370,9 +370,8 @@ fn a_busy_tree_is_waited_for_a_little_and_then_logged() {
 #[test]
 fn an_agent_that_keeps_standard_input_open_is_not_waited_for() {
     let sandbox = Sandbox::new();
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_tw"))
+    let mut child = crate::damage::raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
         .args(["hook", "claude", "session-start"])
-        .env("HOME", sandbox.home())
         .current_dir(sandbox.repo())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -551,6 +551,7 @@ fn no_report_and_no_change_of_sixteen_processes_is_lost() {
                         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
                         .env("HOME", home)
                         .env("GIT_CONFIG_NOSYSTEM", "1")
+                        .env("TW_NO_BACKGROUND", "1")
                         .current_dir(root)
                         .output()
                         .unwrap();

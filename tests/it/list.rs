@@ -349,6 +349,7 @@ fn many_at_once_each_get_an_id_and_a_number_of_their_own() {
                 .env("PATH", std::env::var_os("PATH").unwrap_or_default())
                 .env("HOME", sandbox.home())
                 .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("TW_NO_BACKGROUND", "1")
                 .env("TW_TEST_NOW", "2026-03-01T10:00:00Z")
                 .current_dir(sandbox.repo())
                 .args(["-q", "snapshot"])
