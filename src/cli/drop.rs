@@ -2,7 +2,7 @@
 
 use crate::cli::ask::Flag;
 use crate::cli::prelude::*;
-use crate::ops::request::{self, DryRun};
+use crate::ops::request::DryRun;
 
 /// Forget these snapshots
 ///
@@ -34,7 +34,7 @@ pub struct Args {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
-        let mut request = request::Drop {
+        let mut request = ops::prune::Drop {
             addresses: self.addresses.clone(),
             force: self.force,
             dry_run: DryRun::Yes,

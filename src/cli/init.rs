@@ -69,7 +69,7 @@ impl Run for Args {
                     "--remove needs --agent NAME or --git-hooks",
                 ));
             }
-            let request = request::Init {
+            let request = ops::init::Init {
                 dry_run: self.dry_run.into(),
             };
             return reply(ops::init::init(&call.open()?, &request));

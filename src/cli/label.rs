@@ -37,7 +37,7 @@ pub struct Args {
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
-        let request = request::Label {
+        let request = ops::label::Label {
             address: self.address.clone(),
             name: self
                 .remove

@@ -66,13 +66,13 @@ pub enum ListKind {
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
-        let request = request::List {
+        let request = ops::list::List {
             limit: self.limit,
             kind: match self.kind {
-                _ if self.all => request::ListKind::All,
-                ListKind::Snapshot => request::ListKind::Snapshot,
-                ListKind::Backup => request::ListKind::Backup,
-                ListKind::Experiment => request::ListKind::Experiment,
+                _ if self.all => ops::list::ListKind::All,
+                ListKind::Snapshot => ops::list::ListKind::Snapshot,
+                ListKind::Backup => ops::list::ListKind::Backup,
+                ListKind::Experiment => ops::list::ListKind::Experiment,
             },
             all_worktrees: self.all || self.all_worktrees,
         };

@@ -31,7 +31,7 @@ pub struct Args {
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
-        let request = request::Open {
+        let request = ops::open::Open {
             address: self.address.clone(),
             dir: self.dir.clone(),
         };

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use crate::cli::ask::Flag;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{Purged, Rewritten};
-use crate::ops::request::{self, DryRun};
+use crate::ops::request::DryRun;
 
 /// Take files out of every snapshot
 ///
@@ -38,7 +38,7 @@ pub struct Args {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
-        let mut request = request::Purge {
+        let mut request = ops::purge::Purge {
             paths: self.paths.clone(),
             dry_run: DryRun::Yes,
         };

@@ -13,13 +13,20 @@ use super::Context;
 use super::fingerprint;
 use super::gitview::read_index;
 use super::outcome::Initialised;
-use super::request::{DryRun, Init};
+use super::request::DryRun;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{Durable, Root, rename_to_free, write_atomic_with_mode};
 use crate::git::repo::SharedRepository;
 use crate::store::Store;
 use crate::worktree::scan::DESK;
+
+/// Set the repository up.
+#[derive(Debug, Clone, Default)]
+pub struct Init {
+    /// List only.
+    pub dry_run: DryRun,
+}
 
 const CONFIG: &str = ".timewarp/config.toml";
 const BEGIN: &str = "# >>> timewarp >>>";

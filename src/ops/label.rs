@@ -4,7 +4,6 @@ use super::Context;
 use super::address;
 use super::outcome::{Labelled, SnapshotView};
 use super::redaction;
-use super::request::Label;
 use super::snapshot::view;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -14,6 +13,17 @@ use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
 use crate::store::names;
 use crate::store::stored::not_found;
+
+/// Label a snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Label {
+    /// Which; for a removal it may be empty.
+    pub address: Option<String>,
+    /// The label.
+    pub name: String,
+    /// Take it away.
+    pub remove: bool,
+}
 
 /// Gives a snapshot a label, or takes a label away. A label that stands there already is no error.
 ///

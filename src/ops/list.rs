@@ -10,7 +10,6 @@ use std::path::Path;
 use super::Context;
 use super::address::{self, is_listed_here};
 use super::outcome::{Invalid, Listed, Listing};
-use super::request::{List, ListKind};
 use crate::env::Env;
 use crate::error::Result;
 use crate::git::Oid;
@@ -19,6 +18,31 @@ use crate::store::Store;
 use crate::store::id::{IdKind, ShortNames, SnapshotId};
 use crate::store::names;
 use crate::store::summary::Summary;
+
+/// Which kinds to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ListKind {
+    /// Snapshots.
+    #[default]
+    Snapshot,
+    /// Backups made by swaps.
+    Backup,
+    /// Experiments left by `return`.
+    Experiment,
+    /// All three.
+    All,
+}
+
+/// List snapshots.
+#[derive(Debug, Clone, Default)]
+pub struct List {
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Which.
+    pub kind: ListKind,
+    /// Those of other worktrees too, and those taken in the past.
+    pub all_worktrees: bool,
+}
 
 /// Up to so many are read one by one.
 const SHORT: usize = 100;

@@ -15,7 +15,6 @@ use std::path::{Component, Path, PathBuf};
 use super::Context;
 use super::address;
 use super::outcome::Opened;
-use super::request::Open;
 use super::snapshot::view;
 use super::swap::notices::swap_notices;
 use super::worktrees::{OPENED, OpenedDir};
@@ -31,6 +30,15 @@ use crate::worktree::apply::Applied;
 
 pub use close::close;
 use opening::Opening;
+
+/// Lay a snapshot out in a directory of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Open {
+    /// Which.
+    pub address: String,
+    /// Where; default `../<repo>.tw/<tail>`.
+    pub dir: Option<PathBuf>,
+}
 pub use opening::clear_dead;
 
 /// Lays a snapshot out.

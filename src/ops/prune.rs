@@ -24,7 +24,7 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
 use crate::store::state::Mode;
 
-pub use self::drop::drop;
+pub use self::drop::{Drop, drop};
 
 /// How often a plan is made again because refs moved meanwhile.
 const TRIES: usize = 4;

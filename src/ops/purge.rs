@@ -9,12 +9,13 @@ mod follow;
 mod rewrite;
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 
 use super::Context;
 use super::holders::record_tips;
 use super::log::{self, RefEvent};
 use super::outcome::{Purged, Rewritten};
-use super::request::{DryRun, Purge};
+use super::request::DryRun;
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
@@ -31,6 +32,15 @@ use crate::store::state::Mode;
 use crate::worktree::cache;
 use crate::worktree::capture::{HashOnly, Sink};
 use rewrite::Rewriter;
+
+/// Take files out of every snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Purge {
+    /// Literal paths, relative to the current directory.
+    pub paths: Vec<OsString>,
+    /// List only.
+    pub dry_run: DryRun,
+}
 
 /// What makes git delete the old bytes.
 const FINISH: &str = "git reflog expire --expire=now --all && git gc --prune=now";

@@ -1,7 +1,6 @@
-//! What the operations are asked: plain data made by `cli` (and later `mcp`) from words.
+//! What is asked of an operation by others than its command, too: plain data. Any other request stands with its operation.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use crate::store::id::SnapshotId;
 
@@ -47,31 +46,6 @@ pub struct Take {
     pub agent: Option<String>,
     /// What the session is about.
     pub hint: Option<String>,
-}
-
-/// Which kinds to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ListKind {
-    /// Snapshots.
-    #[default]
-    Snapshot,
-    /// Backups made by swaps.
-    Backup,
-    /// Experiments left by `return`.
-    Experiment,
-    /// All three.
-    All,
-}
-
-/// List snapshots.
-#[derive(Debug, Clone, Default)]
-pub struct List {
-    /// At most so many.
-    pub limit: Option<usize>,
-    /// Which.
-    pub kind: ListKind,
-    /// Those of other worktrees too, and those taken in the past.
-    pub all_worktrees: bool,
 }
 
 /// Compare two addresses.
@@ -163,26 +137,6 @@ pub struct Recover {
     pub yes: bool,
 }
 
-/// Lay a snapshot out in a directory of its own.
-#[derive(Debug, Clone, Default)]
-pub struct Open {
-    /// Which.
-    pub address: String,
-    /// Where; default `../<repo>.tw/<tail>`.
-    pub dir: Option<PathBuf>,
-}
-
-/// Label a snapshot.
-#[derive(Debug, Clone, Default)]
-pub struct Label {
-    /// Which; for a removal it may be empty.
-    pub address: Option<String>,
-    /// The label.
-    pub name: String,
-    /// Take it away.
-    pub remove: bool,
-}
-
 /// Forget what retention lets go.
 #[derive(Debug, Clone, Default)]
 pub struct Prune {
@@ -192,31 +146,4 @@ pub struct Prune {
     pub keep_days: Option<u32>,
     /// Overrides `keep_last`.
     pub keep_last: Option<usize>,
-}
-
-/// Forget these.
-#[derive(Debug, Clone, Default)]
-pub struct Drop {
-    /// Which.
-    pub addresses: Vec<String>,
-    /// Also what something holds.
-    pub force: bool,
-    /// List only.
-    pub dry_run: DryRun,
-}
-
-/// Take files out of every snapshot.
-#[derive(Debug, Clone, Default)]
-pub struct Purge {
-    /// Literal paths, relative to the current directory.
-    pub paths: Vec<OsString>,
-    /// List only.
-    pub dry_run: DryRun,
-}
-
-/// Set the repository up.
-#[derive(Debug, Clone, Default)]
-pub struct Init {
-    /// List only.
-    pub dry_run: DryRun,
 }

@@ -2,7 +2,7 @@
 
 use super::FEW;
 use crate::mcp::tools::prelude::*;
-use crate::ops::request::{self, ListKind};
+use crate::ops::list::ListKind;
 
 /// # List snapshots
 ///
@@ -42,7 +42,7 @@ impl Request for List {
     const QUOTES: Option<&str> = Some("titles and hints of snapshots");
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
-        let request = request::List {
+        let request = ops::list::List {
             limit: Some(self.limit.unwrap_or(FEW)),
             kind: match self.kind {
                 _ if self.all => ListKind::All,

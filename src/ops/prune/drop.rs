@@ -9,11 +9,22 @@ use crate::ops::address;
 use crate::ops::holders::{HoldStrength, Holder, Holders, RetentionScope};
 use crate::ops::log;
 use crate::ops::outcome::Pruned;
-use crate::ops::request::{Drop, DryRun};
+use crate::ops::request::DryRun;
 use crate::ops::swap::undo_log::{self, Log};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
+
+/// Forget these.
+#[derive(Debug, Clone, Default)]
+pub struct Drop {
+    /// Which.
+    pub addresses: Vec<String>,
+    /// Also what something holds.
+    pub force: bool,
+    /// List only.
+    pub dry_run: DryRun,
+}
 
 /// Forgets what is named.
 ///

@@ -1,7 +1,8 @@
 use super::Lab;
 use crate::ops::doctor::doctor;
+use crate::ops::init::Init;
 use crate::ops::outcome::CheckStatus;
-use crate::ops::request::{DryRun, Init};
+use crate::ops::request::DryRun;
 use crate::store::lock::Owner;
 use crate::store::names::{LABELS, NOTES, SNAPSHOTS};
 

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::Lab;
 use crate::error::{Code, Result};
+use crate::ops::open::Open;
 use crate::ops::open::{close, open};
 use crate::ops::outcome::{Closed, Opened};
+use crate::ops::prune::Drop;
 use crate::ops::prune::drop;
-use crate::ops::request::{Drop, Open};
 use crate::ops::snapshot::show;
 
 fn run(lab: &Lab, address: &str, dir: Option<&Path>) -> Result<Opened> {

@@ -1,9 +1,11 @@
 use super::Lab;
 use crate::error::{Code, Result};
+use crate::ops::label::Label;
 use crate::ops::log::{RefEvent, append};
 use crate::ops::outcome::Purged;
+use crate::ops::purge::Purge;
 use crate::ops::purge::purge;
-use crate::ops::request::{DryRun, Label, Purge};
+use crate::ops::request::DryRun;
 use crate::ops::snapshot::show;
 use crate::store::Store;
 use crate::store::id::SnapshotId;

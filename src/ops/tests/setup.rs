@@ -4,8 +4,10 @@ use std::os::unix::fs::symlink;
 
 use super::Lab;
 use crate::error::{Code, Result};
+use crate::ops::init::Init;
+use crate::ops::label::Label;
 use crate::ops::outcome::{Initialised, Labelled};
-use crate::ops::request::{DryRun, Init, Label};
+use crate::ops::request::DryRun;
 use crate::ops::{address, config, init, label};
 use crate::store::Store;
 use crate::store::names::label_ref;
