@@ -5,10 +5,11 @@
 //! rules would not have left it out. Submodules and the desk are never in a plan.
 
 mod access;
+mod dirs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manifest::{DirFlags, Kind, Manifest};
+use super::manifest::{Kind, Manifest};
 use super::scan::DESK;
 use crate::error::Result;
 use crate::git::Oid;
@@ -16,6 +17,7 @@ use crate::git::access::Lost;
 use crate::git::access_list::AccessList;
 use crate::git::path;
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
+pub use dirs::closed_parents;
 
 /// What a path is on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,26 +182,6 @@ pub struct Planning<'a> {
     pub may_change: fn(u32) -> bool,
 }
 
-/// Directories over the entries whose bits keep their owner from writing, with these bits. The swap opens them for a while, so
-/// they stand in the plan: a rollback has to know their bits.
-pub fn closed_parents(
-    entries: &[PlanEntry],
-    on_disk: &dyn Fn(&[u8]) -> Option<u32>,
-) -> Vec<(Vec<u8>, u32)> {
-    let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
-    let mut closed = Vec::new();
-    for entry in entries {
-        let mut at = path::split(&entry.path).0;
-        while !at.is_empty() && seen.insert(at) {
-            if let Some(bits) = on_disk(at).filter(|bits| bits & 0o300 != 0o300) {
-                closed.push((at.to_vec(), bits));
-            }
-            at = path::split(at).0;
-        }
-    }
-    closed
-}
-
 /// Makes the plan.
 pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
     let mut plan = Plan::default();
@@ -361,233 +343,5 @@ impl Planning<'_> {
         }
         paths.extend(self.paths_with_other_access());
         paths
-    }
-
-    fn dir_on_disk(&self, full: &[u8]) -> Option<u32> {
-        let dir = &self.manifest.dirs[self.manifest.find_dir(full)?];
-        (!dir.flags.has(DirFlags::VIRTUAL)).then(|| dir.stamp.permissions())
-    }
-
-    fn dirs(&self, plan: &Plan) -> Result<Vec<DirChange>> {
-        let mut changes: BTreeMap<Vec<u8>, DirChange> = BTreeMap::new();
-        let mut make = |full: &[u8]| {
-            let mut at = full;
-            while !at.is_empty() {
-                if self.dir_on_disk(at).is_none() {
-                    changes.entry(at.to_vec()).or_insert_with(|| DirChange {
-                        path: at.to_vec(),
-                        before: None,
-                        after: Some(self.after.permissions(at, tree::DIR_MODE)),
-                    });
-                }
-                at = path::split(at).0;
-            }
-        };
-        for entry in plan.entries.iter().filter(|entry| entry.after.is_some()) {
-            make(path::split(&entry.path).0);
-        }
-        for full in self.after.empty_dirs.iter().chain(&plan.keep_dirs) {
-            if self.wanted(full) {
-                make(full);
-            }
-        }
-        for (full, before) in closed_parents(&plan.entries, &|full| self.dir_on_disk(full)) {
-            let is_dir_after = (self.after_node)(&full)?.is_some_and(Node::is_dir);
-            changes.entry(full.clone()).or_insert(DirChange {
-                path: full,
-                before: Some(before),
-                after: is_dir_after.then_some(before),
-            });
-        }
-        self.emptied_dirs(plan, &mut changes)?;
-        self.dirs_in_the_way(plan, &mut changes);
-        if self.only.is_empty() {
-            self.other_dir_modes(&mut changes)?;
-            if self.empty_dirs == EmptyDirs::Go {
-                self.dirs_to_remove(plan, &mut changes)?;
-                self.gitlinks_to_remove(&mut changes)?;
-            }
-        }
-        Ok(changes.into_values().collect())
-    }
-
-    /// Directories that removals may empty and the later side lacks: they go, and going back needs their permission bits.
-    fn emptied_dirs(&self, plan: &Plan, changes: &mut BTreeMap<Vec<u8>, DirChange>) -> Result<()> {
-        let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
-        for entry in plan.entries.iter().filter(|entry| entry.after.is_none()) {
-            let mut at = path::split(&entry.path).0;
-            while !at.is_empty() && seen.insert(at) && !self.is_dir_after(at)? {
-                if let Some(before) = self.dir_on_disk(at) {
-                    changes.entry(at.to_vec()).or_insert_with(|| DirChange {
-                        path: at.to_vec(),
-                        before: Some(before),
-                        after: None,
-                    });
-                }
-                at = path::split(at).0;
-            }
-        }
-        Ok(())
-    }
-
-    fn is_dir_after(&self, full: &[u8]) -> Result<bool> {
-        let inside = path::join(full, b"");
-        let empty_dirs = &self.after.empty_dirs;
-        let holds_empty = empty_dirs.contains(full)
-            || empty_dirs
-                .range(inside.clone()..)
-                .next()
-                .is_some_and(|dir| dir.starts_with(&inside));
-        Ok(holds_empty || self.is_filled_after(full)? || self.is_gitlink_after(full)?)
-    }
-
-    fn is_gitlink_after(&self, full: &[u8]) -> Result<bool> {
-        Ok((self.after_node)(full)?.is_some_and(|node| node.mode == GITLINK_MODE))
-    }
-
-    /// Whether the later tree has a directory here with more in it than sparse entries that are not on disk.
-    fn is_filled_after(&self, full: &[u8]) -> Result<bool> {
-        let Some(node) = (self.after_node)(full)?.filter(|node| node.is_dir()) else {
-            return Ok(false);
-        };
-        let inside = path::join(full, b"");
-        let absent = &self.after.absent;
-        let mut beneath = absent.range(inside.clone()..);
-        if !beneath.next().is_some_and(|path| path.starts_with(&inside)) {
-            return Ok(true);
-        }
-        let leaves = (self.leaves)(node.oid)?;
-        let is_absent = |leaf: &Vec<u8>| absent.contains(&path::join(full, leaf));
-        Ok(!leaves.iter().all(is_absent))
-    }
-
-    /// Directories on both sides whose permission bits differ.
-    fn other_dir_modes(&self, changes: &mut BTreeMap<Vec<u8>, DirChange>) -> Result<()> {
-        let keys = self.before.modes.keys().chain(self.after.modes.keys());
-        let mut candidates: BTreeSet<Vec<u8>> = keys.cloned().collect();
-        if self.before.defaults[2] != self.after.defaults[2] {
-            let dirs = self.manifest.dirs.iter();
-            candidates.extend(dirs.map(|dir| self.manifest.dir_path(dir).to_vec()));
-        }
-        candidates.extend(self.paths_with_other_access());
-        // The root's bits are recorded nowhere: it is no path of the snapshot.
-        candidates.remove(&b""[..]);
-        for full in candidates {
-            let Some(before) = self.dir_on_disk(&full) else {
-                continue;
-            };
-            let is_dir_after = self.after.empty_dirs.contains(&full)
-                || (self.after_node)(&full)?.is_some_and(Node::is_dir);
-            let after = self.after.permissions(&full, tree::DIR_MODE);
-            if is_dir_after && (before != after || self.gets_other_access(&full)) {
-                changes.insert(
-                    full.clone(),
-                    DirChange {
-                        path: full,
-                        before: Some(before),
-                        after: Some(after),
-                    },
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Empty directories where the later side has a file: nothing in them is removed that would take them along.
-    fn dirs_in_the_way(&self, plan: &Plan, changes: &mut BTreeMap<Vec<u8>, DirChange>) {
-        let written = plan.entries.iter().filter(|entry| entry.after.is_some());
-        let placed: BTreeSet<&[u8]> = written.map(|entry| entry.path.as_slice()).collect();
-        for full in self.before.empty_dirs.iter().chain(self.gone_gitlinks()) {
-            let chain = || std::iter::once(full.as_slice()).chain(parents(full));
-            let Some(file) = chain().find(|at| placed.contains(at)) else {
-                continue;
-            };
-            for at in chain().take_while(|at| at.len() >= file.len()) {
-                changes.insert(
-                    at.to_vec(),
-                    DirChange {
-                        path: at.to_vec(),
-                        before: self.dir_on_disk(at).or_else(|| self.gitlink_on_disk(at)),
-                        after: None,
-                    },
-                );
-            }
-        }
-    }
-
-    /// Submodules that the later side lacks.
-    fn gone_gitlinks(&self) -> impl Iterator<Item = &Vec<u8>> {
-        let is = |node: Option<Node>| node.is_some_and(|node| node.mode == GITLINK_MODE);
-        let gone = self.changes.iter();
-        gone.filter(move |change| is(change.old) && !is(change.new))
-            .map(|change| &change.path)
-    }
-
-    /// The permission bits of a submodule's directory.
-    fn gitlink_on_disk(&self, full: &[u8]) -> Option<u32> {
-        let file = self.manifest.file(full)?;
-        (file.kind == Kind::Gitlink).then(|| file.stamp.permissions())
-    }
-
-    fn dirs_to_remove(
-        &self,
-        plan: &Plan,
-        changes: &mut BTreeMap<Vec<u8>, DirChange>,
-    ) -> Result<()> {
-        for full in &self.before.empty_dirs {
-            let needed = self
-                .after
-                .empty_dirs
-                .iter()
-                .any(|dir| path::is_within(dir, full))
-                || plan
-                    .entries
-                    .iter()
-                    .any(|entry| entry.after.is_some() && path::is_within(&entry.path, full));
-            // With its parents, up to the first that the later side has.
-            let mut at: &[u8] = full;
-            while !needed && !at.is_empty() && !self.is_kept_dir(at)? {
-                let before = self.dir_on_disk(at);
-                changes.entry(at.to_vec()).or_insert_with(|| DirChange {
-                    path: at.to_vec(),
-                    before,
-                    after: None,
-                });
-                at = path::split(at).0;
-            }
-        }
-        Ok(())
-    }
-
-    /// Directories of submodules that the later side lacks: they go when there is nothing in them, and so do those that lead
-    /// there alone.
-    fn gitlinks_to_remove(&self, changes: &mut BTreeMap<Vec<u8>, DirChange>) -> Result<()> {
-        for full in self.gone_gitlinks() {
-            let mut before = self.gitlink_on_disk(full);
-            let mut at: &[u8] = full;
-            while before.is_some() && !self.is_kept_dir(at)? {
-                changes.entry(at.to_vec()).or_insert_with(|| DirChange {
-                    path: at.to_vec(),
-                    before,
-                    after: None,
-                });
-                at = path::split(at).0;
-                before = self.dir_on_disk(at).filter(|_| !at.is_empty());
-            }
-        }
-        Ok(())
-    }
-
-    fn is_kept_dir(&self, full: &[u8]) -> Result<bool> {
-        let holds_empty = self
-            .after
-            .empty_dirs
-            .iter()
-            .any(|dir| path::is_within(dir, full));
-        Ok(holds_empty
-            || self.is_filled_after(full)?
-            || self.is_gitlink_after(full)?
-            || (self.left_out)(full)?
-            || (self.leaves_dir_out)(full))
     }
 }
