@@ -119,7 +119,7 @@ pub fn refresh(ctx: &Context<'_>) -> Result<()> {
             fresh.versions.insert(key, version);
         }
     }
-    if store.common("").is_dir() {
+    if ctx.repo.common_dir().is_dir() {
         save(store, &fresh)?;
     }
     Ok(())
