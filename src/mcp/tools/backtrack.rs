@@ -29,7 +29,7 @@ impl Request for Backtrack {
             checkpoint: self.checkpoint.into(),
             note: self.note,
             rationale: self.rationale,
-            session: None,
+            ..Schedule::default()
         };
         Ok(wire::value(&backtrack::schedule(ctx, &request)?))
     }

@@ -34,6 +34,7 @@ impl Request for Diff {
             to: self.to.map(String::from),
             paths: paths(self.paths),
             patch: self.patch,
+            ..DiffSides::default()
         };
         Ok(wire::value(&ops::diff::diff(ctx, &request)?))
     }

@@ -51,6 +51,7 @@ impl Request for List {
                 Kind::Experiment => ListKind::Experiment,
             },
             all_worktrees: self.all || self.all_worktrees,
+            ..ops::list::List::default()
         };
         Ok(wire::value(&ops::list::list(ctx, &request)?))
     }

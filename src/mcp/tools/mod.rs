@@ -9,6 +9,10 @@
     reason = "the comments of requests are descriptions for a model, which shows no backticks"
 )]
 #![allow(
+    clippy::needless_update,
+    reason = "a flag that only the command has leaves its tool alone"
+)]
+#![allow(
     clippy::struct_excessive_bools,
     reason = "arguments of a call, not states"
 )]

@@ -40,6 +40,7 @@ impl Request for Restore {
             address: self.snapshot.into(),
             paths,
             dry_run: (self.dry_run || unconfirmed).into(),
+            ..request::Restore::default()
         };
         let mut restored = ops::restore::restore(ctx, &request)?;
         if unconfirmed && !self.dry_run {

@@ -46,6 +46,7 @@ impl Request for Return {
             discard: self.discard,
             move_aside: self.move_aside,
             dry_run: self.dry_run.into(),
+            ..request::Return::default()
         };
         Ok(wire::value(&ops::return_::return_(ctx, &request)?))
     }

@@ -39,6 +39,7 @@ impl Request for Sessions {
             limit: Some(self.limit.unwrap_or(FEW)),
             live: self.live,
             all_worktrees: self.all_worktrees,
+            ..List::default()
         };
         Ok(wire::value(&session::list(ctx, &request)?))
     }

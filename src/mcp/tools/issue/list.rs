@@ -32,6 +32,7 @@ impl Request for List {
         let filter = Filter {
             status: Status::parse(self.status.as_deref().unwrap_or(usual)),
             limit: self.limit,
+            ..Filter::default()
         };
         Ok(wire::value(&match self.text {
             Some(text) => issue::search(ctx, &text, &filter)?,
