@@ -212,7 +212,7 @@ fn note_start(ctx: &Context<'_>, hooked: &mut Hooked, started: &Started) {
     };
     let lost = Store::open(&ctx.repo).and_then(|store| taken_by_power(ctx, &store));
     for title in lost.into_iter().flatten() {
-        let message = format!("the power went before {title} was on disk; run 'tw recover'");
+        let message = format!("power was lost before {title} was on disk; run 'tw recover'");
         write_log(ctx, hooked, "interrupted", None, &message);
     }
     if started.interrupted {

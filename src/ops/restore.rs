@@ -1,8 +1,8 @@
 //! Put files of a snapshot into the working tree, without changing mode, HEAD or index.
 
 use super::Context;
-use super::capture::Storing;
-use super::outcome::Restored;
+use super::capture::{Storing, seeds};
+use super::outcome::{Changes, Restored};
 use super::record::Made;
 use super::request::{DryRun, Restore};
 use super::swap::goal::{Aim, Goal, SnapshotAim};
@@ -66,39 +66,34 @@ pub fn put_back(
     purpose: &Purpose,
 ) -> Result<Restored> {
     let only = named_paths(ctx, store, stored, request)?;
-    let mut notices = Vec::from_iter(super::capture::seeds::warning(store, stored, &only)?);
+    let notices = Vec::from_iter(seeds::warning(store, stored, &only)?);
     let aim = Aim::Snapshot(SnapshotAim {
         only,
         ..SnapshotAim::new(store, stored)?
     });
     let goal = Goal::new(purpose.operation, purpose.title.clone(), aim)
         .hints(&["move these paths away, or name the paths you want: tw restore SNAPSHOT PATH..."]);
-    let view = snapshot::view(store, stored)?;
-    if request.dry_run == DryRun::Yes {
-        let prepared = prepare(ctx, store, &goal, &Storing::No)?;
-        return Ok(Restored {
-            snapshot_id: stored.id.to_string(),
-            snapshot: view,
-            backup_id: None,
-            dry_run: true,
-            changes: changes(&prepared.plan),
-            notices,
-        });
+    let mut restored = Restored {
+        snapshot_id: stored.id.to_string(),
+        snapshot: snapshot::view(store, stored)?,
+        backup_id: None,
+        dry_run: request.dry_run == DryRun::Yes,
+        changes: Changes::default(),
+        notices,
+    };
+    if restored.dry_run {
+        restored.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);
+        return Ok(restored);
     }
     let state_after = |before: &State, _: &Made<'_>| State {
         workspace_root: ctx.repo.worktree_root().display().to_string(),
         ..before.clone()
     };
     let swapped = swap(ctx, store, &goal, &state_after)?;
-    notices.extend(swap_notices(&swapped.applied));
-    Ok(Restored {
-        snapshot_id: stored.id.to_string(),
-        snapshot: view,
-        backup_id: Some(swapped.saved.id.to_string()),
-        dry_run: false,
-        changes: swapped.changes(),
-        notices,
-    })
+    restored.notices.extend(swap_notices(&swapped.applied));
+    restored.changes = swapped.changes();
+    restored.backup_id = Some(swapped.saved.id.to_string());
+    Ok(restored)
 }
 
 fn named_paths(

@@ -30,6 +30,7 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
         return Err(not_in_past().hint("an interrupted return was finished just now"));
     }
     let taken_over = guard::check(&state, &request.guard)? == Stay::AnothersTakenOver;
+    // The state says it no more once the present is back.
     let closing = Closing::of(&state);
     let operation = ReturnOperation::new(ctx, store, state)?.taking_over(taken_over);
     let mut returned = operation.run(request)?;

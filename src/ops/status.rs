@@ -48,13 +48,13 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
         && let Some(lost) = store.dir.lost_power()?
     {
         notices.push(format!(
-            "the power went before a {} was on disk: 'tw recover', or the next command that changes something, compares its paths",
+            "power was lost before a {} was on disk: 'tw recover', or the next command that changes something, compares its paths",
             lost.operation
         ));
     }
     for title in taken_by_power(ctx, &store)? {
         notices.push(format!(
-            "the power went before {title} was on disk: 'tw recover', or the next command that changes something, clears it away"
+            "power was lost before {title} was on disk: 'tw recover', or the next command that changes something, clears it away"
         ));
     }
     let mut seen = |found: Result<Option<SnapshotView>>| match found {

@@ -1,18 +1,20 @@
 //! Go to a snapshot: the present is saved, the working tree, index and HEAD become the snapshot's.
 
 use super::Context;
-use super::outcome::Travelled;
+use super::capture::{Storing, seeds};
+use super::outcome::{Changes, Travelled};
 use super::record::Made;
 use super::request::{DryRun, Travel};
 use super::swap::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use super::swap::head::{past_head, past_operation};
-use super::swap::notices::swap_notices;
+use super::swap::notices::{count, swap_notices};
 use super::swap::{changes, prepare, recover, swap};
-use super::{address, capture::Storing, snapshot};
+use super::{address, snapshot};
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::store::id::Tail;
 use crate::store::names;
+use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 
@@ -60,6 +62,8 @@ fn travel_to(
     let lists = store.lists(stored)?;
     let (operation, mut notices) = past_operation(store, stored)?;
     let git = if request.files_only {
+        // They are of operation files, which stay.
+        notices.clear();
         GitGoal::Stay
     } else {
         GitGoal::Snapshot(GitSide {
@@ -73,25 +77,22 @@ fn travel_to(
     let goal = Goal::new("travel", format!("before travelling to {}", stored.id), aim)
         .git(git)
         .hints(&["move these paths away, or take the snapshot elsewhere with 'tw open'"]);
-    if request.files_only {
-        notices.clear();
-    }
     notices.extend(lfs_notice(&lists));
-    notices.extend(super::capture::seeds::warning(store, stored, &[])?);
-    let view = snapshot::view(store, stored)?;
-    if request.dry_run == DryRun::Yes {
-        let prepared = prepare(ctx, store, &goal, &Storing::No)?;
-        return Ok(Travelled {
-            mode: Mode::Past,
-            snapshot_id: stored.id.to_string(),
-            snapshot: view,
-            backup_id: None,
-            dry_run: true,
-            changes: changes(&prepared.plan),
-            guard_token: None,
-            files_only: request.files_only,
-            notices,
-        });
+    notices.extend(seeds::warning(store, stored, &[])?);
+    let mut travelled = Travelled {
+        mode: Mode::Past,
+        snapshot_id: stored.id.to_string(),
+        snapshot: snapshot::view(store, stored)?,
+        backup_id: None,
+        dry_run: request.dry_run == DryRun::Yes,
+        changes: Changes::default(),
+        guard_token: None,
+        files_only: request.files_only,
+        notices,
+    };
+    if travelled.dry_run {
+        travelled.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);
+        return Ok(travelled);
     }
     let token = format!("{}{}", Tail::random()?.as_str(), Tail::random()?.as_str());
     let state_after = |before: &State, saved: &Made<'_>| State {
@@ -108,38 +109,22 @@ fn travel_to(
         ..before.clone()
     };
     let swapped = swap(ctx, store, &goal, &state_after)?;
-    notices.extend(swap_notices(&swapped.applied));
-    Ok(Travelled {
-        mode: Mode::Past,
-        snapshot_id: stored.id.to_string(),
-        snapshot: view,
-        backup_id: Some(swapped.saved.id.to_string()),
-        dry_run: false,
-        changes: swapped.changes(),
-        guard_token: Some(token),
-        files_only: request.files_only,
-        notices,
-    })
+    travelled.notices.extend(swap_notices(&swapped.applied));
+    travelled.changes = swapped.changes();
+    travelled.backup_id = Some(swapped.saved.id.to_string());
+    travelled.guard_token = Some(token);
+    Ok(travelled)
 }
 
-fn lfs_notice(lists: &crate::store::snapshot::Lists) -> Option<String> {
-    let clean = lists
-        .uncaptured
-        .iter()
-        .filter(|(_, entry)| entry.reason == "filtered-clean")
-        .count();
+/// Of large files that a filter converts (git LFS) a snapshot has what git's index says, not the bytes on disk.
+fn lfs_notice(lists: &Lists) -> Option<String> {
+    let clean = lists.uncaptured.iter();
+    let clean = clean.filter(|(_, entry)| entry.reason == "filtered-clean");
+    let clean = clean.count();
     (clean > 0).then(|| {
         format!(
-            "{} over the size limit stand for what git's index says",
+            "for {} over the size limit the snapshot has what git's index says",
             count(clean, "filtered file")
         )
     })
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{number} {what}s")
-    }
 }

@@ -218,6 +218,7 @@ impl<'a> Step<'a> {
     fn put_back(&self) -> Result<Undone> {
         let aim = self.paths_before()?;
         let entries = pathindex::read(&self.level, pathindex::Which::Before)?;
+        // The recorded entries go with the HEAD of that time.
         let stays = entries.is_some() && self.head_moved()?;
         let entries = RefCell::new(entries.filter(|_| !stays).unwrap_or_default());
         let title = format!("before {} of {}", self.reversal.log, self.reversal.kind);
@@ -239,6 +240,7 @@ impl<'a> Step<'a> {
         for entry in &self.level.entries {
             let path = path_of(&entry.path)?;
             let stamp = root.stamp(&path).ok().flatten();
+            // Ignored by now, maybe: it is replaced, so the backup has to have it.
             if stamp.is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
                 forced.insert(path.clone());
             }

@@ -165,7 +165,7 @@ fn what_a_power_cut_took_of_a_return_is_put_right() {
     let status = next_boot(&sandbox, 2).arg("status").output().unwrap();
     let text = String::from_utf8_lossy(&status.stderr).into_owned();
     assert!(
-        text.contains("the power went before a return was on disk"),
+        text.contains("power was lost before a return was on disk"),
         "{text}"
     );
     let hooked = next_boot(&sandbox, 2)
@@ -176,7 +176,7 @@ fn what_a_power_cut_took_of_a_return_is_put_right() {
     assert_eq!(sandbox.text("changed"), "", "hooks repair nothing");
     let taken = in_boot(&sandbox, 2, &["snapshot"]);
     let notice = taken["notices"][0].as_str().unwrap();
-    assert!(notice.contains("3 paths were put right"), "{taken}");
+    assert!(notice.contains("3 paths were restored"), "{taken}");
     assert_eq!(sandbox.text("theirs"), "somebody else's\n");
     sandbox.remove("theirs");
     present.assert_same(&sandbox.state());

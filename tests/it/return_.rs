@@ -487,7 +487,7 @@ fn a_symlink_planted_in_the_past_is_never_followed_home() {
 
 #[test]
 fn a_gc_in_the_middle_of_a_return_takes_nothing() {
-    for point in ["swap-looked", "swap-journal", "swap-operation"] {
+    for point in ["swap-prepared", "swap-journal", "swap-operation"] {
         let sandbox = Sandbox::new();
         let id = snapshot(&sandbox);
         sandbox.write("a.txt", "staged\n");

@@ -637,7 +637,7 @@ fn an_index_changed_meanwhile_is_looked_at_again() {
     let id = snapshot(&sandbox);
     sandbox.write("b.txt", "now\n");
     let before = std::cell::RefCell::new(None);
-    let stopped = with_stop(&sandbox, &["travel", &id], "swap-looked", || {
+    let stopped = with_stop(&sandbox, &["travel", &id], "swap-prepared", || {
         sandbox.git(["add", "b.txt"]);
         *before.borrow_mut() = Some(sandbox.state());
     });

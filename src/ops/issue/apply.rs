@@ -189,8 +189,8 @@ impl<'a, 's> Applying<'a, 's> {
         find: &'g dyn Fn(&Capture<'_>) -> Result<PathChanges>,
     ) -> Goal<'g> {
         let title = format!("before applying {} of {id}", self.experiment.id);
-        let aim = Aim::Found {
-            find,
+        let aim = Aim::Computed {
+            compute: find,
             saved: &self.extras,
             unwritten: &self.unwritten,
         };

@@ -2,7 +2,9 @@
 
 use std::os::fd::AsFd;
 
-use crate::error::{Code, Result, ResultExt};
+use rustix::io::Errno;
+
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{Root, rename_to_free};
 use crate::git::path;
 use crate::ops::Context;
@@ -12,7 +14,10 @@ use crate::ops::swap::prepare;
 use crate::store::Store;
 use crate::store::state::path_from_stored;
 
-/// Renames what is in the way and cannot be captured.
+/// No more than this is renamed: something that makes files in the way faster than they are renamed would go on for ever.
+const MOST: usize = 1000;
+
+/// Renames what is in the way and cannot be captured. Answers with old and new names.
 ///
 /// # Errors
 /// As [`prepare`], when what is in the way is git's own or is not to be renamed.
@@ -23,56 +28,64 @@ pub(super) fn move_aside(
     tail: &str,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut moved = Vec::new();
+    // Only the next preparation tells whether there is more behind what was renamed.
     loop {
         let error = match prepare(ctx, store, goal, &Storing::No) {
             Ok(_) => return Ok(moved),
             Err(error) if error.code() == Code::WouldOverwrite => error,
             Err(error) => return Err(error),
         };
-        let paths = error.details().iter().find(|(name, _)| name == "raw_paths");
-        let paths: Vec<Vec<u8>> = paths
-            .and_then(|(_, value)| serde_json::from_value::<Vec<String>>(value.clone()).ok())
-            .map(|list| {
-                list.iter()
-                    .filter_map(|stored| path_from_stored(stored))
-                    .collect()
-            })
-            .unwrap_or_default();
-        // What is git's own is moved by nobody but its owner.
-        let git_s = error
-            .details()
-            .iter()
-            .any(|(name, _)| name == "git_directory");
-        if paths.is_empty() || git_s || moved.len() > 1000 {
+        let paths = renameable(&error);
+        if paths.is_empty() || moved.len() > MOST {
             return Err(error);
         }
         let before = moved.len();
         let root = Root::open(ctx.repo.worktree_root())?;
         for path in paths {
-            let (dir, name) = path::split(&path);
-            let fd = root.open_dir(dir)?;
-            let mut to = [name, b".tw-past-", tail.as_bytes()].concat();
-            let base = to.clone();
-            for nth in 2.. {
-                match rename_to_free(fd.as_fd(), name, &to) {
-                    Ok(()) => {
-                        moved.push((path.clone(), path::join(dir, &to)));
-                        break;
-                    }
-                    Err(rustix::io::Errno::EXIST) => {
-                        to = [&base[..], format!("-{nth}").as_bytes()].concat();
-                    }
-                    // It went away by itself.
-                    Err(rustix::io::Errno::NOENT) => break,
-                    Err(errno) => {
-                        return Err(errno)
-                            .context(|| format!("cannot rename '{}'", path::display(&path)));
-                    }
-                }
+            if let Some(to) = rename(&root, &path, tail)? {
+                moved.push((path, to));
             }
         }
         if moved.len() == before {
             return Err(error);
+        }
+    }
+}
+
+/// The paths of a refusal, when they may be renamed. What is git's own is moved by nobody but its owner.
+fn renameable(error: &Error) -> Vec<Vec<u8>> {
+    let detail = |wanted: &str| error.details().iter().find(|(name, _)| name == wanted);
+    if detail("git_directory").is_some() {
+        return Vec::new();
+    }
+    let paths = detail("raw_paths");
+    let paths =
+        paths.and_then(|(_, value)| serde_json::from_value::<Vec<String>>(value.clone()).ok());
+    let paths = paths.unwrap_or_default();
+    paths
+        .iter()
+        .filter_map(|path| path_from_stored(path))
+        .collect()
+}
+
+/// Renames to the first free name. `None`: it went away by itself.
+fn rename(root: &Root, path: &[u8], tail: &str) -> Result<Option<Vec<u8>>> {
+    let (dir, name) = path::split(path);
+    let fd = root.open_dir(dir)?;
+    let base = [name, b".tw-past-", tail.as_bytes()].concat();
+    let mut to = base.clone();
+    let mut nth = 1;
+    loop {
+        match rename_to_free(fd.as_fd(), name, &to) {
+            Ok(()) => return Ok(Some(path::join(dir, &to))),
+            Err(Errno::EXIST) => {
+                nth += 1;
+                to = [&base[..], format!("-{nth}").as_bytes()].concat();
+            }
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => {
+                return Err(errno).context(|| format!("cannot rename '{}'", path::display(path)));
+            }
         }
     }
 }

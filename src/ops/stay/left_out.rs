@@ -7,7 +7,7 @@ use crate::git::path::RepoPath;
 use crate::store::stored::Stored;
 
 /// At most so many entries of one directory are looked at.
-const LOOKS: usize = 5_000;
+const MOST: usize = 5_000;
 
 /// The left-out directories at the top two levels with something in them newer than `since`.
 pub fn changed_dirs(root: &Path, backup: &Stored, since: Moment) -> Vec<RepoPath> {
@@ -61,14 +61,14 @@ fn changed(dir: &Path, since: Moment) -> bool {
         return true;
     }
     let mut pending = vec![dir.to_owned()];
-    let mut looks = 0;
+    let mut entries_seen = 0;
     while let Some(at) = pending.pop() {
         let Ok(entries) = std::fs::read_dir(&at) else {
             continue;
         };
         for entry in entries.flatten() {
-            looks += 1;
-            if looks > LOOKS {
+            entries_seen += 1;
+            if entries_seen > MOST {
                 return false;
             }
             let path = entry.path();

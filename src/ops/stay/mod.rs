@@ -78,6 +78,7 @@ impl<'a> ReturnOperation<'a> {
             .current_snapshot_id
             .as_deref()
             .and_then(SnapshotId::parse);
+        // A start that was dropped since holds nobody back: less is known of what was made in the past.
         let start = start.and_then(|id| store.read_id(&id).ok());
         let made = match &state.swap_id {
             Some(swap_id) => undo_log::made_by(store, swap_id)?,
@@ -229,7 +230,7 @@ impl<'a> ReturnOperation<'a> {
                 let shown = path::display(word.as_encoded_bytes());
                 return Err(Error::new(
                     Code::PathNotFound,
-                    format!("'{shown}' is not here to be kept"),
+                    format!("'{shown}' does not exist and cannot be kept"),
                 )
                 .hint("--keep names files of the past that stay in the working tree"));
             }
@@ -245,6 +246,7 @@ impl<'a> ReturnOperation<'a> {
     pub fn run(&self, request: &Return) -> Result<Returned> {
         let keep = self.keep(request)?;
         let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
+        // Before HEAD moves away from them.
         let commits_made = self.commits_made()?;
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
         let discarded = RefCell::new(Vec::new());

@@ -30,7 +30,7 @@ impl Blobs {
     /// `CORRUPT_RECORD`: one is missing, damaged, or no blob.
     pub(super) fn prove(
         objects: &ObjectStore,
-        wanted: &[Oid],
+        oids: &[Oid],
         progress: &dyn Progress,
     ) -> Result<Self> {
         let room = AtomicUsize::new(ROOM);
@@ -40,7 +40,7 @@ impl Blobs {
             progress.advance(1);
             Ok((*oid, size, bytes.finish(&room)))
         };
-        let proven = threads::map(wanted, prove);
+        let proven = threads::map(oids, prove);
         let mut blobs = Self::default();
         for proven in proven {
             let (oid, size, bytes) = proven?;

@@ -13,6 +13,7 @@ use crate::worktree::plan::Extras;
 pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     let lists = store.lists(stored)?;
     let foreign = store.is_foreign(stored)? || !store.is_made_here(stored.commit)?;
+    // Somebody else's snapshot must not hand out setuid programs.
     let mask = if foreign { 0o777 } else { 0o7777 };
     let record = &stored.record;
     let mut access = if foreign {

@@ -28,12 +28,12 @@ pub enum Aim<'a> {
     /// Single paths and directories.
     Paths(PathsAim),
     /// Single paths that depend on what is there: every scan decides anew.
-    Found {
+    Computed {
         /// Decides.
-        find: FindPaths<'a>,
+        compute: ComputePaths<'a>,
         /// As in [`PathsAim`].
         saved: &'a Extras,
-        /// Blobs that `find` would have written if it were no dry run.
+        /// Blobs that `compute` would have written if it were no dry run.
         unwritten: &'a RefCell<BTreeSet<Oid>>,
     },
 }
@@ -93,14 +93,14 @@ pub struct PathsAim {
 }
 
 /// Decides what becomes of which paths, given what is there.
-pub type FindPaths<'a> = &'a dyn Fn(&Capture<'_>) -> Result<PathChanges>;
+pub type ComputePaths<'a> = &'a dyn Fn(&Capture<'_>) -> Result<PathChanges>;
 
 impl Aim<'_> {
     /// The snapshot whose files these are, when they are one's.
     pub(super) fn target(&self) -> Option<&Stored> {
         match self {
             Self::Snapshot(aim) => Some(aim.stored),
-            Self::Paths(_) | Self::Found { .. } => None,
+            Self::Paths(_) | Self::Computed { .. } => None,
         }
     }
 
@@ -109,7 +109,7 @@ impl Aim<'_> {
         match self {
             Self::Snapshot(aim) => &aim.extras,
             Self::Paths(aim) => &aim.saved,
-            Self::Found { saved, .. } => saved,
+            Self::Computed { saved, .. } => saved,
         }
     }
 }
@@ -251,7 +251,7 @@ impl<'a> Goal<'a> {
     pub(super) fn forced(&self) -> BTreeSet<Vec<u8>> {
         match &self.aim {
             Aim::Paths(aim) => aim.forced.clone(),
-            Aim::Snapshot(_) | Aim::Found { .. } => BTreeSet::new(),
+            Aim::Snapshot(_) | Aim::Computed { .. } => BTreeSet::new(),
         }
     }
 }

@@ -102,8 +102,12 @@ pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(Str
         reason: None,
     };
     let Some(branch) = recorded.reference.clone().filter(|_| !recorded.detached) else {
-        let oid =
-            oid.ok_or_else(|| Error::new(Code::CorruptRecord, "the saved HEAD is nowhere"))?;
+        let oid = oid.ok_or_else(|| {
+            Error::new(
+                Code::CorruptRecord,
+                "the saved HEAD names neither a branch nor a commit",
+            )
+        })?;
         return Ok((format!("{oid}\n"), report));
     };
     let (tip, gone) = match store.refs.read(&branch) {
@@ -111,6 +115,7 @@ pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(Str
         Err(error) if error.code() == Code::CorruptRecord => (None, "branch-broken"),
         read => (read?, "branch-gone"),
     };
+    // On a branch that has moved, the recorded files would look like changes against somebody else's commits.
     let reason = if tip != oid {
         Some(if tip.is_none() { gone } else { "branch-moved" })
     } else if ctx.repo.checked_out_elsewhere(&branch)?.is_some() {

@@ -33,6 +33,7 @@ pub(super) fn keep(ctx: &Context<'_>, store: &Store) -> Result<bool> {
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
         Err(error) if error.kind() == std::io::ErrorKind::CrossesDevices => {
+            // A symlink may put the index on another file system.
             let bytes =
                 regular::read(&index).context(|| format!("cannot read '{}'", index.display()))?;
             write_atomic(&before, &bytes, Durable::Yes)?;
@@ -74,6 +75,7 @@ pub(super) fn install(ctx: &Context<'_>, store: &Store, made: &Index) -> Result<
     let kept = write_intended(store, made)?;
     let index = ctx.repo.index_path();
     let after = store.dir.file(AFTER);
+    // A shared repository's index may be writable for the group.
     let mode = index.metadata().map_or(0o644, |meta| meta.mode() & 0o777);
     let bytes = made.write_bytes();
     write_atomic_with_mode(&after, &bytes, Durable::Yes, mode)?;

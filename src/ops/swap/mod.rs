@@ -116,17 +116,21 @@ pub fn swap<'s>(
     state_after: StateAfter<'_>,
 ) -> Result<Swapped<'s>> {
     store.dir.create()?;
+    // A lock that a dead process of ours left would make every try fail.
     remove_dead_locks(ctx.repo.git_dir())?;
     for _ in 0..TRIES {
         let swap_id = format!("{}-{}", goal.operation, Tail::random()?.as_str());
+        // Without git's locks: a scan takes as long as the tree is large, and nobody has to wait for it.
         let prepared = prepare(ctx, store, goal, &Storing::Durable(swap_id.clone()))?;
-        fail_point("swap-looked");
+        fail_point("swap-prepared");
+        // From here on Ctrl-C waits for the end: nobody asks for half a swap.
         let guard = crate::interrupt::defer();
         let owner = Owner::this_process(&swap_id);
         let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
         fail_point("swap-locked");
         let moved = index_stamp(ctx) != prepared.capture.index_stamp
             || ctx.repo.raw_head()? != prepared.raw_head;
+        // Somebody staged or committed during the scan: the plan is of another state.
         if moved {
             locks.release()?;
             continue;

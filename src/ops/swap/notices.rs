@@ -8,7 +8,7 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
     let mut notices = Vec::new();
     if let Some(first) = applied.late.first() {
         notices.push(format!(
-            "{} changed while the working tree was being replaced, '{}' for one; the later bytes are in the backup",
+            "{} changed while the working tree was being replaced, for example '{}'; the later bytes are in the backup",
             count(applied.late.len(), "file"),
             path::display(first)
         ));
@@ -33,7 +33,8 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
 /// So many paths are named one by one.
 const LOST_SHOWN: usize = 100;
 
-fn count(number: usize, what: &str) -> String {
+/// `1 file`, `2 files`.
+pub fn count(number: usize, what: &str) -> String {
     if number == 1 {
         format!("1 {what}")
     } else {

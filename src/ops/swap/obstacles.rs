@@ -101,7 +101,7 @@ impl Finder<'_> {
     fn stamp(&self, full: &[u8]) -> Result<Option<Stamp>> {
         self.root
             .stamp(full)
-            .context(|| format!("cannot look at '{}'", path::display(full)))
+            .context(|| format!("cannot inspect '{}'", path::display(full)))
     }
 
     /// Every directory over a path is one, and not somebody else's repository.

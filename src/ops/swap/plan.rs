@@ -30,13 +30,13 @@ pub(super) fn make_plan(
     forced: &BTreeSet<Vec<u8>>,
     hiding: &BTreeSet<Vec<u8>>,
 ) -> Result<Plan> {
-    let found;
+    let computed;
     let (changes, saved) = match &goal.aim {
         Aim::Snapshot(aim) => return towards(ctx, store, aim, capture, forced, hiding),
         Aim::Paths(aim) => (&aim.changes, &aim.saved),
-        Aim::Found { find, saved, .. } => {
-            found = find(capture)?;
-            (&found, *saved)
+        Aim::Computed { compute, saved, .. } => {
+            computed = compute(capture)?;
+            (&computed, *saved)
         }
     };
     Ok(PathPlanner {
@@ -63,11 +63,13 @@ fn towards(
     let is_kept = |path: &[u8]| aim.keep.iter().any(|kept| path::is_within(path, kept));
     let read = |oid| read_tree(store, capture, oid);
     let mut changes = tree::diff(&read, Some(capture.tree), Some(target))?;
+    // Before planning, so that no directory is made or removed for them.
     changes.retain(|change| !is_kept(&change.path));
     let (globals, globs, _) = rule_parts(ctx, &[], &[])?;
     let rules = TreeRules::new(&store.objects, target, globals, globs);
     let hides =
         |path: &[u8]| rules.leaves_out(path) || hiding.iter().any(|dir| path::is_within(path, dir));
+    // What the target's rules leave out was never looked at there: that it lacks such a path says nothing.
     let left_out = |path: &[u8]| {
         let ours = aim.made_before.contains(path) || forced.contains(path);
         Ok(!ours && hides(path) && !tracks(store, aim.stored, path)?)
@@ -92,6 +94,7 @@ fn towards(
         only: &aim.only,
         may_change,
     })?;
+    // Permissions and access differ where the trees are alike.
     plan.entries.retain(|entry| !is_kept(&entry.path));
     Ok(plan)
 }

@@ -80,8 +80,10 @@ struct Preparation<'a, 'g, 's> {
 impl<'s> Preparation<'_, '_, 's> {
     /// One scan, and the plan that follows from it. `None`: there is more to capture than this scan did.
     fn attempt(&mut self) -> Result<Option<Prepared<'s>>> {
+        // Read before the scan, compared under git's locks: a checkout in between does not go unseen.
         let raw_head = self.ctx.repo.raw_head()?;
         let capture = self.capture()?;
+        // What the rules hide would not be in the experiment.
         if self.misses_something(&capture)? {
             return Ok(None);
         }
@@ -106,6 +108,7 @@ impl<'s> Preparation<'_, '_, 's> {
             to_force,
             mut refused,
         } = find_obstacles(&root, &self.own, shared, &capture, &plan)?;
+        // All that is refused is named at once, so that it can be moved away at once.
         refused.extend(start_in_the_way(ctx, &plan));
         if !refused.is_empty() {
             return Err(would_overwrite(goal, &refused));
@@ -243,7 +246,7 @@ impl OtherRepositories {
         let (target, from): (_, &[Stored]) = match &goal.aim {
             Aim::Snapshot(aim) => (Some(aim.stored), &[]),
             Aim::Paths(aim) => (None, &aim.from),
-            Aim::Found { .. } => (None, &[]),
+            Aim::Computed { .. } => (None, &[]),
         };
         let target = target.into_iter().map(|side| (side, true));
         for (side, is_target) in target.chain(from.iter().map(|side| (side, false))) {
@@ -270,23 +273,23 @@ fn prove_objects(
     capture: &Capture<'_>,
     plan: &Plan,
 ) -> Result<Blobs> {
-    let wanted: BTreeSet<Oid> = plan
+    let needed: BTreeSet<Oid> = plan
         .entries
         .iter()
         .filter(|entry| !entry.is_chmod())
         .filter_map(|entry| entry.after.map(|side| side.node.oid))
         .collect();
     let mut captured: BTreeSet<Oid> = match &goal.aim {
-        Aim::Found { unwritten, .. } => unwritten.borrow().clone(),
+        Aim::Computed { unwritten, .. } => unwritten.borrow().clone(),
         _ => BTreeSet::new(),
     };
-    if capture.writer.is_some() || matches!(goal.aim, Aim::Found { .. }) {
+    if capture.writer.is_some() || matches!(goal.aim, Aim::Computed { .. }) {
         // What this very capture stores is about to be in its pack: none of it is as the cache had it.
         let files = capture.manifest.files_in_memory();
         let oids = files.map(|(_, _, file)| file.oid.get());
-        captured.extend(oids.filter(|oid| wanted.contains(oid)));
+        captured.extend(oids.filter(|oid| needed.contains(oid)));
     }
-    let stored: Vec<Oid> = wanted
+    let stored: Vec<Oid> = needed
         .into_iter()
         .filter(|oid| !captured.contains(oid) || store.objects.contains(*oid))
         .collect();
@@ -296,7 +299,7 @@ fn prove_objects(
         let mut entries = plan.entries.iter();
         match entries.find(|entry| !entry.is_chmod() && entry.after.is_some_and(cannot_be_read)) {
             Some(entry) => error.while_doing(format!(
-                "the bytes of '{}' are not here",
+                "the content of '{}' is missing or damaged",
                 path::display(&entry.path)
             )),
             None => error,
@@ -313,11 +316,12 @@ fn check_room(ctx: &Context<'_>, plan: &Plan, blobs: &Blobs) -> Result<()> {
             && !entry.is_chmod()
             && let Some(size) = blobs.size(side.node.oid)
         {
+            // A name and the last, partly filled block.
             needed += size + 4096;
         }
     }
     let stat = rustix::fs::statvfs(ctx.repo.worktree_root())
-        .context(|| format!("cannot look at '{}'", ctx.repo.worktree_root().display()))?;
+        .context(|| format!("cannot inspect '{}'", ctx.repo.worktree_root().display()))?;
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     if needed > free {
         return Err(Error::new(

@@ -54,6 +54,7 @@ pub(super) fn prove(
 ) -> Result<Vec<Vec<u8>>> {
     let before: &Manifest = &saved.manifest;
     let options = CaptureOptions {
+        // What the backup saw of files that nobody touched since need not be hashed again.
         base: saved.recorded.clone().map(|meta| (before, meta)),
         storing: Storing::No,
         forced: claim.git.lists.forced.iter().cloned().collect(),
@@ -82,6 +83,7 @@ pub(super) fn prove(
     if !wrong.is_empty() {
         return Err(not_back(wrong));
     }
+    // The next snapshot starts from the present as it was, when it is exactly that.
     let stored = claim.aim.stored;
     if changed_since.is_empty() && claim.except().next().is_none() && seen.tree == stored.tree {
         let name = names::snapshot_ref(&stored.id);

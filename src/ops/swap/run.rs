@@ -53,6 +53,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             blobs,
             raw_head,
         } = prepared;
+        // The journal of the swap before this one is what a power cut would be repaired from, and there is room for one.
         settle_last(self.ctx, self.store)?;
         let Some(mut saved) = self.save(capture, &plan)? else {
             return Ok(None);
@@ -76,9 +77,11 @@ impl<'s> SwapRun<'_, '_, 's> {
             Ok(done) => done,
             Err(error) => return Err(self.failed(error, journal, kept)?),
         };
+        // The commit point: who dies after this is cleaned up after, not rolled back.
         self.store.dir.write_state(&journal.state_after)?;
         fail_point("swap-state");
         finish(self.store, &journal)?;
+        // Only now: until the swap has ended, neither side depends on what a gc may take.
         release(kept)?;
         Ok(Some(Swapped {
             saved,
@@ -113,6 +116,7 @@ impl<'s> SwapRun<'_, '_, 's> {
     }
 
     fn write_journal(&self, journal: &mut Journal) -> Result<()> {
+        // Before the journal: recovery takes what is kept here for this swap's.
         index_file::forget(self.store)?;
         if self.goal.git.swaps_index() && !index_file::keep(self.ctx, self.store)? {
             journal.extra.insert(NO_INDEX.into(), true.into());
@@ -226,10 +230,12 @@ impl<'s> SwapRun<'_, '_, 's> {
             blobs: &blobs,
         }
         .run(&mut late)?;
+        // Files that changed since are in a commit of their own by now.
         saved.commit = late.commit();
         // What is kept of them in memory may be large.
         drop(blobs);
         fail_point("swap-applied");
+        // After the files: it has their stat data.
         self.put_index(&saved.capture, &applied, plan)?;
         fail_point("swap-index");
         self.put_head(journal)?;

@@ -120,6 +120,7 @@ impl Securing for LateChanges<'_> {
         settle(self.store, self.journal).context(what)?;
         fail_point("late-ref");
         self.journal.extra.remove(WAS);
+        // A gc that began before the `.keep` was there may have removed the pack all the same.
         let objects = &self.store.objects;
         objects.refresh();
         match written.iter().find(|oid| !objects.contains(**oid)) {
@@ -169,7 +170,7 @@ fn store_file(
     if !stamp.is_file() {
         return Err(Error::new(
             Code::WouldOverwrite,
-            "it became something that cannot be captured",
+            "it is no longer a file or symbolic link and cannot be captured",
         ));
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;

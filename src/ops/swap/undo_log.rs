@@ -190,6 +190,7 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
             fs::remove_optional(&store.dir.file(popped.name()).join(name))?;
         }
     }
+    // What was undone before does not fit onto what is new.
     if popped.is_none() {
         for file in files(&store.dir, Log::Redo)? {
             fs::remove_optional(&file)?;
@@ -199,6 +200,7 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     create::private_dir(&dir)?;
     let files = files(&store.dir, log)?;
     let suffix = suffix_of(&journal.swap_id);
+    // A recovery may come here a second time.
     if files.iter().any(|file| name_of(file).ends_with(&suffix)) {
         return Ok(());
     }

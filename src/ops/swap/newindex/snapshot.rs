@@ -29,6 +29,7 @@ impl IndexBuilder<'_> {
         target.push_stages(&mut builder)?;
         builder.set_resolve_undo(undo);
         let mut index = builder.finish();
+        // Who asked git for another version keeps it.
         index.version = self.current.version;
         Ok(index)
     }

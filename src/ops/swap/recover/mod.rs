@@ -39,7 +39,7 @@ use crate::store::state::Journal;
 pub fn refuse_interrupted(store: &Store) -> Result<()> {
     if let Some(lost) = store.dir.lost_power()? {
         let message = format!(
-            "the power went before a {} was on disk ({})",
+            "power was lost before a {} was on disk ({})",
             lost.operation, lost.started_at
         );
         return Err(Error::new(Code::Interrupted, message)
@@ -62,12 +62,9 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
     let (operation, began) = (&journal.operation, &journal.started_at);
     let changed = match differing {
         [] => String::new(),
-        [path] => format!(
-            " and 1 path changed since, '{}' for one",
-            path::display(path)
-        ),
+        [path] => format!(" and 1 path has changed since: '{}'", path::display(path)),
         [path, ..] => format!(
-            " and {} paths changed since, '{}' for one",
+            " and {} paths have changed since, for example '{}'",
             differing.len(),
             path::display(path)
         ),
@@ -151,6 +148,7 @@ fn recover_swap(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result
         notices.extend(repair_by_itself(ctx, store)?);
         return Ok(notices);
     }
+    // Both sides are saved; which one is wanted only the user knows.
     if journal.extra.contains_key(VERIFY_FAILED) {
         return Err(interrupted(&journal, &[]));
     }
@@ -190,6 +188,7 @@ fn clean(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
 /// Puts a swap into the log whose process could not. HEAD is as the swap left it: the locks of the dead kept git out.
 fn finish_left(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
     let mut journal = journal.clone();
+    // It died before it wrote down where it left HEAD.
     if journal.head_left.is_empty() {
         journal.head_left = head_mark(ctx)?;
     }

@@ -87,9 +87,11 @@ pub(super) fn resume(
         Direction::Auto => Towards::Before,
     };
     let guard = crate::interrupt::defer();
+    // The dead process's own locks of git would keep us out.
     remove_dead_locks(ctx.repo.git_dir())?;
     let owner = Owner::this_process(&format!("recover-{}", journal.swap_id));
     let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
+    // It may have died between a backup with later bytes and the ref that names it.
     settle(store, journal)?;
     let mut recovered = restore_paths(ctx, store, journal, survey, towards, Rescue::Always)?;
     fail_point("recover-files");
@@ -105,6 +107,7 @@ pub(super) fn resume(
         Towards::Before => {
             recovered.notices.extend(put_git_back(ctx, store, journal)?);
             fail_point("recover-git");
+            // Nothing tells of what was put back once the journal is gone.
             sync_file_system(ctx.repo.worktree_root())?;
             store.dir.remove_journal()?;
         }
@@ -160,6 +163,7 @@ pub(super) fn restore_paths(
     if saving {
         (prepared, rescue_id) = save(ctx, store, journal, prepared, storing, &mut kept)?;
     }
+    // Not before what they hold is saved.
     remove_temps(&root, survey)?;
     let mut scratch = journal.clone();
     Placing {
@@ -247,7 +251,13 @@ fn save<'s>(
         prepared.capture,
         &about,
     )?
-    .ok_or_else(|| Error::new(Code::Io, "a gc ran meanwhile").hint("run 'tw recover' again"))?;
+    .ok_or_else(|| {
+        Error::new(
+            Code::Io,
+            "git gc removed objects that the rescue backup needs",
+        )
+        .hint("run 'tw recover' again")
+    })?;
     kept.extend(made.kept);
     prepared.capture = made.capture;
     Ok((prepared, Some(made.id.to_string())))
@@ -325,7 +335,7 @@ pub(super) fn noted(store: &Store, id: &str, commit: Option<&str>) -> Result<Sto
     let id = SnapshotId::parse(id).ok_or_else(|| {
         Error::new(
             Code::CorruptRecord,
-            format!("the journal names '{id}', which is no id"),
+            format!("the journal names '{id}', which is not a valid id"),
         )
     })?;
     store.read_noted(&id, commit)

@@ -24,9 +24,9 @@ fn sentence(repaired: &Recovered) -> String {
     let changes = &repaired.changes;
     let count = changes.written.len() + changes.removed.len();
     let first = changes.written.iter().chain(&changes.removed).next();
-    let first = first.map(|path| format!(" ('{}' for one)", display(path.as_bytes())));
+    let first = first.map(|path| format!(" (for example '{}')", display(path.as_bytes())));
     format!(
-        "the power went before a {} was on disk: {count} {} put right{}, what stood there is saved as {}",
+        "power was lost before a {} was on disk: {count} {} restored{}; what was there is saved as {}",
         repaired.operation.as_deref().unwrap_or_default(),
         if count == 1 { "path was" } else { "paths were" },
         first.unwrap_or_default(),

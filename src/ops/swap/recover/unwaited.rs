@@ -127,7 +127,7 @@ fn is_young(store: &Store, name: &str, commit: Option<Oid>, since: i64) -> bool 
 fn take_away(ctx: &Context<'_>, store: &Store, lost: &Lost) -> Result<String> {
     remove(ctx, store, lost)?;
     Ok(format!(
-        "the power went before {} was on disk: it is lost, and its ref is gone",
+        "power was lost before {} was on disk: it is lost, and its ref is gone",
         names::title(&lost.name)
     ))
 }
@@ -208,7 +208,7 @@ fn set_back(ctx: &Context<'_>, store: &Store, record: &Record, lost: &[Lost]) ->
         "it is lost, and its refs are gone"
     };
     Ok(format!(
-        "the power went before {record} was on disk: {what}"
+        "power was lost before {record} was on disk: {what}"
     ))
 }
 
