@@ -1,7 +1,7 @@
 //! Text that somebody else wrote, on its way in and on its way to a screen.
 //!
-//! Owns which characters move a terminal instead of being seen, how they are written so that they are seen, and the byte
-//! order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
+//! Owns which characters move a terminal instead of being seen, how they are written so that they are seen, how words become
+//! a line for a shell, and the byte order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
 
 /// What some programs begin a text in UTF-8 with.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -78,6 +78,24 @@ fn escape_at(text: &str) -> Option<(char, usize)> {
     text.starts_with(&escape).then_some((ch, escape.len()))
 }
 
+/// Words as one line for a shell.
+pub fn command_line(words: &[String]) -> String {
+    let plain = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte))
+    };
+    let quoted = words.iter().map(|word| {
+        if plain(word) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +125,11 @@ mod tests {
     fn one_mark_before_a_text_is_no_part_of_it() {
         assert_eq!(without_mark(b"\xef\xbb\xbf{}"), b"{}");
         assert_eq!(without_mark(b"{}\xef\xbb\xbf"), b"{}\xef\xbb\xbf");
+    }
+
+    #[test]
+    fn a_command_line_survives_the_shell() {
+        let words = ["claude", "--resume", "it's here", ""].map(str::to_owned);
+        assert_eq!(command_line(&words), r"claude --resume 'it'\''s here' ''");
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::human::text::clean;
 use crate::error::{Code, Error};
-use crate::wire::command_line;
+use crate::text::command_line;
 
 /// Replaces this process by the command, run in `cwd` when that is still there. Comes back only with an error.
 pub fn replace_process(words: &[String], cwd: Option<&str>) -> Error {

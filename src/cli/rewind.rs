@@ -8,7 +8,7 @@ use crate::cli::prelude::*;
 use crate::ops::rewind::{
     self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
 };
-use crate::wire::command_line;
+use crate::text::command_line;
 
 /// Go back to a checkpoint: files, conversation, or both
 ///
@@ -290,15 +290,17 @@ fn talk_lines(page: &mut Page, part: &ConversationPart) {
             }
         }
     }
-    match &part.note {
-        Some((_, Delivery::Hook)) => page.line("  the note is handed over when the fork starts"),
-        Some((text, Delivery::Prompt)) => {
+    let Some(note) = &part.note else {
+        return;
+    };
+    match note.delivery {
+        Delivery::SessionStartHook => page.line("  the note is handed over when the fork starts"),
+        Delivery::Prompt => {
             page.line("  paste this as the first prompt:");
-            for line in text.lines() {
+            for line in note.text.lines() {
                 page.line(format!("    {}", clean(line)));
             }
         }
-        None => {}
     }
 }
 

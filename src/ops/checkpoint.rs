@@ -13,6 +13,9 @@ mod resolve;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Context;
 use super::outcome::SnapshotView;
 use super::session::{self, Asked, Start, caller, touch};
@@ -91,13 +94,13 @@ pub struct Take {
 }
 
 /// Answer of `checkpoint`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Taken {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
     /// Its snapshot.
     pub snapshot: SnapshotView,
-    /// Whether the snapshot was taken for it; else nothing had changed since the newest.
+    /// Whether the snapshot was taken for it; false: nothing had changed since that snapshot.
     pub fresh: bool,
     /// Sentences for people.
     pub notices: Vec<String>,
@@ -131,7 +134,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
                 },
             )?;
             notices.extend(started.notices);
-            started.session.record.session_id
+            started.session_id
         }
     };
     let new = NewCheckpoint {
@@ -320,6 +323,7 @@ impl NewCheckpoint<'_> {
         let (session, commit) = (&self.session.id, known.snapshot.commit);
         checkpoint::add(self.store, session, commit, now, least, |id, notes| {
             let made = Checkpoint {
+                version: checkpoint::FIELDS_VERSION,
                 session_id: session.clone(),
                 agent: self.session.agent.clone(),
                 checkpoint_id: id,

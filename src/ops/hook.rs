@@ -200,7 +200,7 @@ fn note_life(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Resul
 }
 
 fn note_start(ctx: &Context<'_>, hooked: &mut Hooked, started: &Started) {
-    hooked.session_id = Some(started.session.record.session_id.clone());
+    hooked.session_id = Some(started.session_id.clone());
     hooked.snapshot_id.clone_from(&started.session.snapshot_id);
     hooked.done = match &started.snapshot {
         Ok(taken) => {

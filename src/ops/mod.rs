@@ -31,6 +31,7 @@ pub mod redaction;
 pub mod refspecs;
 pub mod request;
 pub mod restore;
+mod resume_command;
 pub mod return_;
 pub mod rewind;
 pub mod session;

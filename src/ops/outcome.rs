@@ -271,6 +271,7 @@ pub struct Restored {
 
 /// Answer of `undo` and `redo`.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Undone {
     /// Which of the two.
     #[schemars(extend("enum" = ["undo", "redo"]))]

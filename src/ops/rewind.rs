@@ -9,11 +9,15 @@ mod code;
 mod talk;
 mod undo;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Context;
 use super::checkpoint::{self, Named};
 use super::outcome::FileDiff;
 use super::redaction::Redacting;
 use super::request::DryRun;
+use super::resume_command::ResumeCommandOrNull;
 use super::swap::recover;
 use super::undo as swaps;
 use crate::env::fail_point;
@@ -25,7 +29,9 @@ use crate::store::session::Sessions;
 pub use undo::{Undo, Undone, undo};
 
 /// What goes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Mode {
     /// The files.
     Code,
@@ -82,7 +88,8 @@ pub struct Rewind {
 }
 
 /// What goes back in the working tree: the present against the checkpoint's snapshot.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct CodePart {
     /// The checkpoint's snapshot.
     pub snapshot_id: String,
@@ -92,65 +99,71 @@ pub struct CodePart {
     pub insertions: usize,
     /// Lines that go.
     pub deletions: usize,
-    /// The present, saved. None for a dry run.
+    /// The working tree as it was before; null in a dry run.
     pub backup_id: Option<String>,
 }
 
 /// The session that goes on from the checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Forked {
-    /// Its id; None in a dry run.
+    /// Its id; null in a dry run.
     pub session_id: Option<String>,
-    /// Its file; None in a dry run.
+    /// Its file; null in a dry run.
     pub path: Option<String>,
     /// The agent's command that resumes it; None in a dry run.
+    #[serde(flatten, with = "ResumeCommandOrNull")]
     pub resume_command: Option<Vec<String>>,
     /// Messages that it keeps.
     pub messages_kept: usize,
 }
 
 /// How a note reaches the future self.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Delivery {
     /// The agent's session-start hook hands it over.
-    Hook,
+    SessionStartHook,
     /// It is to be pasted as a prompt.
     Prompt,
 }
 
-impl Delivery {
-    /// The word for output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Hook => "session-start-hook",
-            Self::Prompt => "prompt",
-        }
-    }
+/// What the future self is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Note {
+    /// The note, with what there is to say of where it comes from.
+    pub text: String,
+    /// How it gets there.
+    pub delivery: Delivery,
 }
 
 /// What goes back in the conversation.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ConversationPart {
-    /// The agent's file, which stays as it is; None where it keeps none.
+    /// The agent's file, which stays as it is; null where it keeps none.
     pub transcript: Option<String>,
-    /// Neutral messages that the fork leaves out.
+    /// Messages that the fork leaves out.
     pub messages_discarded: usize,
-    /// By how much the model's context shrinks; None where the agent records no counts.
+    /// By how much the model's context shrinks; null where the agent records no counts.
     pub tokens_discarded: Option<i64>,
     /// The prompt that is gone back to, as typed.
     pub original_user_message: Option<String>,
-    /// None before the first prompt, where the agent starts afresh.
+    /// The session that goes on; null before the first prompt, where the agent starts afresh.
     pub fork: Option<Forked>,
-    /// The agent's command that goes on; None in a dry run, or when the agent has none.
+    /// The agent's command that goes on: the fork's, or before the first prompt the one that starts afresh.
+    #[serde(flatten, with = "ResumeCommandOrNull")]
     pub resume_command: Option<Vec<String>>,
     /// Where it has to be run.
     pub cwd: Option<String>,
     /// What the future self is told, and how.
-    pub note: Option<(String, Delivery)>,
+    pub note: Option<Note>,
 }
 
 /// Answer of `rewind`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Rewound {
     /// Nothing was written.
     pub dry_run: bool,

@@ -10,17 +10,22 @@ mod traces;
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use super::Context;
-use super::outcome::{Forgotten, SnapshotView};
+use super::outcome::{Forgotten, Invalid, SnapshotView};
+use super::resume_command::{ResumeCommand, ResumeCommandOrNull};
 use crate::agents::AGENTS;
 use crate::agents::hook::HookEvent;
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::git::path::RepoPath;
+use crate::json::{self, Text};
 use crate::store::Store;
 use crate::store::checkpoint::Counts;
 use crate::store::id::SnapshotId;
-use crate::store::session::{SessionRecord, Sessions};
+use crate::store::session::{Origin, SessionRecord, Sessions};
 
 pub use look::{end, list, resume, show};
 pub use start::{TRIGGER, start, start_of_event};
@@ -81,55 +86,83 @@ pub struct List {
 }
 
 /// A session as readers see it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "session")]
 pub struct SessionView {
-    /// Its record.
-    pub record: SessionRecord,
+    /// The true id, whatever characters it has.
+    pub session_id: String,
+    /// The agent's name.
+    pub agent: Option<String>,
+    /// The session that it is a sub-agent of.
+    pub parent: Option<String>,
     /// The session at the top of its chain of parents: itself when it is no sub-agent.
     pub root: String,
+    /// The worktree that it works in.
+    pub worktree: String,
+    /// Whether it goes on: not ended, and active within 24 hours.
+    pub live: bool,
+    /// When it was first started: RFC 3339, UTC.
+    pub started_at: String,
+    /// Its last sign of life: RFC 3339, UTC.
+    pub last_active_at: String,
+    /// When it ended: RFC 3339, UTC; null while it goes on, and again once it was resumed.
+    pub ended_at: Option<String>,
+    /// How it last started: `startup`, `resume`, `clear`, ….
+    pub source: Option<String>,
     /// Its current snapshot: the root's for a sub-agent.
     pub snapshot_id: Option<String>,
-    /// Whether it goes on.
-    pub live: bool,
-    /// What its checkpoints tell; None where that was not looked at.
-    pub talk: Option<Talk>,
+    /// Snapshots taken at its starts, oldest first.
+    pub snapshot_ids: Vec<String>,
+    /// Its conversation's file.
+    pub transcript: Option<String>,
+    /// What it is about.
+    pub hint: Option<String>,
+    /// What its checkpoints tell.
+    #[serde(flatten)]
+    pub talk: Talk,
+    /// The checkpoint that it goes on from, after a rewind: `SESSION:N`.
+    #[serde(serialize_with = "json::printed_or_null")]
+    #[schemars(with = "Option<String>")]
+    pub forked_from: Option<Origin>,
 }
 
-/// What is known of a session's conversation.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What is known of a session's conversation; null where that was not looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Talk {
-    /// The first prompt's first line.
+    /// Its first prompt's first line, redacted in a list; null where that was not looked at.
     pub title: Option<String>,
-    /// How many prompts were checkpointed; in `show`, how many the conversation has.
-    pub prompts: usize,
-    /// Token counts at the last checkpoint; in `show`, at the end.
-    pub tokens: Counts,
-    /// How many checkpoints there are.
-    pub checkpoints: usize,
-    /// How many rewinds.
-    pub rewinds: usize,
-    /// The issues reported in it, oldest first.
-    pub issues: Vec<String>,
-    /// The files that changed from its first snapshot to its last; in `show`, while it is live, up to now. None when that
-    /// cannot be told.
-    pub files: Option<Vec<RepoPath>>,
+    /// How many prompts it has; in a list, how many were checkpointed.
+    pub prompts: Option<usize>,
+    /// Token counts at the end; in a list, at its last checkpoint.
+    pub tokens: Option<Counts>,
+    /// How many checkpoints it has.
+    pub checkpoints: Option<usize>,
+    /// How often it was rewound.
+    pub rewinds: Option<usize>,
+    /// The issues reported in it, oldest first; null where that was not looked at.
+    pub issues: Option<Vec<String>>,
+    /// How many files changed, by anybody, from its first snapshot to its last.
+    pub files_touched: Option<usize>,
 }
 
 /// Answer of `session resume`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Resume {
     /// The session.
     pub session_id: String,
     /// Its agent.
     pub agent: &'static str,
     /// The agent's command that resumes it.
+    #[serde(flatten, with = "ResumeCommand")]
     pub resume_command: Vec<String>,
     /// Where it has to be run.
     pub cwd: Option<String>,
 }
 
 /// Why a start took no snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum NoSnapshot {
     /// The working tree is in the past.
     Past,
@@ -141,62 +174,97 @@ pub enum NoSnapshot {
     Repeated,
 }
 
-impl NoSnapshot {
-    /// The word for output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Past => "past",
-            Self::SubAgent => "sub-agent",
-            Self::Compaction => "compaction",
-            Self::Repeated => "repeated",
-        }
-    }
-}
-
 /// Answer of `session start`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Started {
+    /// The session's id.
+    pub session_id: String,
+    /// The session's current snapshot.
+    pub snapshot_id: Option<String>,
+    /// What retention forgot.
+    pub pruned: Vec<Forgotten>,
     /// The session.
     pub session: SessionView,
     /// The snapshot taken.
+    #[serde(flatten, with = "SnapshotOrNot")]
     pub snapshot: std::result::Result<SnapshotView, NoSnapshot>,
-    /// What retention let go.
-    pub pruned: Vec<Forgotten>,
     /// The snapshot is of a working tree in which a swap had died.
+    #[serde(skip)]
     pub interrupted: bool,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
+/// How the result of taking a snapshot stands in an answer.
+#[derive(Serialize, JsonSchema)]
+struct SnapshotOrNot<'a> {
+    /// The snapshot taken.
+    snapshot: Option<&'a SnapshotView>,
+    /// Why none was taken.
+    no_snapshot: Option<NoSnapshot>,
+}
+
+impl SnapshotOrNot<'_> {
+    fn serialize<S: Serializer>(
+        taken: &std::result::Result<SnapshotView, NoSnapshot>,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
+        let fields = SnapshotOrNot {
+            snapshot: taken.as_ref().ok(),
+            no_snapshot: taken.as_ref().err().copied(),
+        };
+        Serialize::serialize(&fields, serializer)
+    }
+}
+
 /// Answer of `session list`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Listing {
     /// Last active first.
     pub sessions: Vec<SessionView>,
-    /// Records that cannot be read: name and reason.
-    pub invalid: Vec<(String, String)>,
-    /// How many there are in all.
+    /// How many there are in all, before `-n`.
     pub total: usize,
+    /// Records that cannot be read. They hide nothing.
+    pub invalid: Vec<Invalid>,
 }
 
 /// Answer of `session show`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Shown {
     /// The session.
     pub session: SessionView,
+    /// The files that changed from its first snapshot to its last, or, while it is live, up to now; null when that cannot be
+    /// told.
+    pub files: Option<Vec<Touched>>,
     /// Its sub-agents' sessions.
     pub children: Vec<String>,
     /// The agent's command that resumes it.
+    #[serde(flatten, with = "ResumeCommandOrNull")]
     pub resume_command: Option<Vec<String>>,
 }
 
+json::fields! {
+    TouchedPath = "path",
+}
+
+/// A file that changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Touched {
+    /// Its path.
+    #[serde(flatten, with = "Text::<TouchedPath>")]
+    pub path: RepoPath,
+}
+
 /// Answer of `session end`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Ended {
+    /// The session's id.
+    pub session_id: String,
     /// The session.
     pub session: SessionView,
     /// Sub-agents' sessions that ended with it.
-    pub with: Vec<String>,
+    pub ended_with_it: Vec<String>,
 }
 
 /// How the caller's session became known.
@@ -353,9 +421,20 @@ fn view(ctx: &Context<'_>, sessions: &Sessions, record: SessionRecord) -> Result
     };
     Ok(SessionView {
         live: record.is_live(ctx.env.now()),
+        session_id: record.session_id,
+        agent: record.agent,
+        parent: record.parent,
         root,
+        worktree: record.worktree,
+        started_at: record.started_at,
+        last_active_at: record.last_active_at,
+        ended_at: record.ended_at,
+        source: record.source,
         snapshot_id,
-        record,
-        talk: None,
+        snapshot_ids: record.snapshot_ids,
+        transcript: record.transcript,
+        hint: record.hint,
+        talk: Talk::default(),
+        forked_from: record.forked_from,
     })
 }

@@ -8,6 +8,8 @@
 
 mod raw;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::Store;
@@ -16,9 +18,14 @@ use super::records::{Draft, Json, VERSION};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::text::command_line;
+
+pub use raw::VERSION as FIELDS_VERSION;
 
 /// What made a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Kind {
     /// A prompt was about to be answered.
     Prompt,
@@ -49,22 +56,26 @@ impl Kind {
 }
 
 /// Where the agent's file ended when the checkpoint was made: the prompt may have been written later.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
 pub struct Place {
-    /// The file; None when there was none yet.
+    /// The agent's file; null when there was none yet.
     pub path: Option<String>,
-    /// The line that begins or goes on there, counted from 1; None when it was not counted in time.
+    /// The line that begins or goes on at `offset`, counted from 1; null when it was not counted in time.
     pub line: Option<u64>,
-    /// Bytes before it.
+    /// Where the file ended when the checkpoint was made, in bytes.
     pub offset: u64,
     /// The agent's id of the prompt.
     pub prompt_id: Option<String>,
-    /// Of the bytes before `offset`; None when they were not read in time, or are rewritten by the agent as it goes.
+    /// Of the bytes before `offset`; null when they were not read in time, or are rewritten by the agent as it goes.
     pub sha256_of_prefix: Option<String>,
 }
 
-/// Token counts, None where the agent records none or they were not read in time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Token counts, null where the agent records none or they were not read in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
 pub struct Counts {
     /// The model's context.
     pub context: Option<u64>,
@@ -73,17 +84,20 @@ pub struct Counts {
 }
 
 /// A numbered point of a session's conversation, tied to a snapshot.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "checkpoint")]
 pub struct Checkpoint {
+    /// The version of these fields.
+    pub version: u64,
     /// The session's true id.
     pub session_id: String,
     /// Its agent.
     pub agent: Option<String>,
-    /// 0, 1, 2, … within the session.
+    /// Counted from 0 in each session, never given twice.
     pub checkpoint_id: u64,
-    /// RFC 3339, UTC.
+    /// When it was made: RFC 3339, UTC.
     pub created_at: String,
-    /// What was asked, redacted; a manual one's text.
+    /// What was asked, redacted, its first 2,000 characters; a manual one's text.
     pub prompt: Option<String>,
     /// The files of that moment.
     pub snapshot_id: String,
@@ -93,25 +107,37 @@ pub struct Checkpoint {
     pub tokens: Counts,
     /// What made it.
     pub kind: Kind,
-    /// After a rewind: the checkpoint that was gone back to, as `<session>:<n>`.
+    /// After a rewind: the checkpoint that was gone back to, `SESSION:N`.
     pub supersedes: Option<String>,
     /// The tool that had written, for a step.
     pub tool: Option<String>,
 }
 
 /// A fork that was offered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Fork {
     /// The new session.
     pub session_id: String,
     /// Its file.
     pub path: String,
-    /// The agent's command that resumes it.
+    /// The agent's command that resumes it, one line for a shell.
+    #[serde(serialize_with = "line_for_a_shell")]
+    #[schemars(with = "String")]
     pub resume_command: Vec<String>,
 }
 
+fn line_for_a_shell<S: Serializer>(
+    words: &[String],
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(&command_line(words))
+}
+
 /// Where a session stood when it was rewound.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
 pub struct RevertedFrom {
     /// The newest checkpoint then.
     pub checkpoint_id: Option<u64>,
@@ -122,15 +148,17 @@ pub struct RevertedFrom {
 }
 
 /// A rewind that was done.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "rewind_record")]
 pub struct Rewind {
     /// The session that was rewound.
     pub session_id: String,
     /// Where to.
     pub checkpoint_id: u64,
-    /// When, RFC 3339.
+    /// When: RFC 3339, UTC.
     pub rewound_at: String,
-    /// `code`, `conversation` or `both`.
+    /// What went back.
+    #[schemars(extend("enum" = ["code", "conversation", "both"]))]
     pub mode: String,
     /// What the future self is told, redacted.
     pub note: Option<String>,
@@ -148,7 +176,7 @@ pub struct Rewind {
     pub backup_id: Option<String>,
     /// The session that goes on from there.
     pub fork: Option<Fork>,
-    /// When it was taken back.
+    /// When it was taken back: RFC 3339, UTC.
     pub undone_at: Option<String>,
 }
 

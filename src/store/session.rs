@@ -4,6 +4,7 @@
 //! version is refused by name. All worktrees share the register; a record names the worktree that its session works in.
 //! Leaves out: checkpoints, which are notes.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,12 @@ pub struct Origin {
     pub session_id: String,
     /// Its checkpoint.
     pub checkpoint_id: u64,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.session_id, self.checkpoint_id)
+    }
 }
 
 impl SessionRecord {

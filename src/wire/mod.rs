@@ -7,12 +7,9 @@
 //! document; the rendered schemas are checked in under `schemas/`.
 
 mod answers;
-mod checkpoint;
 mod issue;
 mod paths;
-mod rewind;
 pub mod schema;
-mod session;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,7 +18,6 @@ use serde_json::Value;
 use crate::error::Error;
 
 pub use answers::{AgentHelp, Prompt, Script};
-pub use rewind::command_line;
 
 /// The version of all documents.
 pub const VERSION: u32 = 1;
@@ -42,11 +38,8 @@ macro_rules! by_fields {
     )*};
 }
 
-use crate::ops::{checkpoint as c, issue as i, rewind as r, session as n};
+use crate::ops::issue as i;
 by_fields!(
-    c::Taken,
-    c::Listing,
-    c::Shown,
     i::IssueView,
     i::Reported,
     i::IssueListing,
@@ -57,13 +50,6 @@ by_fields!(
     i::Applied,
     i::Verified,
     crate::ops::redaction::Cleaned,
-    r::Rewound,
-    r::Undone,
-    n::Started,
-    n::Listing,
-    n::Shown,
-    n::Resume,
-    n::Ended,
 );
 
 /// The document of an outcome.

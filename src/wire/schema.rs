@@ -3,8 +3,6 @@
 //! Promises: plain JSON Schema 2020-12, each document complete in itself (`$ref` only into its own `$defs`). Objects are
 //! open: more fields may come. Leaves out: limits on text and numbers; the types and names are the contract.
 
-mod agents;
-mod checkpoint;
 mod issue;
 
 use std::{collections::BTreeMap, sync::LazyLock};
@@ -21,7 +19,7 @@ use crate::ops::outcome::{
     Checkup, Closed, ConfigListing, Diff, DroppedListing, Labelled, Listing, Opened, Pruned,
     Purged, Recovered, Restored, Returned, Shown, Status, Taken, Travelled, Undone,
 };
-use crate::ops::{backtrack, context};
+use crate::ops::{backtrack, checkpoint, context, rewind, session};
 
 /// A document's name, the command that prints it, and what makes its schema.
 type Row = (&'static str, &'static str, fn(&str) -> Value);
@@ -57,6 +55,36 @@ const DERIVED: &[Row] = &[
     ("init", "tw init", init),
     ("agent-help", "tw agent-help", derived::<AgentHelp>),
     ("hook", "tw hook", derived::<Hooked>),
+    (
+        "session-start",
+        "tw session start",
+        derived::<session::Started>,
+    ),
+    (
+        "session-list",
+        "tw session list",
+        derived::<session::Listing>,
+    ),
+    ("session-show", "tw session show", derived::<session::Shown>),
+    (
+        "session-resume",
+        "tw session resume",
+        derived::<session::Resume>,
+    ),
+    ("session-end", "tw session end", derived::<session::Ended>),
+    ("checkpoint", "tw checkpoint", derived::<checkpoint::Taken>),
+    (
+        "checkpoint-list",
+        "tw checkpoint list",
+        derived::<checkpoint::Listing>,
+    ),
+    (
+        "checkpoint-show",
+        "tw checkpoint show",
+        derived::<checkpoint::Shown>,
+    ),
+    ("rewind", "tw rewind", derived::<rewind::Rewound>),
+    ("rewind-undo", "tw rewind --undo", derived::<rewind::Undone>),
     ("backtrack", "tw backtrack", derived::<backtrack::Scheduled>),
     (
         "backtrack-take",
@@ -106,10 +134,8 @@ pub fn all() -> Vec<(&'static str, Value)> {
     let derived = DERIVED
         .iter()
         .map(|(name, command, schema)| (*name, schema(command)));
-    let mut schemas: Vec<_> = agents::all()
+    let mut schemas: Vec<_> = issue::answers()
         .into_iter()
-        .chain(checkpoint::all())
-        .chain(issue::answers())
         .map(|(name, command, fields)| (name, document(command, fields)))
         .chain(derived)
         .collect();
@@ -327,9 +353,6 @@ fn definitions() -> Fields {
     vec![
         ("snapshot", record()),
         ("snapshot_or_null", optional_record),
-        ("session", agents::session()),
-        ("checkpoint", checkpoint::checkpoint()),
-        ("rewind_record", checkpoint::rewind_record()),
         ("changes", changes),
     ]
 }
@@ -385,26 +408,6 @@ fn record() -> Value {
     ])
 }
 
-/// A path of a diff.
-fn file_diff() -> Value {
-    let mode = nonnull("string", "git mode in octal, 000000 when absent");
-    object(vec![
-        ("path", kind("string")),
-        ("path_bytes?", bytes()),
-        ("status", words(&["A", "M", "D", "T"])),
-        ("old_mode", mode.clone()),
-        ("new_mode", mode),
-        ("old_oid", nullable("string", "blob id")),
-        ("new_oid", nullable("string", "blob id")),
-        ("insertions", kind("integer")),
-        ("deletions", kind("integer")),
-        ("binary", kind("boolean")),
-        ("missing?", kind("boolean")),
-        ("patch?", nonnull("string", "with --patch")),
-        ("patch_bytes?", bytes()),
-    ])
-}
-
 fn travel() -> Fields {
     vec![
         (
@@ -423,35 +426,4 @@ fn travel() -> Fields {
         ("snapshot", record_ref()),
         ("notices", notices()),
     ]
-}
-
-fn undo() -> Fields {
-    vec![
-        ("direction", words(&["undo", "redo"])),
-        ("operation", kind("string")),
-        ("mode", words(&["present", "past"])),
-        ("backup_id", nullable("string", "what was there before")),
-        (
-            "experiment_id",
-            nullable("string", "when this left the past"),
-        ),
-        ("changes", reference("changes")),
-        ("changed_since", texts()),
-        ("changed_since_bytes?", bytes_list()),
-        (
-            "head_stayed",
-            nullable("string", "why HEAD and index stayed"),
-        ),
-        ("notices", notices()),
-    ]
-}
-
-fn forgotten() -> Value {
-    object(vec![
-        ("id", kind("string")),
-        ("kind", kind("string")),
-        ("commit", kind("string")),
-        ("created_at", kind("string")),
-        ("bytes", kind("integer")),
-    ])
 }

@@ -56,7 +56,7 @@ impl Human for Shown {
         row("line", place.line.map(number));
         row("tokens", checkpoint.tokens.context.map(number));
         let yes = "can be gone back to".to_owned();
-        let code = if self.has_snapshot {
+        let code = if self.available.code {
             yes.clone()
         } else {
             "its snapshot was forgotten".to_owned()
@@ -64,10 +64,7 @@ impl Human for Shown {
         row("files", Some(code));
         row(
             "conversation",
-            Some(match &self.conversation {
-                Ok(()) => yes,
-                Err(error) => clean(error.message()),
-            }),
+            Some(self.available.reason.as_deref().map_or(yes, clean)),
         );
         if let Some(prompt) = &checkpoint.prompt {
             page.line("");

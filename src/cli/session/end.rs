@@ -25,16 +25,13 @@ impl Run for Args {
 
 impl Human for Ended {
     fn print(&self, page: &mut Page) {
-        page.line(format!(
-            "ended session {}",
-            clean(&self.session.record.session_id)
-        ));
-        for child in &self.with {
+        page.line(format!("ended session {}", clean(&self.session_id)));
+        for child in &self.ended_with_it {
             page.line(format!("  and its sub-agent's {}", clean(child)));
         }
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(vec![self.session.record.session_id.clone()])
+        Some(vec![self.session_id.clone()])
     }
 }

@@ -2,6 +2,7 @@
 
 use super::line;
 use crate::cli::prelude::*;
+use crate::ops::outcome::Invalid;
 use crate::ops::session::{self, List, Listing};
 
 /// List sessions, last active first
@@ -47,9 +48,9 @@ impl Human for Listing {
         for view in &self.sessions {
             page.line(line(view, &page.options));
         }
-        for (name, reason) in &self.invalid {
+        for Invalid { id, reason } in &self.invalid {
             page.note(format!(
-                "the record of session '{name}' cannot be read: {reason}"
+                "the record of session '{id}' cannot be read: {reason}"
             ));
         }
         if self.sessions.is_empty() {
@@ -59,6 +60,6 @@ impl Human for Listing {
 
     fn brief(&self) -> Option<Vec<String>> {
         let ids = self.sessions.iter();
-        Some(ids.map(|view| view.record.session_id.clone()).collect())
+        Some(ids.map(|view| view.session_id.clone()).collect())
     }
 }

@@ -53,24 +53,23 @@ impl Run for Args {
 
 /// Agent, id and how it stands, on one line.
 pub fn line(view: &SessionView, options: &RenderOptions) -> String {
-    let record = &view.record;
-    let state = match (&record.ended_at, view.live) {
+    let state = match (&view.ended_at, view.live) {
         (Some(at), _) => format!("ended {}", options.ago(at)),
-        (None, true) => format!("live, active {}", options.ago(&record.last_active_at)),
-        (None, false) => format!("silent since {}", options.ago(&record.last_active_at)),
+        (None, true) => format!("live, active {}", options.ago(&view.last_active_at)),
+        (None, false) => format!("silent since {}", options.ago(&view.last_active_at)),
     };
-    let mut parts = vec![clean(&record.session_id)];
-    parts.extend(record.agent.as_deref().map(clean));
+    let mut parts = vec![clean(&view.session_id)];
+    parts.extend(view.agent.as_deref().map(clean));
     parts.push(state);
-    if let Some(parent) = &record.parent {
+    if let Some(parent) = &view.parent {
         parts.push(format!("sub-agent of {}", clean(parent)));
     }
-    let counted = view.talk.as_ref().map(counts).unwrap_or_default();
+    let counted = counts(&view.talk);
     if !counted.is_empty() {
         parts.push(counted);
     }
-    let title = view.talk.as_ref().and_then(|talk| talk.title.as_deref());
-    parts.extend(record.hint.as_deref().or(title).map(|hint| {
+    let title = view.talk.title.as_deref();
+    parts.extend(view.hint.as_deref().or(title).map(|hint| {
         let first: String = hint
             .lines()
             .next()
@@ -85,13 +84,13 @@ pub fn line(view: &SessionView, options: &RenderOptions) -> String {
 
 /// `3 prompts, 1 rewind, 2 files`: what there is of each.
 fn counts(talk: &Talk) -> String {
-    let files = talk.files.as_ref().map_or(0, Vec::len);
     let all = [
         (talk.prompts, "prompt"),
         (talk.rewinds, "rewind"),
-        (talk.issues.len(), "issue"),
-        (files, "file"),
+        (talk.issues.as_ref().map(Vec::len), "issue"),
+        (talk.files_touched, "file"),
     ];
+    let all = all.map(|(number, what)| (number.unwrap_or(0), what));
     let there = all.into_iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = there.map(|(number, what)| count(number, what)).collect();
     parts.join(", ")

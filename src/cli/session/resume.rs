@@ -3,7 +3,7 @@
 use crate::cli::exec::{self, resume_line};
 use crate::cli::prelude::*;
 use crate::ops::session::{self, Resume};
-use crate::wire::command_line;
+use crate::text::command_line;
 
 /// Print the agent's command that resumes a session
 ///

@@ -3,8 +3,7 @@
 use super::line;
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
-use crate::git::path::RepoPath;
-use crate::ops::session::{self, Shown};
+use crate::ops::session::{self, Shown, Touched};
 
 /// Show what is recorded of a session
 ///
@@ -32,9 +31,13 @@ impl Run for Args {
 const FILES: usize = 10;
 
 /// How many files, and which, where they are few.
-fn named(files: &[RepoPath], options: &RenderOptions) -> String {
+fn named(files: &[Touched], options: &RenderOptions) -> String {
     let few = if options.verbose { files.len() } else { FILES };
-    let mut names: Vec<String> = files.iter().take(few).map(|path| quoted(path)).collect();
+    let mut names: Vec<String> = files
+        .iter()
+        .take(few)
+        .map(|file| quoted(&file.path))
+        .collect();
     if files.len() > few {
         names.push(format!("and {} more", files.len() - few));
     }
@@ -46,33 +49,33 @@ fn named(files: &[RepoPath], options: &RenderOptions) -> String {
 
 impl Human for Shown {
     fn print(&self, page: &mut Page) {
-        let record = &self.session.record;
+        let session = &self.session;
+        let talk = &session.talk;
         let options = page.options;
-        page.line(line(&self.session, &options));
+        page.line(line(session, &options));
         let mut row = |name: &str, value: Option<&str>| {
             if let Some(value) = value {
                 page.line(format!("  {name:<11} {}", clean(value)));
             }
         };
-        row("started", Some(&record.started_at));
-        row("worktree", Some(&record.worktree));
-        row("source", record.source.as_deref());
-        row("snapshot", self.session.snapshot_id.as_deref());
-        row("transcript", record.transcript.as_deref());
-        if let Some(talk) = &self.session.talk {
-            row("title", talk.title.as_deref());
-            row("prompts", Some(&talk.prompts.to_string()));
-            row("tokens", talk.tokens.context.map(text::number).as_deref());
-            row("checkpoints", Some(&talk.checkpoints.to_string()));
-            row("rewinds", Some(&talk.rewinds.to_string()));
-            for issue in &talk.issues {
-                row("issue", Some(issue));
-            }
-            let files = talk.files.as_ref().map(|files| named(files, &options));
-            row("files", files.as_deref());
+        row("started", Some(&session.started_at));
+        row("worktree", Some(&session.worktree));
+        row("source", session.source.as_deref());
+        row("snapshot", session.snapshot_id.as_deref());
+        row("transcript", session.transcript.as_deref());
+        let number = |number: Option<usize>| number.map(|number| number.to_string());
+        let tokens = talk.tokens.and_then(|tokens| tokens.context);
+        row("title", talk.title.as_deref());
+        row("prompts", number(talk.prompts).as_deref());
+        row("tokens", tokens.map(text::number).as_deref());
+        row("checkpoints", number(talk.checkpoints).as_deref());
+        row("rewinds", number(talk.rewinds).as_deref());
+        for issue in talk.issues.iter().flatten() {
+            row("issue", Some(issue));
         }
-        let origin = record.forked_from.as_ref();
-        let origin = origin.map(|origin| format!("{}:{}", origin.session_id, origin.checkpoint_id));
+        let files = self.files.as_ref().map(|files| named(files, &options));
+        row("files", files.as_deref());
+        let origin = session.forked_from.as_ref().map(ToString::to_string);
         row("forked from", origin.as_deref());
         for child in &self.children {
             row("sub-agent", Some(child));
@@ -87,6 +90,6 @@ impl Human for Shown {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(vec![self.session.record.session_id.clone()])
+        Some(vec![self.session.session_id.clone()])
     }
 }

@@ -66,10 +66,7 @@ impl Run for Args {
 
 impl Human for Started {
     fn print(&self, page: &mut Page) {
-        page.line(format!(
-            "session {}",
-            clean(&self.session.record.session_id)
-        ));
+        page.line(format!("session {}", clean(&self.session_id)));
         match &self.snapshot {
             Ok(taken) => page.line(format!("  {}", headline(taken, &page.options))),
             Err(why) => page.line(match why {
@@ -93,6 +90,6 @@ impl Human for Started {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(vec![self.session.record.session_id.clone()])
+        Some(vec![self.session_id.clone()])
     }
 }

@@ -55,8 +55,7 @@ impl Sessions {
         }
         let mut shown = session::show(ctx, Some(session))?;
         // It comes from the agent's own file, where nothing was taken out; this reader is not the one it was said to.
-        let talk = shown.session.talk.as_mut();
-        if let Some(title) = talk.and_then(|talk| talk.title.as_mut()) {
+        if let Some(title) = &mut shown.session.talk.title {
             *title = ctx.redactor().text(title).text;
         }
         Ok(wire::value(&shown))

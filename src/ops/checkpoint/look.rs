@@ -1,5 +1,8 @@
 //! Checkpoints found, listed and shown.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{conversation, spot};
 use crate::agents::transcript::Transcript;
 use crate::error::{Code, Error, Result};
@@ -27,33 +30,43 @@ pub struct List {
 }
 
 /// Answer of `checkpoint list`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Listing {
     /// Whose they are.
     pub session_id: String,
     /// In the order of their ids.
     pub checkpoints: Vec<Checkpoint>,
+    /// How many there are in all, before `-n`.
+    pub total: usize,
     /// The rewinds of the session.
     pub rewinds: Vec<Rewind>,
     /// Entries that cannot be read, and why.
     pub invalid: Vec<String>,
-    /// How many there are in all.
-    pub total: usize,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `checkpoint show`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Shown {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// Whether its snapshot is still there.
-    pub has_snapshot: bool,
-    /// Whether the conversation still holds it, and if not, why.
-    pub conversation: std::result::Result<(), Error>,
+    /// What can still be gone back to.
+    pub available: Available,
     /// The rewinds that went to it.
     pub rewinds: Vec<Rewind>,
+}
+
+/// What of a checkpoint can still be gone back to.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Available {
+    /// Whether its snapshot is still there.
+    pub code: bool,
+    /// Whether the agent's file still holds it.
+    pub conversation: bool,
+    /// Why it does not.
+    pub reason: Option<String>,
 }
 
 /// A checkpoint that was asked for.
@@ -261,9 +274,12 @@ pub fn show(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Show
     let mut rewinds = notes.rewinds;
     rewinds.retain(|rewind| rewind.checkpoint_id == checkpoint.checkpoint_id);
     Ok(Shown {
-        has_snapshot: stored(&store, &checkpoint).is_ok(),
+        available: Available {
+            code: stored(&store, &checkpoint).is_ok(),
+            conversation: conversation.is_ok(),
+            reason: conversation.err().map(|error| error.message().to_owned()),
+        },
         checkpoint,
-        conversation,
         rewinds,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ConversationPart, Delivery, Forked, sessions};
+use super::{ConversationPart, Delivery, Forked, Note, sessions};
 use crate::agents::fork::{
     ForkPlan, StagedFork, dead_forks, destination, new_session_id, plan_fork, stage_fork,
 };
@@ -114,11 +114,11 @@ impl Plan {
             .and_then(|told| letter(told, checkpoint, prompt.as_deref(), part.messages_discarded));
         let by_hook = fork.is_some() && takes_notes(ctx, agent, checkpoint)?;
         let delivery = if by_hook {
-            Delivery::Hook
+            Delivery::SessionStartHook
         } else {
             Delivery::Prompt
         };
-        part.note = text.map(|text| (text, delivery));
+        part.note = text.map(|text| Note { text, delivery });
         Ok(Self {
             agent,
             fork,
@@ -194,8 +194,8 @@ impl Staged {
     /// Leaves the note for the fork's first start.
     fn leave_note(&self, ctx: &Context<'_>) -> Result<()> {
         match (&self.fork, &self.part.note) {
-            (Some(fork), Some((text, Delivery::Hook))) => {
-                sessions(ctx).leave_note(fork.session_id(), text)
+            (Some(fork), Some(note)) if note.delivery == Delivery::SessionStartHook => {
+                sessions(ctx).leave_note(fork.session_id(), &note.text)
             }
             _ => Ok(()),
         }

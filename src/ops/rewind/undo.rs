@@ -1,9 +1,13 @@
 //! A rewind taken back: the files by undo, the conversation by going on in the session that was rewound.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::{sessions, talk};
 use crate::agents::by_name;
 use crate::error::{Code, Error, Result};
 use crate::ops::checkpoint::resolve_session;
+use crate::ops::resume_command::ResumeCommandOrNull;
 use crate::ops::swap::undo_log::{self, Log};
 use crate::ops::undo as swaps;
 use crate::ops::{Context, outcome};
@@ -19,15 +23,16 @@ pub struct Undo {
 }
 
 /// Answer of `rewind --undo`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Undone {
     /// The rewind that was taken back.
     pub rewind: Rewind,
-    /// The swap of the files; None when no files had gone back, or they were brought back before.
+    /// The swap of the files; null when no files had gone back, or they were brought back before.
     pub code: Option<outcome::Undone>,
     /// The session that was rewound, and goes on.
     pub session_id: String,
     /// The agent's command that resumes it.
+    #[serde(flatten, with = "ResumeCommandOrNull")]
     pub resume_command: Option<Vec<String>>,
     /// Sentences for people.
     pub notices: Vec<String>,

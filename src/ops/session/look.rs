@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::{Ended, List, Listing, Resume, Shown, Talk, caller, traces, view};
+use super::{Ended, List, Listing, Resume, Shown, Talk, Touched, caller, traces, view};
 use crate::agents::places::Places;
 use crate::agents::transcript::{Detail, Transcript};
 use crate::agents::{Agent, by_name};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
+use crate::ops::outcome::Invalid;
 use crate::store::Store;
 use crate::store::checkpoint::{self, Counts, Kind, SessionNotes};
 use crate::store::session::{SessionRecord, Sessions};
@@ -40,23 +41,27 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
     let views = wanted
         .into_iter()
         .map(|record| {
-            let mut view = view(ctx, &sessions, record)?;
-            let id = &view.record.session_id;
-            if let Ok(notes) = checkpoint::read(&store, id) {
-                let mut known = talk(&notes);
-                let of_origin = || title_of_origin(&store, &sessions, &view.record);
+            let mut known = Talk::default();
+            if let Ok(notes) = checkpoint::read(&store, &record.session_id) {
+                known = talk(&notes);
+                let of_origin = || title_of_origin(&store, &sessions, &record);
                 known.title = known.title.or_else(of_origin);
-                known.issues = issues.get(id).cloned().unwrap_or_default();
-                known.files = traces::files(ctx, &store, &view.record, &notes, false).ok();
-                view.talk = Some(known);
+                known.issues = Some(issues.get(&record.session_id).cloned().unwrap_or_default());
+                let files = traces::files(ctx, &store, &record, &notes, false);
+                known.files_touched = files.ok().map(|files| files.len());
             }
+            let mut view = view(ctx, &sessions, record)?;
+            view.talk = known;
             Ok(view)
         })
         .collect::<Result<_>>()?;
     Ok(Listing {
         sessions: views,
-        invalid,
         total,
+        invalid: invalid
+            .into_iter()
+            .map(|(id, reason)| Invalid { id, reason })
+            .collect(),
     })
 }
 
@@ -109,28 +114,29 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
         .collect();
     let store = Store::open(&ctx.repo)?;
     let resume_command = resume_command(&store, &record);
-    let mut session = view(ctx, &sessions, record)?;
-    let notes = checkpoint::read(&store, &session.record.session_id)?;
+    let notes = checkpoint::read(&store, &record.session_id)?;
     let mut known = talk(&notes);
-    let of_origin = || title_of_origin(&store, &sessions, &session.record);
+    let of_origin = || title_of_origin(&store, &sessions, &record);
     known.title = known.title.or_else(of_origin);
-    known.issues = traces::issues(ctx)?
-        .remove(&session.record.session_id)
-        .unwrap_or_default();
-    let here = session.live && session.record.worktree == ctx.repo.worktree_name();
+    let issues = traces::issues(ctx)?.remove(&record.session_id);
+    known.issues = Some(issues.unwrap_or_default());
+    let here = record.is_live(ctx.env.now()) && record.worktree == ctx.repo.worktree_name();
     let goes_on = here && store.dir.state()?.mode == Mode::Present;
-    known.files = traces::files(ctx, &store, &session.record, &notes, goes_on).ok();
-    if let Some(transcript) = transcript(ctx, &session.record) {
+    let files = traces::files(ctx, &store, &record, &notes, goes_on).ok();
+    known.files_touched = files.as_ref().map(Vec::len);
+    if let Some(transcript) = transcript(ctx, &record) {
         known.title = transcript.title().map(str::to_owned).or(known.title);
-        known.prompts = transcript.prompts.len();
-        known.tokens = Counts {
+        known.prompts = Some(transcript.prompts.len());
+        known.tokens = Some(Counts {
             context: transcript.tokens.context,
             total: transcript.tokens.total,
-        };
+        });
     }
-    session.talk = Some(known);
+    let mut session = view(ctx, &sessions, record)?;
+    session.talk = known;
     Ok(Shown {
         session,
+        files: files.map(|files| files.into_iter().map(|path| Touched { path }).collect()),
         children,
         resume_command,
     })
@@ -190,16 +196,18 @@ fn talk(notes: &SessionNotes) -> Talk {
     let mut lines = first.unwrap_or_default().lines().map(str::trim);
     Talk {
         title: lines.find(|line| !line.is_empty()).map(str::to_owned),
-        prompts: prompts.by_ref().count(),
-        tokens: notes
-            .checkpoints
-            .last()
-            .map(|last| last.tokens)
-            .unwrap_or_default(),
-        checkpoints: notes.checkpoints.len(),
-        rewinds: notes.rewinds.len(),
-        issues: Vec::new(),
-        files: None,
+        prompts: Some(prompts.by_ref().count()),
+        tokens: Some(
+            notes
+                .checkpoints
+                .last()
+                .map(|last| last.tokens)
+                .unwrap_or_default(),
+        ),
+        checkpoints: Some(notes.checkpoints.len()),
+        rewinds: Some(notes.rewinds.len()),
+        issues: None,
+        files_touched: None,
     }
 }
 
@@ -262,14 +270,15 @@ pub fn end(ctx: &Context<'_>, word: Option<&str>) -> Result<Ended> {
             }
         })
     };
-    let mut with = Vec::new();
+    let mut ended_with_it = Vec::new();
     for child in children(&sessions, &record.session_id)? {
         if child.ended_at.is_none() {
-            with.push(close(child)?.session_id);
+            ended_with_it.push(close(child)?.session_id);
         }
     }
     Ok(Ended {
+        session_id: record.session_id.clone(),
         session: view(ctx, &sessions, close(record)?)?,
-        with,
+        ended_with_it,
     })
 }

@@ -149,10 +149,13 @@ impl Starting<'_> {
                 Err(error) => notices.push(format!("nothing was pruned: {}", error.message())),
             }
         }
+        let session = view(self.ctx, &self.sessions, record)?;
         Ok(Started {
-            session: view(self.ctx, &self.sessions, record)?,
-            snapshot: Ok(taken),
+            session_id: session.session_id.clone(),
+            snapshot_id: session.snapshot_id.clone(),
             pruned,
+            session,
+            snapshot: Ok(taken),
             interrupted,
             notices,
         })
@@ -229,10 +232,13 @@ impl Starting<'_> {
         why: NoSnapshot,
         notices: Vec<String>,
     ) -> Result<Started> {
+        let session = view(self.ctx, &self.sessions, record)?;
         Ok(Started {
-            session: view(self.ctx, &self.sessions, record)?,
-            snapshot: Err(why),
+            session_id: session.session_id.clone(),
+            snapshot_id: session.snapshot_id.clone(),
             pruned: Vec::new(),
+            session,
+            snapshot: Err(why),
             interrupted: false,
             notices,
         })

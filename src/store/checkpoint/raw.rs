@@ -9,7 +9,7 @@ use super::{Checkpoint, Counts, Fork, Kind, Place, RevertedFrom, Rewind};
 
 type Read<T> = std::result::Result<T, (Code, String)>;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct RawCheckpoint {
     version: u64,
     session_id: Option<String>,
@@ -19,30 +19,12 @@ struct RawCheckpoint {
     prompt: Option<String>,
     snapshot_id: String,
     #[serde(default)]
-    transcript: RawPlace,
+    transcript: Place,
     #[serde(default)]
-    tokens: RawCounts,
+    tokens: Counts,
     kind: String,
     supersedes: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
-}
-
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-struct RawPlace {
-    path: Option<String>,
-    line: Option<u64>,
-    offset: u64,
-    prompt_id: Option<String>,
-    sha256_of_prefix: Option<String>,
-}
-
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-struct RawCounts {
-    context: Option<u64>,
-    total: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -56,21 +38,13 @@ struct RawRewind {
     rationale: Option<String>,
     original_user_message: Option<String>,
     #[serde(default)]
-    reverted_from: RawReverted,
+    reverted_from: RevertedFrom,
     messages_discarded: Option<u64>,
     tokens_discarded: Option<i64>,
     backup_id: Option<String>,
     fork: Option<RawFork>,
     #[serde(default)]
     undone_at: Option<String>,
-}
-
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-struct RawReverted {
-    checkpoint_id: Option<u64>,
-    messages: Option<u64>,
-    offset: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,7 +56,7 @@ struct RawFork {
 }
 
 /// The version of both.
-const VERSION: u64 = 1;
+pub const VERSION: u64 = 1;
 
 fn parse<T: for<'de> Deserialize<'de>>(what: &str, entry: &Value) -> Read<T> {
     T::deserialize(entry).map_err(|error| corrupt(format!("{what} cannot be read: {error}")))
@@ -112,55 +86,28 @@ pub fn checkpoint(entry: &Value, session_id: &str) -> Read<Checkpoint> {
         )));
     };
     Ok(Checkpoint {
+        version: raw.version,
         session_id: raw.session_id.unwrap_or_else(|| session_id.to_owned()),
         agent: raw.agent,
         checkpoint_id: raw.checkpoint_id,
         created_at: raw.created_at,
         prompt: raw.prompt,
         snapshot_id: raw.snapshot_id,
-        transcript: Place {
-            path: raw.transcript.path,
-            line: raw.transcript.line,
-            offset: raw.transcript.offset,
-            prompt_id: raw.transcript.prompt_id,
-            sha256_of_prefix: raw.transcript.sha256_of_prefix,
-        },
-        tokens: Counts {
-            context: raw.tokens.context,
-            total: raw.tokens.total,
-        },
+        transcript: raw.transcript,
+        tokens: raw.tokens,
         kind,
         supersedes: raw.supersedes,
         tool: raw.tool,
     })
 }
 
-/// The stored form of a checkpoint.
+/// The stored form of a checkpoint: as readers see it, without a tool where there was none.
 pub fn of_checkpoint(checkpoint: &Checkpoint) -> Value {
-    let place = &checkpoint.transcript;
-    encode(&RawCheckpoint {
-        version: VERSION,
-        session_id: Some(checkpoint.session_id.clone()),
-        agent: checkpoint.agent.clone(),
-        checkpoint_id: checkpoint.checkpoint_id,
-        created_at: checkpoint.created_at.clone(),
-        prompt: checkpoint.prompt.clone(),
-        snapshot_id: checkpoint.snapshot_id.clone(),
-        transcript: RawPlace {
-            path: place.path.clone(),
-            line: place.line,
-            offset: place.offset,
-            prompt_id: place.prompt_id.clone(),
-            sha256_of_prefix: place.sha256_of_prefix.clone(),
-        },
-        tokens: RawCounts {
-            context: checkpoint.tokens.context,
-            total: checkpoint.tokens.total,
-        },
-        kind: checkpoint.kind.as_str().to_owned(),
-        supersedes: checkpoint.supersedes.clone(),
-        tool: checkpoint.tool.clone(),
-    })
+    let mut stored = encode(checkpoint);
+    if let (None, Some(fields)) = (&checkpoint.tool, stored.as_object_mut()) {
+        fields.shift_remove("tool");
+    }
+    stored
 }
 
 /// Reads a rewind.
@@ -175,11 +122,7 @@ pub fn rewind(entry: &Value, session_id: &str) -> Read<Rewind> {
         note: raw.note,
         rationale: raw.rationale,
         original_user_message: raw.original_user_message,
-        reverted_from: RevertedFrom {
-            checkpoint_id: raw.reverted_from.checkpoint_id,
-            messages: raw.reverted_from.messages,
-            offset: raw.reverted_from.offset,
-        },
+        reverted_from: raw.reverted_from,
         messages_discarded: raw.messages_discarded,
         tokens_discarded: raw.tokens_discarded,
         backup_id: raw.backup_id,
@@ -194,7 +137,6 @@ pub fn rewind(entry: &Value, session_id: &str) -> Read<Rewind> {
 
 /// The stored form of a rewind.
 pub fn of_rewind(rewind: &Rewind) -> Value {
-    let from = &rewind.reverted_from;
     encode(&RawRewind {
         version: VERSION,
         session_id: Some(rewind.session_id.clone()),
@@ -204,11 +146,7 @@ pub fn of_rewind(rewind: &Rewind) -> Value {
         note: rewind.note.clone(),
         rationale: rewind.rationale.clone(),
         original_user_message: rewind.original_user_message.clone(),
-        reverted_from: RawReverted {
-            checkpoint_id: from.checkpoint_id,
-            messages: from.messages,
-            offset: from.offset,
-        },
+        reverted_from: rewind.reverted_from.clone(),
         messages_discarded: rewind.messages_discarded,
         tokens_discarded: rewind.tokens_discarded,
         backup_id: rewind.backup_id.clone(),

@@ -318,6 +318,7 @@ fn every_prompt_of_every_sample_is_found() {
             ] {
                 let rewritten = agents::is_rewritten(&path);
                 let checkpoint = Checkpoint {
+                    version: 1,
                     session_id: transcript.session_id.clone(),
                     agent: Some(transcript.agent.to_owned()),
                     checkpoint_id: index as u64,

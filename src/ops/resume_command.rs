@@ -1,0 +1,56 @@
+//! The agent's command that goes on with a session, as JSON has it: one line for a shell, and the same word by word.
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+use crate::text::command_line;
+
+/// A command: `#[serde(flatten, with = "ResumeCommand")]`.
+#[derive(Serialize, JsonSchema)]
+pub struct ResumeCommand {
+    /// The agent's own, one line for a shell.
+    resume_command: String,
+    /// The same, word by word.
+    resume_argv: Vec<String>,
+}
+
+impl ResumeCommand {
+    /// Serialises both forms.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn serialize<S: Serializer>(words: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+        let both = Self {
+            resume_command: command_line(words),
+            resume_argv: words.to_vec(),
+        };
+        Serialize::serialize(&both, serializer)
+    }
+}
+
+/// A command, if there is one: `#[serde(flatten, with = "ResumeCommandOrNull")]`.
+#[derive(Serialize, JsonSchema)]
+pub struct ResumeCommandOrNull {
+    /// The agent's own, one line for a shell; null when it has none, and in a dry run.
+    resume_command: Option<String>,
+    /// The same, word by word.
+    resume_argv: Option<Vec<String>>,
+}
+
+impl ResumeCommandOrNull {
+    /// Serialises both forms.
+    ///
+    /// # Errors
+    /// The serializer's.
+    #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+    pub fn serialize<S: Serializer>(
+        words: &Option<Vec<String>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let both = Self {
+            resume_command: words.as_deref().map(command_line),
+            resume_argv: words.clone(),
+        };
+        Serialize::serialize(&both, serializer)
+    }
+}
