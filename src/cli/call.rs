@@ -99,6 +99,7 @@ pub fn swapped<A: Answer + 'static>(
 ) -> Reply {
     let context = call.open()?;
     let answer = swap(&context);
+    // Also after a failure: what was written before it is to reach the disk.
     background::start_when_due(&context);
     reply(answer)
 }

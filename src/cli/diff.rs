@@ -177,6 +177,7 @@ fn counts(file: &FileDiff, style: Style) -> String {
     if file.binary {
         return "binary".to_owned();
     }
+    // Without a line that differs it is the mode that changed.
     if file.insertions + file.deletions == 0 && file.status == 'M' && file.old_mode != file.new_mode
     {
         return format!("mode {:06o} to {:06o}", file.old_mode, file.new_mode);

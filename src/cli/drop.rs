@@ -42,6 +42,7 @@ impl Run for Args {
         if self.dry_run {
             return reply(ops::prune::drop(&context, &request));
         }
+        // Who gave -y, or has no terminal, has --dry-run for that.
         if call.ask.can_ask() && !call.ask.answered(Flag::Yes) {
             call.output.preview(&ops::prune::drop(&context, &request)?);
         }

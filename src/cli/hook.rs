@@ -48,9 +48,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         // Codex hands its notifications over as the last word.
-        let word = self.rest.last().or(None).map(OsString::as_os_str);
-        let payload = match word.filter(|word| word.as_encoded_bytes().starts_with(b"{")) {
-            Some(word) => word.as_encoded_bytes().to_vec(),
+        let word = self.rest.last().map(|word| word.as_encoded_bytes());
+        let payload = match word.filter(|word| word.starts_with(b"{")) {
+            Some(word) => word.to_vec(),
             None => standard_input(),
         };
         let request = Request {

@@ -82,6 +82,7 @@ impl Run for Args {
 
 impl Human for Listing {
     fn print(&self, page: &mut Page) {
+        // A column that would say the same in each line is left out.
         let kinds = self.snapshots.iter().any(|row| row.kind != "snapshot");
         let first = self.snapshots.first().map(|row| &row.worktree);
         let worktrees = self

@@ -41,20 +41,20 @@ impl Run for Args {
             mcp::serve(call.start.to_owned(), call.env.clone())?;
             String::new()
         };
-        Ok(Box::new(Said(said)))
+        Ok(Box::new(Served(said)))
     }
 }
 
 /// What is left to print: nothing after serving, and the document of a call.
-struct Said(String);
+struct Served(String);
 
-impl Human for Said {
+impl Human for Served {
     fn print(&self, page: &mut Page) {
         page.text.extend_from_slice(self.0.as_bytes());
     }
 }
 
-impl Answer for Said {
+impl Answer for Served {
     fn json(&self) -> String {
         self.0.clone()
     }

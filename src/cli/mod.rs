@@ -125,6 +125,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(code) = background::answer(&words, &env) {
         return code;
     }
+    // Only now: what answers a shell, or works detached, is to die at once.
     interrupt::watch();
     let cli = match args::parse(&words) {
         Ok(cli) => cli,
@@ -147,6 +148,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     #[cfg(debug_assertions)]
     report_work(&env);
     if matches!(cli.command, Some(Command::Hook(_))) {
+        // An agent takes any other code for a verdict on what it was about to do.
         return 0;
     }
     if interrupt::requested() {

@@ -18,7 +18,7 @@ use crate::env::Env;
 use crate::error::{Code, Error};
 use crate::wire;
 
-/// The two streams and how they options.
+/// The two streams and how each is laid out.
 pub struct Output {
     json: bool,
     options: RenderOptions,
@@ -81,25 +81,14 @@ impl Output {
     }
 
     /// Shows on standard error what a question is about.
-    pub fn preview(&self, answer: &dyn Answer) {
-        self.show(&answer.page(&self.options_for_errors()));
-    }
-
-    /// The same for what is no answer.
-    pub fn preview_of(&self, about: &impl Human) {
-        self.show(&about.page(&self.options_for_errors()));
-    }
-
-    fn options_for_errors(&self) -> RenderOptions {
-        RenderOptions {
+    pub fn preview(&self, about: &dyn Human) {
+        // Colour belongs to the stream, and this is not the answer's.
+        let page = about.page(&RenderOptions {
             style: self.errors,
             ..self.options
-        }
-    }
-
-    fn show(&self, page: &Page) {
+        });
         Self::say(&page.text);
-        self.remarks(page);
+        self.remarks(&page);
     }
 
     /// Prints an error and tells its exit code.

@@ -49,6 +49,7 @@ impl Run for Args {
             if call.ask.can_ask() {
                 call.output.preview(&ops::purge::purge(&context, &request)?);
             }
+            // -y answers for what can be taken back; this cannot.
             call.ask.confirm(
                 "Rewrite these? This cannot be undone.",
                 Flag::Own("--yes-purge"),

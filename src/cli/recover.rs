@@ -54,6 +54,7 @@ impl Run for Args {
             },
             yes: call.ask.answered(Flag::Yes),
         };
+        // Whatever can be decided is done by this; what cannot be comes back undone, for the question.
         let recovered = ops::recover::recover(&context, &request)?;
         if recovered.action != "undecided" {
             return reply(Ok(recovered));
@@ -79,6 +80,7 @@ fn undecided(recovered: &Recovered) -> Error {
         ),
     )
     .hint("'tw recover -y' keeps the later bytes in place and finishes");
+    // The document has the paths as programs read them, whatever their bytes.
     let document = wire::value(recovered);
     for name in ["operation", "rescue_id", "differing", "differing_bytes"] {
         if let Some(value) = document.get(name) {

@@ -92,6 +92,7 @@ impl Run for Args {
             background::start_when_due(&ctx);
             return reply(undone);
         };
+        // Behind the document would come whatever the agent prints.
         if self.exec && call.output.is_json() {
             return Err(Error::new(
                 Code::Usage,
@@ -117,6 +118,7 @@ impl Run for Args {
             && let Some(part) = &rewound.conversation
             && let Some(words) = &part.resume_command
         {
+            // Nothing of this process is left to print it later.
             call.output.answer(&rewound);
             return Err(exec::replace_process(words, part.cwd.as_deref()));
         }
@@ -151,7 +153,7 @@ fn ask(
         .hint("give --code, --conversation or --both; --dry-run shows what it would do"));
     }
     call.output
-        .preview_of(&rewind::choices(ctx, checkpoint, session)?);
+        .preview(&rewind::choices(ctx, checkpoint, session)?);
     let chosen = call.ask.choose("Which", 4)?;
     Ok(match chosen {
         Some(1) => Mode::Both,

@@ -32,6 +32,7 @@ impl Run for Args {
 
 impl Human for Status {
     fn print(&self, page: &mut Page) {
+        // First: whatever follows may be half of one state and half of the other.
         if let Some(interrupted) = &self.interrupted {
             page.line(page.options.style.red(&format!(
                 "interrupted: a {} that began {} did not end",

@@ -1,7 +1,7 @@
 //! `tw travel`.
 
 use crate::cli::human::snapshot::headline_with_age;
-use crate::cli::human::swap::{HOME, changes, saved};
+use crate::cli::human::swap::{RETURN_HINT, changes, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Travelled;
 
@@ -75,7 +75,7 @@ impl Human for Travelled {
         if self.dry_run {
             page.hint(format!("'tw travel {}' does it", self.snapshot.id));
         } else {
-            page.hint(HOME);
+            page.hint(RETURN_HINT);
         }
     }
 

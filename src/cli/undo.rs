@@ -1,6 +1,6 @@
 //! `tw undo`.
 
-use crate::cli::human::swap::{HOME, changes, remark, saved};
+use crate::cli::human::swap::{RETURN_HINT, changes, remark, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Undone;
 use crate::store::state::Mode;
@@ -57,7 +57,7 @@ impl Human for Undone {
             page.hint("'tw redo' brings back what this replaced");
         }
         if self.mode == Mode::Past {
-            page.hint(HOME);
+            page.hint(RETURN_HINT);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::ops::outcome::Changes;
 const PATHS_IN_REMARK: usize = 10;
 
 /// The hint of every command that ends in the past.
-pub const HOME: &str = "'tw return' brings the present back";
+pub const RETURN_HINT: &str = "'tw return' brings the present back";
 
 /// The paths touched: counted, and listed for a dry run or with `-v`.
 pub fn changes(page: &mut Page, changes: &Changes, dry_run: bool) {
@@ -42,7 +42,7 @@ pub fn changes(page: &mut Page, changes: &Changes, dry_run: bool) {
 }
 
 /// A few paths in a sentence.
-fn some(paths: &[RepoPath]) -> String {
+fn first_paths(paths: &[RepoPath]) -> String {
     let mut names: Vec<_> = paths
         .iter()
         .take(PATHS_IN_REMARK)
@@ -57,7 +57,7 @@ fn some(paths: &[RepoPath]) -> String {
 /// A few paths behind what they have in common; nothing without paths.
 pub fn remark(page: &mut Page, what: &str, paths: &[RepoPath]) {
     if !paths.is_empty() {
-        page.line(format!("  {what}: {}", some(paths)));
+        page.line(format!("  {what}: {}", first_paths(paths)));
     }
 }
 
