@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
-use super::entry::Nested;
+use super::nested::Nested;
 use super::{CHUNK, Ctime, same_stamp};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;

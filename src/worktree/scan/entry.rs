@@ -1,21 +1,18 @@
 //! What a name is, and what becomes of it.
 
+use super::nested::Nested;
 use super::{DESK, DESK_CONFIG, FileMode, Run, Seeds, Way};
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
-use crate::git::own::OwnDirs;
+use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
 use crate::worktree::manifest::{DirRec, FileFlags, FileRec, Kind, Manifest, Name, RawOid};
 use crate::worktree::rules::{Decision, Sides, SidesInside};
 use rustix::io::Errno;
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 
 impl Run<'_, '_, '_> {
     /// Looks at a known name once more; `None` when it is not there any more.
-    pub(super) fn look_again(
+    pub(super) fn stat_again(
         &self,
         old: &Manifest,
         dir: &DirRec,
@@ -151,8 +148,8 @@ impl Run<'_, '_, '_> {
     }
 
     /// What a name is and what becomes of it.
-    pub(super) fn entry(&self, look: &Look<'_>) -> Result<Entry> {
-        let Look {
+    pub(super) fn entry(&self, look: &NameToJudge<'_>) -> Result<Entry> {
+        let NameToJudge {
             fd,
             dir_path,
             name,
@@ -286,7 +283,12 @@ impl Run<'_, '_, '_> {
     }
 
     /// What becomes of a directory, whose stamp may be known: most are entered, and need none here.
-    fn dir_entry(&self, look: &Look<'_>, full: &[u8], stamp: Option<Stamp>) -> Result<Entry> {
+    fn dir_entry(
+        &self,
+        look: &NameToJudge<'_>,
+        full: &[u8],
+        stamp: Option<Stamp>,
+    ) -> Result<Entry> {
         let listed = |kind| {
             let now = match stamp {
                 Some(stamp) => Ok(Some(stamp)),
@@ -378,7 +380,8 @@ impl Run<'_, '_, '_> {
     }
 }
 
-pub(super) struct Look<'a> {
+/// A name of a directory that is read, and what is needed to say what becomes of it.
+pub(super) struct NameToJudge<'a> {
     pub(super) fd: BorrowedFd<'a>,
     pub(super) dir_path: &'a [u8],
     pub(super) name: &'a [u8],
@@ -391,53 +394,10 @@ pub(super) struct Look<'a> {
     pub(super) seeds: Option<&'a Seeds<'a>>,
 }
 
+/// What becomes of a name.
 pub(super) enum Entry {
     File(FileRec),
     /// With the directory and its stamp, when it was opened.
     Dir(SidesInside, Option<(OwnedFd, Stamp)>),
     Nothing,
-}
-
-/// Tells the working trees of other repositories.
-pub(super) struct Nested<'a> {
-    pub(super) root: &'a Root,
-    pub(super) own: &'a OwnDirs,
-}
-
-impl Nested<'_> {
-    fn path(&self, full: &[u8]) -> PathBuf {
-        self.root.path().join(OsStr::from_bytes(full))
-    }
-
-    /// Whether the directory is one.
-    pub(super) fn is_repository(&self, dir: &[u8]) -> bool {
-        self.own.is_nested_repository(&self.path(dir))
-    }
-
-    /// What the name `.git` is in a directory.
-    fn kind_of_dot_git(&self, dir: &[u8]) -> Kind {
-        let dot_git = self.path(&path::join(dir, b".git"));
-        if self.own.contains_path(&dot_git) {
-            Kind::GitDirectory
-        } else if self.is_repository(dir) {
-            Kind::Nested
-        } else {
-            Kind::StrayGit
-        }
-    }
-
-    /// Whether a record still says what is there, of a nested repository or of a `.git` that makes none.
-    pub(super) fn is_as_before(
-        &self,
-        old: &Manifest,
-        dir: &DirRec,
-        file: &FileRec,
-        now: &Stamp,
-    ) -> bool {
-        let full = old.path_of(dir, file);
-        match old.bytes(file.name) {
-            b".git" => (file.kind == Kind::Nested) == self.is_repository(old.dir_path(dir)),
-            _ => now.is_dir() && self.is_repository(&full),
-        }
-    }
 }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{FoundDir, Names, ReadNames};
+use super::found::{FoundDir, Names, ReadNames};
 use crate::git::path;
 use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Manifest, no_oid, preorder};
 
@@ -60,7 +60,7 @@ fn change(manifest: &mut Manifest, at: usize, found: FoundDir) {
 /// Gives a directory that has a place the names that were found. Answers whether its tree is another.
 fn put_names(manifest: &mut Manifest, at: usize, names: Names) -> bool {
     match names {
-        Names::Kept(records) => {
+        Names::Known(records) => {
             if records.is_empty() {
                 return false;
             }
@@ -157,7 +157,7 @@ fn put_in_order(manifest: &mut Manifest, same: &[bool], found: Vec<FoundDir>) {
                 files + read.files.len(),
                 names + dir.path.len() + read.bytes.len(),
             ),
-            Names::Kept(_) => (files, names),
+            Names::Known(_) => (files, names),
         });
     manifest.reserve(files, names);
     // Where each earlier directory is now.

@@ -14,22 +14,24 @@
 
 mod compare;
 mod entry;
+mod found;
 mod merge;
 mod names;
+mod nested;
 mod walk;
+mod workers;
 
 pub use compare::{Comparison, Seen, compare_with_cache};
-use merge::{assemble, put_on};
-use names::NameBuffer;
-use std::borrow::Cow;
+pub use found::Findings;
 use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use workers::{Queue, Task, most_open};
 
-use super::manifest::{DirFlags, FileRec, Manifest, Name};
-use super::rules::{Rules, Sides, SidesInside};
-use crate::error::{Error, Result, ResultExt};
+use super::manifest::Manifest;
+use super::rules::{Rules, Sides};
+use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, is_racy, stamp_of};
 use crate::git::own::OwnDirs;
@@ -37,11 +39,6 @@ use crate::git::path;
 
 /// Directories a worker takes at a time on the fast way.
 const CHUNK: usize = 16;
-
-/// So many directories that wait to be read are held open, where the process may open many more; the others are opened again.
-const MOST_OPEN: usize = 64;
-/// One of so many that may be open is enough.
-const PART_OPEN: u64 = 8;
 
 /// The desk of `tw`, never captured.
 pub const DESK: &[u8] = b".timewarp";
@@ -135,115 +132,6 @@ pub enum Scanned {
     NeedsFull,
 }
 
-/// What is to be put onto the earlier manifest, or in its place.
-#[derive(Debug)]
-pub struct Findings {
-    way: Way,
-    found: Vec<FoundDir>,
-    /// Which of the known directories are the same, on the fast way.
-    same: Vec<bool>,
-}
-
-impl Findings {
-    /// The new manifest; files flagged `TO_HASH` have no object id yet, directories flagged `DIRTY` no tree. `old`: the
-    /// manifest that was given to the scan.
-    pub fn onto(self, old: Option<Cow<'_, Manifest>>) -> Manifest {
-        match (self.way, old) {
-            (Way::Fast, Some(old)) => put_on(old, &self.same, self.found),
-            (_, old) => assemble(old.as_deref(), self.found),
-        }
-    }
-}
-
-/// One directory as a worker found it.
-#[derive(Debug)]
-struct FoundDir {
-    /// Its place in the earlier manifest, on the fast way.
-    known: Option<usize>,
-    /// Empty where its names were not read again.
-    path: Vec<u8>,
-    stamp: Stamp,
-    flags: DirFlags,
-    names: Names,
-}
-
-#[derive(Debug)]
-enum Names {
-    /// Those of the earlier manifest; the records at these places differ.
-    Kept(Vec<(usize, FileRec)>),
-    /// All that are there.
-    Read(ReadNames),
-}
-
-/// The names of a directory that was read, sorted.
-#[derive(Debug, Default)]
-struct ReadNames {
-    files: Vec<FoundFile>,
-    /// The bytes of those that are new, one after the other.
-    bytes: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct FoundFile {
-    /// Whether its name is among the bytes of [`ReadNames`], and not one of the earlier manifest.
-    is_new: bool,
-    rec: FileRec,
-}
-
-impl ReadNames {
-    fn with_capacity(files: usize) -> Self {
-        Self {
-            files: Vec::with_capacity(files),
-            bytes: Vec::new(),
-        }
-    }
-
-    /// Adds what has a new name.
-    fn push_new(&mut self, name: &[u8], rec: FileRec) {
-        let start = u32::try_from(self.bytes.len()).expect("names stay under 4 GiB");
-        let len = u32::try_from(name.len()).expect("a name stays under 4 GiB");
-        self.bytes.extend_from_slice(name);
-        self.files.push(FoundFile {
-            is_new: true,
-            rec: FileRec {
-                name: Name { start, len },
-                ..rec
-            },
-        });
-    }
-
-    /// The bytes of a file's name.
-    fn name_of<'f>(&'f self, file: &FoundFile, old: &'f Manifest) -> &'f [u8] {
-        if !file.is_new {
-            return old.bytes(file.rec.name);
-        }
-        let Name { start, len } = file.rec.name;
-        let (start, len) = (start as usize, len as usize);
-        self.bytes.get(start..start + len).unwrap_or_default()
-    }
-}
-
-struct Task {
-    path: Vec<u8>,
-    /// The directory and its stamp, when it is still open from the look at its name.
-    fd: Option<(OwnedFd, Stamp)>,
-    /// The rules of the parent directory, and what follows from this one; None for the root.
-    above: Option<(Sides, SidesInside)>,
-}
-
-struct Queue {
-    tasks: Mutex<QueueState>,
-    wake: Condvar,
-}
-
-struct QueueState {
-    tasks: Vec<Task>,
-    /// How many of them hold a directory open.
-    open: usize,
-    busy: usize,
-    error: Option<Error>,
-}
-
 /// The rules in a directory, and whether it is entered only for some of what is in it.
 type Chain = (Sides, bool);
 
@@ -272,15 +160,6 @@ pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Sca
     } else {
         0
     };
-    let tasks = if way == Way::Full {
-        vec![Task {
-            path: Vec::new(),
-            fd: None,
-            above: None,
-        }]
-    } else {
-        Vec::new()
-    };
     let run = Run {
         scan,
         old,
@@ -289,21 +168,13 @@ pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Sca
             .map(|at| AtomicBool::new(scan.seen.get(at) == Some(&Seen::Same)))
             .collect(),
         next: AtomicUsize::new(0),
-        queue: Queue {
-            tasks: Mutex::new(QueueState {
-                tasks,
-                open: 0,
-                busy: 0,
-                error: None,
-            }),
-            wake: Condvar::new(),
-        },
+        queue: Queue::starting((way == Way::Full).then(Task::root)),
         give_up: AtomicBool::new(false),
         most_open: most_open(),
         chains: Mutex::new(HashMap::new()),
     };
     let found = run.in_parallel();
-    if let Some(error) = run.lock_queue().error.take() {
+    if let Some(error) = run.take_error() {
         return Err(error);
     }
     if run.give_up.load(Ordering::Relaxed) {
@@ -317,127 +188,7 @@ pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Sca
     Ok(Scanned::Changed(Findings { way, found, same }))
 }
 
-/// How many directories that wait may be held open, by what the system lets us open at all.
-fn most_open() -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let part = limit.map_or(u64::MAX, |limit| limit / PART_OPEN);
-    usize::try_from(part).unwrap_or(MOST_OPEN).min(MOST_OPEN)
-}
-
 impl Run<'_, '_, '_> {
-    fn lock_queue(&self) -> std::sync::MutexGuard<'_, QueueState> {
-        self.queue
-            .tasks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn in_parallel(&self) -> Vec<FoundDir> {
-        let threads = self.scan.threads.max(1);
-        if threads == 1 || (self.way == Way::Fast && self.same.len() <= CHUNK) {
-            return self.work();
-        }
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (1..threads).map(|_| scope.spawn(|| self.work())).collect();
-            let mut found = self.work();
-            for worker in workers {
-                found.extend(worker.join().expect("scan workers do not panic"));
-            }
-            found
-        })
-    }
-
-    fn work(&self) -> Vec<FoundDir> {
-        let mut found = Vec::new();
-        let mut names = NameBuffer::default();
-        loop {
-            let at = self.next.fetch_add(CHUNK, Ordering::Relaxed);
-            if at >= self.same.len() {
-                break;
-            }
-            for known in at..(at + CHUNK).min(self.same.len()) {
-                if self.give_up.load(Ordering::Relaxed) {
-                    return found;
-                }
-                if self.same[known].load(Ordering::Relaxed) {
-                    continue;
-                }
-                if let Err(error) = self.known_dir(known, &mut found, &mut names) {
-                    self.fail(error);
-                    return found;
-                }
-            }
-        }
-        while let Some(task) = self.take() {
-            let result = if self.give_up.load(Ordering::Relaxed) {
-                Ok(())
-            } else {
-                self.read_dir(task, &mut found, &mut names)
-            };
-            let mut queue = self.lock_queue();
-            queue.busy -= 1;
-            if let Err(error) = result {
-                queue.error.get_or_insert(error);
-                queue.tasks.clear();
-                queue.open = 0;
-                self.give_up.store(true, Ordering::Relaxed);
-            }
-            let idle = queue.busy == 0 && queue.tasks.is_empty();
-            drop(queue);
-            if idle {
-                self.queue.wake.notify_all();
-            }
-        }
-        found
-    }
-
-    fn fail(&self, error: Error) {
-        self.give_up.store(true, Ordering::Relaxed);
-        self.lock_queue().error.get_or_insert(error);
-    }
-
-    fn take(&self) -> Option<Task> {
-        let mut queue = self.lock_queue();
-        loop {
-            if let Some(task) = queue.tasks.pop() {
-                queue.open -= usize::from(task.fd.is_some());
-                queue.busy += 1;
-                return Some(task);
-            }
-            // Known directories still being looked at by another worker may add tasks; those workers then do them.
-            if queue.busy == 0 {
-                return None;
-            }
-            queue = self
-                .queue
-                .wake
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Queues the directories in a directory, which are in order. The first is taken first: then what is found is nearly sorted.
-    fn push(&self, tasks: Vec<Task>) {
-        if tasks.is_empty() {
-            return;
-        }
-        let mut queue = self.lock_queue();
-        for mut task in tasks.into_iter().rev() {
-            if queue.open >= self.most_open {
-                task.fd = None;
-            }
-            queue.open += usize::from(task.fd.is_some());
-            queue.tasks.push(task);
-        }
-        drop(queue);
-        self.queue.wake.notify_all();
-    }
-
-    /// How many of one directory may be held open until they are queued.
-    fn most_open_of_one(&self) -> usize {
-        self.most_open / 4
-    }
-
     fn needs_full(&self) {
         self.give_up.store(true, Ordering::Relaxed);
     }

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,10 @@
 //! Looking at directories: known ones again, and new ones top down.
 
-use super::entry::{Entry, Look};
+use super::entry::{Entry, NameToJudge};
+use super::found::{FoundDir, FoundFile, Names, ReadNames};
 use super::names::NameBuffer;
-use super::{Chain, FoundDir, FoundFile, Names, ReadNames, Run, Seen, Task, Way, read_ignore_file};
+use super::workers::Task;
+use super::{Chain, Run, Seen, Way, read_ignore_file};
 use crate::error::{Result, ResultExt};
 use crate::git::access::has_attributes;
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
@@ -99,7 +101,7 @@ impl Run<'_, '_, '_> {
             flags: dir
                 .flags
                 .only(DirFlags::INSIDE_IGNORED | DirFlags::VACANT | DirFlags::ATTRIBUTES),
-            names: Names::Kept(differing),
+            names: Names::Known(differing),
         });
     }
 
@@ -119,7 +121,7 @@ impl Run<'_, '_, '_> {
             if !file.kind.is_watched() {
                 continue;
             }
-            match self.look_again(old, dir, &file, fd)? {
+            match self.stat_again(old, dir, &file, fd)? {
                 Some(new) if is_same_record(&file, &new) => {}
                 Some(new) => differing.push((nth, new)),
                 // It went away just now.
@@ -320,7 +322,7 @@ impl Run<'_, '_, '_> {
                     return Ok(());
                 }
             }
-            let look = Look {
+            let to_judge = NameToJudge {
                 fd: fd.as_fd(),
                 dir_path: &dir_path,
                 name,
@@ -329,10 +331,10 @@ impl Run<'_, '_, '_> {
                 rules,
                 seeds: seeds.as_ref(),
             };
-            match self.entry(&look)? {
+            match self.entry(&to_judge)? {
                 Entry::File(rec) => {
                     // On the fast way the earlier manifest's bytes are kept.
-                    let known = look.known.filter(|_| self.way == Way::Fast);
+                    let known = to_judge.known.filter(|_| self.way == Way::Fast);
                     match known {
                         Some(FileRec { name, .. }) => files.files.push(FoundFile {
                             is_new: false,
