@@ -36,9 +36,9 @@ const VERSION: u32 = 5;
 pub struct Meta {
     /// Hash over everything that decides what is captured: ignore files outside the tree, globs, limits, forced paths.
     pub options: String,
-    /// The commit that keeps every id in the manifest, and its ref. Empty when nothing does.
+    /// The ref of the commit that keeps every id in the manifest. Empty when nothing does.
     pub anchor_ref: String,
-    /// See `anchor_ref`.
+    /// That commit.
     pub anchor_commit: String,
     /// git's index as it was, and what was derived from it.
     pub index: IndexMeta,

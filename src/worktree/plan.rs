@@ -172,9 +172,9 @@ pub struct Planning<'a> {
     pub leaves: &'a dyn Fn(Oid) -> Result<Vec<Vec<u8>>>,
     /// Whether the later side's rules would have left a path out.
     pub left_out: &'a dyn Fn(&[u8]) -> Result<bool>,
-    /// The same of a directory, with all that is in it.
+    /// Whether they would have left a directory out, with all that is in it.
     pub leaves_dir_out: &'a dyn Fn(&[u8]) -> bool,
-    /// See [`EmptyDirs`].
+    /// Whether empty directories that only the earlier side has go.
     pub empty_dirs: EmptyDirs,
     /// Only these paths and what lies beneath; empty means all.
     pub only: &'a [Vec<u8>],

@@ -26,7 +26,7 @@ pub(super) fn set_dirty(manifest: &mut Manifest, mut at: usize) {
 pub trait KnownTrees: Copy {
     /// The tree, and how many entries of the index lie beneath.
     fn tree(self) -> Option<(Oid, usize)>;
-    /// The same of a directory in it.
+    /// What it knows of a directory in this one.
     fn child(self, name: &[u8]) -> Option<Self>;
 }
 

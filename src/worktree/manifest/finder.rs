@@ -23,7 +23,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// As [`Manifest::file`].
+    /// The name at a path.
     pub fn file(&self, path: &[u8]) -> Option<FileRec> {
         let manifest = self.manifest;
         let (dir_path, name) = path::split(path);

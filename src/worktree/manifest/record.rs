@@ -7,10 +7,10 @@ use crate::git::fs::Stamp;
 
 use super::Kind;
 
-/// Index of a directory in [`Manifest::dirs`].
+/// Index of a directory among a manifest's.
 pub type DirIndex = u32;
 
-/// The bytes of a name or path: [`Manifest::bytes`].
+/// Where the bytes of a name or path stand in its manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Name {
     /// First byte.
@@ -152,7 +152,7 @@ pub struct DirRec {
     pub path: Name,
     /// The directory that holds it; the root holds itself.
     pub parent: DirIndex,
-    /// The place of its first file: see [`Manifest::files_of`].
+    /// The place of its first file in its manifest.
     pub first: u32,
     /// One past its last file.
     pub end: u32,

@@ -107,9 +107,9 @@ pub struct Scan<'a, 'r> {
     pub tracked: &'a dyn Tracked,
     /// Untracked files over this size are listed, not captured.
     pub max_file_size: u64,
-    /// See [`FileMode`].
+    /// Whether permission bits decide modes.
     pub file_mode: FileMode,
-    /// See [`Ctime`].
+    /// Whether status change times are compared.
     pub ctime: Ctime,
     /// Worker threads, at least 1.
     pub threads: usize,
