@@ -5,6 +5,7 @@
 
 mod aside;
 pub mod guard;
+mod hidden;
 mod left_out;
 mod limit;
 
@@ -16,16 +17,15 @@ use super::capture::{Capture, Storing};
 use super::outcome::{CommitMade, HeadReport, MovedAside, Returned};
 use super::record::Made;
 use super::request::Return;
-use super::swap::goal::{Aim, Experiment, GitGoal, GitSide, Goal, Hidden, Reversal, SnapshotAim};
+use super::swap::goal::{Aim, Experiment, GitGoal, GitSide, Goal, Reversal, SnapshotAim};
 use super::swap::head::{head_for, is_past_branch};
 use super::swap::notices::swap_notices;
-use super::swap::{Swapped, changes, prepare, read_tree, swap, undo_log};
+use super::swap::{Swapped, changes, prepare, swap, undo_log};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::fs::{Root, Stamp};
+use crate::git::fs::Root;
 use crate::git::path::{self, RepoPath};
-use crate::git::tree;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::snapshot::Lists;
@@ -151,40 +151,6 @@ impl<'a> ReturnOperation<'a> {
             extra.insert("taken_over".into(), true.into());
         }
         extra
-    }
-
-    /// What the present's rules or the past's would hide from the experiment.
-    fn hidden(&self, seen: &Capture<'_>) -> Result<Hidden> {
-        let read = |oid| read_tree(self.store, seen, oid);
-        let rules_differ = tree::diff(&read, Some(seen.tree), Some(self.backup.tree))?
-            .iter()
-            .any(|change| path::split(&change.path).1 == b".gitignore");
-        let root = Root::open(self.ctx.repo.worktree_root())?;
-        // What is forced in already would be hidden without that.
-        let mut forced: BTreeSet<Vec<u8>> = seen.forced.clone();
-        let mut consider = |path: &[u8]| {
-            let file = seen.manifest.file(path);
-            let hidden = file.is_none_or(|file| !file.kind.in_tree());
-            let is_plain = |stamp: Stamp| stamp.is_file() || stamp.is_symlink();
-            if hidden && matches!(root.stamp(path), Ok(Some(stamp)) if is_plain(stamp)) {
-                forced.insert(path.to_vec());
-            }
-        };
-        for path in &self.made {
-            consider(path);
-        }
-        if let Some(start) = &self.start {
-            for change in tree::diff(&read, Some(start.tree), Some(seen.tree))? {
-                if change.new.is_none() {
-                    consider(&change.path);
-                }
-            }
-        }
-        Ok(Hidden {
-            // On disk are the past's rules; the present's are the other side.
-            other_rules: rules_differ.then_some(self.backup.tree),
-            forced,
-        })
     }
 
     /// What a return would do.

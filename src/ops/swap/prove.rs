@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::extras::captured_extras;
-use super::goal::{GitSide, SnapshotAim};
+use super::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use super::read_tree;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
@@ -25,33 +25,43 @@ use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::Extras;
 
 /// What has to be there.
-pub(super) struct Claim<'a> {
+struct Claim<'a> {
     /// The files.
-    pub(super) aim: &'a SnapshotAim<'a>,
+    aim: &'a SnapshotAim<'a>,
     /// Index, HEAD and operation files.
-    pub(super) git: &'a GitSide<'a>,
-    /// Paths that are not as recorded on purpose, beside those that the aim keeps.
-    pub(super) discarded: &'a [Vec<u8>],
+    git: &'a GitSide<'a>,
+    /// Paths that are not as recorded on purpose.
+    except: Vec<Vec<u8>>,
 }
 
-impl Claim<'_> {
-    /// Paths that are not as recorded on purpose.
-    fn except(&self) -> impl Iterator<Item = &Vec<u8>> {
-        self.aim.keep.iter().chain(self.discarded)
+impl<'a> Claim<'a> {
+    /// What a swap that leaves the past claims. Others claim nothing.
+    fn of(goal: &'a Goal<'_>) -> Option<Self> {
+        let (Some(experiment), Aim::Snapshot(aim), GitGoal::Snapshot(git)) =
+            (&goal.experiment, &goal.aim, &goal.git)
+        else {
+            return None;
+        };
+        let mut except = aim.keep.clone();
+        except.extend_from_slice(&experiment.discarded.borrow());
+        Some(Self { aim, git, except })
     }
 }
 
-/// Proves it. Answers with the paths that somebody else changed meanwhile.
+/// Proves it, when the past was left. Answers with the paths that somebody else changed meanwhile.
 ///
 /// # Errors
 /// `VERIFY_FAILED` with everything that differs.
 pub(super) fn prove(
     ctx: &Context<'_>,
     store: &Store,
-    claim: &Claim<'_>,
+    goal: &Goal<'_>,
     saved: &Capture<'_>,
     applied: &Applied,
 ) -> Result<Vec<Vec<u8>>> {
+    let Some(claim) = Claim::of(goal) else {
+        return Ok(Vec::new());
+    };
     let before: &Manifest = &saved.manifest;
     let options = CaptureOptions {
         // What the backup saw of files that nobody touched since need not be hashed again.
@@ -63,10 +73,11 @@ pub(super) fn prove(
     };
     let seen = capture(ctx, store, &options)?;
     let root = Root::open(ctx.repo.worktree_root())?;
-    let mut differing = differing(ctx, store, claim, &seen, applied)?;
+    let mut differing = differing(ctx, store, &claim, &seen, applied)?;
     differing.retain(|path| {
         !claim
-            .except()
+            .except
+            .iter()
             .any(|except| path::is_within(path, except) || path::is_within(except, path))
     });
     let (changed_since, wrong): (Vec<_>, Vec<_>) = differing
@@ -85,7 +96,7 @@ pub(super) fn prove(
     }
     // The next snapshot starts from the present as it was, when it is exactly that.
     let stored = claim.aim.stored;
-    if changed_since.is_empty() && claim.except().next().is_none() && seen.tree == stored.tree {
+    if changed_since.is_empty() && claim.except.is_empty() && seen.tree == stored.tree {
         let name = names::snapshot_ref(&stored.id);
         let meta: Meta = seen.meta(&name, stored.commit, stored.index_commit);
         cache::save(&store.dir.file("cache"), &seen.manifest, &meta)?;

@@ -6,10 +6,10 @@ use super::super::Context;
 use super::super::capture::{CaptureOptions, Storing};
 use super::super::record::{About, Made, record};
 use super::blobs::Blobs;
-use super::goal::{Aim, GitGoal, Goal};
+use super::goal::{GitGoal, Goal};
 use super::newindex::{IndexSource, converted_paths, new_index};
 use super::place::Placing;
-use super::prove::{Claim, prove};
+use super::prove::prove;
 use super::secure::LateChanges;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last};
 use super::{index_file, journal, pathindex, undo_log};
@@ -244,25 +244,9 @@ impl<'s> SwapRun<'_, '_, 's> {
             operation::restore(&self.ctx.repo, &side.operation)?;
         }
         fail_point("swap-operation");
-        let changed_since = self.prove(&saved.capture, &applied)?;
+        let changed_since = prove(self.ctx, self.store, self.goal, &saved.capture, &applied)?;
         fail_point("swap-proved");
         Ok((applied, changed_since))
-    }
-
-    /// Proves that the present is back, when the past was left. Answers with the paths that somebody else changed meanwhile.
-    fn prove(&self, saved: &Capture<'_>, applied: &Applied) -> Result<Vec<Vec<u8>>> {
-        let (Some(experiment), Aim::Snapshot(aim), GitGoal::Snapshot(git)) =
-            (&self.goal.experiment, &self.goal.aim, &self.goal.git)
-        else {
-            return Ok(Vec::new());
-        };
-        let discarded = experiment.discarded.borrow();
-        let claim = Claim {
-            aim,
-            git,
-            discarded: &discarded,
-        };
-        prove(self.ctx, self.store, &claim, saved, applied)
     }
 
     fn put_index(&self, capture: &Capture<'_>, applied: &Applied, plan: &Plan) -> Result<()> {

@@ -1,0 +1,47 @@
+//! What an experiment has to have although ignore rules would hide it.
+
+use std::collections::BTreeSet;
+
+use super::ReturnOperation;
+use crate::error::Result;
+use crate::git::fs::{Root, Stamp};
+use crate::git::{path, tree};
+use crate::ops::capture::Capture;
+use crate::ops::swap::goal::Hidden;
+use crate::ops::swap::read_tree;
+
+impl ReturnOperation<'_> {
+    /// What the present's rules or the past's would hide from the experiment.
+    pub(super) fn hidden(&self, seen: &Capture<'_>) -> Result<Hidden> {
+        let read = |oid| read_tree(self.store, seen, oid);
+        let rules_differ = tree::diff(&read, Some(seen.tree), Some(self.backup.tree))?
+            .iter()
+            .any(|change| path::split(&change.path).1 == b".gitignore");
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        // What is forced in already would be hidden without that.
+        let mut forced: BTreeSet<Vec<u8>> = seen.forced.clone();
+        let mut consider = |path: &[u8]| {
+            let file = seen.manifest.file(path);
+            let hidden = file.is_none_or(|file| !file.kind.in_tree());
+            let is_plain = |stamp: Stamp| stamp.is_file() || stamp.is_symlink();
+            if hidden && matches!(root.stamp(path), Ok(Some(stamp)) if is_plain(stamp)) {
+                forced.insert(path.to_vec());
+            }
+        };
+        for path in &self.made {
+            consider(path);
+        }
+        if let Some(start) = &self.start {
+            for change in tree::diff(&read, Some(start.tree), Some(seen.tree))? {
+                if change.new.is_none() {
+                    consider(&change.path);
+                }
+            }
+        }
+        Ok(Hidden {
+            // On disk are the past's rules; the present's are the other side.
+            other_rules: rules_differ.then_some(self.backup.tree),
+            forced,
+        })
+    }
+}
