@@ -34,20 +34,20 @@ pub struct Args {
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
-        let mut request = ops::prune::Drop {
+        let mut request = ops::drop::Drop {
             addresses: self.addresses.clone(),
             force: self.force,
             dry_run: DryRun::Yes,
         };
         if self.dry_run {
-            return reply(ops::prune::drop(&context, &request));
+            return reply(ops::drop::drop(&context, &request));
         }
         // Who gave -y, or has no terminal, has --dry-run for that.
         if call.ask.can_ask() && !call.ask.answered(Flag::Yes) {
-            call.output.preview(&ops::prune::drop(&context, &request)?);
+            call.output.preview(&ops::drop::drop(&context, &request)?);
         }
         call.ask.confirm("Forget these?", Flag::Yes)?;
         request.dry_run = DryRun::No;
-        reply(ops::prune::drop(&context, &request))
+        reply(ops::drop::drop(&context, &request))
     }
 }

@@ -32,7 +32,7 @@ pub struct Args {
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(ops::snapshot::show(&call.open()?, &self.address))
+        reply(ops::show::show(&call.open()?, &self.address))
     }
 }
 

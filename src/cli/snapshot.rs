@@ -92,7 +92,7 @@ impl Run for Args {
             hint: None,
         };
         let context = call.open()?;
-        let taken = ops::snapshot::take(&context, &request)?;
+        let taken = ops::snapshots::take(&context, &request)?;
         background::start_when_due(&context);
         reply(Ok(taken))
     }

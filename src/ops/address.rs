@@ -3,7 +3,7 @@
 //! Relative addresses and times mean this worktree's snapshots taken in the present. Ambiguity is an error that lists the candidates.
 
 use super::Context;
-use crate::env::Moment;
+use super::history::nth_newest;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::store::Store;
@@ -11,96 +11,6 @@ use crate::store::address::{Address, parse};
 use crate::store::id::{IdKind, PartMatch, SnapshotId, resolve_part};
 use crate::store::names;
 use crate::store::stored::{Stored, not_found};
-
-/// Sees what reads as a snapshot of ours in this worktree.
-fn is_ours(ctx: &Context<'_>, stored: &Stored) -> bool {
-    stored.record.worktree == ctx.repo.worktree_name() && stored.record.taken_in != "past"
-}
-
-/// What can be read, in order, and what cannot: id and reason.
-pub type InOrder = (Vec<Stored>, Vec<(String, String)>);
-
-/// The snapshots of a list of ids (newest second first), in the order of taking, as many as asked. Unreadable ones are
-/// answered apart.
-pub fn in_order(
-    ctx: &Context<'_>,
-    store: &Store,
-    ids: &[SnapshotId],
-    limit: Option<usize>,
-    all_worktrees: bool,
-) -> Result<InOrder> {
-    let limit = limit.unwrap_or(usize::MAX);
-    let mut found: Vec<Stored> = Vec::new();
-    let mut invalid = Vec::new();
-    let mut at = 0;
-    while at < ids.len() && found.len() < limit {
-        let second = ids[at].time();
-        let end = at
-            + ids[at..]
-                .iter()
-                .take_while(|id| id.time() == second)
-                .count();
-        let mut same: Vec<Stored> = Vec::new();
-        for id in &ids[at..end] {
-            match store.read_id(id) {
-                Ok(stored) => same.push(stored),
-                // Forgotten while we looked.
-                Err(error) if error.code() == Code::SnapshotNotFound => {}
-                Err(error) => invalid.push((id.to_string(), error.message().to_owned())),
-            }
-        }
-        same.sort_by_key(|stored| std::cmp::Reverse(stored.record.seq));
-        found.extend(
-            same.into_iter()
-                .filter(|stored| all_worktrees || is_here(ctx, stored)),
-        );
-        at = end;
-    }
-    found.truncate(limit);
-    Ok((found, invalid))
-}
-
-fn is_here(ctx: &Context<'_>, stored: &Stored) -> bool {
-    let record = &stored.record;
-    let here = ctx.repo.worktree_name();
-    is_listed_here(&here, stored.id.kind(), &record.worktree, &record.taken_in)
-}
-
-/// Whether a plain list of the worktree `here` shows it. Backups and experiments may be taken in the past by nature.
-pub fn is_listed_here(here: &str, kind: IdKind, worktree: &str, taken_in: &str) -> bool {
-    worktree == here && (kind != IdKind::Snapshot || taken_in != "past")
-}
-
-/// The newest of a kind in this worktree, taken in the present.
-pub fn newest(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<Option<Stored>> {
-    nth_newest(ctx, store, kind, 0, None)
-}
-
-fn nth_newest(
-    ctx: &Context<'_>,
-    store: &Store,
-    kind: IdKind,
-    back: usize,
-    until: Option<Moment>,
-) -> Result<Option<Stored>> {
-    let mut ids = store.ids(kind)?;
-    if let Some(until) = until {
-        ids.retain(|id| id.time().seconds() <= until.seconds());
-    }
-    // Most are ours: read on in growing steps until there are enough.
-    let mut step = back + 1;
-    loop {
-        let (found, _) = in_order(ctx, store, &ids, Some(step), true)?;
-        let mut ours = found.iter().filter(|stored| is_ours(ctx, stored));
-        if let Some(stored) = ours.nth(back) {
-            return Ok(Some(stored.clone()));
-        }
-        if found.len() < step {
-            return Ok(None);
-        }
-        step = step * 4 + 16;
-    }
-}
 
 /// What an address names.
 ///
@@ -118,7 +28,7 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
             found.ok_or_else(|| not_found(text))
         }
         Address::Session => {
-            let id = super::session::current_snapshot(ctx, store)?;
+            let id = super::sessions::current_snapshot(ctx, store)?;
             store.read_id(&id)
         }
         Address::Label(name) => by_label(store, &name)?
@@ -139,11 +49,11 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
         )
         .hint("it can be compared: tw diff latest present")),
         Address::Issue(part) => {
-            let id = super::issue::find(store, &part)?;
-            store.read_id(&super::issue::load(store, id)?.issue.snapshot_id)
+            let id = super::issues::find(store, &part)?;
+            store.read_id(&super::issues::load(store, id)?.issue.snapshot_id)
         }
         Address::Checkpoint { session, n } => {
-            super::checkpoint::snapshot_of(ctx, store, session.as_deref(), n)
+            super::checkpoints::snapshot_of(ctx, store, session.as_deref(), n)
         }
     }
 }

@@ -7,8 +7,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::checkpoint::Noted;
-use super::{Context, session};
+use super::checkpoints::Noted;
+use super::{Context, sessions};
 use crate::agents::kimi::log::Log;
 use crate::agents::transcript::{Detail, Transcript};
 use crate::env::Moment;
@@ -165,7 +165,7 @@ fn occupied(waiting: &Message) -> Error {
 }
 
 fn session_of(ctx: &Context<'_>, store: &Store, named: Option<&str>) -> Result<String> {
-    let caller = session::caller(ctx, store, named, None)?;
+    let caller = sessions::caller(ctx, store, named, None)?;
     caller.map(|caller| caller.session_id).ok_or_else(|| {
         Error::new(Code::SessionNotFound, "no session was started here")
             .hint("'tw session start' starts one; or name it with --session")

@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Context, session};
+use super::{Context, sessions};
 use crate::agents::kimi::log::{self, Log, Tokens};
 use crate::agents::kimi::record::{self, Parts, Record};
 use crate::error::{Code, Error, Result, ResultExt as _};
@@ -47,7 +47,7 @@ pub struct ContextLog {
 /// `SESSION_NOT_FOUND` when nobody says whose.
 pub fn of_session(ctx: &Context<'_>, named: Option<&str>) -> Result<ContextLog> {
     let store = Store::open(&ctx.repo)?;
-    let caller = session::caller(ctx, &store, named, None)?.ok_or_else(|| {
+    let caller = sessions::caller(ctx, &store, named, None)?.ok_or_else(|| {
         Error::new(Code::SessionNotFound, "no session was started here")
             .hint("'tw session start' starts one; '--session ID' or '--file FILE' names a log")
     })?;

@@ -7,10 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::Context;
-use super::init::{check_desk, is_desk_excluded};
+use super::issues::desk::exclude::{check_desk, is_desk_excluded};
 use super::outcome::{Check, CheckStatus, Checkup};
 use super::refspecs;
-use super::status::is_interrupted;
+use super::swap::recover::is_interrupted;
 use super::swap::undo_log::{self, Log};
 use super::worktrees::{self, Worktree};
 use crate::error::{Error, Result};

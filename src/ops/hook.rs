@@ -10,11 +10,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::checkpoint;
-use super::session::{self, NoSnapshot, Started};
+use super::checkpoints;
+use super::sessions::{self, NoSnapshot, Started};
 use super::swap::recover::taken_by_power;
 use super::{Context, redaction};
-use super::{log, session::Ended};
+use super::{log, sessions::Ended};
 use crate::agents::by_name;
 use crate::agents::hook::{HookEvent, parse};
 use crate::env::Env;
@@ -143,7 +143,7 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
 fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
     match event.event.as_str() {
         "session-start" | "subagent-start" => {
-            let started = session::start(ctx, &session::start_of_event(event, BUDGET / 4))?;
+            let started = sessions::start(ctx, &sessions::start_of_event(event, BUDGET / 4))?;
             note_start(ctx, hooked, &started);
             hooked.output = letter(ctx, event)?;
         }
@@ -151,7 +151,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
             let Some(id) = event.session_id.as_deref() else {
                 return Ok(());
             };
-            hooked.done = match session::end(ctx, Some(id)) {
+            hooked.done = match sessions::end(ctx, Some(id)) {
                 Ok(Ended { .. }) => Done::Ended,
                 // It began before tw was set up.
                 Err(error) if error.code() == Code::SessionNotFound => Done::Nothing,
@@ -159,7 +159,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
             };
         }
         "user-prompt-submit" | "post-tool-use" => {
-            if let Some(taken) = checkpoint::on_event(ctx, event, PROMPT_BUDGET / 4)? {
+            if let Some(taken) = checkpoints::on_event(ctx, event, PROMPT_BUDGET / 4)? {
                 hooked.done = Done::Checkpoint;
                 hooked.checkpoint_id = Some(taken.checkpoint.checkpoint_id);
                 hooked.session_id = Some(taken.checkpoint.session_id);
@@ -170,7 +170,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
         }
         "post-compact" => {
             if let Some(id) = event.session_id.as_deref()
-                && session::compacted(ctx, id)?
+                && sessions::compacted(ctx, id)?
             {
                 hooked.done = Done::Recorded;
             }
@@ -192,7 +192,7 @@ fn letter(ctx: &Context<'_>, event: &HookEvent) -> Result<Option<serde_json::Val
 
 fn note_life(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {
     if let Some(id) = event.session_id.as_deref()
-        && session::touch(ctx, id)?
+        && sessions::touch(ctx, id)?
     {
         hooked.done = Done::Recorded;
     }

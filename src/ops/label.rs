@@ -4,7 +4,7 @@ use super::Context;
 use super::address;
 use super::outcome::{Labelled, SnapshotView};
 use super::redaction;
-use super::snapshot::view;
+use super::snapshots::view;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::refs::Reason;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Context;
-use super::address::{self, is_listed_here};
+use super::history::{in_order, is_listed_here};
 use super::outcome::{Invalid, Listed, Listing};
 use crate::env::Env;
 use crate::error::Result;
@@ -101,8 +101,7 @@ fn short(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> 
         ids.extend(store.ids(*kind)?);
     }
     ids.sort_by_key(|id| Reverse(id.time()));
-    let (stored, invalid) =
-        address::in_order(ctx, store, &ids, request.limit, request.all_worktrees)?;
+    let (stored, invalid) = in_order(ctx, store, &ids, request.limit, request.all_worktrees)?;
     Ok(Found {
         ids,
         summaries: stored.into_iter().map(Summary::from).collect(),

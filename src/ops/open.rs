@@ -6,7 +6,6 @@
 
 mod close;
 mod layout;
-mod opening;
 mod remove;
 mod survey;
 
@@ -15,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use super::Context;
 use super::address;
 use super::outcome::Opened;
-use super::snapshot::view;
+use super::snapshots::view;
 use super::swap::notices::swap_notices;
 use super::worktrees::{OPENED, OpenedDir};
 use crate::error::{Code, Error, Result, ResultExt};
@@ -28,8 +27,8 @@ use crate::store::names;
 use crate::store::stored::{Stored, not_found};
 use crate::worktree::apply::Applied;
 
+use super::opening::{self, Opening, clear_dead};
 pub use close::close;
-use opening::Opening;
 
 /// Lay a snapshot out in a directory of its own.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +38,6 @@ pub struct Open {
     /// Where; default `../<repo>.tw/<tail>`.
     pub dir: Option<PathBuf>,
 }
-pub use opening::clear_dead;
 
 /// Lays a snapshot out.
 ///

@@ -1,7 +1,7 @@
 //! Come home: the stay in the past ends, and what came of it is an experiment.
 
 use super::Context;
-use super::issue::{Closing, close_run};
+use super::issues::run::{Closing, close_run};
 use super::outcome::Returned;
 use super::request::{DryRun, Return};
 use super::stay::guard::{self, Stay};

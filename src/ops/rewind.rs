@@ -13,13 +13,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Context;
-use super::checkpoint::{self, Named};
+use super::checkpoints::{self, Named};
 use super::outcome::FileDiff;
 use super::redaction::Redacting;
 use super::request::DryRun;
 use super::resume_command::ResumeCommandOrNull;
+use super::steps::step;
 use super::swap::recover;
-use super::undo as swaps;
+use super::swap::undo_log::Log;
 use crate::env::fail_point;
 use crate::error::Result;
 use crate::store::Store;
@@ -198,7 +199,7 @@ pub struct Choices {
 pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
     ctx.check_workspace(false)?;
     let store = Store::open(&ctx.repo)?;
-    let named = checkpoint::find(ctx, &store, &request.checkpoint, request.session.as_deref())?;
+    let named = checkpoints::find(ctx, &store, &request.checkpoint, request.session.as_deref())?;
     let rewinding = Rewinding {
         ctx,
         store: &store,
@@ -218,7 +219,7 @@ pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
 /// `INVALID_CHECKPOINT`, or when the session's notes cannot be read.
 pub fn choices(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Choices> {
     let store = Store::open(&ctx.repo)?;
-    let checkpoint = checkpoint::find(ctx, &store, word, session)?.checkpoint;
+    let checkpoint = checkpoints::find(ctx, &store, word, session)?.checkpoint;
     let code = code::look(ctx, &store, &checkpoint);
     let conversation = talk::Plan::new(ctx, &checkpoint, None).map(talk::Plan::into_dry);
     Ok(Choices {
@@ -295,7 +296,7 @@ impl Rewinding<'_> {
             Err(error) => {
                 // The files went back alone: that is not what was asked for.
                 if code.is_some() {
-                    swaps::undo(self.ctx)?;
+                    step(self.ctx, Log::Undo)?;
                 }
                 return Err(error);
             }

@@ -1,78 +1,26 @@
-//! Sessions: one run of an agent, from its start (a snapshot, then retention) to its end.
-//!
-//! Promises: a sub-agent is recorded under its root and takes nothing of the root's; a start in the past, or after a
-//! compaction, records the session and no more; the register is written before anything that can fail. Leaves out
-//! checkpoints.
+//! `tw session`: sessions listed and shown, and the command that resumes one.
 
-mod look;
-mod start;
 mod traces;
 
-use std::time::Duration;
+use std::path::Path;
 
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::Context;
-use super::outcome::{Forgotten, Invalid, SnapshotView};
 use super::resume_command::{ResumeCommand, ResumeCommandOrNull};
-use crate::agents::AGENTS;
-use crate::agents::hook::HookEvent;
-use crate::env::Env;
+use super::sessions::{SessionView, Talk, children, find, view};
+use crate::agents::places::Places;
+use crate::agents::transcript::{Detail, Transcript};
+use crate::agents::{Agent, by_name};
 use crate::error::{Code, Error, Result};
 use crate::git::path::RepoPath;
 use crate::json::{self, Text};
+use crate::ops::outcome::Invalid;
 use crate::store::Store;
-use crate::store::checkpoint::Counts;
-use crate::store::id::SnapshotId;
-use crate::store::session::{Origin, SessionRecord, Sessions};
-
-pub use look::{end, list, resume, show};
-pub use start::{TRIGGER, start, start_of_event};
-
-/// Who starts a session, and how much may be done for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Asked {
-    /// A command: a dead swap is recovered first, the lock is waited for as the settings say.
-    #[default]
-    ByCommand,
-    /// A hook: nothing is recovered, and the lock is waited for no longer than this.
-    ByHook {
-        /// How long the lock is waited for.
-        wait: Duration,
-    },
-}
-
-impl Asked {
-    /// How long the worktree's lock is waited for.
-    pub fn wait(self, ctx: &Context<'_>) -> Duration {
-        match self {
-            Self::ByCommand => ctx.settings.lock_timeout,
-            Self::ByHook { wait } => wait.min(ctx.settings.lock_timeout),
-        }
-    }
-}
-
-/// Start a session.
-#[derive(Debug, Clone, Default)]
-pub struct Start {
-    /// Its id; None: the environment's, else a new one.
-    pub session: Option<String>,
-    /// The agent's name.
-    pub agent: Option<String>,
-    /// The session that it is a sub-agent of.
-    pub parent: Option<String>,
-    /// Its conversation's file.
-    pub transcript: Option<String>,
-    /// What it is about.
-    pub hint: Option<String>,
-    /// Why it starts: `startup`, `resume`, `clear`, `compact`, `fork`.
-    pub source: Option<String>,
-    /// Go on where the workspace is `/`, `$HOME` or above.
-    pub force: bool,
-    /// Who asks.
-    pub asked: Asked,
-}
+use crate::store::checkpoint::{self, Counts, Kind, SessionNotes};
+use crate::store::session::{SessionRecord, Sessions};
+use crate::store::state::Mode;
 
 /// Which sessions to list.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,66 +31,6 @@ pub struct List {
     pub live: bool,
     /// Those of other worktrees, too.
     pub all_worktrees: bool,
-}
-
-/// A session as readers see it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "session")]
-pub struct SessionView {
-    /// The true id, whatever characters it has.
-    pub session_id: String,
-    /// The agent's name.
-    pub agent: Option<String>,
-    /// The session that it is a sub-agent of.
-    pub parent: Option<String>,
-    /// The session at the top of its chain of parents: itself when it is no sub-agent.
-    pub root: String,
-    /// The worktree that it works in.
-    pub worktree: String,
-    /// Whether it goes on: not ended, and active within 24 hours.
-    pub live: bool,
-    /// When it was first started: RFC 3339, UTC.
-    pub started_at: String,
-    /// Its last sign of life: RFC 3339, UTC.
-    pub last_active_at: String,
-    /// When it ended: RFC 3339, UTC; null while it goes on, and again once it was resumed.
-    pub ended_at: Option<String>,
-    /// How it last started: `startup`, `resume`, `clear`, ….
-    pub source: Option<String>,
-    /// Its current snapshot: the root's for a sub-agent.
-    pub snapshot_id: Option<String>,
-    /// Snapshots taken at its starts, oldest first.
-    pub snapshot_ids: Vec<String>,
-    /// Its conversation's file.
-    pub transcript: Option<String>,
-    /// What it is about.
-    pub hint: Option<String>,
-    /// What its checkpoints tell.
-    #[serde(flatten)]
-    pub talk: Talk,
-    /// The checkpoint that it goes on from, after a rewind: `SESSION:N`.
-    #[serde(serialize_with = "json::printed_or_null")]
-    #[schemars(with = "Option<String>")]
-    pub forked_from: Option<Origin>,
-}
-
-/// What is known of a session's conversation; null where that was not looked at.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Talk {
-    /// Its first prompt's first line, redacted in a list; null where that was not looked at.
-    pub title: Option<String>,
-    /// How many prompts it has; in a list, how many were checkpointed.
-    pub prompts: Option<usize>,
-    /// Token counts at the end; in a list, at its last checkpoint.
-    pub tokens: Option<Counts>,
-    /// How many checkpoints it has.
-    pub checkpoints: Option<usize>,
-    /// How often it was rewound.
-    pub rewinds: Option<usize>,
-    /// The issues reported in it, oldest first; null where that was not looked at.
-    pub issues: Option<Vec<String>>,
-    /// How many files changed, by anybody, from its first snapshot to its last.
-    pub files_touched: Option<usize>,
 }
 
 /// Answer of `session resume`.
@@ -157,64 +45,6 @@ pub struct Resume {
     pub resume_command: Vec<String>,
     /// Where it has to be run.
     pub cwd: Option<String>,
-}
-
-/// Why a start took no snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum NoSnapshot {
-    /// The working tree is in the past.
-    Past,
-    /// It is a sub-agent's session.
-    SubAgent,
-    /// The conversation was compacted; the session goes on.
-    Compaction,
-    /// The same start was told a moment ago.
-    Repeated,
-}
-
-/// Answer of `session start`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Started {
-    /// The session's id.
-    pub session_id: String,
-    /// The session's current snapshot.
-    pub snapshot_id: Option<String>,
-    /// What retention forgot.
-    pub pruned: Vec<Forgotten>,
-    /// The session.
-    pub session: SessionView,
-    /// The snapshot taken.
-    #[serde(flatten, with = "SnapshotOrNot")]
-    pub snapshot: std::result::Result<SnapshotView, NoSnapshot>,
-    /// The snapshot is of a working tree in which a swap had died.
-    #[serde(skip)]
-    pub interrupted: bool,
-    /// Sentences for people.
-    pub notices: Vec<String>,
-}
-
-/// How the result of taking a snapshot stands in an answer.
-#[derive(Serialize, JsonSchema)]
-struct SnapshotOrNot<'a> {
-    /// The snapshot taken.
-    snapshot: Option<&'a SnapshotView>,
-    /// Why none was taken.
-    no_snapshot: Option<NoSnapshot>,
-}
-
-impl SnapshotOrNot<'_> {
-    fn serialize<S: Serializer>(
-        taken: &std::result::Result<SnapshotView, NoSnapshot>,
-        serializer: S,
-    ) -> std::result::Result<S::Ok, S::Error> {
-        let fields = SnapshotOrNot {
-            snapshot: taken.as_ref().ok(),
-            no_snapshot: taken.as_ref().err().copied(),
-        };
-        Serialize::serialize(&fields, serializer)
-    }
 }
 
 /// Answer of `session list`.
@@ -256,185 +86,186 @@ pub struct Touched {
     pub path: RepoPath,
 }
 
-/// Answer of `session end`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Ended {
-    /// The session's id.
-    pub session_id: String,
-    /// The session.
-    pub session: SessionView,
-    /// Sub-agents' sessions that ended with it.
-    pub ended_with_it: Vec<String>,
-}
+/// Forks of forks, and no more of them.
+const FORKS: usize = 16;
 
-/// How the caller's session became known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    /// Somebody named it.
-    Flag,
-    /// The hook's payload.
-    Hook,
-    /// The agent's own environment variable.
-    Environment,
-    /// It is the last one started in this worktree.
-    State,
-}
-
-/// The session that calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Its id.
-    pub session_id: String,
-    /// Its agent, when that is known.
-    pub agent: Option<String>,
-    /// How it became known.
-    pub via: Via,
-}
-
-/// The session that calls: `named`, else the hook's payload, else an agent's environment variable, else the last one started
-/// in this worktree.
+/// Lists sessions, last active first.
 ///
 /// # Errors
-/// When `state.json` cannot be read.
-pub fn caller(
-    ctx: &Context<'_>,
-    store: &Store,
-    named: Option<&str>,
-    event: Option<&HookEvent>,
-) -> Result<Option<Caller>> {
-    let of = |session_id: &str, agent: Option<&str>, via| Caller {
-        session_id: session_id.to_owned(),
-        agent: agent.map(str::to_owned),
-        via,
-    };
-    if let Some(id) = named {
-        return Ok(Some(of(id, None, Via::Flag)));
-    }
-    if let Some((event, id)) = event.and_then(|event| Some((event, event.session_id.as_deref()?))) {
-        return Ok(Some(of(id, Some(event.agent), Via::Hook)));
-    }
-    if let Some((agent, id)) = by_environment(ctx.env, None) {
-        return Ok(Some(of(id, Some(agent), Via::Environment)));
-    }
-    let last = store.dir.state()?.session_id;
-    Ok(last.map(|id| of(&id, None, Via::State)))
-}
-
-/// The session that an agent's own variable names. `only` names the one agent to look at.
-fn by_environment<'e>(env: &'e Env, only: Option<&str>) -> Option<(&'static str, &'e str)> {
-    let fits = |name: &str| only.is_none_or(|only| only == name);
-    AGENTS
-        .iter()
-        .filter(|agent| fits(agent.name()))
-        .find_map(|agent| {
-            let mut ids = agent
-                .session_variables()
-                .iter()
-                .filter_map(|name| env.text(name));
-            Some((agent.name(), ids.next()?))
+/// None for a record that cannot be read: it is listed as invalid and hides no other.
+pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
+    let sessions = Sessions::new(ctx.repo.common_dir());
+    let (records, invalid) = sessions.list()?;
+    let (here, now) = (ctx.repo.worktree_name(), ctx.env.now());
+    let mut wanted: Vec<SessionRecord> = records
+        .into_iter()
+        .filter(|record| request.all_worktrees || record.worktree == here)
+        .filter(|record| !request.live || record.is_live(now))
+        .collect();
+    let total = wanted.len();
+    wanted.truncate(request.limit.unwrap_or(usize::MAX));
+    let store = Store::open(&ctx.repo)?;
+    // What cannot be read hides no session.
+    let issues = traces::issues(ctx).unwrap_or_default();
+    let views = wanted
+        .into_iter()
+        .map(|record| {
+            let mut known = Talk::default();
+            if let Ok(notes) = checkpoint::read(&store, &record.session_id) {
+                known = talk(&notes);
+                let of_origin = || title_of_origin(&store, &sessions, &record);
+                known.title = known.title.or_else(of_origin);
+                known.issues = Some(issues.get(&record.session_id).cloned().unwrap_or_default());
+                let files = traces::files(ctx, &store, &record, &notes, false);
+                known.files_touched = files.ok().map(|files| files.len());
+            }
+            let mut view = view(ctx, &sessions, record)?;
+            view.talk = known;
+            Ok(view)
         })
-}
-
-/// The current snapshot of the session with this id: for a sub-agent that of its root.
-///
-/// # Errors
-/// `NO_SESSION_SNAPSHOT` when there is no such session or it has none, or when the register cannot be read.
-pub fn snapshot_of(ctx: &Context<'_>, session_id: &str) -> Result<SnapshotId> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
-    let record = sessions.get(&sessions.root_of(session_id)?)?;
-    let id = record.and_then(|record| SnapshotId::parse(record.snapshot_id()?));
-    id.ok_or_else(|| {
-        let message = format!("session '{session_id}' has no snapshot");
-        Error::new(Code::NoSessionSnapshot, message).hint(
-            "'tw session start --session ID' takes one, and 'tw session list' shows the sessions there are",
-        )
+        .collect::<Result<_>>()?;
+    Ok(Listing {
+        sessions: views,
+        total,
+        invalid: invalid
+            .into_iter()
+            .map(|(id, reason)| Invalid { id, reason })
+            .collect(),
     })
 }
 
-/// The snapshot that the address `session` means: that of the caller's session, else that of the last one started here.
+/// Shows a session: an id, the start of one, or the caller's.
 ///
 /// # Errors
-/// `NO_SESSION_SNAPSHOT`, or when state or register cannot be read.
-pub fn current_snapshot(ctx: &Context<'_>, store: &Store) -> Result<SnapshotId> {
+/// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`, `CORRUPT_RECORD`.
+pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
     let sessions = Sessions::new(ctx.repo.common_dir());
-    let named = match by_environment(ctx.env, None) {
-        Some((_, id)) => sessions.get(&sessions.root_of(id)?)?,
-        None => None,
-    };
-    let here = named.filter(|record| record.worktree == ctx.repo.worktree_name());
-    let of_caller = here.and_then(|record| record.snapshot_id().map(str::to_owned));
-    let id = match of_caller {
-        Some(id) => Some(id),
-        None => store.dir.state()?.session_snapshot_id,
-    };
-    id.as_deref().and_then(SnapshotId::parse).ok_or_else(|| {
-        Error::new(Code::NoSessionSnapshot, "this session has no snapshot")
-            .hint("run 'tw snapshot' and use 'latest'")
-    })
-}
-
-/// Notes a sign of life of a session that the register knows. Answers whether it does.
-///
-/// # Errors
-/// When the register cannot be read or written.
-pub fn touch(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
-    let now = ctx.env.now();
-    let Some(known) = sessions.get(session_id)? else {
-        return Ok(false);
-    };
-    // A file written at every prompt would tell nothing more.
-    if known.ended_at.is_some() || known.is_silent_for(now, 60) {
-        sessions.update(known, |record| {
-            record.last_active_at = now.rfc3339();
-            record.ended_at = None;
-        })?;
+    let record = find(ctx, &sessions, word)?;
+    let children = children(&sessions, &record.session_id)?
+        .into_iter()
+        .map(|child| child.session_id)
+        .collect();
+    let store = Store::open(&ctx.repo)?;
+    let resume_command = resume_command(&store, &record);
+    let notes = checkpoint::read(&store, &record.session_id)?;
+    let mut known = talk(&notes);
+    let of_origin = || title_of_origin(&store, &sessions, &record);
+    known.title = known.title.or_else(of_origin);
+    let issues = traces::issues(ctx)?.remove(&record.session_id);
+    known.issues = Some(issues.unwrap_or_default());
+    let here = record.is_live(ctx.env.now()) && record.worktree == ctx.repo.worktree_name();
+    let goes_on = here && store.dir.state()?.mode == Mode::Present;
+    let files = traces::files(ctx, &store, &record, &notes, goes_on).ok();
+    known.files_touched = files.as_ref().map(Vec::len);
+    if let Some(transcript) = transcript(ctx, &record) {
+        known.title = transcript.title().map(str::to_owned).or(known.title);
+        known.prompts = Some(transcript.prompts.len());
+        known.tokens = Some(Counts {
+            context: transcript.tokens.context,
+            total: transcript.tokens.total,
+        });
     }
-    Ok(true)
+    let mut session = view(ctx, &sessions, record)?;
+    session.talk = known;
+    Ok(Shown {
+        session,
+        files: files.map(|files| files.into_iter().map(|path| Touched { path }).collect()),
+        children,
+        resume_command,
+    })
 }
 
-/// Notes that a session's agent has summarised its conversation. Answers whether the register knows the session.
+/// The command that resumes a session, and where it has to be run.
 ///
 /// # Errors
-/// When the register cannot be read or written.
-pub fn compacted(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
-    let Some(known) = sessions.get(session_id)? else {
-        return Ok(false);
+/// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`; `USAGE` when its agent has no such command.
+pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
+    let record = find(ctx, &Sessions::new(ctx.repo.common_dir()), word)?;
+    let agent = record.agent.as_deref().and_then(by_name);
+    let command = resume_command(&Store::open(&ctx.repo)?, &record);
+    let Some((agent, resume_command)) = agent.map(Agent::name).zip(command) else {
+        let who = record.agent.as_deref().unwrap_or("its agent");
+        let message = format!(
+            "{who} has no command that resumes session '{}'",
+            record.session_id
+        );
+        return Err(Error::new(Code::Usage, message));
     };
-    let now = ctx.env.now().rfc3339();
-    sessions.update(known, |record| {
-        record.last_active_at.clone_from(&now);
-        record.compacted_at = Some(now);
-        record.ended_at = None;
-    })?;
-    Ok(true)
+    let recorded = transcript(ctx, &record).and_then(|transcript| transcript.cwd);
+    let root = || ctx.repo.worktree_root().to_string_lossy().into_owned();
+    Ok(Resume {
+        agent,
+        resume_command,
+        cwd: Some(recorded.unwrap_or_else(root)),
+        session_id: record.session_id,
+    })
 }
 
-fn view(ctx: &Context<'_>, sessions: &Sessions, record: SessionRecord) -> Result<SessionView> {
-    let root = sessions.root_of(&record.session_id)?;
-    let snapshot_id = if root == record.session_id {
-        record.snapshot_id().map(str::to_owned)
+/// The command that resumes a session. A fork that waits to be imported has one of its own.
+fn resume_command(store: &Store, record: &SessionRecord) -> Option<Vec<String>> {
+    let agent = by_name(record.agent.as_deref()?)?;
+    let id = &record.session_id;
+    let waiting = record.forked_from.as_ref().and_then(|origin| {
+        agent.export_command(id)?;
+        let notes = checkpoint::read(store, &origin.session_id).ok()?;
+        let mut forks = notes.rewinds.into_iter().filter_map(|rewind| rewind.fork);
+        let fork = forks.find(|fork| fork.session_id == *id)?;
+        let file = Path::new(&fork.path);
+        file.exists().then(|| agent.resume_fork_command(id, file))?
+    });
+    waiting.or_else(|| agent.resume_command(id))
+}
+
+/// What a session's notes tell.
+fn talk(notes: &SessionNotes) -> Talk {
+    let mut prompts = notes
+        .checkpoints
+        .iter()
+        .filter(|known| known.kind == Kind::Prompt);
+    let first = prompts
+        .clone()
+        .next()
+        .and_then(|first| first.prompt.as_deref());
+    let mut lines = first.unwrap_or_default().lines().map(str::trim);
+    Talk {
+        title: lines.find(|line| !line.is_empty()).map(str::to_owned),
+        prompts: Some(prompts.by_ref().count()),
+        tokens: Some(
+            notes
+                .checkpoints
+                .last()
+                .map(|last| last.tokens)
+                .unwrap_or_default(),
+        ),
+        checkpoints: Some(notes.checkpoints.len()),
+        rewinds: Some(notes.rewinds.len()),
+        issues: None,
+        files_touched: None,
+    }
+}
+
+/// A fork begins as the session that it was made from.
+fn title_of_origin(store: &Store, sessions: &Sessions, record: &SessionRecord) -> Option<String> {
+    let mut origin = record.forked_from.clone();
+    for _ in 0..FORKS {
+        let id = origin?.session_id;
+        let title = checkpoint::read(store, &id).ok().map(|notes| talk(&notes));
+        if let Some(title) = title.and_then(|known| known.title) {
+            return Some(title);
+        }
+        origin = sessions.get(&id).ok().flatten()?.forked_from;
+    }
+    None
+}
+
+/// The session's conversation, when its file is there and can be read.
+fn transcript(ctx: &Context<'_>, record: &SessionRecord) -> Option<Transcript> {
+    let path = if let Some(path) = &record.transcript {
+        ctx.cwd.join(path)
     } else {
-        let root = sessions.get(&root)?;
-        root.and_then(|root| root.snapshot_id().map(str::to_owned))
+        let agent = by_name(record.agent.as_deref()?)?;
+        let root = ctx.repo.worktree_root();
+        agent.locate(&record.session_id, Some(root), &Places::from(ctx.env))?
     };
-    Ok(SessionView {
-        live: record.is_live(ctx.env.now()),
-        session_id: record.session_id,
-        agent: record.agent,
-        parent: record.parent,
-        root,
-        worktree: record.worktree,
-        started_at: record.started_at,
-        last_active_at: record.last_active_at,
-        ended_at: record.ended_at,
-        source: record.source,
-        snapshot_id,
-        snapshot_ids: record.snapshot_ids,
-        transcript: record.transcript,
-        hint: record.hint,
-        talk: Talk::default(),
-        forked_from: record.forked_from,
-    })
+    crate::agents::read(&path, Detail::Outline).ok()
 }

@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Context;
-use super::address;
+use super::history::newest;
 use super::outcome::{Counts, Head, Interrupted, RepositoryInfo, SnapshotView, Status};
-use super::snapshot::view;
-use super::swap::recover::taken_by_power;
+use super::snapshots::view;
+use super::swap::recover::{is_interrupted, taken_by_power};
 use crate::error::Result;
 use crate::git::fs;
 use crate::store::Store;
@@ -79,7 +79,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
 }
 
 fn latest(ctx: &Context<'_>, store: &Store) -> Result<Option<SnapshotView>> {
-    let newest = address::newest(ctx, store, IdKind::Snapshot)?;
+    let newest = newest(ctx, store, IdKind::Snapshot)?;
     newest.map(|stored| view(store, &stored)).transpose()
 }
 
@@ -129,12 +129,6 @@ fn repository(ctx: &Context<'_>, store: &Store) -> Result<RepositoryInfo> {
 struct Place {
     mode: Mode,
     current_snapshot_id: Option<String>,
-}
-
-/// Whether a swap died here: there is a journal, and nobody is at it.
-pub fn is_interrupted(dir: &StateDir) -> bool {
-    // Looked at once more: the swap may have ended just before.
-    dir.has_journal() && !is_swapping(dir.path()) && dir.has_journal()
 }
 
 /// The line for a shell prompt: `tw:past ab12cd`, `tw:interrupted`, `tw:unreadable`; nothing in the present and outside of

@@ -2,7 +2,9 @@
 //!
 //! A read that fails is an error and never an absence: who forgets snapshots has to know all that needs them.
 
+use std::ffi::OsStr;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -96,4 +98,17 @@ pub fn opened(dir: &StateDir) -> Result<Option<OpenedDir>> {
 /// Says which worktree's record could not be read, and that nothing was done for that reason.
 pub fn unreadable(worktree: &Worktree, error: Error) -> Error {
     error.while_doing(format!("worktree '{}'", worktree.name))
+}
+
+/// The git directory that a worktree's `.git` file names, when it is one of this repository's linked worktrees.
+pub fn linked_git_dir(repo: &Repo, dir: &Path) -> Option<PathBuf> {
+    let link = dir.join(".git");
+    if !link.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    let bytes = crate::git::fs::read_optional(&link).ok()??;
+    let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+    let git_dir = dir.join(OsStr::from_bytes(target)).canonicalize().ok()?;
+    let worktrees = repo.common_dir().join("worktrees");
+    (git_dir.parent() == Some(&worktrees)).then_some(git_dir)
 }

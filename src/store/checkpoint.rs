@@ -22,6 +22,9 @@ use crate::text::command_line;
 
 pub use raw::VERSION as FIELDS_VERSION;
 
+/// Where it is kept how far a session's conversation was read: one file for each, below the worktree's directory.
+pub const PREFIXES: &str = "prefixes";
+
 /// What made a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

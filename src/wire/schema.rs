@@ -19,7 +19,7 @@ use crate::ops::outcome::{
     Checkup, Closed, ConfigListing, Diff, DroppedListing, Labelled, Listing, Opened, Pruned,
     Purged, Recovered, Restored, Returned, Shown, Status, Taken, Travelled, Undone,
 };
-use crate::ops::{backtrack, checkpoint, context, rewind, session};
+use crate::ops::{backtrack, checkpoint, checkpoints, context, rewind, session, sessions};
 
 /// A document's name, the command that prints it, and what makes its schema.
 type Row = (&'static str, &'static str, fn(&str) -> Value);
@@ -58,7 +58,7 @@ const DERIVED: &[Row] = &[
     (
         "session-start",
         "tw session start",
-        derived::<session::Started>,
+        derived::<sessions::Started>,
     ),
     (
         "session-list",
@@ -71,8 +71,8 @@ const DERIVED: &[Row] = &[
         "tw session resume",
         derived::<session::Resume>,
     ),
-    ("session-end", "tw session end", derived::<session::Ended>),
-    ("checkpoint", "tw checkpoint", derived::<checkpoint::Taken>),
+    ("session-end", "tw session end", derived::<sessions::Ended>),
+    ("checkpoint", "tw checkpoint", derived::<checkpoints::Taken>),
     (
         "checkpoint-list",
         "tw checkpoint list",

@@ -6,7 +6,7 @@ mod show;
 use clap::{Subcommand, ValueEnum};
 
 use crate::cli::prelude::*;
-use crate::ops::checkpoint::{self, Take, Taken};
+use crate::ops::checkpoints::{self, Take, Taken};
 use crate::store::checkpoint::{Checkpoint, Kind};
 
 /// Mark this point of the session's conversation
@@ -75,7 +75,7 @@ impl Run for Args {
             ));
         }
         match &self.verb {
-            None => reply(checkpoint::take(
+            None => reply(checkpoints::take(
                 &ctx,
                 &Take {
                     message: self.message.clone(),

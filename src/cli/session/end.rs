@@ -1,7 +1,7 @@
 //! `tw session end`.
 
 use crate::cli::prelude::*;
-use crate::ops::session::{self, Ended};
+use crate::ops::sessions::{self, Ended};
 
 /// End a session, and its sub-agents' with it
 ///
@@ -19,7 +19,7 @@ pub struct Args {
 
 impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(session::end(&call.open()?, self.session.id()))
+        reply(sessions::end(&call.open()?, self.session.id()))
     }
 }
 

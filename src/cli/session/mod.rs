@@ -8,7 +8,7 @@ mod start;
 
 use crate::cli::call::verbs;
 use crate::cli::prelude::*;
-use crate::ops::session::{SessionView, Talk};
+use crate::ops::sessions::{SessionView, Talk};
 
 /// Start, list, show and end the sessions of agents
 ///

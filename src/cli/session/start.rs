@@ -2,7 +2,7 @@
 
 use crate::cli::human::snapshot::headline;
 use crate::cli::prelude::*;
-use crate::ops::session::{self, Asked, NoSnapshot, Start, Started};
+use crate::ops::sessions::{self, Asked, NoSnapshot, Start, Started};
 
 /// Record a session and take its snapshot
 ///
@@ -58,7 +58,7 @@ impl Run for Args {
             force: self.force.into(),
             asked: Asked::ByCommand,
         };
-        let started = session::start(&ctx, &start)?;
+        let started = sessions::start(&ctx, &start)?;
         background::start_when_due(&ctx);
         reply(Ok(started))
     }

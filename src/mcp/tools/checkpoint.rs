@@ -1,7 +1,7 @@
 //! `tw checkpoint` as a tool.
 
 use crate::mcp::tools::prelude::*;
-use crate::ops::checkpoint::{self, Take};
+use crate::ops::checkpoints::{self, Take};
 
 /// # Mark this point of the conversation
 ///
@@ -24,6 +24,6 @@ impl Request for Checkpoint {
             message: self.message,
             ..Take::default()
         };
-        Ok(wire::value(&checkpoint::take(ctx, &request)?))
+        Ok(wire::value(&checkpoints::take(ctx, &request)?))
     }
 }

@@ -36,6 +36,6 @@ impl Request for Snapshot {
             trigger: "mcp".to_owned(),
             ..Take::default()
         };
-        Ok(wire::value(&ops::snapshot::take(ctx, &request)?))
+        Ok(wire::value(&ops::snapshots::take(ctx, &request)?))
     }
 }

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
-use super::{Applied, Apply, desk, find, load};
+use super::{Applied, Apply};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
@@ -20,6 +20,7 @@ use crate::git::textmerge::{Labels, Style};
 use crate::git::tree::{self, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, Storing};
+use crate::ops::issues::{desk, find, load};
 use crate::ops::merge::{self, Input, Merged};
 use crate::ops::outcome::Changes;
 use crate::ops::record::Made;

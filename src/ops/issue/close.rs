@@ -1,8 +1,9 @@
 //! Close an issue, or open it again.
 
-use super::{Close, IssueView, desk, find, get, load, update};
+use super::{Close, IssueView, get};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
+use crate::ops::issues::{desk, find, load, update};
 use crate::ops::redaction::Redacting;
 use crate::store::Store;
 use crate::store::id::IssueId;

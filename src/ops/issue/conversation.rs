@@ -8,7 +8,7 @@ use crate::agents::{self, AGENTS};
 use crate::error::{Code, Error};
 use crate::ops::Context;
 use crate::ops::redaction::Redacting;
-use crate::ops::session::{Caller, Via};
+use crate::ops::sessions::{Caller, Via};
 use crate::store::chat::{Chat, Message, Redaction, Tool};
 use crate::store::records::Json;
 use crate::store::session::SessionRecord;

@@ -1,8 +1,9 @@
 //! Change an issue's texts, and read or write its experiment.
 
-use super::{Edit, Experiment, ExperimentShown, IssueView, approval, desk, find, get, update};
+use super::{Edit, Experiment, ExperimentShown, IssueView, approval, get};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
+use crate::ops::issues::{desk, find, update};
 use crate::ops::redaction::Redacting;
 use crate::store::Store;
 
@@ -78,7 +79,7 @@ pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentS
     let id = find(&store, &request.issue)?;
     let mut notices = desk::take_in(ctx, &store, id)?;
     let issue = if request.sections.is_empty() {
-        let loaded = super::load(&store, id)?;
+        let loaded = crate::ops::issues::load(&store, id)?;
         notices.extend(loaded.notices);
         loaded.issue
     } else {

@@ -1,8 +1,9 @@
 //! Show one issue, or its conversation.
 
-use super::{ChatPart, ChatShown, IssueView, approval, desk, find, load};
+use super::{ChatPart, ChatShown, IssueView, approval};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
+use crate::ops::issues::{desk, find, load};
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::id::IssueId;

@@ -2,51 +2,36 @@
 
 use std::cmp::Reverse;
 
-use super::{Filter, InvalidIssue, IssueListing, IssueSummary, Next, Ranked, typed};
+use super::{Filter, InvalidIssue, IssueListing, IssueSummary, Next, Ranked};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
+use crate::ops::issues::all;
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::issue::{Issue, Severity, Status};
-use crate::store::names::{Record, RecordKind};
+use crate::store::names::Record;
 
 const DAY: i64 = 24 * 3600;
 
-/// Every issue that can be read, newest first, and why the others cannot.
-fn all(store: &Store) -> Result<IssueListing> {
-    let mut listing = IssueListing {
+/// As a list of all.
+fn listing(store: &Store) -> Result<IssueListing> {
+    let known = all(store)?;
+    let invalid = known.invalid.into_iter().map(|(id, error)| InvalidIssue {
+        issue_id: id.to_string(),
+        reason: error.message().to_owned(),
+    });
+    Ok(IssueListing {
         filter: "all",
         text: None,
-        issues: Vec::new(),
-        invalid: Vec::new(),
-        notices: Vec::new(),
-    };
-    let listed = store.records(RecordKind::Issues)?;
-    let mut refuse = |name: &Record, error: &Error| {
-        if let Record::Issue(id) = name {
-            listing.invalid.push(InvalidIssue {
-                issue_id: id.to_string(),
-                reason: error.message().to_owned(),
-            });
-        }
-    };
-    for (name, error) in &listed.invalid {
-        refuse(name, error);
-    }
-    for (name, held) in listed.records {
-        let Record::Issue(id) = name else { continue };
-        listing.notices.extend(held.notices.iter().cloned());
-        let issue = held.into_only(&name).and_then(|note| typed(id, &note.json));
-        match issue {
-            Ok(issue) => listing.issues.push(IssueSummary { issue }),
-            Err(error) => refuse(&name, &error),
-        }
-    }
-    listing
-        .issues
-        .sort_by_key(|entry| Reverse((entry.issue.created_at.clone(), entry.issue.id)));
-    Ok(listing)
+        issues: known
+            .issues
+            .into_iter()
+            .map(|issue| IssueSummary { issue })
+            .collect(),
+        invalid: invalid.collect(),
+        notices: known.notices,
+    })
 }
 
 /// Lists issues, newest first.
@@ -54,7 +39,7 @@ fn all(store: &Store) -> Result<IssueListing> {
 /// # Errors
 /// Only when refs cannot be read at all.
 pub fn list(ctx: &Context<'_>, filter: &Filter) -> Result<IssueListing> {
-    let mut listing = all(&Store::open(&ctx.repo)?)?;
+    let mut listing = listing(&Store::open(&ctx.repo)?)?;
     if let Some(status) = filter.status {
         listing.filter = status.as_str();
         listing.issues.retain(|entry| entry.issue.status == status);
@@ -74,7 +59,7 @@ pub fn search(ctx: &Context<'_>, text: &str, filter: &Filter) -> Result<IssueLis
         return Err(Error::new(Code::Usage, "there is nothing to search for"));
     }
     let store = Store::open(&ctx.repo)?;
-    let mut listing = all(&store)?;
+    let mut listing = listing(&store)?;
     let wanted = text.to_lowercase();
     listing.issues.retain(|entry| {
         let status = filter
@@ -129,7 +114,7 @@ fn in_chat(store: &Store, issue: &Issue, wanted: &str) -> bool {
 /// # Errors
 /// Only when refs cannot be read at all.
 pub fn next(ctx: &Context<'_>) -> Result<Next> {
-    let listing = all(&Store::open(&ctx.repo)?)?;
+    let listing = listing(&Store::open(&ctx.repo)?)?;
     let now = ctx.env.now();
     let mut ranked: Vec<Ranked> = listing
         .issues

@@ -1,24 +1,20 @@
 //! Issues: friction reported with its snapshot and its conversation, and what is done about it later.
 //!
-//! Owns finding an issue by part of its id, reading it and changing it: every change is read, modify, compare and swap on
-//! the issue's record, so that none is lost, and everything that looks at one issue first takes in what was edited on its
-//! desk. Texts are redacted before they enter a record.
+//! What looks at one issue first takes in what was edited on its desk. Texts are redacted before they enter a record. The
+//! records themselves are `issues`'s.
 
 mod apply;
 mod approval;
 mod close;
 mod conversation;
-mod desk;
 mod edit;
 mod get;
 mod list;
 mod outcome;
 mod report;
 mod request;
-mod run;
+mod start;
 mod verify;
-
-use serde_json::Value;
 
 pub use apply::apply;
 pub use approval::{approve, fingerprint};
@@ -27,167 +23,12 @@ pub use edit::{edit, experiment};
 pub use get::{chat, get, peek, peek_chat};
 pub use list::{list, next, search};
 pub use outcome::{
-    Applied, ChatShown, DeskPaths, ExperimentShown, InvalidIssue, IssueListing, IssueSummary,
-    IssueView, Next, Ranked, Reported, Started, Verified,
+    Applied, ChatShown, ExperimentShown, InvalidIssue, IssueListing, IssueSummary, IssueView, Next,
+    Ranked, Reported, Started, Verified,
 };
 pub use report::report;
 pub use request::{
     Apply, ChatPart, Close, Edit, Experiment, Filter, Report, ReportFields, Sections, Verify,
 };
-pub use run::{Closing, close_run, start};
+pub use start::start;
 pub use verify::verify;
-
-use super::Context;
-use crate::error::{Code, Error, Result};
-use crate::git::Oid;
-use crate::store::Store;
-use crate::store::id::{IssueId, PartMatch, is_part, resolve_part};
-use crate::store::issue::Issue;
-use crate::store::names::{Record, RecordKind};
-use crate::store::records::Note;
-
-/// An issue as its record has it.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// The issue.
-    pub issue: Issue,
-    /// The snapshot commit that it annotates.
-    pub annotated: Oid,
-    /// The record's commit.
-    pub tip: Oid,
-    /// What had to be settled.
-    pub notices: Vec<String>,
-}
-
-/// The issue that a whole id or a part of one names.
-///
-/// # Errors
-/// `INVALID_ISSUE_ID`, `ISSUE_NOT_FOUND`, `AMBIGUOUS_ADDRESS`.
-pub fn find(store: &Store, text: &str) -> Result<IssueId> {
-    let text = text.trim();
-    let text = text.strip_prefix("issue:").unwrap_or(text);
-    if let Some(id) = IssueId::parse(text) {
-        return if store.has_record(&Record::Issue(id))? {
-            Ok(id)
-        } else {
-            Err(not_found(text))
-        };
-    }
-    if !is_part(text, "i") {
-        return Err(Error::new(
-            Code::InvalidIssueId,
-            format!("'{text}' is no issue id or part of one"),
-        )
-        .hint(
-            "an issue id reads i_20260228_153012_ab12cd; four characters of it or more will do",
-        ));
-    }
-    let ids = ids(store)?;
-    match resolve_part(text, ids.iter().map(String::as_str)) {
-        PartMatch::None => Err(not_found(text)),
-        PartMatch::One(id) => IssueId::parse(&id).ok_or_else(|| not_found(text)),
-        PartMatch::Many(candidates) => Err(Error::new(
-            Code::AmbiguousAddress,
-            format!("'{text}' is ambiguous: {}", candidates.join(", ")),
-        )
-        .hint("give more characters, or the last six of the id")
-        .detail("candidates", candidates)),
-    }
-}
-
-fn ids(store: &Store) -> Result<Vec<String>> {
-    let names = store.record_names(RecordKind::Issues)?;
-    Ok(names
-        .into_iter()
-        .filter_map(|name| match name {
-            Record::Issue(id) => Some(id.to_string()),
-            _ => None,
-        })
-        .collect())
-}
-
-fn not_found(text: &str) -> Error {
-    Error::new(Code::IssueNotFound, format!("issue '{text}' not found"))
-        .hint("run 'tw issue list --status all' to see what there is")
-}
-
-/// Reads one issue.
-///
-/// # Errors
-/// `ISSUE_NOT_FOUND`, `ISSUE_INVALID`, `CORRUPT_RECORD`, `NEWER_RECORD`.
-pub fn load(store: &Store, id: IssueId) -> Result<Loaded> {
-    let name = Record::Issue(id);
-    let held = store
-        .record(&name)?
-        .ok_or_else(|| not_found(&id.to_string()))?;
-    let (tip, notices) = (held.tip, held.notices.clone());
-    let Note { annotated, json } = held.into_only(&name)?;
-    let issue = typed(id, &json)?;
-    Ok(Loaded {
-        issue,
-        annotated,
-        tip,
-        notices,
-    })
-}
-
-fn typed(id: IssueId, json: &crate::store::records::Json) -> Result<Issue> {
-    let issue = Issue::from_json(json).map_err(|error| error.while_doing(format!("issue {id}")))?;
-    if issue.id == id {
-        return Ok(issue);
-    }
-    let message = format!("issue {id} says that it is {}", issue.id);
-    Err(Error::new(Code::IssueInvalid, message))
-}
-
-/// Changes one issue: reads it, lets `change` work on it, and writes it if nobody was faster, else begins again. The time
-/// of the change is set when there was one.
-///
-/// # Errors
-/// Those of [`load`] and of `change`; `BUSY`.
-pub fn update<T>(
-    ctx: &Context<'_>,
-    store: &Store,
-    id: IssueId,
-    what: &str,
-    mut change: impl FnMut(&mut Issue) -> Result<T>,
-) -> Result<(T, Issue)> {
-    let now = ctx.env.now();
-    let message = format!("issue: {what}");
-    let done = store.update_record(&Record::Issue(id), &message, now, |draft| {
-        let refusal = draft.refusal(&Record::Issue(id));
-        let Some(json) = draft.only() else {
-            return Err(refusal);
-        };
-        let before = typed(id, json)?;
-        let mut issue = before.clone();
-        let answer = change(&mut issue)?;
-        if issue != before {
-            issue.updated_at = now.rfc3339();
-            *json = issue.to_json();
-        }
-        Ok((answer, issue))
-    })?;
-    match done {
-        Some((answer, _)) => Ok(answer),
-        None => Err(not_found(&id.to_string())),
-    }
-}
-
-/// Adds sentences to those that an error or answer has already.
-fn extended(mut notices: Vec<String>, more: impl IntoIterator<Item = String>) -> Vec<String> {
-    notices.extend(more);
-    notices
-}
-
-/// A field of JSON from outside, which may be missing or null.
-fn text_field(json: &crate::store::records::Json, name: &str) -> Result<Option<String>> {
-    match json.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(Error::new(
-            Code::IssueInvalid,
-            format!("'{name}' is no text: {other}"),
-        )),
-    }
-}

@@ -3,23 +3,11 @@
 use std::path::PathBuf;
 
 use crate::git::path::RepoPath;
+use crate::ops::issues::DeskPaths;
 use crate::ops::merge::Reason;
 use crate::ops::outcome::{Changes, Travelled};
 use crate::store::chat::Chat;
 use crate::store::issue::{Experiment, Issue, Verify};
-
-/// Where an issue's desk files are.
-#[derive(Debug, Clone)]
-pub struct DeskPaths {
-    /// Their directory.
-    pub dir: PathBuf,
-    /// `issue.json`.
-    pub issue: PathBuf,
-    /// `chat.md`.
-    pub chat: PathBuf,
-    /// `experiment.md`.
-    pub experiment: PathBuf,
-}
 
 /// An issue as readers see it.
 #[derive(Debug, Clone)]

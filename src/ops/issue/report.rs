@@ -6,17 +6,18 @@
 use serde_json::Value;
 
 use super::conversation::{self, Conversation, Source};
-use super::{Report, ReportFields, Reported, approval, desk, get, text_field};
+use super::{Report, ReportFields, Reported, approval, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::git::objects::NewObjects;
+use crate::ops::issues::{desk, text_field};
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;
 use crate::ops::request::Take;
-use crate::ops::session::{self, Caller, Via};
+use crate::ops::sessions::{self, Caller, Via};
 use crate::ops::swap::recover;
-use crate::ops::{Context, address, snapshot};
+use crate::ops::{Context, address, snapshots};
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::id::{IssueId, SnapshotId};
@@ -43,7 +44,7 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     let fields = complete(request)?;
     let store = Store::open(&ctx.repo)?;
     let mut notices = recover::recover_by_itself(ctx, &store)?;
-    let caller = session::caller(ctx, &store, request.session.as_deref(), None)?;
+    let caller = sessions::caller(ctx, &store, request.session.as_deref(), None)?;
     let record = registered(ctx, caller.as_ref())?;
     let agent = record.as_ref().and_then(|record| record.agent.clone());
     let snapshot = snapshot(
@@ -194,8 +195,8 @@ fn snapshot(
     if let Some(text) = named {
         return address::resolve(ctx, store, &text);
     }
-    let of_session = caller.and_then(|caller| session::snapshot_of(ctx, &caller.session_id).ok());
-    let taken = snapshot::take(
+    let of_session = caller.and_then(|caller| sessions::snapshot_of(ctx, &caller.session_id).ok());
+    let taken = snapshots::take(
         ctx,
         &Take {
             if_changed: true,

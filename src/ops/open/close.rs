@@ -13,6 +13,7 @@ use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
+use crate::ops::worktrees::linked_git_dir;
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId, Tail};
@@ -26,7 +27,7 @@ use crate::worktree::manifest::{Kind, Manifest};
 /// `PATH_NOT_FOUND`; `USAGE` when `tw open` did not make it, or for the directory one stands in; `WOULD_OVERWRITE`, naming the
 /// paths, when it holds what cannot be captured: nothing is removed then; `HELD` when it is in the past or locked.
 pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
-    super::clear_dead(ctx)?;
+    crate::ops::opening::clear_dead(ctx)?;
     let (dir, worktree, opened) = find(ctx, dir)?;
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = Store::open(&there.repo)?;
@@ -76,7 +77,7 @@ fn find(ctx: &Context<'_>, dir: &Path) -> Result<(PathBuf, Worktree, OpenedDir)>
         )
         .hint("'git worktree list' shows this repository's worktrees")
     };
-    let git_dir = remove::linked_git_dir(&ctx.repo, &dir).ok_or_else(not_ours)?;
+    let git_dir = linked_git_dir(&ctx.repo, &dir).ok_or_else(not_ours)?;
     let mut all = worktrees::all(&ctx.repo)?.into_iter();
     let worktree = all
         .find(|worktree| worktree.git_dir == git_dir)

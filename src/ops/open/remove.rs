@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -12,8 +12,8 @@ use super::survey::names;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at, stamp_of};
 use crate::git::path;
-use crate::git::repo::Repo;
 use crate::ops::Context;
+use crate::ops::worktrees::linked_git_dir;
 use crate::worktree::apply::{content_oid, set_permissions};
 use crate::worktree::manifest::{FileRec, Kind, Manifest};
 
@@ -183,19 +183,6 @@ fn metadata(git_dir: &Path) -> Result<()> {
         let _ = std::fs::remove_dir(worktrees);
     }
     Ok(())
-}
-
-/// The git directory that a worktree's `.git` file names, when it is one of this repository's linked worktrees.
-pub fn linked_git_dir(repo: &Repo, dir: &Path) -> Option<PathBuf> {
-    let link = dir.join(".git");
-    if !link.symlink_metadata().ok()?.is_file() {
-        return None;
-    }
-    let bytes = crate::git::fs::read_optional(&link).ok()??;
-    let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
-    let git_dir = dir.join(OsStr::from_bytes(target)).canonicalize().ok()?;
-    let worktrees = repo.common_dir().join("worktrees");
-    (git_dir.parent() == Some(&worktrees)).then_some(git_dir)
 }
 
 /// Takes back an `open` that failed: the directory was empty before, and all in it is ours. What cannot be removed stays; the

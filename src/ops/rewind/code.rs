@@ -3,10 +3,10 @@
 use super::CodePart;
 use crate::error::Result;
 use crate::ops::Context;
-use crate::ops::diff::{diff, tree_diff};
+use crate::ops::compare::{Patches, Side, sides, tree_diff};
 use crate::ops::outcome::FileDiff;
-use crate::ops::request::{DiffSides, DryRun, Restore};
-use crate::ops::restore::{self, Purpose};
+use crate::ops::put_back::{self, Purpose};
+use crate::ops::request::{DryRun, Restore};
 use crate::ops::swap::recover;
 use crate::store::Store;
 use crate::store::checkpoint::Checkpoint;
@@ -23,19 +23,16 @@ fn snapshot(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
 pub fn look(ctx: &Context<'_>, store: &Store, checkpoint: &Checkpoint) -> Result<CodePart> {
     recover::refuse_interrupted(store)?;
     let stored = snapshot(store, checkpoint)?;
-    restore::put_back(
+    put_back::put_back(
         ctx,
         store,
         &stored,
         &request(DryRun::Yes),
         &purpose(checkpoint),
     )?;
-    let sides = DiffSides {
-        from: Some("present".to_owned()),
-        to: Some(stored.id.to_string()),
-        ..DiffSides::default()
-    };
-    Ok(part(checkpoint, diff(ctx, &sides)?.files, None))
+    let to = Side::of(&stored);
+    let diff = sides(ctx, store, (&Side::Present, &to), &[], Patches::No)?;
+    Ok(part(checkpoint, diff.files, None))
 }
 
 /// Puts the files back, under the exclusive lock. The numbers are those of the backup against the snapshot: what was
@@ -46,7 +43,7 @@ pub fn put_back(
     checkpoint: &Checkpoint,
 ) -> Result<(CodePart, Vec<String>)> {
     let stored = snapshot(store, checkpoint)?;
-    let restored = restore::put_back(
+    let restored = put_back::put_back(
         ctx,
         store,
         &stored,

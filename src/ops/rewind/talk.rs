@@ -10,7 +10,8 @@ use crate::agents::{Agent, by_name};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::checkpoint::{Export, conversation, spot};
+use crate::ops::checkpoints::{conversation, spot};
+use crate::ops::exports::Export;
 use crate::store::checkpoint::{Checkpoint, Kind};
 use crate::store::session::{Origin, SessionRecord};
 

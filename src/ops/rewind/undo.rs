@@ -6,10 +6,10 @@ use serde::Serialize;
 use super::{sessions, talk};
 use crate::agents::by_name;
 use crate::error::{Code, Error, Result};
-use crate::ops::checkpoint::resolve_session;
+use crate::ops::checkpoints::resolve_session;
 use crate::ops::resume_command::ResumeCommandOrNull;
+use crate::ops::steps::step;
 use crate::ops::swap::undo_log::{self, Log};
-use crate::ops::undo as swaps;
 use crate::ops::{Context, outcome};
 use crate::store::Store;
 use crate::store::checkpoint::{self as notes, Rewind};
@@ -54,7 +54,7 @@ pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
     })?;
     let mut notices = Vec::new();
     let code = match &rewind.backup_id {
-        Some(backup) if is_last_swap(&store, backup)? => Some(swaps::undo(ctx)?),
+        Some(backup) if is_last_swap(&store, backup)? => Some(step(ctx, Log::Undo)?),
         Some(backup) => {
             notices.push(format!(
                 "the files had been brought back before; what the rewind replaced is in backup {backup}"

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::git::path::RepoPath;
 use crate::git::tree;
 use crate::ops::Context;
-use crate::ops::diff::paths_since;
-use crate::ops::issue;
+use crate::ops::compare::paths_since;
+use crate::ops::issues;
 use crate::store::Store;
 use crate::store::checkpoint::SessionNotes;
 use crate::store::id::SnapshotId;
@@ -21,11 +21,16 @@ use crate::store::session::SessionRecord;
 /// When refs cannot be read at all; an issue that cannot be read is left out.
 pub fn issues(ctx: &Context<'_>) -> Result<BTreeMap<String, Vec<String>>> {
     let mut by_session: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let listing = issue::list(ctx, &issue::Filter::default())?;
-    for entry in listing.issues.into_iter().rev() {
-        if let Some(session) = entry.issue.session_id {
-            let id = entry.issue.id.to_string();
-            by_session.entry(session).or_default().push(id);
+    for issue in issues::all(&Store::open(&ctx.repo)?)?
+        .issues
+        .into_iter()
+        .rev()
+    {
+        if let Some(session) = issue.session_id {
+            by_session
+                .entry(session)
+                .or_default()
+                .push(issue.id.to_string());
         }
     }
     Ok(by_session)

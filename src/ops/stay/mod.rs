@@ -1,9 +1,10 @@
-//! A stay in the past, and how it ends: what is there becomes an experiment, the backup is put back exactly, and that is proved
+//! A stay in the past, how it begins (`enter`), and how it ends: what is there becomes an experiment, the backup is put back exactly, and that is proved
 //! before it counts.
 //!
-//! For the verbs that end one: `return`, and `undo` and `redo` of a swap that began one.
+//! For the verbs that begin or end one: `travel`, `issue start`, `return`, and `undo` and `redo` of a swap that began one.
 
 mod aside;
+pub mod enter;
 pub mod guard;
 mod hidden;
 mod left_out;

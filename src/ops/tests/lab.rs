@@ -8,7 +8,7 @@ use crate::git::Oid;
 use crate::ops::Context;
 use crate::ops::outcome::SnapshotView;
 use crate::ops::request::Take;
-use crate::ops::snapshot;
+use crate::ops::snapshots;
 use crate::progress::Silent;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
@@ -139,7 +139,7 @@ impl Lab {
             trigger: "manual".to_owned(),
             ..Take::default()
         };
-        let taken = snapshot::take(&self.ctx(), &request).expect("a snapshot");
+        let taken = snapshots::take(&self.ctx(), &request).expect("a snapshot");
         taken.snapshot
     }
 

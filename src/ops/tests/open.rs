@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::Lab;
 use crate::error::{Code, Result};
+use crate::ops::drop::Drop;
+use crate::ops::drop::drop;
 use crate::ops::open::Open;
 use crate::ops::open::{close, open};
 use crate::ops::outcome::{Closed, Opened};
-use crate::ops::prune::Drop;
-use crate::ops::prune::drop;
-use crate::ops::snapshot::show;
+use crate::ops::show::show;
 
 fn run(lab: &Lab, address: &str, dir: Option<&Path>) -> Result<Opened> {
     let request = Open {

@@ -6,7 +6,7 @@ use crate::ops::outcome::Purged;
 use crate::ops::purge::Purge;
 use crate::ops::purge::purge;
 use crate::ops::request::DryRun;
-use crate::ops::snapshot::show;
+use crate::ops::show::show;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names::{BACKUPS, RECORDS};

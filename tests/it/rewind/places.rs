@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use timewarp::agents;
 use timewarp::agents::lines::sha256_of_prefix;
 use timewarp::agents::transcript::Detail;
-use timewarp::ops::checkpoint::{Spot, spot};
+use timewarp::ops::checkpoints::{Spot, spot};
 use timewarp::redact::Redactor;
 use timewarp::store::checkpoint::{self, Checkpoint, Counts, Place};
 

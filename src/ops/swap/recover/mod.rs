@@ -29,8 +29,8 @@ use crate::ops::Context;
 use crate::ops::outcome::{Changes, Recovered};
 use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
-use crate::store::lock::{Hold, WorktreeLock};
-use crate::store::state::Journal;
+use crate::store::lock::{Hold, WorktreeLock, is_swapping};
+use crate::store::state::{Journal, StateDir};
 
 /// Refuses to look at a working tree that a dead swap left half-way.
 ///
@@ -246,4 +246,10 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
         });
     }
     resume(ctx, store, &journal, &survey, request.direction)
+}
+
+/// Whether a swap died here: there is a journal, and nobody is at it.
+pub fn is_interrupted(dir: &StateDir) -> bool {
+    // Looked at once more: the swap may have ended just before.
+    dir.has_journal() && !is_swapping(dir.path()) && dir.has_journal()
 }

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use super::PROMPT_CHARS;
-use super::export::{Export, export};
+
 use super::noted::Noted;
 use crate::agents::places::Places;
 use crate::agents::transcript::{Cut, Detail, Message, Prompt, Tokens, Transcript};
@@ -16,6 +16,7 @@ use crate::agents::{self, Agent, by_name};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
+use crate::ops::exports::{Export, export};
 use crate::redact::Redactor;
 use crate::store::checkpoint::{Checkpoint, Kind};
 use crate::store::session::Sessions;

@@ -10,7 +10,7 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::remove::linked_git_dir;
+use super::worktrees::linked_git_dir;
 use crate::error::{Result, ResultExt};
 use crate::git::regular;
 use crate::git::repo::Repo;

@@ -1,60 +1,15 @@
-//! Runs: a visit to an issue's snapshot, from `issue start` to `return`.
+//! The end of a run: what a return from an issue's snapshot notes in the issue.
 
-use super::{Started, desk, find, load, update};
+use super::{desk, update};
 use crate::error::Result;
 use crate::ops::Context;
+use crate::ops::compare::tree_diff;
 use crate::ops::outcome::Returned;
-use crate::ops::request::{DiffSides, Travel};
-use crate::ops::{diff, travel};
 use crate::store::Store;
-use crate::store::id::IssueId;
-use crate::store::issue::{DiffStat, Issue, Run, Status};
+use crate::store::id::{IssueId, SnapshotId};
+use crate::store::issue::{DiffStat, Issue, Run};
 use crate::store::state::State;
-
-/// Travels to an issue's snapshot and opens a run. Gives the run's number with it.
-///
-/// # Errors
-/// Those of [`super::get`] and of [`travel::travel`]; then the issue is as it was.
-pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, text)?;
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let loaded = load(&store, id)?;
-    notices.extend(loaded.notices);
-    if loaded.issue.status.is_closed() {
-        notices.push(format!(
-            "the issue is closed as {}; 'tw issue reopen {id}' opens it again",
-            loaded.issue.status.as_str()
-        ));
-    }
-    let request = Travel {
-        address: loaded.issue.snapshot_id.to_string(),
-        issue_id: Some(id.to_string()),
-        ..request.clone()
-    };
-    let mut travelled = travel::travel(ctx, &request)?;
-    let mut number = loaded.issue.next_run();
-    if !travelled.dry_run {
-        let at = ctx.env.now().rfc3339();
-        let (run, _) = update(ctx, &store, id, "start", |issue| {
-            let number = issue.next_run();
-            let run = Run::begin(number, at.clone(), travelled.backup_id.clone());
-            issue.runs.push(run);
-            if issue.status == Status::Open {
-                issue.status = Status::Experimenting;
-            }
-            Ok(number)
-        })?;
-        number = run;
-        notices.extend(desk::write(ctx, &store, id));
-    }
-    travelled.notices.splice(0..0, notices);
-    Ok(Started {
-        issue_id: id.to_string(),
-        run: number,
-        travelled,
-    })
-}
+use crate::store::stored::not_found;
 
 /// A run that a return is about to close: what the state says before it.
 #[derive(Debug, Clone)]
@@ -93,7 +48,7 @@ fn try_close(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> Resul
     let id = closing.issue;
     let mut notices = desk::take_in(ctx, &store, id)?;
     let now = ctx.env.now().rfc3339();
-    let diff_stat = match diff_stat(ctx, closing, returned) {
+    let diff_stat = match diff_stat(ctx, &store, closing, returned) {
         Ok(stat) => stat,
         Err(error) => {
             notices.push(format!("no diff stat: {}", error.message()));
@@ -133,22 +88,22 @@ fn run_of(issue: &mut Issue, closing: &Closing, returned: &Returned, now: &str) 
 
 fn diff_stat(
     ctx: &Context<'_>,
+    store: &Store,
     closing: &Closing,
     returned: &Returned,
 ) -> Result<Option<DiffStat>> {
     let (Some(from), Some(to)) = (&closing.snapshot, &returned.experiment_id) else {
         return Ok(None);
     };
-    let sides = DiffSides {
-        from: Some(from.clone()),
-        to: Some(to.clone()),
-        ..DiffSides::default()
+    let tree = |id: &str| match SnapshotId::parse(id) {
+        Some(id) => store.read_id(&id).map(|stored| stored.tree),
+        None => Err(not_found(id)),
     };
-    let diff = diff::diff(ctx, &sides)?;
+    let files = tree_diff(ctx, store, tree(from)?, tree(to)?)?;
     let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     Ok(Some(DiffStat {
-        files: number(diff.files.len()),
-        insertions: number(diff.insertions),
-        deletions: number(diff.deletions),
+        files: number(files.len()),
+        insertions: number(files.iter().map(|file| file.insertions).sum()),
+        deletions: number(files.iter().map(|file| file.deletions).sum()),
     }))
 }

@@ -1,17 +1,11 @@
-//! Checkpoints found, listed and shown.
+//! From what was typed to a checkpoint, and to the session that it belongs to.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::{conversation, spot};
-use crate::agents::transcript::Transcript;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::session::caller;
-use crate::redact::Redactor;
+use crate::ops::sessions::caller;
 use crate::store::Store;
 use crate::store::address::{Address, parse};
-use crate::store::checkpoint::{self, Checkpoint, Counts, Rewind, SessionNotes};
+use crate::store::checkpoint::{self, Checkpoint, SessionNotes};
 use crate::store::id::SnapshotId;
 use crate::store::names::{Record, RecordKind};
 use crate::store::session::Sessions;
@@ -19,55 +13,6 @@ use crate::store::stored::Stored;
 
 /// Fewer characters name no session.
 const SHORTEST_PART: usize = 4;
-
-/// Which checkpoints to list.
-#[derive(Debug, Clone, Default)]
-pub struct List {
-    /// Whose; None: the caller's.
-    pub session: Option<String>,
-    /// Only so many of the newest.
-    pub limit: Option<usize>,
-}
-
-/// Answer of `checkpoint list`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Listing {
-    /// Whose they are.
-    pub session_id: String,
-    /// In the order of their ids.
-    pub checkpoints: Vec<Checkpoint>,
-    /// How many there are in all, before `-n`.
-    pub total: usize,
-    /// The rewinds of the session.
-    pub rewinds: Vec<Rewind>,
-    /// Entries that cannot be read, and why.
-    pub invalid: Vec<String>,
-    /// Sentences for people.
-    pub notices: Vec<String>,
-}
-
-/// Answer of `checkpoint show`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Shown {
-    /// The checkpoint.
-    pub checkpoint: Checkpoint,
-    /// What can still be gone back to.
-    pub available: Available,
-    /// The rewinds that went to it.
-    pub rewinds: Vec<Rewind>,
-}
-
-/// What of a checkpoint can still be gone back to.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Available {
-    /// Whether its snapshot is still there.
-    pub code: bool,
-    /// Whether the agent's file still holds it.
-    pub conversation: bool,
-    /// Why it does not.
-    pub reason: Option<String>,
-}
 
 /// A checkpoint that was asked for.
 #[derive(Debug)]
@@ -196,7 +141,11 @@ pub fn snapshot_of(
     stored(store, &by_number(store, &session_id, number)?.checkpoint)
 }
 
-fn stored(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
+/// The snapshot of a checkpoint.
+///
+/// # Errors
+/// `SNAPSHOT_NOT_FOUND` when it was forgotten; `CORRUPT_RECORD`.
+pub fn stored(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
     let id = SnapshotId::parse(&checkpoint.snapshot_id).ok_or_else(|| {
         Error::new(
             Code::CorruptRecord,
@@ -204,82 +153,4 @@ fn stored(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
         )
     })?;
     store.read_id(&id)
-}
-
-/// Lists the checkpoints of a session, oldest first.
-///
-/// # Errors
-/// As [`resolve_session`]; none for an entry that cannot be read.
-pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
-    let store = Store::open(&ctx.repo)?;
-    let session_id = resolve_session(ctx, &store, request.session.as_deref())?;
-    let notes = checkpoint::read(&store, &session_id)?;
-    let mut checkpoints = notes.checkpoints;
-    let total = checkpoints.len();
-    checkpoints.drain(..total.saturating_sub(request.limit.unwrap_or(usize::MAX)));
-    count_tokens(ctx, &mut checkpoints);
-    Ok(Listing {
-        session_id,
-        checkpoints,
-        rewinds: notes.rewinds,
-        invalid: notes.invalid,
-        total,
-        notices: notes.notices,
-    })
-}
-
-/// Counts the tokens that a hook had no time for.
-fn count_tokens(ctx: &Context<'_>, checkpoints: &mut [Checkpoint]) {
-    let open = |checkpoint: &&Checkpoint| checkpoint.tokens == Counts::default();
-    let Some(first) = checkpoints.iter().find(open) else {
-        return;
-    };
-    // Without the file they stay unknown.
-    let Ok(transcript) = conversation(ctx, first) else {
-        return;
-    };
-    for checkpoint in checkpoints {
-        fill(&transcript, checkpoint, ctx.redactor());
-    }
-}
-
-fn fill(transcript: &Transcript, checkpoint: &mut Checkpoint, redactor: &Redactor) {
-    if checkpoint.tokens != Counts::default() {
-        return;
-    }
-    if let Ok(spot) = spot(transcript, checkpoint, redactor, false) {
-        let tokens = spot.tokens();
-        checkpoint.tokens = Counts {
-            context: tokens.context,
-            total: tokens.total,
-        };
-    }
-}
-
-/// Shows a checkpoint, and whether its files and its conversation can still be gone back to.
-///
-/// # Errors
-/// As [`find`].
-pub fn show(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Shown> {
-    let store = Store::open(&ctx.repo)?;
-    let Named {
-        mut checkpoint,
-        notes,
-    } = find(ctx, &store, word, session)?;
-    let transcript = conversation(ctx, &checkpoint);
-    let conversation = transcript.and_then(|transcript| {
-        fill(&transcript, &mut checkpoint, ctx.redactor());
-        spot(&transcript, &checkpoint, ctx.redactor(), true).map(|_| ())
-    });
-    let mut rewinds = notes.rewinds;
-    rewinds.retain(|rewind| rewind.checkpoint_id == checkpoint.checkpoint_id);
-    Ok(Shown {
-        available: Available {
-            code: stored(&store, &checkpoint).is_ok(),
-            conversation: conversation.is_ok(),
-            reason: conversation.err().map(|error| error.message().to_owned()),
-        },
-        checkpoint,
-        rewinds,
-    })
 }

@@ -1,12 +1,12 @@
-//! Take, list, show: snapshots as users meet them.
+//! Snapshots taken: whether a new one is needed at all, what is said about it, and a stored one as readers see it.
 
 use std::borrow::Cow;
 
 use super::Context;
-use super::address;
 use super::capture::{Capture, CaptureOptions};
 use super::gitview::read_index;
-use super::outcome::{Shown, SnapshotView, Taken};
+use super::history::newest;
+use super::outcome::{SnapshotView, Taken};
 use super::record::{About, make};
 use super::redaction;
 use super::request::Take;
@@ -109,7 +109,7 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store, request: &Take) -> Result<O
         // One that was forgotten meanwhile is no candidate.
         candidates.extend(store.read_id(id).ok());
     }
-    if let Some(newest) = address::newest(ctx, store, IdKind::Snapshot)?
+    if let Some(newest) = newest(ctx, store, IdKind::Snapshot)?
         && candidates.iter().all(|known| known.id != newest.id)
     {
         candidates.push(newest);
@@ -246,30 +246,4 @@ pub fn view(store: &Store, stored: &Stored) -> Result<SnapshotView> {
         json,
         foreign: store.is_foreign(stored)?,
     })
-}
-
-/// Shows one snapshot whole, long lists included.
-pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<Shown> {
-    let store = Store::open(&ctx.repo)?;
-    let stored = address::resolve(ctx, &store, wanted)?;
-    let mut view = view(&store, &stored)?;
-    let mut whole = stored.record.clone();
-    let lists = store.lists(&stored)?;
-    whole.set_lists_whole(&lists);
-    if let Ok(serde_json::Value::Object(map)) = serde_json::to_value(&whole) {
-        let label = view.json.get("label").cloned();
-        let unproven = view.json.get("seeds_unproven").cloned();
-        for (key, value) in map {
-            view.json.insert(key, value);
-        }
-        if let Some(label) = label {
-            view.json.insert("label".into(), label);
-        }
-        // Known better by now than when it was recorded.
-        match unproven {
-            Some(count) => view.json.insert("seeds_unproven".into(), count),
-            None => view.json.remove("seeds_unproven"),
-        };
-    }
-    Ok(Shown { snapshot: view })
 }

@@ -7,7 +7,7 @@ use crate::agents::hook::HookEvent;
 use crate::agents::{AGENTS, by_name};
 use crate::error::{Code, Error, Result};
 use crate::ops::swap::recover;
-use crate::ops::{Context, prune, redaction, request, snapshot};
+use crate::ops::{Context, redaction, request, retention, snapshots};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};
@@ -126,7 +126,7 @@ impl Starting<'_> {
         let id = record.session_id.clone();
         let wanted = self.wanted(&id, agent);
         let taken =
-            snapshot::take_locked(self.ctx, self.store, &wanted, &mut notices, interrupted)?;
+            snapshots::take_locked(self.ctx, self.store, &wanted, &mut notices, interrupted)?;
         notices.extend(taken.notices);
         let taken = taken.snapshot;
         let record = match state.mode {
@@ -144,7 +144,7 @@ impl Starting<'_> {
                 workspace_root: self.ctx.repo.worktree_root().display().to_string(),
                 ..state
             })?;
-            match prune::prune_locked(self.ctx, self.store, &request::Prune::default()) {
+            match retention::prune_locked(self.ctx, self.store, &request::Prune::default()) {
                 Ok(gone) => pruned = gone.forgotten,
                 Err(error) => notices.push(format!("nothing was pruned: {}", error.message())),
             }

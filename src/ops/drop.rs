@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Candidate, Plan, answer, forgotten, levels_text, remove_levels};
+use super::retention::{Candidate, Plan, answer, forgotten, levels_text, remove_levels};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::address;

@@ -14,9 +14,9 @@ use crate::agents::transcript::Detail;
 use crate::agents::{self, by_name};
 use crate::git::fs::{self, Durable};
 use crate::ops::Context;
-use crate::ops::session::Asked;
+use crate::ops::sessions::Asked;
 use crate::store::Store;
-use crate::store::checkpoint::{Counts, Place};
+use crate::store::checkpoint::{Counts, PREFIXES, Place};
 use crate::store::names::session_component;
 
 /// A hook reads so long in a file that it does not know yet.
@@ -24,9 +24,6 @@ const HOOK_READS: Duration = Duration::from_millis(6);
 
 /// A hook counts tokens in files up to this size.
 const SMALL: u64 = 256 << 10;
-
-/// Where one session's prefix is kept, below the worktree's directory.
-pub const DIR: &str = "prefixes";
 
 /// Where the conversation stands.
 #[derive(Default)]
@@ -98,7 +95,7 @@ fn read_prefix(
     size: u64,
     in_time: impl Fn() -> bool,
 ) -> Option<Prefix> {
-    let dir = store.dir.file(DIR);
+    let dir = store.dir.file(PREFIXES);
     let kept = dir.join(format!("{}.json", session_component(&session.id)));
     let mut prefix = known(&kept, file, size).or_else(|| Prefix::new(file).ok())?;
     let before = prefix.bytes();

@@ -11,9 +11,10 @@ use crate::env::Moment;
 use crate::error::Result;
 use crate::git::fs::remove_optional;
 use crate::ops::Context;
-use crate::ops::checkpoint::{EXPORTS, PREFIXES, clear_dead_exports};
+use crate::ops::exports;
 use crate::ops::holders::{LIVE_SECONDS, RetentionScope};
 use crate::store::Store;
+use crate::store::checkpoint::PREFIXES;
 use crate::store::names::session_component;
 use crate::store::session::Sessions;
 
@@ -41,7 +42,7 @@ pub fn find(ctx: &Context<'_>, store: &Store, reach: RetentionScope) -> Result<S
     let kept = (i64::from(reach.keep_days) * super::DAY).max(LIVE_SECONDS);
     let oldest = reach.now.minus_seconds(kept).seconds();
     let mut stale = Stale::default();
-    for dir in [EXPORTS, PREFIXES] {
+    for dir in [exports::DIR, PREFIXES] {
         let entries = std::fs::read_dir(store.dir.file(dir));
         for entry in entries.into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -52,7 +53,7 @@ pub fn find(ctx: &Context<'_>, store: &Store, reach: RetentionScope) -> Result<S
                 None => modified(&entry),
             };
             if at.is_some_and(|at| at < oldest) {
-                stale.conversations += usize::from(dir == EXPORTS);
+                stale.conversations += usize::from(dir == exports::DIR);
                 stale.files.push(entry.path());
             }
         }
@@ -72,7 +73,7 @@ impl Stale {
     /// # Errors
     /// When a file cannot be removed.
     pub fn remove(&self, store: &Store) -> Result<()> {
-        clear_dead_exports(&store.dir.file(EXPORTS));
+        exports::clear_dead(&store.dir.file(exports::DIR));
         self.files.iter().try_for_each(|path| remove_optional(path))
     }
 }

@@ -6,13 +6,14 @@
 //! should be is left as it is. A desk that cannot be used is said and fails nothing: the record is what counts.
 
 mod base;
+pub mod exclude;
 mod markdown;
 mod place;
 
 use std::fmt::Write as _;
 
 use base::Base;
-pub(super) use markdown::render;
+pub use markdown::render;
 use place::{Found, Place};
 use serde_json::Value;
 
@@ -44,7 +45,7 @@ fn directory(id: IssueId) -> String {
 }
 
 /// Where an issue's desk files are.
-pub(super) fn paths(ctx: &Context<'_>, id: IssueId) -> DeskPaths {
+pub fn paths(ctx: &Context<'_>, id: IssueId) -> DeskPaths {
     let dir = ctx.repo.worktree_root().join(directory(id));
     DeskPaths {
         issue: dir.join(ISSUE_FILE),
@@ -55,7 +56,7 @@ pub(super) fn paths(ctx: &Context<'_>, id: IssueId) -> DeskPaths {
 }
 
 /// Writes an issue's desk, as its record has it now. Gives sentences about what was left alone.
-pub(super) fn write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Vec<String> {
+pub fn write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Vec<String> {
     try_write(ctx, store, id)
         .unwrap_or_else(|error| vec![format!("issue {id}: {}", error.message())])
 }
@@ -64,7 +65,7 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     let _lock = base::lock(store)?;
     let loaded = load(store, id)?;
     let mut notices = loaded.notices.clone();
-    crate::ops::init::exclude_desk(ctx, DryRun::No)?;
+    exclude::exclude_desk(ctx, DryRun::No)?;
     let place = Place::make(ctx, &directory(id))?;
     let mut base = Base::read(store, id).unwrap_or_default();
     let mut writes = Vec::new();
@@ -150,7 +151,7 @@ struct Edited {
 }
 
 /// Takes in what was edited on an issue's desk since it was written. Gives sentences about what that did.
-pub(super) fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String>> {
+pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String>> {
     // No desk was ever written here: nothing to lock, nothing to take in.
     let Some(base) = Base::read(store, id) else {
         return Ok(Vec::new());

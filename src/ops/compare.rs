@@ -1,0 +1,276 @@
+//! What differs between two trees, the present among them. Only looks: nothing is written, not even objects.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use super::Context;
+use super::capture::{Capture, CaptureOptions, Storing, capture};
+use super::outcome::{Diff, FileDiff};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
+use crate::git::fs::{Root, read_link_at};
+use crate::git::path::{self, RepoPath};
+use crate::git::textdiff::{self, Hunks, LARGEST, PatchSide, QuotePath};
+use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
+use crate::store::Store;
+use crate::store::stored::Stored;
+
+/// What the new side, or the old, is.
+pub enum Side {
+    /// A snapshot: its id and its tree.
+    Stored(String, Oid),
+    /// The working tree as it is.
+    Present,
+}
+
+impl Side {
+    /// A stored snapshot.
+    pub fn of(stored: &Stored) -> Self {
+        Self::Stored(stored.id.to_string(), stored.tree)
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Stored(id, _) => id,
+            Self::Present => "present",
+        }
+    }
+}
+
+/// Whether patches are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patches {
+    /// Each file's.
+    Wanted,
+    /// Line counts will do.
+    No,
+}
+
+/// Compares two sides, in these paths only, or everywhere when there are none.
+///
+/// # Errors
+/// When an object is missing or damaged, or whatever keeps a file from being read.
+pub fn sides(
+    ctx: &Context<'_>,
+    store: &Store,
+    (from, to): (&Side, &Side),
+    only: &[Vec<u8>],
+    patches: Patches,
+) -> Result<Diff> {
+    let seen = match (from, to) {
+        (Side::Stored(..), Side::Stored(..)) => None,
+        _ => Some(look(ctx, store)?),
+    };
+    let contents = Contents::new(ctx, store, seen.as_ref())?;
+    let (old, new) = (contents.tree(from)?, contents.tree(to)?);
+    let read = |oid| contents.read_tree(oid);
+    let mut changes = tree::diff(&read, Some(old), Some(new))?;
+    changes.retain(|change| {
+        only.is_empty() || only.iter().any(|dir| path::is_within(&change.path, dir))
+    });
+    let quote = match ctx.repo.config_bool("core.quotePath")? {
+        Some(false) => QuotePath::ControlOnly,
+        _ => QuotePath::All,
+    };
+    let patch = (patches == Patches::Wanted).then_some(quote);
+    file_diffs(ctx, &contents, &changes, patch).map(|files| Diff {
+        from: from.name().to_owned(),
+        to: to.name().to_owned(),
+        insertions: files.iter().map(|file| file.insertions).sum(),
+        deletions: files.iter().map(|file| file.deletions).sum(),
+        files,
+    })
+}
+
+/// The paths that differ between two stored trees, with their line counts.
+///
+/// # Errors
+/// When an object is missing or damaged.
+pub fn tree_diff(ctx: &Context<'_>, store: &Store, old: Oid, new: Oid) -> Result<Vec<FileDiff>> {
+    let contents = Contents::new(ctx, store, None)?;
+    let read = |oid| contents.read_tree(oid);
+    let changes = tree::diff(&read, Some(old), Some(new))?;
+    file_diffs(ctx, &contents, &changes, None)
+}
+
+/// The paths in which the working tree differs from a stored tree, sorted by bytes.
+///
+/// # Errors
+/// When an object is missing or damaged, or the working tree cannot be read.
+pub fn paths_since(ctx: &Context<'_>, store: &Store, tree: Oid) -> Result<Vec<Vec<u8>>> {
+    let seen = look(ctx, store)?;
+    let contents = Contents::new(ctx, store, Some(&seen))?;
+    let read = |oid| contents.read_tree(oid);
+    let changes = tree::diff(&read, Some(tree), Some(contents.tree(&Side::Present)?))?;
+    Ok(changes.into_iter().map(|change| change.path).collect())
+}
+
+fn look<'s>(ctx: &Context<'_>, store: &'s Store) -> Result<Capture<'s>> {
+    let wanted = CaptureOptions {
+        storing: Storing::No,
+        ..CaptureOptions::default()
+    };
+    capture(ctx, store, &wanted)
+}
+
+fn file_diffs(
+    ctx: &Context<'_>,
+    contents: &Contents<'_>,
+    changes: &[Change],
+    patch: Option<QuotePath>,
+) -> Result<Vec<FileDiff>> {
+    ctx.progress.begin("comparing", Some(changes.len() as u64));
+    let mut files = Vec::with_capacity(changes.len());
+    for change in changes {
+        let file = file_diff(contents, change, patch)
+            .context(|| format!("cannot compare '{}'", path::display(&change.path)))?;
+        files.push(file);
+        ctx.progress.advance(1);
+    }
+    ctx.progress.end();
+    Ok(files)
+}
+
+fn file_diff(
+    contents: &Contents<'_>,
+    change: &Change,
+    patch: Option<QuotePath>,
+) -> Result<FileDiff> {
+    let status = status(change);
+    let same_content = change.old.map(|node| node.oid) == change.new.map(|node| node.oid);
+    let mut file = FileDiff {
+        path: RepoPath::new(change.path.clone()),
+        status,
+        old_mode: change.old.map_or(0, |node| node.mode),
+        new_mode: change.new.map_or(0, |node| node.mode),
+        old_oid: change.old.map(|node| node.oid),
+        new_oid: change.new.map(|node| node.oid),
+        insertions: 0,
+        deletions: 0,
+        binary: false,
+        missing: false,
+        patch: None,
+    };
+    let skipped = same_content && status == 'M';
+    for node in [change.old, change.new].into_iter().flatten() {
+        file.missing |= !skipped && !contents.is_here(&change.path, node)?;
+    }
+    if file.missing {
+        return Ok(file);
+    }
+    let load = |node: Option<Node>| match node {
+        Some(node) if !skipped => contents.text(&change.path, node),
+        _ => Ok(Some(Vec::new())),
+    };
+    let (old, new) = (load(change.old)?, load(change.new)?);
+    match (&old, &new) {
+        (Some(old), Some(new)) if status == 'T' => {
+            // As git has it: everything goes, and everything comes.
+            file.deletions = textdiff::compare(old, b"", Hunks::No)?.deletions;
+            file.insertions = textdiff::compare(b"", new, Hunks::No)?.insertions;
+        }
+        (Some(old), Some(new)) => {
+            let lines = textdiff::compare(old, new, Hunks::No)?;
+            (file.insertions, file.deletions) = (lines.insertions, lines.deletions);
+        }
+        _ => file.binary = true,
+    }
+    if let Some(quote) = patch {
+        let old = patch_side(change.old, old.as_deref());
+        let new = patch_side(change.new, new.as_deref());
+        file.patch = Some(textdiff::patch(&change.path, old, new, quote)?);
+    }
+    Ok(file)
+}
+
+fn patch_side(node: Option<Node>, text: Option<&[u8]>) -> Option<PatchSide<'_>> {
+    node.map(|node| PatchSide { node, text })
+}
+
+fn status(change: &Change) -> char {
+    match (change.old, change.new) {
+        (None, _) => 'A',
+        (_, None) => 'D',
+        (Some(old), Some(new))
+            if textdiff::file_type(old.mode) != textdiff::file_type(new.mode) =>
+        {
+            'T'
+        }
+        _ => 'M',
+    }
+}
+
+/// Where bytes come from: the object store, and for what the present alone has, the disk.
+struct Contents<'a> {
+    store: &'a Store,
+    seen: Option<&'a Capture<'a>>,
+    root: Root,
+    /// Files of the present that need not be in the object store, by path.
+    on_disk: BTreeMap<Vec<u8>, Oid>,
+}
+
+impl<'a> Contents<'a> {
+    fn new(ctx: &Context<'_>, store: &'a Store, seen: Option<&'a Capture<'a>>) -> Result<Self> {
+        let mut on_disk = BTreeMap::new();
+        if let Some(seen) = seen {
+            let manifest = &seen.manifest;
+            for (dir, file) in manifest.entries().filter(|(_, file)| file.kind.in_tree()) {
+                on_disk.insert(manifest.path_of(dir, &file), file.oid.get());
+            }
+        }
+        Ok(Self {
+            store,
+            seen,
+            root: Root::open(ctx.repo.worktree_root())?,
+            on_disk,
+        })
+    }
+
+    fn tree(&self, which: &Side) -> Result<Oid> {
+        match (which, self.seen) {
+            (Side::Stored(_, tree), _) => Ok(*tree),
+            (Side::Present, Some(seen)) => Ok(seen.tree),
+            (Side::Present, None) => Err(Error::new(Code::Io, "the present was not looked at")),
+        }
+    }
+
+    fn read_tree(&self, oid: Oid) -> Result<Vec<u8>> {
+        match self.seen.and_then(|seen| seen.made_trees.get(&oid)) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => self.store.objects.read_tree(oid),
+        }
+    }
+
+    /// Whether a side's bytes can be had without asking anybody for them.
+    fn is_here(&self, path: &[u8], node: Node) -> Result<bool> {
+        Ok(node.mode == GITLINK_MODE
+            || self.on_disk.get(path) == Some(&node.oid)
+            || self.store.objects.header(node.oid)?.is_some())
+    }
+
+    /// What is compared by lines; None when it is binary or too large for that.
+    fn text(&self, path: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
+        if node.mode == GITLINK_MODE {
+            return Ok(Some(textdiff::gitlink_text(node.oid)));
+        }
+        let bytes = match self.store.objects.header(node.oid)? {
+            Some((_, size)) if size > LARGEST => None,
+            None if self.on_disk.get(path) == Some(&node.oid) => self.read_disk(path, node)?,
+            // When it is missing, this says so.
+            _ => Some(self.store.objects.read(node.oid)?.1),
+        };
+        Ok(bytes.filter(|bytes| !textdiff::is_binary(bytes)))
+    }
+
+    fn read_disk(&self, path: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
+        if node.mode == LINK_MODE {
+            let (dir, name) = path::split(path);
+            let dir = self.root.open_dir(dir)?;
+            return Ok(Some(read_link_at(std::os::fd::AsFd::as_fd(&dir), name)?));
+        }
+        let file = std::fs::File::from(self.root.open_file(path)?);
+        let mut bytes = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        Ok((bytes.len() as u64 <= LARGEST).then_some(bytes))
+    }
+}

@@ -1,0 +1,130 @@
+//! The begin of a stay in the past: the present is saved, the working tree, index and HEAD become the snapshot's.
+
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::capture::{Storing, seeds};
+use crate::ops::outcome::{Changes, Travelled};
+use crate::ops::record::Made;
+use crate::ops::request::{DryRun, Travel};
+use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
+use crate::ops::swap::head::{past_head, past_operation};
+use crate::ops::swap::notices::{count, swap_notices};
+use crate::ops::swap::{changes, prepare, recover, swap};
+use crate::ops::{address, snapshots};
+use crate::store::Store;
+use crate::store::id::Tail;
+use crate::store::names;
+use crate::store::snapshot::Lists;
+use crate::store::state::{Mode, State};
+use crate::store::stored::Stored;
+
+/// Goes there.
+///
+/// # Errors
+/// `ALREADY_IN_PAST`, `WOULD_OVERWRITE`, `BUSY`, `INTERRUPTED`, `SNAPSHOT_NOT_FOUND`, …; nothing is changed then.
+pub fn enter(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
+    ctx.check_workspace(request.force)?;
+    let store = ctx.store()?;
+    let dry = request.dry_run == DryRun::Yes;
+    if dry {
+        recover::refuse_interrupted(store)?;
+        refuse_past(&store.dir.state()?)?;
+        let stored = address::resolve(ctx, store, &request.address)?;
+        return travel_to(ctx, store, &stored, request);
+    }
+    let lock = ctx.lock(&store.dir, "travel")?;
+    let recovered = recover::recover_locked(ctx, store, &lock)?;
+    refuse_past(&store.dir.state()?)?;
+    let stored = address::resolve(ctx, store, &request.address)?;
+    let mut travelled = travel_to(ctx, store, &stored, request)?;
+    travelled.notices.splice(0..0, recovered);
+    drop(lock);
+    Ok(travelled)
+}
+
+fn refuse_past(state: &State) -> Result<()> {
+    if state.mode == Mode::Present {
+        return Ok(());
+    }
+    let at = state.current_snapshot_id.as_deref().unwrap_or("a snapshot");
+    Err(
+        Error::new(Code::AlreadyInPast, format!("already in the past, at {at}"))
+            .hint("run 'tw return' first"),
+    )
+}
+
+fn travel_to(
+    ctx: &Context<'_>,
+    store: &Store,
+    stored: &Stored,
+    request: &Travel,
+) -> Result<Travelled> {
+    let lists = store.lists(stored)?;
+    let (operation, mut notices) = past_operation(store, stored)?;
+    let git = if request.files_only {
+        // They are of operation files, which stay.
+        notices.clear();
+        GitGoal::Stay
+    } else {
+        GitGoal::Snapshot(GitSide {
+            stored,
+            lists: &lists,
+            raw_head: past_head(ctx, stored)?,
+            operation,
+        })
+    };
+    let aim = Aim::Snapshot(SnapshotAim::new(store, stored)?);
+    let goal = Goal::new("travel", format!("before travelling to {}", stored.id), aim)
+        .git(git)
+        .hints(&["move these paths away, or take the snapshot elsewhere with 'tw open'"]);
+    notices.extend(lfs_notice(&lists));
+    notices.extend(seeds::warning(store, stored, &[])?);
+    let mut travelled = Travelled {
+        mode: Mode::Past,
+        snapshot_id: stored.id.to_string(),
+        snapshot: snapshots::view(store, stored)?,
+        backup_id: None,
+        dry_run: request.dry_run == DryRun::Yes,
+        changes: Changes::default(),
+        guard_token: None,
+        files_only: request.files_only,
+        notices,
+    };
+    if travelled.dry_run {
+        travelled.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);
+        return Ok(travelled);
+    }
+    let token = format!("{}{}", Tail::random()?.as_str(), Tail::random()?.as_str());
+    let state_after = |before: &State, saved: &Made<'_>| State {
+        workspace_root: ctx.repo.worktree_root().display().to_string(),
+        mode: Mode::Past,
+        current_snapshot_id: Some(stored.id.to_string()),
+        backup_id: Some(saved.id.to_string()),
+        backup_path: Some(names::snapshot_ref(&saved.id)),
+        backup_commit: Some(saved.commit.to_string()),
+        entered_at: Some(ctx.env.now().rfc3339()),
+        guard_token: Some(token.clone()),
+        issue_id: request.issue_id.clone(),
+        files_only: request.files_only,
+        ..before.clone()
+    };
+    let swapped = swap(ctx, store, &goal, &state_after)?;
+    travelled.notices.extend(swap_notices(&swapped.applied));
+    travelled.changes = swapped.changes();
+    travelled.backup_id = Some(swapped.saved.id.to_string());
+    travelled.guard_token = Some(token);
+    Ok(travelled)
+}
+
+/// Of large files that a filter converts (git LFS) a snapshot has what git's index says, not the bytes on disk.
+fn lfs_notice(lists: &Lists) -> Option<String> {
+    let clean = lists.uncaptured.iter();
+    let clean = clean.filter(|(_, entry)| entry.reason == "filtered-clean");
+    let clean = clean.count();
+    (clean > 0).then(|| {
+        format!(
+            "for {} over the size limit the snapshot has what git's index says",
+            count(clean, "filtered file")
+        )
+    })
+}
