@@ -28,11 +28,13 @@ impl ReturnOperation<'_> {
                 forced.insert(path.to_vec());
             }
         };
+        // Travel made these: ignored or not, what became of them is part of the experiment.
         for path in &self.made {
             consider(path);
         }
         if let Some(start) = &self.start {
             for change in tree::diff(&read, Some(start.tree), Some(seen.tree))? {
+                // Gone from the tree, maybe only because it is ignored now.
                 if change.new.is_none() {
                     consider(&change.path);
                 }

@@ -44,6 +44,7 @@ impl Limit<'_> {
             return Ok(None);
         }
         files = self.made_in_the_past(files)?;
+        // The fewest files that make room.
         files.sort_by_key(|file| Reverse(file.size));
         let mut over = total(&files);
         if over <= self.bytes {

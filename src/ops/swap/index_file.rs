@@ -77,6 +77,7 @@ pub(super) fn install(ctx: &Context<'_>, store: &Store, made: &Index) -> Result<
     let after = store.dir.file(AFTER);
     // A shared repository's index may be writable for the group.
     let mode = index.metadata().map_or(0o644, |meta| meta.mode() & 0o777);
+    // Beside the journal first: a reader of git's index must never see half of one.
     let bytes = made.write_bytes();
     write_atomic_with_mode(&after, &bytes, Durable::Yes, mode)?;
     fail_point("index-written");

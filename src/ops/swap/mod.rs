@@ -91,6 +91,7 @@ pub fn read_tree(store: &Store, capture: &Capture<'_>, oid: Oid) -> Result<Vec<u
 /// The directory `tw` was started in and its parents, relative to the root.
 pub fn protected_dirs(ctx: &Context<'_>) -> Vec<Vec<u8>> {
     use std::os::unix::ffi::OsStrExt;
+    // A shell whose directory is removed underneath it can go on with nothing.
     let root = ctx.repo.worktree_root();
     let Ok(inside) = ctx.cwd.strip_prefix(root) else {
         return Vec::new();

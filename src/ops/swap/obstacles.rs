@@ -51,6 +51,7 @@ pub fn find_obstacles(
             && file.kind == Kind::FilteredClean
             && !entry.is_chmod()
         {
+            // The capture has what git's index says, and never read its bytes.
             finder.found.to_force.insert(entry.path.clone());
         }
         if entry.after.is_some() {
@@ -184,6 +185,7 @@ impl Finder<'_> {
             | Kind::TooLarge => match self.root.stamp(at) {
                 Ok(Some(stamp)) if stamp.is_dir() => !self.refuse_if_git_s(at),
                 Ok(Some(stamp)) if stamp.is_file() || stamp.is_symlink() => {
+                    // A backup keeps to the size limit as well.
                     if kind == Kind::TooLarge {
                         self.refuse(at, "larger-than-limit");
                         return false;
@@ -297,6 +299,7 @@ impl Finder<'_> {
                     continue;
                 }
                 let full = path::join(&at, name);
+                // Somebody made a repository in there since.
                 if name == b".git" {
                     self.refuse(&full, "unsafe-name");
                     continue;

@@ -271,6 +271,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             let old = self.ctx.repo.head()?.oid;
             self.ctx.repo.write_raw_head(after)?;
             let new = self.ctx.repo.head()?.oid;
+            // git's reflog tells of moves only.
             if before != after {
                 let target = journal.target_id.as_deref().unwrap_or(&journal.backup_id);
                 let message = format!("tw {}: {target}", journal.operation);

@@ -173,9 +173,11 @@ fn store_file(
             "it is no longer a file or symbolic link and cannot be captured",
         ));
     }
+    // Not blocking: a pipe that took the file's place has no end to wait for.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let name = std::ffi::OsStr::from_bytes(name);
     let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
+    // Somebody may go on writing: the bytes up to here are one version of the file.
     let size = file.metadata()?.len();
     let oid = writer.put_reader(size, &mut file.take(size))?;
     let mode = if stamp.mode & 0o100 == 0 {

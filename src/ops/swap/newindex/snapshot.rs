@@ -110,6 +110,7 @@ impl<'a, 'b> Target<'a, 'b> {
     fn push_unchanged(&self, builder: &mut Builder) -> Result<()> {
         let missing = &self.builder.capture.index.missing;
         for (path, entry) in self.builder.current.iter() {
+            // A conflict here, or a path of `git add -N`, says nothing of the snapshot's.
             let merged = entry.stage == 0 && !entry.flags.contains(Flags::INTENT_TO_ADD);
             if !merged
                 || self.changed.contains_key(path)

@@ -109,6 +109,7 @@ pub fn lock_recovered(
     let mut notices = Vec::new();
     loop {
         notices.extend(recover_by_itself(ctx, store)?);
+        // Between the two locks another process may swap and die.
         let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, operation, wait)?;
         if !store.dir.has_journal() {
             return Ok((lock, notices));
@@ -213,6 +214,7 @@ pub fn nothing() -> Recovered {
 /// What stands against it, with the journal still there.
 pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Result<Recovered> {
     let mut recovered = recover_swap_asked(ctx, store, request)?;
+    // Whoever still has to decide may need all that is there.
     if recovered.action != "undecided" {
         recovered.notices.extend(unwaited::clear(ctx, store)?);
     }

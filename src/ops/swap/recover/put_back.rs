@@ -288,6 +288,7 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: Towards) -> R
             Towards::After => &entry.after,
         };
         let side = side_of(side.as_ref())?;
+        // Its bytes are those of neither side: it stays.
         if *found == OnDisk::Other {
             continue;
         }

@@ -99,9 +99,11 @@ pub(super) fn survey(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Res
             _ => true,
         };
         let found = match (is(before), is(after)) {
+            // Where only permissions change, they alone tell the sides apart.
             (true, true) if !perm_is(before) && perm_is(after) => OnDisk::After,
             (true, _) => OnDisk::Before,
             (false, true) => OnDisk::After,
+            // Files are renamed into place: only a power cut leaves half of one.
             (false, false) if journal.is_of_another_boot() => {
                 torn_of(store, &root, &full, (before, after))?
             }
