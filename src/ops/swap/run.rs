@@ -99,7 +99,8 @@ impl<'s> SwapRun<'_, '_, 's> {
             self.store.dir.write_journal(&journal)?;
             return Ok(error);
         }
-        match recover::roll_back(self.ctx, self.store, &journal) {
+        let unfinished = recover::Unfinished::new(self.ctx, self.store, &journal);
+        match unfinished.roll_back() {
             Ok(()) => {
                 release(kept)?;
                 Ok(error.hint("everything is as it was"))

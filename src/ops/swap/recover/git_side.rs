@@ -5,82 +5,82 @@ use super::super::index_file;
 use super::super::newindex::{IndexSource, new_index};
 use super::super::pathindex;
 use super::super::run::NO_INDEX;
-use super::put_back::noted;
+use super::put_back::{Unfinished, noted};
 use crate::error::{Code, Error, Result};
 use crate::git::operation;
-use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
-use crate::store::Store;
-use crate::store::state::Journal;
 
-/// Index, HEAD and operation files as they were before the swap.
-pub(super) fn put_git_back(
-    ctx: &Context<'_>,
-    store: &Store,
-    journal: &Journal,
-) -> Result<Vec<String>> {
-    let mut notices = Vec::new();
-    if journal.swaps_index {
-        index_file::put_back(ctx, store, journal.extra.contains_key(NO_INDEX))?;
-        index_file::forget(store)?;
-    }
-    if let Some((before, after)) = &journal.head {
-        let now = ctx.repo.raw_head()?;
-        if now == *after {
-            ctx.repo.write_raw_head(before)?;
-        } else if now != *before {
-            notices.push("HEAD was changed since and stays as it is".to_owned());
+impl Unfinished<'_> {
+    /// Index, HEAD and operation files as they were before the swap.
+    ///
+    /// # Errors
+    /// One of them cannot be read or written.
+    pub(super) fn put_git_back(&self) -> Result<Vec<String>> {
+        let (ctx, store, journal) = (self.ctx, self.store, self.journal);
+        let mut notices = Vec::new();
+        if journal.swaps_index {
+            index_file::put_back(ctx, store, journal.extra.contains_key(NO_INDEX))?;
+            index_file::forget(store)?;
         }
+        if let Some((before, after)) = &journal.head {
+            let now = ctx.repo.raw_head()?;
+            if now == *after {
+                ctx.repo.write_raw_head(before)?;
+            } else if now != *before {
+                notices.push("HEAD was changed since and stays as it is".to_owned());
+            }
+        }
+        if journal.swaps_operation {
+            let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
+            operation::restore(&ctx.repo, &store.operation(&saved)?)?;
+        }
+        Ok(notices)
     }
-    if journal.swaps_operation {
-        let saved = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
-        operation::restore(&ctx.repo, &store.operation(&saved)?)?;
-    }
-    Ok(notices)
-}
 
-fn put_index_forward(ctx: &Context<'_>, store: &Store, source: IndexSource<'_>) -> Result<()> {
-    let options = CaptureOptions {
-        storing: Storing::No,
-        whole_index: true,
-        ..CaptureOptions::default()
-    };
-    let seen = capture(ctx, store, &options)?;
-    let (applied, plan) = (Default::default(), Default::default());
-    let index = new_index(ctx, store, &seen, source, &applied, &plan)?;
-    index_file::install(ctx, store, &index)
-}
+    /// Index, HEAD and operation files as the swap would have left them.
+    ///
+    /// # Errors
+    /// One of them cannot be read or written.
+    pub(super) fn put_git_forward(&self) -> Result<()> {
+        let (ctx, store, journal) = (self.ctx, self.store, self.journal);
+        let target = match &journal.target_id {
+            Some(id) => Some(noted(store, id, journal.target_commit.as_deref())?),
+            None => None,
+        };
+        if let Some(entries) = pathindex::read(journal, pathindex::Which::After)? {
+            self.put_index_forward(IndexSource::Entries(&entries))?;
+        } else if journal.swaps_index {
+            let stored = target
+                .as_ref()
+                .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal names no target"))?;
+            let lists = &store.lists(stored)?;
+            self.put_index_forward(IndexSource::Snapshot { stored, lists })?;
+        }
+        if let Some((_, after)) = &journal.head {
+            ctx.repo.write_raw_head(after)?;
+        }
+        if let (true, Some(target)) = (journal.swaps_operation, &target) {
+            // What the past gets of an operation is not all that the snapshot has.
+            let state = if journal.operation == "travel" {
+                past_operation(store, target)?.0
+            } else {
+                store.operation(target)?
+            };
+            operation::restore(&ctx.repo, &state)?;
+        }
+        Ok(())
+    }
 
-/// Index, HEAD and operation files as the swap would have left them.
-pub(super) fn put_git_forward(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
-    let target = journal
-        .target_id
-        .as_deref()
-        .map(|id| noted(store, id, journal.target_commit.as_deref()))
-        .transpose()?;
-    if let Some(entries) = pathindex::read(journal, pathindex::Which::After)? {
-        put_index_forward(ctx, store, IndexSource::Entries(&entries))?;
-    } else if journal.swaps_index {
-        let target = target
-            .as_ref()
-            .ok_or_else(|| Error::new(Code::CorruptRecord, "the journal names no target"))?;
-        let lists = store.lists(target)?;
-        let source = IndexSource::Snapshot {
-            stored: target,
-            lists: &lists,
+    fn put_index_forward(&self, source: IndexSource<'_>) -> Result<()> {
+        let (ctx, store) = (self.ctx, self.store);
+        let options = CaptureOptions {
+            storing: Storing::No,
+            whole_index: true,
+            ..CaptureOptions::default()
         };
-        put_index_forward(ctx, store, source)?;
+        let seen = capture(ctx, store, &options)?;
+        let (applied, plan) = (Default::default(), Default::default());
+        let index = new_index(ctx, store, &seen, source, &applied, &plan)?;
+        index_file::install(ctx, store, &index)
     }
-    if let Some((_, after)) = &journal.head {
-        ctx.repo.write_raw_head(after)?;
-    }
-    if let (true, Some(target)) = (journal.swaps_operation, &target) {
-        let state = if journal.operation == "travel" {
-            past_operation(store, target)?.0
-        } else {
-            store.operation(target)?
-        };
-        operation::restore(&ctx.repo, &state)?;
-    }
-    Ok(())
 }

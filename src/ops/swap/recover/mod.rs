@@ -14,15 +14,12 @@ mod survey;
 mod unwaited;
 
 pub use leftovers::clear_after_death;
-use put_back::resume;
-pub(super) use put_back::roll_back;
+pub(super) use put_back::Unfinished;
 use std::time::Duration;
-use survey::survey;
 pub use unwaited::taken_by_power;
 
+use super::copied;
 use super::run::VERIFY_FAILED;
-use super::undo_log::head_mark;
-use super::{copied, finish};
 use crate::error::{Code, Error, Result};
 use crate::git::path::{self, RepoPath};
 use crate::ops::Context;
@@ -153,11 +150,12 @@ fn recover_swap(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result
     if journal.extra.contains_key(VERIFY_FAILED) {
         return Err(interrupted(&journal, &[]));
     }
-    let survey = survey(ctx, store, &journal)?;
+    let unfinished = Unfinished::new(ctx, store, &journal);
+    let survey = unfinished.survey()?;
     if !survey.differing.is_empty() {
         return Err(interrupted(&journal, &survey.differing));
     }
-    let done = resume(ctx, store, &journal, &survey, Direction::Auto)?;
+    let done = unfinished.resume(&survey, Direction::Auto)?;
     let mut notices = done.notices;
     let how = if done.action == "rolled-back" {
         "undone"
@@ -181,19 +179,10 @@ fn is_committed(store: &Store, journal: &Journal) -> Result<bool> {
     Ok(store.dir.state()?.swap_id.as_ref() == Some(&journal.swap_id))
 }
 
+/// Clears away after a swap that had ended.
 fn clean(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
-    finish_left(ctx, store, journal)?;
+    Unfinished::new(ctx, store, journal).finish()?;
     leftovers::remove(ctx, store)
-}
-
-/// Puts a swap into the log whose process could not. HEAD is as the swap left it: the locks of the dead kept git out.
-fn finish_left(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<()> {
-    let mut journal = journal.clone();
-    // It died before it wrote down where it left HEAD.
-    if journal.head_left.is_empty() {
-        journal.head_left = head_mark(ctx)?;
-    }
-    finish(store, &journal)
 }
 
 /// The answer when nothing was left to recover.
@@ -238,7 +227,8 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
             ..nothing()
         });
     }
-    let survey = survey(ctx, store, &journal)?;
+    let unfinished = Unfinished::new(ctx, store, &journal);
+    let survey = unfinished.survey()?;
     if !survey.differing.is_empty() && !request.yes {
         return Ok(Recovered {
             action: "undecided",
@@ -247,7 +237,7 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
             ..nothing()
         });
     }
-    resume(ctx, store, &journal, &survey, request.direction)
+    unfinished.resume(&survey, request.direction)
 }
 
 /// Whether a swap died here: there is a journal, and nobody is at it.

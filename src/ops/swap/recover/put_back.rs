@@ -14,13 +14,12 @@ use super::super::journal::{path_of, permissions_of, side_of};
 use super::super::place::Placing;
 use super::super::run::VERIFY_FAILED;
 use super::super::secure::{LateChanges, settle};
-use super::super::{Prepared, changes, extras, prepare, settle_last};
-use super::git_side::{put_git_back, put_git_forward};
-use super::survey::{OnDisk, Survey, survey};
-use super::{finish_left, leftovers};
+use super::super::undo_log::head_mark;
+use super::super::{Prepared, changes, extras, finish, prepare, settle_last};
+use super::leftovers;
+use super::survey::{OnDisk, Survey};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::Oid;
 use crate::git::durable::sync_file_system;
 use crate::git::fs::Root;
 use crate::git::objects::KeptPack;
@@ -45,77 +44,230 @@ pub(super) enum Towards {
     After,
 }
 
-/// Undoes a swap that failed in this very process; its locks are held.
-///
-/// # Errors
-/// What stands against it, with the journal still there.
-pub(in crate::ops::swap) fn roll_back(
-    ctx: &Context<'_>,
-    store: &Store,
-    journal: &Journal,
-) -> Result<()> {
-    let survey = survey(ctx, store, journal)?;
-    restore_paths(
-        ctx,
-        store,
-        journal,
-        &survey,
-        Towards::Before,
-        Rescue::WhenNeeded,
-    )?;
-    put_git_back(ctx, store, journal)?;
-    // Nothing tells of what was put back once the journal is gone.
-    sync_file_system(ctx.repo.worktree_root())?;
-    store.dir.remove_journal()
-}
-
-/// Undoes or finishes a swap of a dead process.
-///
-/// # Errors
-/// What stands against it, with the journal still there.
-pub(super) fn resume(
-    ctx: &Context<'_>,
-    store: &Store,
-    journal: &Journal,
-    survey: &Survey,
-    direction: Direction,
-) -> Result<Recovered> {
-    let towards = match direction {
-        Direction::Forward => Towards::After,
-        Direction::Back => Towards::Before,
-        Direction::Auto if is_finished_return(journal, survey) => Towards::After,
-        Direction::Auto => Towards::Before,
-    };
-    let guard = crate::interrupt::defer();
-    // The dead process's own locks of git would keep us out.
-    remove_dead_locks(ctx.repo.git_dir())?;
-    let owner = Owner::this_process(&format!("recover-{}", journal.swap_id));
-    let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
-    // It may have died between a backup with later bytes and the ref that names it.
-    settle(store, journal)?;
-    let mut recovered = restore_paths(ctx, store, journal, survey, towards, Rescue::Always)?;
-    fail_point("recover-files");
-    match towards {
-        Towards::After => {
-            put_git_forward(ctx, store, journal)?;
-            fail_point("recover-git");
-            store.dir.write_state(&journal.state_after)?;
-            finish_left(ctx, store, journal)?;
-            settle_last(ctx, store)?;
-            recovered.action = "rolled-forward";
-        }
-        Towards::Before => {
-            recovered.notices.extend(put_git_back(ctx, store, journal)?);
-            fail_point("recover-git");
-            // Nothing tells of what was put back once the journal is gone.
-            sync_file_system(ctx.repo.worktree_root())?;
-            store.dir.remove_journal()?;
+impl Towards {
+    fn of<T>(self, before: T, after: T) -> T {
+        match self {
+            Self::Before => before,
+            Self::After => after,
         }
     }
-    locks.release()?;
-    drop(guard);
-    leftovers::remove(ctx, store)?;
-    Ok(recovered)
+}
+
+/// A swap that has not ended: its journal, and what it is read with.
+pub(in crate::ops::swap) struct Unfinished<'a> {
+    pub(super) ctx: &'a Context<'a>,
+    pub(super) store: &'a Store,
+    pub(super) journal: &'a Journal,
+}
+
+impl<'a> Unfinished<'a> {
+    /// The swap of this journal.
+    pub(in crate::ops::swap) fn new(
+        ctx: &'a Context<'a>,
+        store: &'a Store,
+        journal: &'a Journal,
+    ) -> Self {
+        Self {
+            ctx,
+            store,
+            journal,
+        }
+    }
+
+    /// Undoes it when it failed in this very process; its locks are held.
+    ///
+    /// # Errors
+    /// What stands against it, with the journal still there.
+    pub(in crate::ops::swap) fn roll_back(&self) -> Result<()> {
+        let survey = self.survey()?;
+        self.restore_paths(&survey, Towards::Before, Rescue::WhenNeeded)?;
+        self.put_git_back()?;
+        self.forget_journal()
+    }
+
+    /// Undoes or finishes it when its process is dead.
+    ///
+    /// # Errors
+    /// What stands against it, with the journal still there.
+    pub(super) fn resume(&self, survey: &Survey, direction: Direction) -> Result<Recovered> {
+        let (ctx, store, journal) = (self.ctx, self.store, self.journal);
+        let towards = match direction {
+            Direction::Forward => Towards::After,
+            Direction::Back => Towards::Before,
+            Direction::Auto if is_finished_return(journal, survey) => Towards::After,
+            Direction::Auto => Towards::Before,
+        };
+        let guard = crate::interrupt::defer();
+        // The dead process's own locks of git would keep us out.
+        remove_dead_locks(ctx.repo.git_dir())?;
+        let owner = Owner::this_process(&format!("recover-{}", journal.swap_id));
+        let locks = GitLocks::acquire(ctx.repo.git_dir(), &owner, ctx.settings.lock_timeout)?;
+        // It may have died between a backup with later bytes and the ref that names it.
+        settle(store, journal)?;
+        let mut recovered = self.restore_paths(survey, towards, Rescue::Always)?;
+        fail_point("recover-files");
+        match towards {
+            Towards::After => {
+                self.put_git_forward()?;
+                fail_point("recover-git");
+                store.dir.write_state(&journal.state_after)?;
+                self.finish()?;
+                settle_last(ctx, store)?;
+                recovered.action = "rolled-forward";
+            }
+            Towards::Before => {
+                recovered.notices.extend(self.put_git_back()?);
+                fail_point("recover-git");
+                self.forget_journal()?;
+            }
+        }
+        locks.release()?;
+        drop(guard);
+        leftovers::remove(ctx, store)?;
+        Ok(recovered)
+    }
+
+    /// Takes the journal of a swap away that was undone.
+    fn forget_journal(&self) -> Result<()> {
+        // Nothing tells of what was put back once it is gone.
+        sync_file_system(self.ctx.repo.worktree_root())?;
+        self.store.dir.remove_journal()
+    }
+
+    /// Puts a swap into the log whose process could not. HEAD is as the swap left it: the locks of the dead kept git out.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub(super) fn finish(&self) -> Result<()> {
+        let mut journal = self.journal.clone();
+        // It died before it wrote down where it left HEAD.
+        if journal.head_left.is_empty() {
+            journal.head_left = head_mark(self.ctx)?;
+        }
+        finish(self.store, &journal)
+    }
+
+    /// Puts every journalled path on one side; what neither side explains stays.
+    ///
+    /// # Errors
+    /// As [`prepare`]; the backup cannot be read.
+    pub(super) fn restore_paths(
+        &self,
+        survey: &Survey,
+        towards: Towards,
+        rescue: Rescue,
+    ) -> Result<Recovered> {
+        let (ctx, store, journal) = (self.ctx, self.store, self.journal);
+        // Without the backup nothing is touched. Its ref is one step ahead of the journal when the swap died while it saved late
+        // changes.
+        let commit = noted(store, &journal.backup_id, None)?.commit;
+        let root = Root::open(ctx.repo.worktree_root())?;
+        let sides = sides(&root, journal, survey, towards)?;
+        let goal = self.goal(towards, sides.changes, sides.forced)?;
+        let needed = !survey.differing.is_empty() || survey.temps.iter().any(|(_, kept)| !kept);
+        let saving = needed || rescue == Rescue::Always;
+        let storing = if saving {
+            Storing::Durable(journal.swap_id.clone())
+        } else {
+            Storing::No
+        };
+        let mut prepared = prepare(ctx, store, &goal, &storing)?;
+        let mut rescue_id = None;
+        let mut kept = Vec::new();
+        if saving {
+            (prepared, rescue_id) = self.save(prepared, storing, &mut kept)?;
+        }
+        // Not before what they hold is saved.
+        remove_temps(&root, survey)?;
+        let mut scratch = journal.clone();
+        Placing {
+            ctx,
+            store,
+            aim: &goal.aim,
+            tag: &format!("{}-r", journal.swap_id),
+            manifest: &prepared.capture.manifest,
+            plan: &prepared.plan,
+            blobs: &prepared.blobs,
+        }
+        .run(&mut LateChanges::new(
+            store,
+            &mut scratch,
+            commit,
+            &mut kept,
+        ))?;
+        for pack in kept {
+            pack.release()?;
+        }
+        let differing = survey.differing.iter().cloned().chain(sides.blocked);
+        Ok(Recovered {
+            action: "rolled-back",
+            operation: Some(journal.operation.clone()),
+            rescue_id,
+            differing: differing.map(RepoPath::new).collect(),
+            changes: changes(&prepared.plan),
+            notices: Vec::new(),
+        })
+    }
+
+    fn goal(
+        &self,
+        towards: Towards,
+        changes: PathChanges,
+        forced: BTreeSet<Vec<u8>>,
+    ) -> Result<Goal<'static>> {
+        let (store, journal) = (self.store, self.journal);
+        let backup = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
+        let mut from = vec![backup];
+        if let (Towards::After, Some(id)) = (towards, &journal.target_id) {
+            from.push(noted(store, id, journal.target_commit.as_deref())?);
+        }
+        // Of the side that the paths are put on.
+        let saved = extras::stored_extras(store, from.last().unwrap_or(&from[0]))?;
+        let aim = Aim::Paths(PathsAim {
+            changes,
+            forced,
+            from,
+            saved,
+        });
+        Ok(Goal::new("recover", self.title(), aim)
+            .hints(&["move these paths away and run 'tw recover' again"]))
+    }
+
+    fn title(&self) -> String {
+        format!(
+            "rescue: what an interrupted {} left",
+            self.journal.operation
+        )
+    }
+
+    /// Saves what was left, as a backup.
+    fn save(
+        &self,
+        mut prepared: Prepared<'a>,
+        storing: Storing,
+        kept: &mut Vec<KeptPack>,
+    ) -> Result<(Prepared<'a>, Option<String>)> {
+        let options = CaptureOptions {
+            storing,
+            ..CaptureOptions::default()
+        };
+        let about = About {
+            title: self.title(),
+            trigger: "recover".into(),
+            interrupted: true,
+            touched: prepared.plan.paths(),
+            ..About::default()
+        };
+        let (ctx, store, capture) = (self.ctx, self.store, prepared.capture);
+        let made = record(ctx, store, IdKind::Backup, &options, capture, &about)?;
+        let made = made.ok_or_else(|| {
+            let message = "git gc removed objects that the rescue backup needs";
+            Error::new(Code::Io, message).hint("run 'tw recover' again")
+        })?;
+        kept.extend(made.kept);
+        prepared.capture = made.capture;
+        Ok((prepared, Some(made.id.to_string())))
+    }
 }
 
 /// Whether a return had put every file in place, and no proof said otherwise: it was as good as home.
@@ -131,136 +283,6 @@ pub(super) enum Rescue {
     Always,
     /// Only when something is there that the swap's own backup does not have.
     WhenNeeded,
-}
-
-/// Puts every journalled path on one side; what neither side explains stays.
-///
-/// # Errors
-/// As [`prepare`]; the backup cannot be read.
-pub(super) fn restore_paths(
-    ctx: &Context<'_>,
-    store: &Store,
-    journal: &Journal,
-    survey: &Survey,
-    towards: Towards,
-    rescue: Rescue,
-) -> Result<Recovered> {
-    // Without the backup nothing is touched.
-    let commit = current_commit(store, &journal.backup_id)?;
-    let root = Root::open(ctx.repo.worktree_root())?;
-    let sides = sides(&root, journal, survey, towards)?;
-    let goal = goal(store, journal, towards, sides.changes, sides.forced)?;
-    let needed = !survey.differing.is_empty() || survey.temps.iter().any(|(_, kept)| !kept);
-    let saving = needed || rescue == Rescue::Always;
-    let storing = if saving {
-        Storing::Durable(journal.swap_id.clone())
-    } else {
-        Storing::No
-    };
-    let mut prepared = prepare(ctx, store, &goal, &storing)?;
-    let mut rescue_id = None;
-    let mut kept = Vec::new();
-    if saving {
-        (prepared, rescue_id) = save(ctx, store, journal, prepared, storing, &mut kept)?;
-    }
-    // Not before what they hold is saved.
-    remove_temps(&root, survey)?;
-    let mut scratch = journal.clone();
-    Placing {
-        ctx,
-        store,
-        aim: &goal.aim,
-        tag: &format!("{}-r", journal.swap_id),
-        manifest: &prepared.capture.manifest,
-        plan: &prepared.plan,
-        blobs: &prepared.blobs,
-    }
-    .run(&mut LateChanges::new(
-        store,
-        &mut scratch,
-        commit,
-        &mut kept,
-    ))?;
-    for pack in kept {
-        pack.release()?;
-    }
-    let differing = survey.differing.iter().cloned().chain(sides.blocked);
-    Ok(Recovered {
-        action: "rolled-back",
-        operation: Some(journal.operation.clone()),
-        rescue_id,
-        differing: differing.map(RepoPath::new).collect(),
-        changes: changes(&prepared.plan),
-        notices: Vec::new(),
-    })
-}
-
-fn goal(
-    store: &Store,
-    journal: &Journal,
-    towards: Towards,
-    changes: PathChanges,
-    forced: BTreeSet<Vec<u8>>,
-) -> Result<Goal<'static>> {
-    let backup = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
-    let mut from = vec![backup];
-    if let (Towards::After, Some(id)) = (towards, &journal.target_id) {
-        from.push(noted(store, id, journal.target_commit.as_deref())?);
-    }
-    // Of the side that the paths are put on.
-    let saved = extras::stored_extras(store, from.last().unwrap_or(&from[0]))?;
-    let aim = Aim::Paths(PathsAim {
-        changes,
-        forced,
-        from,
-        saved,
-    });
-    Ok(Goal::new("recover", title(journal), aim)
-        .hints(&["move these paths away and run 'tw recover' again"]))
-}
-
-fn title(journal: &Journal) -> String {
-    format!("rescue: what an interrupted {} left", journal.operation)
-}
-
-/// Saves what was left, as a backup.
-fn save<'s>(
-    ctx: &Context<'_>,
-    store: &'s Store,
-    journal: &Journal,
-    mut prepared: Prepared<'s>,
-    storing: Storing,
-    kept: &mut Vec<KeptPack>,
-) -> Result<(Prepared<'s>, Option<String>)> {
-    let options = CaptureOptions {
-        storing,
-        ..CaptureOptions::default()
-    };
-    let about = About {
-        title: title(journal),
-        trigger: "recover".into(),
-        interrupted: true,
-        touched: prepared.plan.paths(),
-        ..About::default()
-    };
-    let made = record(
-        ctx,
-        store,
-        IdKind::Backup,
-        &options,
-        prepared.capture,
-        &about,
-    )?
-    .ok_or_else(|| {
-        Error::new(
-            Code::Io,
-            "git gc removed objects that the rescue backup needs",
-        )
-        .hint("run 'tw recover' again")
-    })?;
-    kept.extend(made.kept);
-    prepared.capture = made.capture;
-    Ok((prepared, Some(made.id.to_string())))
 }
 
 /// What a recovery puts in place.
@@ -283,11 +305,7 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: Towards) -> R
         if stamp.is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
             forced.insert(full.clone());
         }
-        let side = match towards {
-            Towards::Before => &entry.before,
-            Towards::After => &entry.after,
-        };
-        let side = side_of(side.as_ref())?;
+        let side = side_of(towards.of(&entry.before, &entry.after).as_ref())?;
         // Its bytes are those of neither side: it stays.
         if *found == OnDisk::Other {
             continue;
@@ -300,13 +318,10 @@ fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: Towards) -> R
     }
     forced.extend(survey.temps.iter().map(|(temp, _)| temp.clone()));
     for dir in &journal.dirs {
-        let side = match towards {
-            Towards::Before => &dir.before,
-            Towards::After => &dir.after,
-        };
+        let bits = towards.of(&dir.before, &dir.after).as_deref();
         changes
             .dirs
-            .push((path_of(&dir.path)?, permissions_of(side.as_deref())?));
+            .push((path_of(&dir.path)?, permissions_of(bits)?));
     }
     Ok(Sides {
         changes,
@@ -340,9 +355,4 @@ pub(super) fn noted(store: &Store, id: &str, commit: Option<&str>) -> Result<Sto
         )
     })?;
     store.read_noted(&id, commit)
-}
-
-/// The backup's commit as its ref has it: one step ahead of the journal when the swap died while it saved late changes.
-fn current_commit(store: &Store, id: &str) -> Result<Oid> {
-    Ok(noted(store, id, None)?.commit)
 }

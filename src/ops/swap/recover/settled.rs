@@ -6,7 +6,7 @@
 
 use super::super::journal::{path_of, side_of};
 use super::super::settle_last;
-use super::put_back::{Rescue, Towards, restore_paths};
+use super::put_back::{Rescue, Towards, Unfinished};
 use super::survey::{OnDisk, Survey, is_torn, node_of, temps};
 use crate::env::Moment;
 use crate::error::Result;
@@ -57,7 +57,8 @@ pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Recovere
         temps,
     };
     let guard = crate::interrupt::defer();
-    let mut repaired = restore_paths(ctx, store, &lost, &survey, Towards::After, Rescue::Always)?;
+    let unfinished = Unfinished::new(ctx, store, &lost);
+    let mut repaired = unfinished.restore_paths(&survey, Towards::After, Rescue::Always)?;
     settle_last(ctx, store)?;
     drop(guard);
     repaired.action = "repaired";

@@ -1,11 +1,11 @@
 //! How every journalled path is on disk: as the one side has it, as the other, or as somebody else left it.
 
 use super::super::journal::{path_of, side_of};
+use super::put_back::Unfinished;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
 use crate::git::{Oid, path};
-use crate::ops::Context;
 use crate::store::Store;
 use crate::store::state::Journal;
 use crate::worktree::apply::{content_oid, temp_prefix};
@@ -46,7 +46,8 @@ impl Survey {
     }
 }
 
-pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Option<(Node, u32)>> {
+/// What is at a path; nothing when its directory is not there.
+pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Disk> {
     let (dir, name) = path::split(full);
     let Ok(fd) = root.open_dir(dir) else {
         return Ok(None);
@@ -70,52 +71,69 @@ pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Option<(Node, u32)>> {
     Ok(Some((node, stamp.permissions())))
 }
 
-pub(super) fn survey(ctx: &Context<'_>, store: &Store, journal: &Journal) -> Result<Survey> {
-    let root = Root::open(ctx.repo.worktree_root())?;
-    let trusted = ctx.repo.file_mode()?;
-    let mut survey = Survey {
-        found: Vec::new(),
-        differing: Vec::new(),
-        temps: Vec::new(),
-    };
-    for entry in &journal.entries {
-        let full = path_of(&entry.path)?;
-        let before = side_of(entry.before.as_ref())?;
-        let after = side_of(entry.after.as_ref())?;
-        let disk = node_of(&root, &full)?;
-        let is = |side: Option<Side>| match (disk, side) {
-            (None, None) => true,
-            (Some((node, _)), Some(side)) => {
-                node.oid == side.node.oid
-                    && (node.mode == side.node.mode
-                        || (!trusted && node.mode != LINK_MODE && side.node.mode != LINK_MODE))
+/// How a path is on disk: its node and permission bits.
+type Disk = Option<(Node, u32)>;
+
+impl Unfinished<'_> {
+    /// Looks at every journalled path.
+    ///
+    /// # Errors
+    /// A path cannot be read; `CORRUPT_RECORD`.
+    pub(super) fn survey(&self) -> Result<Survey> {
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let trusted = self.ctx.repo.file_mode()?;
+        let mut survey = Survey {
+            found: Vec::new(),
+            differing: Vec::new(),
+            temps: temps(&root, self.journal)?,
+        };
+        for entry in &self.journal.entries {
+            let full = path_of(&entry.path)?;
+            let sides = (
+                side_of(entry.before.as_ref())?,
+                side_of(entry.after.as_ref())?,
+            );
+            let disk = node_of(&root, &full)?;
+            let found = match explained(disk, sides, trusted) {
+                // Files are renamed into place: only a power cut leaves half of one.
+                OnDisk::Other if self.journal.is_of_another_boot() => {
+                    torn_of(self.store, &root, &full, sides)?
+                }
+                found => found,
+            };
+            if found == OnDisk::Other {
+                survey.differing.push(full);
             }
-            // A directory where a path is to be nothing: what is beneath is in the journal itself.
-            (Some((node, _)), None) => node.mode == 0 && node.oid == Oid::ZERO_SHA1,
-            (None, Some(_)) => false,
-        };
-        let perm_is = |side: Option<Side>| match (disk, side) {
-            (Some((_, perm)), Some(side)) => perm == side.perm,
-            _ => true,
-        };
-        let found = match (is(before), is(after)) {
-            // Where only permissions change, they alone tell the sides apart.
-            (true, true) if !perm_is(before) && perm_is(after) => OnDisk::After,
-            (true, _) => OnDisk::Before,
-            (false, true) => OnDisk::After,
-            // Files are renamed into place: only a power cut leaves half of one.
-            (false, false) if journal.is_of_another_boot() => {
-                torn_of(store, &root, &full, (before, after))?
-            }
-            (false, false) => OnDisk::Other,
-        };
-        if found == OnDisk::Other {
-            survey.differing.push(full.clone());
+            survey.found.push(found);
         }
-        survey.found.push(found);
+        Ok(survey)
     }
-    survey.temps = temps(&root, journal)?;
-    Ok(survey)
+}
+
+/// Which of the sides before and after explains what is on disk.
+fn explained(disk: Disk, (before, after): (Option<Side>, Option<Side>), trusted: bool) -> OnDisk {
+    let is = |side: Option<Side>| match (disk, side) {
+        (None, None) => true,
+        (Some((node, _)), Some(side)) => {
+            node.oid == side.node.oid
+                && (node.mode == side.node.mode
+                    || (!trusted && node.mode != LINK_MODE && side.node.mode != LINK_MODE))
+        }
+        // A directory where a path is to be nothing: what is beneath is in the journal itself.
+        (Some((node, _)), None) => node.mode == 0 && node.oid == Oid::ZERO_SHA1,
+        (None, Some(_)) => false,
+    };
+    let perm_is = |side: Option<Side>| match (disk, side) {
+        (Some((_, perm)), Some(side)) => perm == side.perm,
+        _ => true,
+    };
+    match (is(before), is(after)) {
+        // Where only permissions change, they alone tell the sides apart.
+        (true, true) if !perm_is(before) && perm_is(after) => OnDisk::After,
+        (true, _) => OnDisk::Before,
+        (false, true) => OnDisk::After,
+        (false, false) => OnDisk::Other,
+    }
 }
 
 /// Which side a path that no side explains is left of, after the power went: what was written last had not reached the disk.
