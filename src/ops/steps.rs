@@ -19,7 +19,7 @@ use super::swap::goal::{
     Aim, GitGoal, GitSide, Goal, PathChanges, PathsAim, Reversal, SnapshotAim,
 };
 use super::swap::head::head_for;
-use super::swap::journal::{path_of, permissions_of, side_of};
+use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::swap_notices;
 use super::swap::undo_log::{self, Log, head_mark};
 use super::swap::{Swapped, pathindex, recover, swap};
@@ -205,7 +205,7 @@ impl<'a> Step<'a> {
     /// Undo of anything that stayed in its time: the paths it touched, as they were.
     fn put_back(&self) -> Result<Undone> {
         let aim = self.paths_before()?;
-        let entries = pathindex::read(&self.level, pathindex::Which::Before)?;
+        let entries = pathindex::read(&self.level, SwapSide::Before)?;
         // The recorded entries go with the HEAD of that time.
         let stays = entries.is_some() && self.head_moved()?;
         let entries = RefCell::new(entries.filter(|_| !stays).unwrap_or_default());

@@ -1,6 +1,7 @@
 //! The begin of a stay in the past: the present is saved, the working tree, index and HEAD become the snapshot's.
 
 use crate::error::{Code, Error, Result};
+use crate::git::operation::OperationState;
 use crate::ops::Context;
 use crate::ops::capture::{Storing, seeds};
 use crate::ops::outcome::{Changes, Travelled};
@@ -66,12 +67,7 @@ fn travel_to(
         notices.clear();
         GitGoal::Stay
     } else {
-        GitGoal::Snapshot(GitSide {
-            stored,
-            lists: &lists,
-            raw_head: past_head(ctx, stored)?,
-            operation,
-        })
+        git_of(ctx, stored, &lists, operation)?
     };
     let aim = Aim::Snapshot(SnapshotAim::new(store, stored)?);
     let goal = Goal::new("travel", format!("before travelling to {}", stored.id), aim)
@@ -95,6 +91,7 @@ fn travel_to(
         return Ok(travelled);
     }
     let token = format!("{}{}", Tail::random()?.as_str(), Tail::random()?.as_str());
+    // The way back stands in the state, which a recovery and every other command read.
     let state_after = |before: &State, saved: &Made<'_>| State {
         workspace_root: ctx.repo.worktree_root().display().to_string(),
         mode: Mode::Past,
@@ -114,6 +111,20 @@ fn travel_to(
     travelled.backup_id = Some(swapped.saved.id.to_string());
     travelled.guard_token = Some(token);
     Ok(travelled)
+}
+
+fn git_of<'a>(
+    ctx: &Context<'_>,
+    stored: &'a Stored,
+    lists: &'a Lists,
+    operation: OperationState,
+) -> Result<GitGoal<'a>> {
+    Ok(GitGoal::Snapshot(GitSide {
+        stored,
+        lists,
+        raw_head: past_head(ctx, stored)?,
+        operation,
+    }))
 }
 
 /// Of large files that a filter converts (git LFS) a snapshot has what git's index says, not the bytes on disk.

@@ -1,5 +1,5 @@
-//! A stay in the past, how it begins (`enter`), and how it ends: what is there becomes an experiment, the backup is put back exactly, and that is proved
-//! before it counts.
+//! A stay in the past: how it begins (`enter`), and how it ends. What is there becomes an experiment then, the backup is put back
+//! exactly, and that is proved before it counts.
 //!
 //! For the verbs that begin or end one: `travel`, `issue start`, `return`, and `undo` and `redo` of a swap that began one.
 

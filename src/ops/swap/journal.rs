@@ -10,6 +10,25 @@ use crate::store::state::{
 };
 use crate::worktree::plan::{Plan, Side};
 
+/// One of the two sides of a swap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwapSide {
+    /// As before the swap.
+    Before,
+    /// As the swap leaves it.
+    After,
+}
+
+impl SwapSide {
+    /// What this side has.
+    pub(super) fn of<T>(self, before: T, after: T) -> T {
+        match self {
+            Self::Before => before,
+            Self::After => after,
+        }
+    }
+}
+
 fn stored_side(side: Side) -> StoredSide {
     StoredSide {
         mode: format!("{:06o}", side.node.mode),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::journal::SwapSide;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::index::{Entry, Flags, Index};
@@ -16,15 +17,6 @@ pub const FIELD: &str = "index_entries";
 
 /// What the index has for a path: no entry, a merged one, or the stages of a conflict.
 pub type PathEntries = BTreeMap<Vec<u8>, Vec<Entry>>;
-
-/// A side of the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
-    /// Before the swap.
-    Before,
-    /// After it.
-    After,
-}
 
 /// The flags by name, as the journal has them.
 const FLAGS: [(&str, Flags); 3] = [
@@ -56,14 +48,11 @@ pub fn stored(index: &Index, after: &PathEntries) -> Value {
 ///
 /// # Errors
 /// `CORRUPT_RECORD`.
-pub fn read(journal: &Journal, which: Which) -> Result<Option<PathEntries>> {
+pub fn read(journal: &Journal, which: SwapSide) -> Result<Option<PathEntries>> {
     let Some(list) = journal.extra.get(FIELD) else {
         return Ok(None);
     };
-    let side = match which {
-        Which::Before => "before",
-        Which::After => "after",
-    };
+    let side = which.of("before", "after");
     let corrupt = || {
         Error::new(
             Code::CorruptRecord,

@@ -2,6 +2,7 @@
 
 use super::super::head::past_operation;
 use super::super::index_file;
+use super::super::journal::SwapSide;
 use super::super::newindex::{IndexSource, new_index};
 use super::super::pathindex;
 use super::super::run::NO_INDEX;
@@ -47,7 +48,7 @@ impl Unfinished<'_> {
             Some(id) => Some(noted(store, id, journal.target_commit.as_deref())?),
             None => None,
         };
-        if let Some(entries) = pathindex::read(journal, pathindex::Which::After)? {
+        if let Some(entries) = pathindex::read(journal, SwapSide::After)? {
             self.put_index_forward(IndexSource::Entries(&entries))?;
         } else if journal.swaps_index {
             let stored = target

@@ -10,7 +10,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::super::goal::{Aim, Goal, PathChanges, PathsAim};
-use super::super::journal::{path_of, permissions_of, side_of};
+use super::super::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::super::place::Placing;
 use super::super::run::VERIFY_FAILED;
 use super::super::secure::{LateChanges, settle};
@@ -34,24 +34,6 @@ use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
 use crate::store::state::Journal;
 use crate::store::stored::Stored;
-
-/// The side of a swap that its paths are put on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Towards {
-    /// As before the swap.
-    Before,
-    /// As the swap would have left them.
-    After,
-}
-
-impl Towards {
-    fn of<T>(self, before: T, after: T) -> T {
-        match self {
-            Self::Before => before,
-            Self::After => after,
-        }
-    }
-}
 
 /// A swap that has not ended: its journal, and what it is read with.
 pub(in crate::ops::swap) struct Unfinished<'a> {
@@ -80,7 +62,7 @@ impl<'a> Unfinished<'a> {
     /// What stands against it, with the journal still there.
     pub(in crate::ops::swap) fn roll_back(&self) -> Result<()> {
         let survey = self.survey()?;
-        self.restore_paths(&survey, Towards::Before, Rescue::WhenNeeded)?;
+        self.restore_paths(&survey, SwapSide::Before, Rescue::WhenNeeded)?;
         self.put_git_back()?;
         self.forget_journal()
     }
@@ -92,10 +74,10 @@ impl<'a> Unfinished<'a> {
     pub(super) fn resume(&self, survey: &Survey, direction: Direction) -> Result<Recovered> {
         let (ctx, store, journal) = (self.ctx, self.store, self.journal);
         let towards = match direction {
-            Direction::Forward => Towards::After,
-            Direction::Back => Towards::Before,
-            Direction::Auto if is_finished_return(journal, survey) => Towards::After,
-            Direction::Auto => Towards::Before,
+            Direction::Forward => SwapSide::After,
+            Direction::Back => SwapSide::Before,
+            Direction::Auto if is_finished_return(journal, survey) => SwapSide::After,
+            Direction::Auto => SwapSide::Before,
         };
         let guard = crate::interrupt::defer();
         // The dead process's own locks of git would keep us out.
@@ -107,7 +89,7 @@ impl<'a> Unfinished<'a> {
         let mut recovered = self.restore_paths(survey, towards, Rescue::Always)?;
         fail_point("recover-files");
         match towards {
-            Towards::After => {
+            SwapSide::After => {
                 self.put_git_forward()?;
                 fail_point("recover-git");
                 store.dir.write_state(&journal.state_after)?;
@@ -115,7 +97,7 @@ impl<'a> Unfinished<'a> {
                 settle_last(ctx, store)?;
                 recovered.action = "rolled-forward";
             }
-            Towards::Before => {
+            SwapSide::Before => {
                 recovered.notices.extend(self.put_git_back()?);
                 fail_point("recover-git");
                 self.forget_journal()?;
@@ -154,7 +136,7 @@ impl<'a> Unfinished<'a> {
     pub(super) fn restore_paths(
         &self,
         survey: &Survey,
-        towards: Towards,
+        towards: SwapSide,
         rescue: Rescue,
     ) -> Result<Recovered> {
         let (ctx, store, journal) = (self.ctx, self.store, self.journal);
@@ -211,14 +193,14 @@ impl<'a> Unfinished<'a> {
 
     fn goal(
         &self,
-        towards: Towards,
+        towards: SwapSide,
         changes: PathChanges,
         forced: BTreeSet<Vec<u8>>,
     ) -> Result<Goal<'static>> {
         let (store, journal) = (self.store, self.journal);
         let backup = noted(store, &journal.backup_id, Some(&journal.backup_commit))?;
         let mut from = vec![backup];
-        if let (Towards::After, Some(id)) = (towards, &journal.target_id) {
+        if let (SwapSide::After, Some(id)) = (towards, &journal.target_id) {
             from.push(noted(store, id, journal.target_commit.as_deref())?);
         }
         // Of the side that the paths are put on.
@@ -295,7 +277,7 @@ struct Sides {
 }
 
 /// One side of every journalled path that one of the two sides explains.
-fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: Towards) -> Result<Sides> {
+fn sides(root: &Root, journal: &Journal, survey: &Survey, towards: SwapSide) -> Result<Sides> {
     let mut changes = PathChanges::default();
     let mut forced: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut blocked = Vec::new();

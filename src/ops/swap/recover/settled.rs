@@ -4,9 +4,9 @@
 //! In another boot the paths are compared by content: one that is empty, torn or gone, or that is still as it was before, is put
 //! right from the target. What stands there is saved first; what somebody else changed since stays.
 
-use super::super::journal::{path_of, side_of};
+use super::super::journal::{SwapSide, path_of, side_of};
 use super::super::settle_last;
-use super::put_back::{Rescue, Towards, Unfinished};
+use super::put_back::{Rescue, Unfinished};
 use super::survey::{OnDisk, Survey, is_torn, node_of, temps};
 use crate::env::Moment;
 use crate::error::Result;
@@ -58,7 +58,7 @@ pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Recovere
     };
     let guard = crate::interrupt::defer();
     let unfinished = Unfinished::new(ctx, store, &lost);
-    let mut repaired = unfinished.restore_paths(&survey, Towards::After, Rescue::Always)?;
+    let mut repaired = unfinished.restore_paths(&survey, SwapSide::After, Rescue::Always)?;
     settle_last(ctx, store)?;
     drop(guard);
     repaired.action = "repaired";
