@@ -1,0 +1,135 @@
+//! Directories that a plan makes, and those that it leaves empty.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, Gid, Mode, Uid};
+use rustix::io::Errno;
+
+use super::Apply;
+use super::opened::OpenedDirs;
+use crate::error::{Result, ResultExt};
+use crate::git::access::{Lost, disinherit};
+use crate::git::path;
+use crate::worktree::plan::{DirChange, Plan};
+
+impl Apply<'_> {
+    /// Removes a directory that removals may have emptied, and those above it that are empty then.
+    pub(super) fn remove_emptied(
+        &self,
+        from: &[u8],
+        needed: &BTreeSet<&[u8]>,
+        opened: &mut OpenedDirs,
+    ) -> Result<()> {
+        let mut at = from;
+        while !at.is_empty() && !self.is_protected(at) && !needed.contains(at) {
+            let (parent, name) = path::split(at);
+            let dir = match opened.dir(self.root, parent) {
+                Ok(dir) => dir,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+                Err(errno) => return Err(errno.into()),
+            };
+            let removed = opened.with_write_access(self.root, parent, || {
+                rustix::fs::unlinkat(dir.as_fd(), OsStr::from_bytes(name), AtFlags::REMOVEDIR)
+            });
+            match removed {
+                Ok(()) => opened.forget(at),
+                Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY) => return Ok(()),
+                Err(Errno::NOENT) => {}
+                Err(errno) => {
+                    return Err(errno).context(|| format!("cannot remove '{}'", path::display(at)));
+                }
+            }
+            at = parent;
+        }
+        Ok(())
+    }
+
+    fn is_protected(&self, dir: &[u8]) -> bool {
+        self.protected.iter().any(|kept| kept == dir)
+    }
+
+    /// Removes the directories that the plan has nothing for, as far as nothing is in them.
+    pub(super) fn remove_dirs(&self, plan: &Plan, opened: &mut OpenedDirs) -> Result<()> {
+        for DirChange {
+            path: full, after, ..
+        } in plan.dirs.iter().rev()
+        {
+            if after.is_some() || self.protected.contains(full) {
+                continue;
+            }
+            let (parent, name) = path::split(full);
+            let Ok(dir) = opened.dir(self.root, parent) else {
+                continue;
+            };
+            let removed = opened.with_write_access(self.root, parent, || {
+                rustix::fs::unlinkat(&dir, OsStr::from_bytes(name), AtFlags::REMOVEDIR)
+            });
+            match removed {
+                Ok(()) => opened.forget(full),
+                Err(
+                    Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY,
+                ) => {}
+                Err(errno) => {
+                    return Err(errno)
+                        .context(|| format!("cannot remove '{}'", path::display(full)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a directory with the access it shall have; its final bits come when everything is in it.
+    pub(super) fn make_dir(&self, full: &[u8], perm: u32, opened: &mut OpenedDirs) -> Result<Lost> {
+        let what = || format!("cannot create directory '{}'", path::display(full));
+        let (parent, name) = path::split(full);
+        let dir = opened.dir(self.root, parent).context(what)?;
+        let made = opened.with_write_access(self.root, parent, || {
+            rustix::fs::mkdirat(&dir, OsStr::from_bytes(name), Mode::from_raw_mode(0o700))
+        });
+        match made {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(Lost::default()),
+            Err(errno) => return Err(errno).context(what),
+        }
+        let new = self.root.open_dir_for_reading(full).context(what)?;
+        if let Some(access) = self.access.of(full) {
+            let mut lost = access.give_owner(&new).context(what)?;
+            access
+                .give_rest(&new, perm | 0o700, &mut lost)
+                .context(what)?;
+            return Ok(lost);
+        }
+        if rustix::process::geteuid().is_root() {
+            let owner = rustix::fs::fstat(&dir)?;
+            let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));
+            rustix::fs::fchown(&new, Some(uid), Some(gid)).context(what)?;
+        }
+        if !self.access.inherits() {
+            disinherit(&new).context(what)?;
+        }
+        // Until everything is in it we need to get in; its final bits come at the end when they say otherwise.
+        rustix::fs::fchmod(&new, Mode::from_raw_mode(perm | 0o700)).context(what)?;
+        Ok(Lost::default())
+    }
+}
+
+/// Directories that the plan puts something in or keeps: they stay although they are empty for a moment.
+pub(super) fn needed_dirs(plan: &Plan) -> BTreeSet<&[u8]> {
+    let mut needed = BTreeSet::new();
+    let kept = plan.dirs.iter().filter(|dir| dir.after.is_some());
+    let written = plan.entries.iter().filter(|entry| entry.after.is_some());
+    let starts = kept
+        .map(|dir| dir.path.as_slice())
+        .chain(plan.keep_dirs.iter().map(Vec::as_slice))
+        .chain(written.map(|entry| path::split(&entry.path).0));
+    for start in starts {
+        let mut at = start;
+        while !at.is_empty() && needed.insert(at) {
+            at = path::split(at).0;
+        }
+    }
+    needed
+}
