@@ -165,6 +165,7 @@ impl Apply<'_> {
             *self.access,
             self.progress,
         );
+        // A full disk stops the swap here, where nothing has been touched yet.
         let mut written = temps.write_all(plan)?;
         fail_point("apply-prepared");
         let mut opened = OpenedDirs::default();
@@ -201,6 +202,7 @@ impl Apply<'_> {
         applied.stamps = paths
             .map(|(entry, stamp)| (entry.path.clone(), *stamp))
             .collect();
+        // Before the final bits, which may close the same directories again.
         opened.close(self.root)?;
         applied.lost.extend(plan.beyond.clone());
         applied.lost.extend(temps.into_lost());

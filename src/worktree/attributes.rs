@@ -276,6 +276,7 @@ impl Shared {
             return;
         }
         let subject = Subject::new(path, base, false);
+        // The last line that matches weighs most, and the first state that an attribute gets counts.
         for (pattern, states) in rules.iter().rev() {
             if pattern.matches(subject, self.config.ignore_case) {
                 self.give(values, states);
@@ -288,6 +289,7 @@ impl Shared {
         for (attribute, state) in states.iter().rev() {
             if values[*attribute].is_none() {
                 values[*attribute] = Some(state);
+                // Only a macro that is set stands for its attributes; `-binary` says nothing of `text`.
                 if *state == State::Set {
                     self.give(values, &self.expansions[*attribute]);
                 }

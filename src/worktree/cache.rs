@@ -133,6 +133,7 @@ pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
     count(Work::CacheWrites);
     let base = map(file, Use::Parts).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
     if let Some(patch) = base.and_then(|base| patch::encode(&base, manifest, meta)) {
+        // Lost in a crash, it costs one full look.
         return fs::write_atomic(&patch_of(file), &patch, Durable::No);
     }
     let id = getrandom::u64().map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -144,6 +145,7 @@ pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
         })?;
         file.write_all_at(&sum.bytes(), SUM_AT as u64)
     })?;
+    // It belongs to the base that was there, and says nothing beside this one.
     fs::remove_optional(&patch_of(file))
 }
 

@@ -109,6 +109,7 @@ pub fn prove_seeds(
     for at in 0..manifest.dirs.len() {
         let dir = &manifest.dirs[at];
         for (nth, rec) in manifest.files_of(dir).iter().enumerate() {
+            // What is to be hashed gets an id of its own content anyway.
             if rec.flags.only(FileFlags::UNPROVEN | FileFlags::TO_HASH) != FileFlags::UNPROVEN {
                 continue;
             }
@@ -137,6 +138,7 @@ pub fn prove_seeds(
             proven.same += 1;
             continue;
         }
+        // It is captured as it is now, and its directory's tree is not the index's.
         file.flags = file.flags.without(FileFlags::SEEDED) | FileFlags::TO_HASH;
         let file = *file;
         if is_the_one {
@@ -245,17 +247,20 @@ impl Reader<'_> {
             if !before.is_file() {
                 return Ok(without(rec, Kind::Gone));
             }
+            // The try before has read to its end.
             file.rewind()?;
             let last = attempt >= TRIES;
             let oid = self.read_once(&mut file, &before, buffer, last);
             let oid = match oid {
                 Ok(oid) => oid,
+                // A stream must have the size that it was announced with, so nothing could be taken as read: more tries.
                 Err(PutError::SizeChanged) if attempt < TRIES * 10 => continue,
                 Err(PutError::Failed(error)) if is_collision(&error) => {
                     return Ok(without(rec, Kind::Collision));
                 }
                 Err(error) => return Err(error.into()),
             };
+            // Before the last look: giving it an attribute moves its time of status change.
             let attributes = has_attributes(&file)?;
             let after = stamp_of(file.as_fd())?;
             let stable = before == after;

@@ -123,6 +123,7 @@ impl Manifest {
         let Some(&dir) = self.dirs.get(at) else {
             return &mut [];
         };
+        // Nobody writes into the cache's file: all of the directory moves into memory.
         if self.is_cached(&dir) {
             let first = self.next_place();
             if let Files::Cached(records) = self.files_of(&dir) {

@@ -242,6 +242,7 @@ impl Planning<'_> {
         }
         let before = self.before.side(full, old);
         let after = self.after.side(full, new);
+        // Permission bits of a symlink mean nothing.
         let same_link = |a: Side, b: Side| a.node == b.node && a.node.mode == LINK_MODE;
         match (before, after) {
             (None, None) => return Ok(()),
@@ -334,6 +335,7 @@ impl Planning<'_> {
             }
         }
         paths.extend(before.absent.symmetric_difference(&after.absent).cloned());
+        // Recorded under another umask: any file may differ.
         if before.defaults != after.defaults {
             let captured = self
                 .manifest

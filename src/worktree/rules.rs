@@ -139,6 +139,7 @@ impl RulesDir {
             .included
             .filter(|source| *source > Source::Team || !secret());
         Inside {
+            // git's rules hide nothing that it tracks, and most names are tracked: they need not be asked.
             git_ignored: !tracked
                 && (above.git_ignored || self.ignore.is_ignored(path, is_dir) == Verdict::Ignored),
             excluded: above.excluded.max(exclude),

@@ -57,6 +57,7 @@ impl Apply<'_> {
             path: full, after, ..
         } in plan.dirs.iter().rev()
         {
+            // A process whose directory is removed cannot go on, and neither can the shell that it came from.
             if after.is_some() || self.protected.contains(full) {
                 continue;
             }
@@ -69,6 +70,7 @@ impl Apply<'_> {
             });
             match removed {
                 Ok(()) => opened.forget(full),
+                // Something else is in it, or it is in use: it stays.
                 Err(
                     Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR | Errno::BUSY,
                 ) => {}
@@ -91,6 +93,7 @@ impl Apply<'_> {
         });
         match made {
             Ok(()) => {}
+            // Somebody made it meanwhile, and it keeps the access that it was made with.
             Err(Errno::EXIST) => return Ok(Lost::default()),
             Err(errno) => return Err(errno).context(what),
         }

@@ -48,6 +48,7 @@ pub fn take_known_trees(
             )
         }));
     }
+    // Backwards, so that a directory is counted whole before it is added to the one above.
     for at in (1..manifest.dirs.len()).rev() {
         let parent = manifest.dirs[at].parent as usize;
         counts[parent].0 += counts[at].0;
@@ -107,6 +108,7 @@ pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink, see: SeeTree<'_>) -
         }
     }
     for level in levels.iter().rev() {
+        // Directories of one depth need nothing of one another.
         let made = threads::map_from(FEW_TREES, level, |&at| {
             let children = below.get(&at).map_or(&[][..], Vec::as_slice);
             tree_of(manifest, at, children, sink)

@@ -118,6 +118,7 @@ impl Comparer<'_> {
         }
         let name = self.known.bytes(file.name);
         let same = match (file.kind, stamp_at(dir, name)) {
+            // Whatever is wrong with it, the scan says so.
             (_, Err(_)) => false,
             (kind, Ok(None)) => kind == Kind::Absent,
             (Kind::Absent, _) => false,

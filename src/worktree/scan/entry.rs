@@ -107,6 +107,8 @@ impl Run<'_, '_, '_> {
         match stamp.mode & 0o170_000 {
             0o100_000 => {
                 if stamp.size > self.scan.max_file_size {
+                    // What git tracks is captured whatever its size; under a filter (LFS) by its entry, while git holds
+                    // it for clean.
                     if !tracked && !self.scan.tracked.is_tracked(full) {
                         rec.kind = Kind::TooLarge;
                         return rec;
@@ -164,6 +166,7 @@ impl Run<'_, '_, '_> {
         if path::is_within(dir_path, DESK) && name != DESK_CONFIG {
             return Ok(Entry::Nothing);
         }
+        // What the directory's listing says of its kind spares a look at each directory by its name.
         if look.is_dir && self.way == Way::Full && path::is_safe_component(name) {
             return self.dir_entry(look, &full(), None);
         }
@@ -172,6 +175,7 @@ impl Run<'_, '_, '_> {
         else {
             return Ok(Entry::Nothing);
         };
+        // Of the kinds that are left aside the stamp does not say whether they are still what they were.
         if let Some(file) = known
             && self.way == Way::Fast
             && file.kind.is_watched()
@@ -184,6 +188,7 @@ impl Run<'_, '_, '_> {
         {
             return Ok(Entry::File(file));
         }
+        // Other rules judge names anew in directories that did not move.
         if name == b".gitignore" && self.way == Way::Fast {
             let touched_only =
                 known.is_some_and(|file| file.kind == Kind::File && self.same(&file.stamp, &stamp));
@@ -217,6 +222,7 @@ impl Run<'_, '_, '_> {
         {
             rec.oid = oid.into();
             rec.flags = rec.flags.without(FileFlags::TO_HASH) | FileFlags::UNPROVEN;
+            // With another mode than its entry's, the index's tree is not that of the directory.
             if mode == rec.git_mode {
                 rec.flags |= FileFlags::SEEDED;
             }
@@ -246,6 +252,7 @@ impl Run<'_, '_, '_> {
     ) -> Option<FileRec> {
         let unnamed = Name::default();
         let verdict = rules.judge(full, false, false);
+        // Most names are captured as untracked ones are, too: the index is asked of the others alone.
         if matches!(verdict, Decision::Capture) {
             return Some(self.file_record(full, unnamed, stamp, false));
         }

@@ -25,6 +25,7 @@ pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Mani
 pub(super) fn put_on(old: Cow<'_, Manifest>, same: &[bool], mut found: Vec<FoundDir>) -> Manifest {
     let mut new = old.into_owned();
     let kept = same.iter().filter(|&&same| same).count();
+    // Where no directory came or went, the order is what it was.
     let has_all = kept + found.len() == new.dirs.len();
     if has_all && found.iter().all(|dir| dir.known.is_some()) {
         for dir in found {

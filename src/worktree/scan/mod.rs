@@ -182,6 +182,7 @@ pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Sca
     }
     let same = run.same.into_iter().map(AtomicBool::into_inner);
     let same: Vec<bool> = same.collect();
+    // A known directory that is neither the same nor among what was found went away.
     if way == Way::Fast && found.is_empty() && same.iter().all(|&same| same) {
         return Ok(Scanned::Unchanged);
     }
@@ -235,6 +236,7 @@ pub fn read_ignore_file_named(
     let Ok(fd) = root.open_file(&full) else {
         return Ok(None);
     };
+    // A pipe in its place would be waited for.
     if !stamp_of(fd.as_fd())?.is_file() {
         return Ok(None);
     }

@@ -224,6 +224,7 @@ impl Run<'_, '_, '_> {
             }
         };
         names.read(fd.as_fd(), &dir_path)?;
+        // The listing spares most directories an open that would find nothing.
         let ignore = if names.has(b".gitignore") {
             read_ignore_file(self.scan.root, &dir_path)?
         } else {

@@ -88,6 +88,7 @@ impl Run<'_, '_, '_> {
     /// What all threads found.
     pub(super) fn in_parallel(&self) -> Vec<FoundDir> {
         let threads = self.scan.threads.max(1);
+        // Starting threads costs more than looking at a few directories.
         if threads == 1 || (self.way == Way::Fast && self.same.len() <= CHUNK) {
             return self.work();
         }
@@ -104,12 +105,14 @@ impl Run<'_, '_, '_> {
     fn work(&self) -> Vec<FoundDir> {
         let mut found = Vec::new();
         let mut names = NameBuffer::default();
+        // The known directories first: what is new beneath them is put into the queue on the way.
         loop {
             let at = self.next.fetch_add(CHUNK, Ordering::Relaxed);
             if at >= self.same.len() {
                 break;
             }
             for known in at..(at + CHUNK).min(self.same.len()) {
+                // The full way begins anew: nothing that is found now is of use.
                 if self.give_up.load(Ordering::Relaxed) {
                     return found;
                 }
@@ -128,6 +131,7 @@ impl Run<'_, '_, '_> {
             } else {
                 self.read_dir(task, &mut found, &mut names)
             };
+            // Only now: before, what is beneath was not in the queue yet, and the others would have gone.
             let mut queue = self.lock_queue();
             queue.busy -= 1;
             if let Err(error) = result {
