@@ -27,6 +27,8 @@ use crate::store::state::{Mode, State, stored_path};
 use crate::store::stored::part;
 use crate::worktree::cache;
 use crate::worktree::capture::Sink;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 /// How often a snapshot that a gc tore is tried again.
 const TRIES: usize = 4;
@@ -195,11 +197,33 @@ pub fn make<'s>(
     wanted: &CaptureOptions<'_>,
     about: &dyn Fn(&Capture<'_>) -> Result<About>,
 ) -> Result<Made<'s>> {
+    let always = |capture: &Capture<'_>| about(capture).map(ControlFlow::Continue);
+    match make_unless::<Infallible>(ctx, store, kind, wanted, &always)? {
+        ControlFlow::Continue(made) => Ok(made),
+        ControlFlow::Break(never) => match never {},
+    }
+}
+
+/// [`make`], unless what was captured needs no recording: then that is answered by which `about` breaks off. Either way the
+/// working tree is looked at once.
+///
+/// # Errors
+/// As [`make`].
+pub fn make_unless<'s, Known>(
+    ctx: &Context<'_>,
+    store: &'s Store,
+    kind: IdKind,
+    wanted: &CaptureOptions<'_>,
+    about: &dyn Fn(&Capture<'_>) -> Result<ControlFlow<Known, About>>,
+) -> Result<ControlFlow<Known, Made<'s>>> {
     for _ in 0..TRIES {
         let capture = capture(ctx, store, wanted)?;
-        let about = about(&capture)?;
+        let about = match about(&capture)? {
+            ControlFlow::Continue(about) => about,
+            ControlFlow::Break(known) => return Ok(ControlFlow::Break(known)),
+        };
         if let Some(made) = record(ctx, store, kind, wanted, capture, &about)? {
-            return Ok(made);
+            return Ok(ControlFlow::Continue(made));
         }
         // Objects went away underneath: trust nothing that is cached.
         cache::remove(&store.dir.file("cache"))?;

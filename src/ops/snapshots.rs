@@ -1,13 +1,14 @@
 //! Snapshots taken: whether a new one is needed at all, what is said about it, and a stored one as readers see it.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use super::Context;
 use super::capture::{Capture, CaptureOptions};
 use super::gitview::read_index;
 use super::history::newest;
 use super::outcome::{SnapshotView, Taken};
-use super::record::{About, make};
+use super::record::{About, make_unless};
 use super::redaction;
 use super::request::Take;
 use crate::error::Result;
@@ -55,37 +56,44 @@ pub fn take_locked(
     notices: &mut Vec<String>,
     interrupted: bool,
 ) -> Result<Taken> {
-    if request.if_changed
-        && let Some(newest) = unchanged_since(ctx, store, request)?
-    {
-        return Ok(Taken {
-            snapshot: view(store, &newest)?,
-            fresh: false,
-            notices: std::mem::take(notices),
-        });
-    }
+    let candidates = if request.if_changed {
+        candidates(ctx, store, request)?
+    } else {
+        Vec::new()
+    };
     let wanted = CaptureOptions {
         include: &request.include,
         exclude: &request.exclude,
         ..CaptureOptions::default()
     };
-    // The rules are made only when there is a text: most snapshots have none.
-    let (title, task_hint) = (
-        redaction::short_text(ctx, request.message.as_deref()),
-        redaction::short_text(ctx, request.hint.as_deref()),
-    );
-    let made = make(ctx, store, IdKind::Snapshot, &wanted, &|_| {
-        Ok(About {
-            title: title.clone().unwrap_or_else(|| request.trigger.clone()),
+    let about = |seen: &Capture<'_>| {
+        for stored in &candidates {
+            if is_as_seen(store, stored, seen)? {
+                return Ok(ControlFlow::Break(stored.clone()));
+            }
+        }
+        let title = redaction::short_text(ctx, request.message.as_deref());
+        Ok(ControlFlow::Continue(About {
+            title: title.unwrap_or_else(|| request.trigger.clone()),
             trigger: request.trigger.clone(),
             label: request.label.clone(),
             session_id: request.session.clone(),
             agent: request.agent.clone(),
-            task_hint: task_hint.clone(),
+            task_hint: redaction::short_text(ctx, request.hint.as_deref()),
             interrupted,
             ..About::default()
-        })
-    })?;
+        }))
+    };
+    let made = match make_unless(ctx, store, IdKind::Snapshot, &wanted, &about)? {
+        ControlFlow::Continue(made) => made,
+        ControlFlow::Break(current) => {
+            return Ok(Taken {
+                snapshot: view(store, &current)?,
+                fresh: false,
+                notices: std::mem::take(notices),
+            });
+        }
+    };
     for path in &made.record.unstable {
         notices.push(format!(
             "'{path}' kept changing while it was read; it was captured as read"
@@ -102,8 +110,8 @@ pub fn take_locked(
     })
 }
 
-/// A preferred snapshot, else the newest of this worktree, that has tree, index, HEAD and operation as they are now.
-fn unchanged_since(ctx: &Context<'_>, store: &Store, request: &Take) -> Result<Option<Stored>> {
+/// The snapshots that may still be current: the preferred ones, then the newest of this worktree.
+fn candidates(ctx: &Context<'_>, store: &Store, request: &Take) -> Result<Vec<Stored>> {
     let mut candidates = Vec::new();
     for id in &request.preferred {
         // One that was forgotten meanwhile is no candidate.
@@ -114,22 +122,7 @@ fn unchanged_since(ctx: &Context<'_>, store: &Store, request: &Take) -> Result<O
     {
         candidates.push(newest);
     }
-    if candidates.is_empty() {
-        return Ok(None);
-    }
-    let wanted = CaptureOptions {
-        storing: super::capture::Storing::No,
-        include: &request.include,
-        exclude: &request.exclude,
-        ..CaptureOptions::default()
-    };
-    let seen = super::capture::capture(ctx, store, &wanted)?;
-    for stored in candidates {
-        if is_as_seen(store, &stored, &seen)? {
-            return Ok(Some(stored));
-        }
-    }
-    Ok(None)
+    Ok(candidates)
 }
 
 /// Whether a snapshot has everything as a capture saw it.

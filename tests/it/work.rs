@@ -192,3 +192,22 @@ fn tracked_files_with_secret_names_are_asked_about_once() {
     let said = sandbox.tw(["snapshot"]).err();
     assert!(said.contains("'d2/client.pem'"), "{said}");
 }
+
+#[test]
+fn whether_a_snapshot_is_needed_and_the_snapshot_take_one_look() {
+    let sandbox = settled();
+    counted(&sandbox, &["snapshot"]);
+    sandbox.write("d7/f7", "changed\n");
+    settle();
+    let plain = counted(&sandbox, &["snapshot"]);
+    sandbox.write("d7/f7", "changed again\n");
+    settle();
+    let asking = counted(&sandbox, &["snapshot", "--if-changed"]);
+    assert_eq!(of(&asking, WRITTEN), of(&plain, WRITTEN));
+    let [stats, more] = [&plain, &asking].map(|counts| counts["stats"]);
+    assert!(more <= stats + 10, "{more} stats, {stats} without asking");
+    let [reads, more] = [&plain, &asking].map(|counts| counts["file_reads"]);
+    assert_eq!(more, reads);
+    let current = counted(&sandbox, &["snapshot", "--if-changed"]);
+    assert_eq!(of(&current, WRITTEN), [0; 4]);
+}
