@@ -233,6 +233,17 @@ pub fn file_or_null<S: Serializer>(
     file.as_ref().map(lossy).serialize(serializer)
 }
 
+/// Serialises bytes as text alone, or null.
+///
+/// # Errors
+/// The serializer's.
+pub fn lossy_or_null<S: Serializer>(
+    value: &Option<Vec<u8>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    value.as_ref().map(lossy).serialize(serializer)
+}
+
 /// Serialises files as text alone.
 ///
 /// # Errors

@@ -40,9 +40,9 @@ impl Run for Args {
 
 impl Human for Cleaned {
     fn print(&self, page: &mut Page) {
-        if !self.check {
+        if let Some(bytes) = &self.bytes {
             // The text itself, not a picture of it: it goes into files.
-            page.text.extend_from_slice(&self.bytes);
+            page.text.extend_from_slice(bytes);
         }
         for (rule, times) in &self.counts {
             let times = usize::try_from(*times).unwrap_or(usize::MAX);
@@ -51,6 +51,6 @@ impl Human for Cleaned {
     }
 
     fn exit_code(&self) -> u8 {
-        u8::from(self.check && !self.counts.is_empty())
+        u8::from(self.bytes.is_none() && !self.counts.is_empty())
     }
 }

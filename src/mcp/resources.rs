@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::call::origin;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::issue::{self, Filter};
+use crate::ops::{issue, issues};
 use crate::wire;
 
 /// An issue's URI is this and its id; its conversation's has [`CHAT`] at the end.
@@ -36,10 +36,9 @@ pub const TEMPLATES: [[&str; 4]; 2] = [
 
 /// The issues from number `from` on, newest first, and their conversations; `next` where the list goes on.
 pub fn list(ctx: &Context<'_>, from: usize) -> Result<Value> {
-    let listing = issue::list(ctx, &Filter::default())?;
+    let issues = issues::all(ctx.store()?)?.issues;
     let mut resources = Vec::new();
-    for entry in listing.issues.iter().skip(from).take(PAGE) {
-        let issue = &entry.issue;
+    for issue in issues.iter().skip(from).take(PAGE) {
         let line: String = issue
             .symptom
             .lines()
@@ -65,7 +64,7 @@ pub fn list(ctx: &Context<'_>, from: usize) -> Result<Value> {
         }
     }
     let next = from.saturating_add(PAGE);
-    let next = (next < listing.issues.len()).then_some(next);
+    let next = (next < issues.len()).then_some(next);
     Ok(json!({"ok": true, "version": wire::VERSION, "resources": resources, "next": next}))
 }
 

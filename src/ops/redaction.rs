@@ -8,11 +8,14 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::AsFd;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Context, envfiles};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Root};
+use crate::json;
 use crate::redact::{Redactor, redacted_bytes};
 use crate::store::state::StateDir;
 use crate::text::without_mark;
@@ -85,14 +88,16 @@ pub fn check_name(ctx: &Context<'_>, name: &str) -> Result<()> {
 }
 
 /// Answer of `redact`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Cleaned {
-    /// What was given, without its secrets: text as a rule, and every byte that is none as it was.
-    pub bytes: Vec<u8>,
+    /// How often something was replaced.
+    pub replaced: u64,
     /// How often each rule replaced something.
     pub counts: Counts,
-    /// Only told what would be replaced.
-    pub check: bool,
+    /// What was given, without its secrets: text as a rule, and every byte that is none as it was. Null with `--check`.
+    #[serde(rename = "text", serialize_with = "json::lossy_or_null")]
+    #[schemars(with = "Option<String>")]
+    pub bytes: Option<Vec<u8>>,
 }
 
 /// Redacts a text as a whole; one that begins with a line of JSON as JSON lines. Outside of a repository the working
@@ -118,9 +123,9 @@ pub fn clean(ctx: Option<&Context<'_>>, input: &[u8], check: bool) -> Cleaned {
         redacted
     });
     Cleaned {
-        bytes,
+        replaced: counts.values().sum(),
         counts,
-        check,
+        bytes: (!check).then_some(bytes),
     }
 }
 

@@ -5,22 +5,24 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::records::{Json, VERSION};
+use super::records::Json;
 use crate::error::{Code, Error, Result};
 use crate::text::{is_unsafe, visible};
 
 /// A tool call and what came back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Tool {
     /// The tool's name as the agent calls it.
     pub name: String,
-    /// Its arguments.
+    /// Its arguments, as the agent recorded them, redacted.
     #[serde(default)]
     pub input: Value,
-    /// What it answered.
+    /// What it answered; null: nothing was recorded.
     #[serde(default)]
     pub output: Option<String>,
     /// Whether the agent marked that as an error.
@@ -29,9 +31,11 @@ pub struct Tool {
 }
 
 /// One message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Message {
-    /// `user`, `assistant` or `tool`.
+    /// Who said it.
+    #[schemars(extend("enum" = ["user", "assistant", "tool"]))]
     pub role: String,
     /// RFC 3339, as recorded.
     #[serde(default)]
@@ -45,7 +49,8 @@ pub struct Message {
 }
 
 /// What redaction did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline, extend("additionalProperties" = true))]
 pub struct Redaction {
     /// Whether the texts went through it.
     pub applied: bool,
@@ -55,39 +60,30 @@ pub struct Redaction {
 }
 
 /// A conversation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Chat {
+    /// The version of its stored form.
+    pub version: u64,
     /// The agent's id of the session.
+    #[serde(default)]
     pub session_id: Option<String>,
-    /// The agent.
+    /// The agent's name.
+    #[serde(default)]
     pub agent: Option<String>,
-    /// RFC 3339.
+    /// RFC 3339, UTC.
     pub captured_at: String,
     /// Which part of the session it is.
+    #[serde(default)]
     pub selection: String,
     /// What redaction did.
+    #[serde(default)]
     pub redaction: Redaction,
     /// The messages, in order.
     pub messages: Vec<Message>,
     /// Fields not known here.
-    pub other: Json,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Raw {
-    version: u64,
-    #[serde(default)]
-    session_id: Option<String>,
-    #[serde(default)]
-    agent: Option<String>,
-    captured_at: String,
-    #[serde(default)]
-    selection: String,
-    #[serde(default)]
-    redaction: Redaction,
-    messages: Vec<Message>,
     #[serde(flatten)]
-    other: Json,
+    pub other: Json,
 }
 
 impl Chat {
@@ -96,33 +92,13 @@ impl Chat {
     /// # Errors
     /// `CORRUPT_RECORD` names what is wrong with it.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let raw: Raw = serde_json::from_value(Value::Object(json.clone())).map_err(|error| {
-            Error::new(Code::CorruptRecord, format!("this is no chat: {error}"))
-        })?;
-        Ok(Self {
-            session_id: raw.session_id,
-            agent: raw.agent,
-            captured_at: raw.captured_at,
-            selection: raw.selection,
-            redaction: raw.redaction,
-            messages: raw.messages,
-            other: raw.other,
-        })
+        serde_json::from_value(Value::Object(json.clone()))
+            .map_err(|error| Error::new(Code::CorruptRecord, format!("this is no chat: {error}")))
     }
 
     /// Its stored form.
     pub fn to_json(&self) -> Json {
-        let raw = Raw {
-            version: VERSION,
-            session_id: self.session_id.clone(),
-            agent: self.agent.clone(),
-            captured_at: self.captured_at.clone(),
-            selection: self.selection.clone(),
-            redaction: self.redaction.clone(),
-            messages: self.messages.clone(),
-            other: self.other.clone(),
-        };
-        match serde_json::to_value(raw) {
+        match serde_json::to_value(self) {
             Ok(Value::Object(map)) => map,
             // A struct of plain data with string keys always is an object.
             _ => Json::new(),
@@ -216,6 +192,7 @@ mod tests {
             tool: None,
         };
         Chat {
+            version: 1,
             session_id: Some("a".to_owned()),
             agent: Some("claude".to_owned()),
             captured_at: "2026-02-28T15:30:12Z".to_owned(),

@@ -3,8 +3,13 @@
 //! Owns their form and how a part of one names it. An id orders by time, then by its tail; what one second cannot order,
 //! the record's `seq` does. Parsing is strict: what parses prints the same again.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
 
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -270,6 +275,47 @@ impl fmt::Display for IssueId {
         write_name(f, &self.0.named('i'))
     }
 }
+
+/// Ids stand in JSON as they print, and are parsed when they are read.
+macro_rules! as_text {
+    ($id:ty: $what:literal) => {
+        impl Serialize for $id {
+            fn serialize<S: Serializer>(
+                &self,
+                serializer: S,
+            ) -> std::result::Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $id {
+            fn deserialize<D: Deserializer<'de>>(
+                deserializer: D,
+            ) -> std::result::Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text)
+                    .ok_or_else(|| D::Error::custom(format!("'{text}' is not {}", $what)))
+            }
+        }
+
+        impl JsonSchema for $id {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($id).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                String::json_schema(generator)
+            }
+        }
+    };
+}
+
+as_text!(SnapshotId: "a snapshot id");
+as_text!(IssueId: "an issue id");
 
 /// What a part of an id names.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,16 +4,20 @@
 //! (ids, status, severity) and keeps every field it does not know; what was read and not changed is written back as it
 //! was.
 
-mod raw;
-
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::id::{IssueId, SnapshotId};
-use super::records::Json;
+use super::records::{Json, VERSION};
 use crate::error::{Code, Error, Result};
 
 /// Where an issue stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Status {
     /// Reported, nobody on it.
     Open,
@@ -60,11 +64,27 @@ impl Status {
 }
 
 /// How much an issue hurts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Severity {
     /// A nuisance.
     Low,
     /// Costs time.
+    #[default]
     Medium,
     /// Blocks work.
     High,
@@ -92,7 +112,9 @@ impl Severity {
 }
 
 /// What was tried, in the sections of `experiment.md`.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(inline)]
 pub struct Experiment {
     /// When it counts as solved.
     pub success_criteria: String,
@@ -105,11 +127,14 @@ pub struct Experiment {
     /// What came of it.
     pub result: String,
     /// Sections under other headings, in their order.
+    #[serde(serialize_with = "write_extra", deserialize_with = "read_extra")]
+    #[schemars(with = "Json")]
     pub extra: Vec<(String, String)>,
 }
 
 /// One run of a check.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Verify {
     /// The command, redacted.
     pub command: String,
@@ -118,13 +143,16 @@ pub struct Verify {
     /// How long it took.
     pub duration_ms: u64,
     /// The end of what it printed, redacted.
+    #[serde(default)]
     pub output_tail: String,
     /// Fields not known here.
+    #[serde(flatten)]
     pub other: Json,
 }
 
 /// How much an experiment changed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct DiffStat {
     /// Files that differ.
     pub files: u64,
@@ -135,25 +163,33 @@ pub struct DiffStat {
 }
 
 /// One visit to the issue's snapshot, or a check made without one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Run {
     /// Counted from 1.
     pub run: u64,
-    /// RFC 3339.
+    /// RFC 3339, UTC.
     pub started_at: String,
-    /// RFC 3339; None while the working tree is in the past.
+    /// RFC 3339, UTC; null while the working tree is in the past.
+    #[serde(default)]
     pub ended_at: Option<String>,
     /// The present that was left.
+    #[serde(default)]
     pub backup_id: Option<String>,
     /// What the past looked like when it was left.
+    #[serde(default)]
     pub experiment_id: Option<String>,
     /// The checks made.
+    #[serde(default)]
     pub verify: Vec<Verify>,
     /// The experiment against the snapshot it started from.
+    #[serde(default)]
     pub diff_stat: Option<DiffStat>,
-    /// `passed` or `failed`, as the last check says; None without one.
+    /// `passed` or `failed`, as the last check says; null without one.
+    #[serde(default)]
     pub result: Option<String>,
     /// Fields not known here.
+    #[serde(flatten)]
     pub other: Json,
 }
 
@@ -175,66 +211,92 @@ impl Run {
 }
 
 /// How an issue was closed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Resolution {
-    /// RFC 3339.
+    /// RFC 3339, UTC.
     pub at: String,
     /// HEAD's commit then.
+    #[serde(default)]
     pub commit: Option<String>,
     /// What was said.
+    #[serde(default)]
     pub note: Option<String>,
     /// Fields not known here.
+    #[serde(flatten)]
     pub other: Json,
 }
 
 /// An issue.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Issue {
+    /// The version of its stored form.
+    pub version: u64,
     /// Its id.
+    #[serde(rename = "issue_id")]
     pub id: IssueId,
-    /// RFC 3339.
+    /// RFC 3339, UTC.
     pub created_at: String,
-    /// RFC 3339.
+    /// RFC 3339, UTC.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub updated_at: String,
     /// Where it stands.
     pub status: Status,
     /// The snapshot it is tied to.
     pub snapshot_id: SnapshotId,
     /// The session it was reported in.
+    #[serde(default)]
     pub session_id: Option<String>,
     /// That session's agent.
+    #[serde(default)]
     pub agent: Option<String>,
     /// What was being done.
+    #[serde(default)]
     pub task_context: String,
     /// What went wrong.
     pub symptom: String,
     /// When it counts as solved.
+    #[serde(default)]
     pub success_criteria: String,
     /// A guess at why.
+    #[serde(default)]
     pub suspected_cause: Option<String>,
     /// How much it hurts.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub severity: Severity,
     /// A shell command that succeeds when it is solved.
+    #[serde(default)]
     pub verify_command: Option<String>,
-    /// The chat's file on the desk; None without a chat.
+    /// The chat's file on the desk; null without a chat.
+    #[serde(default)]
     pub chat_file: Option<String>,
     /// Why there is no chat.
+    #[serde(default)]
     pub chat_unavailable: Option<String>,
     /// The conversation in short.
+    #[serde(default)]
     pub chat_summary: Option<String>,
     /// The experiment's file on the desk.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub experiment_file: String,
     /// How often it was met: this report and its duplicates.
+    #[serde(default = "once", deserialize_with = "null_as_once")]
     pub occurrences: u64,
     /// The issue that has it.
+    #[serde(default)]
     pub duplicate_of: Option<IssueId>,
     /// What was tried.
+    #[serde(default)]
     pub experiment: Experiment,
     /// Visits to the snapshot, in order.
+    #[serde(default)]
     pub runs: Vec<Run>,
     /// How it was closed.
+    #[serde(default)]
     pub resolution: Option<Resolution>,
     /// Fields not known here.
+    #[serde(flatten)]
     pub other: Json,
 }
 
@@ -246,19 +308,56 @@ pub const EXPERIMENT_FILE: &str = "experiment.md";
 pub const ISSUE_FILE: &str = "issue.json";
 
 impl Issue {
+    /// An open issue that says nothing yet.
+    pub fn new(id: IssueId, snapshot_id: SnapshotId, at: String) -> Self {
+        Self {
+            version: VERSION,
+            id,
+            created_at: at.clone(),
+            updated_at: at,
+            status: Status::Open,
+            snapshot_id,
+            session_id: None,
+            agent: None,
+            task_context: String::new(),
+            symptom: String::new(),
+            success_criteria: String::new(),
+            suspected_cause: None,
+            severity: Severity::default(),
+            verify_command: None,
+            chat_file: None,
+            chat_unavailable: None,
+            chat_summary: None,
+            experiment_file: EXPERIMENT_FILE.to_owned(),
+            occurrences: once(),
+            duplicate_of: None,
+            experiment: Experiment::default(),
+            runs: Vec::new(),
+            resolution: None,
+            other: Json::new(),
+        }
+    }
+
     /// Reads a stored issue.
     ///
     /// # Errors
     /// `ISSUE_INVALID` names what is wrong with it.
     pub fn from_json(json: &Json) -> Result<Self> {
-        let raw: raw::Issue = serde_json::from_value(Value::Object(json.clone()))
+        let mut issue: Self = serde_json::from_value(Value::Object(json.clone()))
             .map_err(|error| invalid(&error.to_string()))?;
-        raw.read()
+        // Earlier versions had neither.
+        if issue.updated_at.is_empty() {
+            issue.updated_at.clone_from(&issue.created_at);
+        }
+        if issue.experiment_file.is_empty() {
+            EXPERIMENT_FILE.clone_into(&mut issue.experiment_file);
+        }
+        Ok(issue)
     }
 
     /// Its stored form.
     pub fn to_json(&self) -> Json {
-        match serde_json::to_value(raw::Issue::of(self)) {
+        match serde_json::to_value(self) {
             Ok(Value::Object(map)) => map,
             // A struct of plain data with string keys always is an object.
             _ => Json::new(),
@@ -283,6 +382,39 @@ impl Issue {
         let checks = self.runs.iter().flat_map(|run| &run.verify);
         checks.last().map(|check| check.exit_status == 0)
     }
+}
+
+/// What an earlier version, or somebody's hand, left as null.
+fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> std::result::Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn once() -> u64 {
+    1
+}
+
+fn null_as_once<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<u64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(once))
+}
+
+fn write_extra<S: Serializer>(
+    sections: &[(String, String)],
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_map(sections.iter().map(|(name, text)| (name, text)))
+}
+
+fn read_extra<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<(String, String)>, D::Error> {
+    let sections = Json::deserialize(deserializer)?.into_iter();
+    let text = |value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    Ok(sections.map(|(name, value)| (name, text(value))).collect())
 }
 
 fn invalid(what: &str) -> Error {
@@ -323,6 +455,16 @@ mod tests {
         assert_eq!(issue.next_run(), 2);
         assert_eq!(issue.passed(), Some(true));
         assert_eq!(issue.experiment.extra[0].0, "Notes", "in their order");
+    }
+
+    #[test]
+    fn words_are_the_same_in_json_and_on_the_command_line() {
+        for status in Status::ALL {
+            assert_eq!(json!(status), status.as_str());
+        }
+        for severity in Severity::ALL {
+            assert_eq!(json!(severity), severity.as_str());
+        }
     }
 
     #[test]

@@ -1,14 +1,10 @@
 //! The JSON that programs see: one document per outcome, the same for `--json` and for MCP.
 //!
+//! Owns what is common to all documents; outcomes and records describe themselves, with the forms of [`crate::json`].
 //! Promises: every document starts with `ok` and `version`; names are `snake_case`; fields are added, never renamed or
-//! taken away within a version. A path that is not UTF-8 appears lossy, with its exact bytes in base64 beside it:
-//! `path` with `path_bytes`, and for a list `written` with `written_bytes`, a list of the same length in which an entry
-//! is null where the string is exact. The `_bytes` fields are absent when nothing needs them. [`schema`] describes every
-//! document; the rendered schemas are checked in under `schemas/`.
+//! taken away within a version. [`schema`] describes every document; the rendered schemas are checked in under `schemas/`.
 
 mod answers;
-mod issue;
-mod paths;
 pub mod schema;
 
 use schemars::JsonSchema;
@@ -21,36 +17,6 @@ pub use answers::{AgentHelp, Prompt, Script};
 
 /// The version of all documents.
 pub const VERSION: u32 = 1;
-
-/// An outcome that has a JSON document.
-trait Document {
-    /// The document's fields, without `ok` and `version`.
-    fn fields(&self) -> impl Serialize + '_;
-}
-
-macro_rules! by_fields {
-    ($($outcome:ty),* $(,)?) => {$(
-        impl Serialize for $outcome {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                Document::fields(self).serialize(serializer)
-            }
-        }
-    )*};
-}
-
-use crate::ops::issue as i;
-by_fields!(
-    i::IssueView,
-    i::Reported,
-    i::IssueListing,
-    i::Next,
-    i::ChatShown,
-    i::ExperimentShown,
-    i::Started,
-    i::Applied,
-    i::Verified,
-    crate::ops::redaction::Cleaned,
-);
 
 /// The document of an outcome.
 #[derive(Serialize, JsonSchema)]

@@ -1,9 +1,8 @@
 //! JSON schemas of every document, named like the command that prints it.
 //!
 //! Promises: plain JSON Schema 2020-12, each document complete in itself (`$ref` only into its own `$defs`). Objects are
-//! open: more fields may come. Leaves out: limits on text and numbers; the types and names are the contract.
-
-mod issue;
+//! open: more fields may come. They are derived from the outcomes, whose comments are the descriptions, and only when they are
+//! asked for. Leaves out: limits on text and numbers; the types and names are the contract.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -13,145 +12,107 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::{AgentHelp, Failure, Prompt, Script, Success};
-use crate::ops::hook::Hooked;
-use crate::ops::install::Installed;
-use crate::ops::outcome::{
-    Checkup, Closed, ConfigListing, Diff, DroppedListing, Labelled, Listing, Opened, Pruned,
-    Purged, Recovered, Restored, Returned, Shown, Status, Taken, Travelled, Undone,
+use crate::ops::{
+    backtrack, checkpoint, checkpoints, context, hook, install, issue, outcome, redaction, rewind,
+    session, sessions,
 };
-use crate::ops::{backtrack, checkpoint, checkpoints, context, rewind, session, sessions};
 
-/// A document's name, the command that prints it, and what makes its schema.
-type Row = (&'static str, &'static str, fn(&str) -> Value);
+/// A command and what makes the schema of its document.
+type Row = (&'static str, fn(&str) -> Value);
 
-/// Documents that describe themselves.
-const DERIVED: &[Row] = &[
-    ("snapshot", "tw snapshot", derived::<Taken>),
-    ("list", "tw list", derived::<Listing>),
-    ("show", "tw show", derived::<Shown>),
-    ("diff", "tw diff", derived::<Diff>),
-    ("status", "tw status", derived::<Status>),
-    ("travel", "tw travel", derived::<Travelled>),
-    ("return", "tw return", derived::<Returned>),
-    ("restore", "tw restore", derived::<Restored>),
-    ("undo", "tw undo", derived::<Undone>),
-    ("redo", "tw redo", derived::<Undone>),
-    ("recover", "tw recover", derived::<Recovered>),
-    (
-        "recover-dropped",
-        "tw recover --dropped",
-        derived::<DroppedListing>,
-    ),
-    ("open", "tw open", derived::<Opened>),
-    ("close", "tw close", derived::<Closed>),
-    ("label", "tw label", derived::<Labelled>),
-    ("prune", "tw prune", derived::<Pruned>),
-    ("drop", "tw drop", derived::<Pruned>),
-    ("purge", "tw purge", derived::<Purged>),
-    ("config", "tw config", derived::<ConfigListing>),
-    ("doctor", "tw doctor", derived::<Checkup>),
-    ("completions", "tw completions", derived::<Script>),
-    ("prompt", "tw prompt", derived::<Prompt>),
-    ("init", "tw init", init),
-    ("agent-help", "tw agent-help", derived::<AgentHelp>),
-    ("hook", "tw hook", derived::<Hooked>),
-    (
-        "session-start",
-        "tw session start",
-        derived::<sessions::Started>,
-    ),
-    (
-        "session-list",
-        "tw session list",
-        derived::<session::Listing>,
-    ),
-    ("session-show", "tw session show", derived::<session::Shown>),
-    (
-        "session-resume",
-        "tw session resume",
-        derived::<session::Resume>,
-    ),
-    ("session-end", "tw session end", derived::<sessions::Ended>),
-    ("checkpoint", "tw checkpoint", derived::<checkpoints::Taken>),
-    (
-        "checkpoint-list",
-        "tw checkpoint list",
-        derived::<checkpoint::Listing>,
-    ),
-    (
-        "checkpoint-show",
-        "tw checkpoint show",
-        derived::<checkpoint::Shown>,
-    ),
-    ("rewind", "tw rewind", derived::<rewind::Rewound>),
-    ("rewind-undo", "tw rewind --undo", derived::<rewind::Undone>),
-    ("backtrack", "tw backtrack", derived::<backtrack::Scheduled>),
-    (
-        "backtrack-take",
-        "tw backtrack take",
-        derived::<backtrack::Taken>,
-    ),
-    (
-        "backtrack-show",
-        "tw backtrack show",
-        derived::<backtrack::Shown>,
-    ),
-    (
-        "backtrack-cancel",
-        "tw backtrack cancel",
-        derived::<backtrack::Cancelled>,
-    ),
-    (
-        "context-append",
-        "tw context append",
-        derived::<context::Appended>,
-    ),
-    (
-        "context-checkpoint",
-        "tw context checkpoint",
-        derived::<context::Checkpointed>,
-    ),
-    (
-        "context-usage",
-        "tw context usage",
-        derived::<context::Counted>,
-    ),
-    ("context-show", "tw context show", derived::<context::Shown>),
-    (
-        "context-revert",
-        "tw context revert",
-        derived::<context::Reverted>,
-    ),
-    (
-        "context-compact",
-        "tw context compact",
-        derived::<context::Compacted>,
-    ),
-];
+macro_rules! documents {
+    ($($command:literal => $outcome:ty,)*) => { &[$(($command, of_outcome::<$outcome>),)*] };
+}
+
+/// What each command answers.
+const DOCUMENTS: &[Row] = documents! {
+    "agent-help" => AgentHelp,
+    "backtrack" => backtrack::Scheduled,
+    "backtrack cancel" => backtrack::Cancelled,
+    "backtrack show" => backtrack::Shown,
+    "backtrack take" => backtrack::Taken,
+    "checkpoint" => checkpoints::Taken,
+    "checkpoint list" => checkpoint::Listing,
+    "checkpoint show" => checkpoint::Shown,
+    "close" => outcome::Closed,
+    "completions" => Script,
+    "config" => outcome::ConfigListing,
+    "context append" => context::Appended,
+    "context checkpoint" => context::Checkpointed,
+    "context compact" => context::Compacted,
+    "context revert" => context::Reverted,
+    "context show" => context::Shown,
+    "context usage" => context::Counted,
+    "diff" => outcome::Diff,
+    "doctor" => outcome::Checkup,
+    "drop" => outcome::Pruned,
+    "hook" => hook::Hooked,
+    "issue apply" => issue::Applied,
+    "issue chat" => issue::ChatShown,
+    "issue close" => issue::IssueView,
+    "issue edit" => issue::IssueView,
+    "issue experiment" => issue::ExperimentShown,
+    "issue get" => issue::IssueView,
+    "issue list" => issue::IssueListing,
+    "issue next" => issue::Next,
+    "issue reopen" => issue::IssueView,
+    "issue report" => issue::Reported,
+    "issue search" => issue::IssueListing,
+    "issue start" => issue::Started,
+    "issue verify" => issue::Verified,
+    "label" => outcome::Labelled,
+    "list" => outcome::Listing,
+    "open" => outcome::Opened,
+    "prompt" => Prompt,
+    "prune" => outcome::Pruned,
+    "purge" => outcome::Purged,
+    "recover" => outcome::Recovered,
+    "recover --dropped" => outcome::DroppedListing,
+    "redact" => redaction::Cleaned,
+    "redo" => outcome::Undone,
+    "restore" => outcome::Restored,
+    "return" => outcome::Returned,
+    "rewind" => rewind::Rewound,
+    "rewind --undo" => rewind::Undone,
+    "session end" => sessions::Ended,
+    "session list" => session::Listing,
+    "session resume" => session::Resume,
+    "session show" => session::Shown,
+    "session start" => sessions::Started,
+    "show" => outcome::Shown,
+    "snapshot" => outcome::Taken,
+    "status" => outcome::Status,
+    "travel" => outcome::Travelled,
+    "undo" => outcome::Undone,
+};
 
 /// Every schema: the document's name and the schema.
-pub fn all() -> Vec<(&'static str, Value)> {
-    let derived = DERIVED
-        .iter()
-        .map(|(name, command, schema)| (*name, schema(command)));
-    let mut schemas: Vec<_> = issue::answers()
-        .into_iter()
-        .map(|(name, command, fields)| (name, document(command, fields)))
-        .chain(derived)
-        .collect();
+pub fn all() -> Vec<(String, Value)> {
+    let of_command = |(command, schema): &Row| {
+        let name = command.replace(" --", "-").replace(' ', "-");
+        (name, schema(command))
+    };
+    let mut schemas: Vec<_> = DOCUMENTS.iter().map(of_command).collect();
+    schemas.push(("init".to_owned(), init()));
     let failed = of_root::<Failure<'_>>("any failed tw command with --json");
-    schemas.push(("error", failed));
+    schemas.push(("error".to_owned(), failed));
     schemas
 }
 
+/// One schema by name.
+pub fn of(name: &str) -> Option<Value> {
+    static ALL: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| all().into_iter().collect());
+    ALL.get(name).cloned()
+}
+
 /// The schema of an outcome's document.
-fn derived<T: JsonSchema>(command: &str) -> Value {
-    of_root::<Success<T>>(&format!("{command} --json"))
+fn of_outcome<T: JsonSchema>(command: &str) -> Value {
+    of_root::<Success<T>>(&format!("tw {command} --json"))
 }
 
 /// What `init` answers for agents and git's hooks; without them it removes and prints nothing, and does not say so.
-fn init(command: &str) -> Value {
-    let mut schema = derived::<Installed>(command);
+fn init() -> Value {
+    let mut schema = of_outcome::<install::Installed>("init");
     if let Some(required) = schema["required"].as_array_mut() {
         required.retain(|name| name != "removed" && name != "printed");
     }
@@ -159,9 +120,8 @@ fn init(command: &str) -> Value {
 }
 
 fn of_root<T: JsonSchema>(title: &str) -> Value {
-    let mut generator = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator();
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut generator = settings.into_generator();
     let mut body = T::json_schema(&mut generator);
     // What is said of the type is for who reads the source.
     body.remove("description");
@@ -187,9 +147,9 @@ fn plain(schema: &mut Schema) {
     let Some(keywords) = schema.as_object_mut() else {
         return;
     };
-    keywords.shift_remove("format");
-    keywords.shift_remove("minimum");
-    keywords.shift_remove("default");
+    for limit in ["format", "minimum", "default"] {
+        keywords.shift_remove(limit);
+    }
     if let Some(Value::String(text)) = keywords.get_mut("description") {
         *text = text.replace('\n', " ");
     }
@@ -230,200 +190,4 @@ fn nullable_of(alternatives: Option<&Value>) -> Option<Map<String, Value>> {
         words.push(Value::Null);
     }
     Some(schema)
-}
-
-/// One schema by name.
-pub fn of(name: &str) -> Option<Value> {
-    static ALL: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| all().into_iter().collect());
-    ALL.get(name).cloned()
-}
-
-type Fields = Vec<(&'static str, Value)>;
-
-fn document(command: &str, fields: Fields) -> Value {
-    let mut all = vec![
-        ("ok", json!({"type": "boolean", "const": true})),
-        (
-            "version",
-            json!({"type": "integer", "const": super::VERSION}),
-        ),
-    ];
-    all.extend(fields);
-    let Value::Object(body) = object(all) else {
-        unreachable!("an object schema is an object")
-    };
-    let mut schema = Map::new();
-    schema.insert(
-        "$schema".to_owned(),
-        "https://json-schema.org/draft/2020-12/schema".into(),
-    );
-    schema.insert("title".to_owned(), format!("{command} --json").into());
-    schema.extend(body);
-    let text = Value::from(schema.clone()).to_string();
-    let defs: Map<String, Value> = definitions()
-        .into_iter()
-        .filter(|(name, _)| text.contains(&format!("#/$defs/{name}\"")))
-        .map(|(name, schema)| (name.to_owned(), schema))
-        .collect();
-    if !defs.is_empty() {
-        schema.insert("$defs".to_owned(), defs.into());
-    }
-    schema.into()
-}
-
-/// An open object. A name that ends in `?` may be absent.
-fn object(fields: Fields) -> Value {
-    let required: Vec<_> = fields
-        .iter()
-        .filter(|(name, _)| !name.ends_with('?'))
-        .map(|(name, _)| *name)
-        .collect();
-    let properties: Map<String, Value> = fields
-        .into_iter()
-        .map(|(name, schema)| (name.trim_end_matches('?').to_owned(), schema))
-        .collect();
-    json!({"type": "object", "properties": properties, "required": required})
-}
-
-/// An object whose further fields have no fixed names.
-fn loose(fields: Fields) -> Value {
-    let mut schema = object(fields);
-    schema["additionalProperties"] = true.into();
-    schema
-}
-
-fn kind(kind: &str) -> Value {
-    json!({"type": kind})
-}
-
-fn nonnull(kind: &str, description: &str) -> Value {
-    json!({"type": kind, "description": description})
-}
-
-fn nullable(kind: &str, description: &str) -> Value {
-    json!({"type": [kind, "null"], "description": description})
-}
-
-fn list_of(items: &Value) -> Value {
-    json!({"type": "array", "items": items})
-}
-
-fn texts() -> Value {
-    list_of(&kind("string"))
-}
-
-fn words(words: &[&str]) -> Value {
-    json!({"type": "string", "enum": words})
-}
-
-fn reference(name: &str) -> Value {
-    json!({"$ref": format!("#/$defs/{name}")})
-}
-
-fn record_ref() -> Value {
-    reference("snapshot")
-}
-
-/// The exact bytes of a list of paths.
-fn bytes_list() -> Value {
-    json!({"type": "array", "items": {"type": ["string", "null"]},
-        "description": "base64 of each path that is not UTF-8, null for the others; absent when all are UTF-8"})
-}
-
-fn bytes() -> Value {
-    nonnull(
-        "string",
-        "base64 of the exact bytes; absent when they are UTF-8",
-    )
-}
-
-fn notices() -> Value {
-    json!({"type": "array", "items": {"type": "string"}, "description": "sentences for people"})
-}
-
-fn definitions() -> Fields {
-    let changes = object(vec![
-        ("written", texts()),
-        ("written_bytes?", bytes_list()),
-        ("removed", texts()),
-        ("removed_bytes?", bytes_list()),
-    ]);
-    let mut optional_record = record();
-    optional_record["type"] = json!(["object", "null"]);
-    vec![
-        ("snapshot", record()),
-        ("snapshot_or_null", optional_record),
-        ("changes", changes),
-    ]
-}
-
-/// A stored snapshot. Only what every record has is required; the rest is as the version of `tw` that wrote it had it.
-fn record() -> Value {
-    loose(vec![
-        ("snapshot_id", kind("string")),
-        ("kind", words(&["snapshot", "backup", "experiment"])),
-        ("title", kind("string")),
-        ("version", kind("integer")),
-        ("created_at", nonnull("string", "RFC 3339, UTC")),
-        ("session_id?", nullable("string", "the agent's session")),
-        ("agent?", nullable("string", "the agent's name")),
-        ("worktree?", kind("string")),
-        ("workspace_root?", kind("string")),
-        ("trigger?", nullable("string", "who asked")),
-        ("label?", nullable("string", "its label")),
-        ("exclude_globs?", texts()),
-        ("env_fingerprint?", kind("object")),
-        (
-            "head?",
-            loose(vec![
-                ("ref", nullable("string", "the branch HEAD was on")),
-                ("oid", nullable("string", "HEAD's commit")),
-                ("detached", kind("boolean")),
-                ("unborn", kind("boolean")),
-            ]),
-        ),
-        ("index?", kind("object")),
-        ("seq?", kind("integer")),
-        ("repository_id?", kind("string")),
-        ("taken_in?", words(&["present", "past"])),
-        ("modes?", kind("object")),
-        ("empty_dirs?", kind("array")),
-        ("stats?", kind("object")),
-        ("seeds_unproven?", kind("integer")),
-        ("seeds_wrong?", texts()),
-        (
-            "uncaptured?",
-            list_of(&loose(vec![
-                ("path", kind("string")),
-                ("path_bytes?", bytes()),
-                ("reason", kind("string")),
-            ])),
-        ),
-        ("commit", nonnull("string", "the snapshot commit")),
-        ("tree", nonnull("string", "the captured files")),
-        (
-            "foreign",
-            nonnull("boolean", "another repository's id stands in it"),
-        ),
-    ])
-}
-
-fn travel() -> Fields {
-    vec![
-        (
-            "mode",
-            json!({"type": "string", "const": "past", "description": "where it leads; with dry_run nothing was written"}),
-        ),
-        ("snapshot_id", kind("string")),
-        ("backup_id", nullable("string", "null: a dry run")),
-        ("dry_run", kind("boolean")),
-        ("files_only", kind("boolean")),
-        ("changes", reference("changes")),
-        (
-            "guard_token",
-            nullable("string", "what return over MCP needs"),
-        ),
-        ("snapshot", record_ref()),
-        ("notices", notices()),
-    ]
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use timewarp::wire::schema;
 
 /// Built once: the tests check thousands of documents.
-static SCHEMAS: LazyLock<BTreeMap<&str, Value>> =
+static SCHEMAS: LazyLock<BTreeMap<String, Value>> =
     LazyLock::new(|| schema::all().into_iter().collect());
 
 /// Fails unless the document keeps to the schema of that name, and every field of it is described there.

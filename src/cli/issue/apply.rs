@@ -61,8 +61,9 @@ impl Human for Applied {
         saved(page, "the present", self.backup_id.as_deref());
         changes(page, &self.changes, self.dry_run);
         remark(page, "merged with changes of the present", &self.merged);
-        for (path, reason) in &self.conflicts {
-            let said = format!("  conflict ({}): {}", reason.as_str(), quoted(path));
+        for conflict in &self.conflicts {
+            let reason = conflict.reason.as_str();
+            let said = format!("  conflict ({reason}): {}", quoted(&conflict.path));
             page.line(page.options.style.red(&said));
         }
         page.notices(&self.notices);

@@ -3,7 +3,7 @@
 use super::page::headline;
 use super::{StatusWord, status};
 use crate::cli::prelude::*;
-use crate::ops::issue::{self, Filter, IssueListing};
+use crate::ops::issue::{self, Entry, Filter, IssueListing};
 
 /// List issues, newest first
 ///
@@ -44,18 +44,18 @@ impl Run for Args {
 impl Human for IssueListing {
     fn print(&self, page: &mut Page) {
         for entry in &self.issues {
-            page.line(headline(&entry.issue, &page.options));
+            match entry {
+                Entry::Issue(issue) => page.line(headline(issue, &page.options)),
+                Entry::Invalid(issue) => page.line(format!(
+                    "{}  {}  {}",
+                    page.id(&issue.issue_id),
+                    page.options.style.red(issue.status),
+                    clean(&issue.reason)
+                )),
+            }
         }
-        for entry in &self.invalid {
-            page.line(format!(
-                "{}  {}  {}",
-                page.id(&entry.issue_id),
-                page.options.style.red("invalid"),
-                clean(&entry.reason)
-            ));
-        }
-        if self.issues.is_empty() && self.invalid.is_empty() {
-            let what = match self.filter {
+        if self.issues.is_empty() {
+            let what = match self.filter.status {
                 "all" => String::new(),
                 status => format!(" {status}"),
             };
@@ -65,11 +65,10 @@ impl Human for IssueListing {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(
-            self.issues
-                .iter()
-                .map(|entry| entry.issue.id.to_string())
-                .collect(),
-        )
+        let ids = self.issues.iter().filter_map(|entry| match entry {
+            Entry::Issue(issue) => Some(issue.issue_id.to_string()),
+            Entry::Invalid(_) => None,
+        });
+        Some(ids.collect())
     }
 }

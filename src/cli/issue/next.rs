@@ -28,7 +28,7 @@ impl Human for Next {
         }
         page.notices(&self.notices);
         match self.ranked.first() {
-            Some(entry) => page.hint(format!("'tw issue start {}'", entry.issue.id)),
+            Some(entry) => page.hint(format!("'tw issue start {}'", entry.issue.issue_id)),
             None => page.line("no issue waits"),
         }
     }
@@ -37,7 +37,7 @@ impl Human for Next {
         let first = self.ranked.first();
         Some(
             first
-                .map(|entry| entry.issue.id.to_string())
+                .map(|entry| entry.issue.issue_id.to_string())
                 .into_iter()
                 .collect(),
         )

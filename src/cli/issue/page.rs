@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
-use crate::ops::issue::IssueView;
-use crate::store::issue::{Issue, Run, Status};
+use crate::ops::issue::{IssueSummary, IssueView};
+use crate::store::issue::{Run, Status};
 
 /// A text of several lines, indented, each line cleaned.
 fn paragraph(page: &mut Page, name: &str, body: &str) {
@@ -35,7 +35,7 @@ fn one_line(text: &str) -> String {
     line
 }
 
-pub fn headline(issue: &Issue, options: &RenderOptions) -> String {
+pub fn headline(issue: &IssueSummary, options: &RenderOptions) -> String {
     let status = match issue.status {
         Status::Open => issue.status.as_str().to_owned(),
         Status::Experimenting => options.style.yellow(issue.status.as_str()),
@@ -43,7 +43,7 @@ pub fn headline(issue: &Issue, options: &RenderOptions) -> String {
     };
     format!(
         "{}  {status}  {}  {}  {}",
-        options.id(&issue.id.to_string()),
+        options.id(&issue.issue_id.to_string()),
         issue.severity.as_str(),
         options.ago(&issue.created_at),
         one_line(&issue.symptom)
@@ -52,7 +52,7 @@ pub fn headline(issue: &Issue, options: &RenderOptions) -> String {
 
 fn show(page: &mut Page, view: &IssueView) {
     let issue = &view.issue;
-    page.line(headline(issue, &page.options));
+    page.line(headline(&IssueSummary::from(&issue.issue), &page.options));
     paragraph(page, "task context", &issue.task_context);
     paragraph(page, "symptom", &issue.symptom);
     paragraph(page, "success criteria", &issue.success_criteria);
@@ -67,8 +67,8 @@ fn show(page: &mut Page, view: &IssueView) {
     }
     if let Some(command) = &issue.verify_command {
         paragraph(page, "verify command", command);
-        if !view.verify_approved {
-            let hash = view.verify_hash.as_deref().unwrap_or_default();
+        if !issue.verify_approved {
+            let hash = issue.verify_hash.as_deref().unwrap_or_default();
             page.line(format!("  not approved on this machine (--allow {hash})"));
         }
     }
@@ -81,11 +81,11 @@ fn show(page: &mut Page, view: &IssueView) {
     }
     match &issue.chat_unavailable {
         Some(reason) => paragraph(page, "chat unavailable", reason),
-        None => page.line(format!("chat: {}", text::path(&view.paths.chat))),
+        None => page.line(format!("chat: {}", text::path(&issue.paths.chat))),
     }
     page.line(format!(
         "experiment: {}",
-        text::path(&view.paths.experiment)
+        text::path(&issue.paths.experiment)
     ));
     for run in &issue.runs {
         page.line(run_line(run, &page.options));
@@ -124,6 +124,6 @@ impl Human for IssueView {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(vec![self.issue.id.to_string()])
+        Some(vec![self.issue_id.to_string()])
     }
 }

@@ -7,7 +7,7 @@ use super::texts::{IssueTexts, fields};
 use crate::agents::transcript::Selection;
 use crate::cli::prelude::*;
 use crate::cli::{complete, editor, input};
-use crate::ops::issue::{self, Report, Reported};
+use crate::ops::issue::{self, IssueSummary, Report, Reported};
 
 /// Report an issue
 ///
@@ -91,12 +91,13 @@ impl Run for Args {
 impl Human for Reported {
     fn print(&self, page: &mut Page) {
         let issue = &self.view.issue;
-        page.line(format!("reported {}", headline(issue, &page.options)));
-        if let Some(messages) = self.messages {
+        let summary = IssueSummary::from(&issue.issue);
+        page.line(format!("reported {}", headline(&summary, &page.options)));
+        if let Some(chat) = &self.chat {
             page.line(format!(
                 "  with {} of the conversation (found by: {})",
-                count(messages, "message"),
-                self.found_by.unwrap_or("given")
+                count(chat.messages, "message"),
+                chat.found_by.unwrap_or("given")
             ));
         }
         page.line(format!("  at {}", issue.snapshot_id));

@@ -81,8 +81,8 @@ fn shell_line(words: &[String]) -> Option<String> {
 
 impl Human for Verified {
     fn print(&self, page: &mut Page) {
-        lines(page, &self.check.output_tail);
-        let status = self.check.exit_status;
+        lines(page, &self.output_tail);
+        let status = self.exit_status;
         let verdict = if status == 0 {
             page.options.style.green("passed")
         } else {
@@ -90,8 +90,8 @@ impl Human for Verified {
         };
         page.line(format!(
             "{verdict} after {} ms: {}",
-            self.check.duration_ms,
-            clean(&self.check.command)
+            self.duration_ms,
+            clean(&self.command)
         ));
         page.line(format!(
             "  recorded in run {} of issue {}",
@@ -101,6 +101,6 @@ impl Human for Verified {
     }
 
     fn exit_code(&self) -> u8 {
-        u8::from(self.check.exit_status != 0)
+        u8::from(self.exit_status != 0)
     }
 }

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
-use super::{Applied, Apply};
+use super::{Applied, Apply, Conflict};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
@@ -222,7 +222,10 @@ impl<'a, 's> Applying<'a, 's> {
             conflicts: merged
                 .conflicts
                 .iter()
-                .map(|conflict| (RepoPath::new(conflict.path.clone()), conflict.reason))
+                .map(|conflict| Conflict {
+                    path: RepoPath::new(conflict.path.clone()),
+                    reason: conflict.reason,
+                })
                 .collect(),
             notices: submodules.collect(),
         }

@@ -10,7 +10,7 @@ use crate::ops::Context;
 use crate::ops::redaction::Redacting;
 use crate::ops::sessions::{Caller, Via};
 use crate::store::chat::{Chat, Message, Redaction, Tool};
-use crate::store::records::Json;
+use crate::store::records::{Json, VERSION};
 use crate::store::session::SessionRecord;
 
 /// A conversation that was found, or why there is none.
@@ -122,6 +122,7 @@ fn chat(ctx: &Context<'_>, transcript: &Transcript, selection: &Selection) -> Ch
         .collect();
     let session = Some(transcript.session_id.clone()).filter(|id| !id.is_empty());
     Chat {
+        version: VERSION,
         session_id: session,
         agent: Some(transcript.agent.to_owned()).filter(|name| !name.is_empty()),
         captured_at: ctx.env.now().rfc3339(),

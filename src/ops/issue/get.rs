@@ -1,6 +1,6 @@
 //! Show one issue, or its conversation.
 
-use super::{ChatPart, ChatShown, IssueView, approval};
+use super::{ChatPart, ChatShown, IssueOnDesk, IssueView, approval};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::issues::{desk, find, load};
@@ -38,7 +38,7 @@ pub fn peek(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
 pub(super) fn view(
     ctx: &Context<'_>,
     store: &Store,
-    issue: Issue,
+    mut issue: Issue,
     notices: Vec<String>,
 ) -> Result<IssueView> {
     let command = issue.verify_command.as_deref();
@@ -46,11 +46,19 @@ pub(super) fn view(
         Some(command) => approval::is_approved(store, command)?,
         None => false,
     };
+    let verify_hash = command.map(approval::fingerprint);
+    // A record may come from elsewhere: it does not say what is known here.
+    for ours in ["paths", "verify_hash", "verify_approved"] {
+        issue.other.shift_remove(ours);
+    }
     Ok(IssueView {
-        paths: desk::paths(ctx, issue.id),
-        verify_hash: command.map(approval::fingerprint),
-        verify_approved,
-        issue,
+        issue_id: issue.id,
+        issue: IssueOnDesk {
+            paths: desk::paths(ctx, issue.id),
+            verify_hash,
+            verify_approved,
+            issue,
+        },
         notices,
     })
 }

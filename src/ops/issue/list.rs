@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use super::{Filter, InvalidIssue, IssueListing, IssueSummary, Next, Ranked};
+use super::{Entry, Filter, Filtered, InvalidIssue, IssueListing, Next, Ranked};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::ops::issues::all;
+use crate::ops::issues::{All, all};
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::issue::{Issue, Severity, Status};
@@ -14,24 +14,22 @@ use crate::store::names::Record;
 
 const DAY: i64 = 24 * 3600;
 
-/// As a list of all.
-fn listing(store: &Store) -> Result<IssueListing> {
-    let known = all(store)?;
-    let invalid = known.invalid.into_iter().map(|(id, error)| InvalidIssue {
-        issue_id: id.to_string(),
-        reason: error.message().to_owned(),
-    });
-    Ok(IssueListing {
-        filter: "all",
-        text: None,
-        issues: known
-            .issues
-            .into_iter()
-            .map(|issue| IssueSummary { issue })
-            .collect(),
-        invalid: invalid.collect(),
-        notices: known.notices,
-    })
+/// What is left of all issues, as an answer.
+fn answer(mut all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
+    all.issues.truncate(filter.limit.unwrap_or(usize::MAX));
+    let issues = all.issues.iter().map(|issue| Entry::Issue(issue.into()));
+    let invalid = all.invalid.iter();
+    let invalid = invalid.map(|(id, error)| InvalidIssue::new(*id, error.message()));
+    let issues: Vec<Entry> = issues.chain(invalid.map(Entry::Invalid)).collect();
+    IssueListing {
+        filter: Filtered {
+            status: filter.status.map_or("all", Status::as_str),
+            text: text.map(str::to_owned),
+        },
+        count: issues.len(),
+        issues,
+        notices: all.notices,
+    }
 }
 
 /// Lists issues, newest first.
@@ -39,15 +37,10 @@ fn listing(store: &Store) -> Result<IssueListing> {
 /// # Errors
 /// Only when refs cannot be read at all.
 pub fn list(ctx: &Context<'_>, filter: &Filter) -> Result<IssueListing> {
-    let mut listing = listing(&Store::open(&ctx.repo)?)?;
-    if let Some(status) = filter.status {
-        listing.filter = status.as_str();
-        listing.issues.retain(|entry| entry.issue.status == status);
-    }
-    if let Some(limit) = filter.limit {
-        listing.issues.truncate(limit);
-    }
-    Ok(listing)
+    let mut all = all(&Store::open(&ctx.repo)?)?;
+    let fits = |issue: &Issue| filter.status.is_none_or(|status| issue.status == status);
+    all.issues.retain(fits);
+    Ok(answer(all, filter, None))
 }
 
 /// Lists the issues whose texts, experiment or conversation contain `text`, whatever the case.
@@ -59,20 +52,13 @@ pub fn search(ctx: &Context<'_>, text: &str, filter: &Filter) -> Result<IssueLis
         return Err(Error::new(Code::Usage, "there is nothing to search for"));
     }
     let store = Store::open(&ctx.repo)?;
-    let mut listing = listing(&store)?;
+    let mut all = all(&store)?;
     let wanted = text.to_lowercase();
-    listing.issues.retain(|entry| {
-        let status = filter
-            .status
-            .is_none_or(|status| entry.issue.status == status);
-        status && (in_issue(&entry.issue, &wanted) || in_chat(&store, &entry.issue, &wanted))
+    all.issues.retain(|issue| {
+        let status = filter.status.is_none_or(|status| issue.status == status);
+        status && (in_issue(issue, &wanted) || in_chat(&store, issue, &wanted))
     });
-    listing.filter = filter.status.map_or("all", Status::as_str);
-    listing.text = Some(text.to_owned());
-    if let Some(limit) = filter.limit {
-        listing.issues.truncate(limit);
-    }
-    Ok(listing)
+    Ok(answer(all, filter, Some(text)))
 }
 
 fn in_issue(issue: &Issue, wanted: &str) -> bool {
@@ -114,24 +100,23 @@ fn in_chat(store: &Store, issue: &Issue, wanted: &str) -> bool {
 /// # Errors
 /// Only when refs cannot be read at all.
 pub fn next(ctx: &Context<'_>) -> Result<Next> {
-    let listing = listing(&Store::open(&ctx.repo)?)?;
+    let all = all(&Store::open(&ctx.repo)?)?;
     let now = ctx.env.now();
-    let mut ranked: Vec<Ranked> = listing
-        .issues
-        .into_iter()
-        .map(|entry| entry.issue)
-        .filter(waits)
-        .map(|issue| rank(issue, now))
-        .collect();
-    ranked.sort_by_key(|entry| Reverse((entry.score, Reverse(entry.issue.id))));
-    let invalid = listing.invalid.len();
-    let mut notices = listing.notices;
+    let waiting = all.issues.iter().filter(|issue| waits(issue));
+    let mut ranked: Vec<Ranked> = waiting.map(|issue| rank(issue, now)).collect();
+    ranked.sort_by_key(|entry| Reverse((entry.score, Reverse(entry.issue.issue_id))));
+    let mut notices = all.notices;
+    let invalid = all.invalid.len();
     if invalid > 0 {
         notices.push(format!(
             "{invalid} cannot be read: 'tw issue list' names them"
         ));
     }
-    Ok(Next { ranked, notices })
+    Ok(Next {
+        issue_id: ranked.first().map(|entry| entry.issue.issue_id),
+        ranked,
+        notices,
+    })
 }
 
 fn waits(issue: &Issue) -> bool {
@@ -143,7 +128,7 @@ fn waits(issue: &Issue) -> bool {
 }
 
 /// Severity weighs most, then how often it was met, then whether there is a check to tell success by, then age.
-fn rank(issue: Issue, now: Moment) -> Ranked {
+fn rank(issue: &Issue, now: Moment) -> Ranked {
     let mut reasons = vec![format!("severity {}", issue.severity.as_str())];
     let mut score = match issue.severity {
         Severity::High => 300,
@@ -165,7 +150,7 @@ fn rank(issue: Issue, now: Moment) -> Ranked {
         score += u64::try_from(days.min(30)).unwrap_or(0);
     }
     Ranked {
-        issue,
+        issue: issue.into(),
         score,
         reasons,
     }

@@ -1,76 +1,193 @@
 //! What the issue commands answer.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::git::path::RepoPath;
+use crate::json::{self, Text, Texts};
 use crate::ops::issues::DeskPaths;
 use crate::ops::merge::Reason;
 use crate::ops::outcome::{Changes, Travelled};
 use crate::store::chat::Chat;
-use crate::store::issue::{Experiment, Issue, Verify};
+use crate::store::id::{IssueId, SnapshotId};
+use crate::store::issue::{Experiment, Issue, Severity, Status};
 
-/// An issue as readers see it.
-#[derive(Debug, Clone)]
-pub struct IssueView {
+json::fields! {
+    Merged = "merged",
+    ConflictPath = "path",
+}
+
+/// An issue as it is stored, with where its desk is and what is known of its verify command.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct IssueOnDesk {
     /// The issue.
+    #[serde(flatten)]
     pub issue: Issue,
     /// Its desk.
     pub paths: DeskPaths,
-    /// The first 12 hex digits of the verify command's sha256.
+    /// The first 12 hex digits of the verify command's sha256, which `--allow` takes; null: no command.
     pub verify_hash: Option<String>,
     /// Whether the verify command may run on this machine.
     pub verify_approved: bool,
+}
+
+impl Deref for IssueOnDesk {
+    type Target = Issue;
+
+    fn deref(&self) -> &Issue {
+        &self.issue
+    }
+}
+
+/// An issue as readers see it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct IssueView {
+    /// Its id.
+    pub issue_id: IssueId,
+    /// The issue.
+    pub issue: IssueOnDesk,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `issue report`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Reported {
     /// The issue.
+    #[serde(flatten)]
     pub view: IssueView,
-    /// How many messages the chat has; None without a chat.
-    pub messages: Option<usize>,
-    /// How the conversation was found: `given`, `session`, `environment` or `newest`.
+    /// Its conversation; null without one.
+    pub chat: Option<Captured>,
+}
+
+/// A conversation that went with a report.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Captured {
+    /// How many messages it has.
+    pub messages: usize,
+    /// How its file was found: given; session, as the session's hook named it or by its id; environment; newest of this
+    /// directory.
     pub found_by: Option<&'static str>,
 }
 
 /// One line of a list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct IssueSummary {
-    /// The issue.
-    pub issue: Issue,
+    /// Its id.
+    pub issue_id: IssueId,
+    /// Where it stands.
+    pub status: Status,
+    /// RFC 3339, UTC.
+    pub created_at: String,
+    /// The snapshot it is tied to.
+    pub snapshot_id: SnapshotId,
+    /// What went wrong.
+    pub symptom: String,
+    /// How much it hurts.
+    pub severity: Severity,
+    /// How often it was met.
+    pub occurrences: u64,
+    /// RFC 3339, UTC.
+    pub updated_at: String,
 }
 
-/// A record that cannot be read.
-#[derive(Debug, Clone)]
+impl From<&Issue> for IssueSummary {
+    fn from(issue: &Issue) -> Self {
+        Self {
+            issue_id: issue.id,
+            status: issue.status,
+            created_at: issue.created_at.clone(),
+            snapshot_id: issue.snapshot_id,
+            symptom: issue.symptom.clone(),
+            severity: issue.severity,
+            occurrences: issue.occurrences,
+            updated_at: issue.updated_at.clone(),
+        }
+    }
+}
+
+/// A record that cannot be read. What an issue would have is null.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct InvalidIssue {
     /// Its id.
     pub issue_id: String,
-    /// Why.
+    /// In the place of a status.
+    #[schemars(extend("const" = "invalid"))]
+    pub status: &'static str,
+    /// Not known.
+    pub created_at: (),
+    /// Not known.
+    pub snapshot_id: (),
+    /// Not known.
+    pub symptom: (),
+    /// Why it cannot be read.
     pub reason: String,
 }
 
-/// Answer of `issue list` and `issue search`.
-#[derive(Debug)]
-pub struct IssueListing {
-    /// The filter's word: a status, or `all`.
-    pub filter: &'static str,
+impl InvalidIssue {
+    /// The record of this id.
+    pub fn new(id: IssueId, reason: &str) -> Self {
+        Self {
+            issue_id: id.to_string(),
+            status: "invalid",
+            created_at: (),
+            snapshot_id: (),
+            symptom: (),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// An issue, or what cannot be read of one.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Entry {
+    /// An issue.
+    Issue(IssueSummary),
+    /// A record that cannot be read.
+    Invalid(InvalidIssue),
+}
+
+/// What a list was asked for.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Filtered {
+    /// A status, or `all`.
+    pub status: &'static str,
     /// What was searched for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub text: Option<String>,
-    /// Newest first.
-    pub issues: Vec<IssueSummary>,
-    /// Records that cannot be read. They hide nothing.
-    pub invalid: Vec<InvalidIssue>,
+}
+
+/// Answer of `issue list` and `issue search`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct IssueListing {
+    /// What was asked for.
+    pub filter: Filtered,
+    /// How many follow.
+    pub count: usize,
+    /// Newest first, then those that cannot be read: they hide nothing.
+    pub issues: Vec<Entry>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// One candidate of `issue next`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Ranked {
     /// The issue.
-    pub issue: Issue,
+    #[serde(flatten)]
+    pub issue: IssueSummary,
     /// Its rank; the highest is next.
     pub score: u64,
     /// What speaks for it, in words.
@@ -78,87 +195,113 @@ pub struct Ranked {
 }
 
 /// Answer of `issue next`: best first.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Next {
-    /// Every open issue.
+    /// The best; null: nothing waits.
+    pub issue_id: Option<IssueId>,
+    /// Every issue that waits.
+    #[serde(rename = "issues")]
     pub ranked: Vec<Ranked>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `issue chat`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ChatShown {
-    /// Whose.
+    /// The issue.
     pub issue_id: String,
+    /// How many messages the conversation has in all.
+    pub total: usize,
     /// The conversation, or the part that was asked for.
     pub chat: Chat,
-    /// How many messages it has in all.
-    pub total: usize,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `issue experiment`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ExperimentShown {
-    /// Whose.
+    /// The issue.
     pub issue_id: String,
     /// Its sections.
     pub experiment: Experiment,
     /// As `experiment.md`.
     pub markdown: String,
     /// Its file on the desk.
+    #[serde(rename = "experiment_file", serialize_with = "json::file")]
+    #[schemars(with = "String")]
     pub file: PathBuf,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
 /// Answer of `issue start`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Started {
-    /// Which.
+    /// The issue.
     pub issue_id: String,
-    /// The run that was opened; for a dry run the one that would be.
+    /// The run that was opened, counted from 1; for a dry run the one that would be.
     pub run: u64,
     /// The travel.
+    #[serde(flatten)]
     pub travelled: Travelled,
 }
 
 /// Answer of `issue apply`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Applied {
-    /// Whose.
+    /// The issue.
     pub issue_id: String,
-    /// Which run's.
+    /// The run that was applied.
     pub run: u64,
     /// The snapshot that the run started from.
     pub snapshot_id: String,
     /// What the run left.
     pub experiment_id: String,
-    /// What was there before; None when nothing was written.
+    /// What was there before; null when nothing was written.
     pub backup_id: Option<String>,
     /// Nothing was written.
     pub dry_run: bool,
     /// Paths touched.
     pub changes: Changes,
     /// Paths that both the run and the present had changed, and that came together.
+    #[serde(flatten, with = "Texts::<Merged>")]
     pub merged: Vec<RepoPath>,
-    /// Paths that need a decision, and why.
-    pub conflicts: Vec<(RepoPath, Reason)>,
+    /// Paths that need a decision.
+    pub conflicts: Vec<Conflict>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
 
+/// A path that needs a decision.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Conflict {
+    /// The path.
+    #[serde(flatten, with = "Text::<ConflictPath>")]
+    pub path: RepoPath,
+    /// Why.
+    pub reason: Reason,
+}
+
 /// Answer of `issue verify`.
-#[derive(Debug)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Verified {
-    /// Whose.
+    /// The issue.
     pub issue_id: String,
     /// In which run it was recorded.
     pub run: u64,
-    /// The check.
-    pub check: Verify,
+    /// The command, redacted.
+    pub command: String,
+    /// Its exit status; 128 and the signal's number when a signal ended it.
+    pub exit_status: i32,
+    /// Whether it succeeded.
+    pub passed: bool,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// The end of what it printed, redacted.
+    pub output_tail: String,
     /// Sentences for people.
     pub notices: Vec<String>,
 }

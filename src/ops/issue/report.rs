@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::conversation::{self, Conversation, Source};
-use super::{Report, ReportFields, Reported, approval, get};
+use super::{Captured, Report, ReportFields, Reported, approval, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
@@ -21,7 +21,7 @@ use crate::ops::{Context, address, snapshots};
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::id::{IssueId, SnapshotId};
-use crate::store::issue::{CHAT_FILE, EXPERIMENT_FILE, Experiment, Issue, Severity, Status};
+use crate::store::issue::{CHAT_FILE, Experiment, Issue, Severity};
 use crate::store::names::{self, Record};
 use crate::store::records::{Json, Note};
 use crate::store::session::{SessionRecord, Sessions};
@@ -76,17 +76,19 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     write(ctx, &store, &issue, &snapshot, &conversation)?;
     notices.extend(refspec_notices(ctx, &store));
     notices.extend(desk::write(ctx, &store, issue.id));
-    let (messages, found_by) = match conversation {
-        Conversation::Found(chat, found_by) => (Some(chat.messages.len()), Some(found_by)),
+    let chat = match conversation {
+        Conversation::Found(chat, found_by) => Some(Captured {
+            messages: chat.messages.len(),
+            found_by: Some(found_by),
+        }),
         Conversation::Unavailable(reason) => {
             notices.push(format!("chat unavailable: {reason}"));
-            (None, None)
+            None
         }
     };
     Ok(Reported {
         view: get::view(ctx, &store, issue, notices)?,
-        messages,
-        found_by,
+        chat,
     })
 }
 
@@ -246,11 +248,6 @@ fn issue(
         .or_else(|| store.dir.state().ok()?.session_id)
         .or_else(|| chat?.session_id.clone());
     Ok(Issue {
-        id: IssueId::generate(now)?,
-        created_at: now.rfc3339(),
-        updated_at: now.rfc3339(),
-        status: Status::Open,
-        snapshot_id: snapshot.id,
         session_id,
         agent: chat
             .and_then(|chat| chat.agent.clone())
@@ -264,17 +261,12 @@ fn issue(
         chat_file: chat.map(|_| CHAT_FILE.to_owned()),
         chat_unavailable: redacting.optional(unavailable),
         chat_summary: redacting.optional(optional(&fields.chat_summary).as_deref()),
-        experiment_file: EXPERIMENT_FILE.to_owned(),
-        occurrences: 1,
-        duplicate_of: None,
         experiment: Experiment {
             success_criteria: success_criteria.clone(),
             ..Experiment::default()
         },
         success_criteria,
-        runs: Vec::new(),
-        resolution: None,
-        other: Json::new(),
+        ..Issue::new(IssueId::generate(now)?, snapshot.id, now.rfc3339())
     })
 }
 

@@ -65,7 +65,11 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     Ok(Verified {
         issue_id: id.to_string(),
         run: number,
-        check,
+        passed: check.exit_status == 0,
+        command: check.command,
+        exit_status: check.exit_status,
+        duration_ms: check.duration_ms,
+        output_tail: check.output_tail,
         notices,
     })
 }

@@ -8,11 +8,14 @@ pub mod run;
 use std::cmp::Reverse;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::Context;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::json::{self, Text};
 use crate::store::Store;
 use crate::store::id::{IssueId, PartMatch, is_part, resolve_part};
 use crate::store::issue::Issue;
@@ -20,16 +23,28 @@ use crate::store::names::{Record, RecordKind};
 use crate::store::records::Note;
 
 /// Where an issue's desk files are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct DeskPaths {
     /// Their directory.
+    #[serde(flatten, with = "Text::<IssueDir>")]
     pub dir: PathBuf,
     /// `issue.json`.
+    #[serde(flatten, with = "Text::<IssueFile>")]
     pub issue: PathBuf,
     /// `chat.md`.
+    #[serde(flatten, with = "Text::<ChatFile>")]
     pub chat: PathBuf,
     /// `experiment.md`.
+    #[serde(flatten, with = "Text::<ExperimentFile>")]
     pub experiment: PathBuf,
+}
+
+json::fields! {
+    IssueDir = "issue_dir",
+    IssueFile = "issue_file",
+    ChatFile = "chat_file",
+    ExperimentFile = "experiment_file",
 }
 
 /// An issue as its record has it.

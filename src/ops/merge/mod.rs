@@ -8,6 +8,9 @@ mod renames;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::path;
@@ -39,7 +42,9 @@ pub struct Input<'a> {
 }
 
 /// Why a path conflicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 pub enum Reason {
     /// Both sides changed the same lines: they are marked in the file.
     Content,

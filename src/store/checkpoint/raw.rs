@@ -186,6 +186,13 @@ mod tests {
     }
 
     #[test]
+    fn words_are_the_same_in_json_and_on_the_command_line() {
+        for kind in Kind::ALL {
+            assert_eq!(json!(kind), kind.as_str());
+        }
+    }
+
+    #[test]
     fn little_is_required_and_a_newer_version_is_refused() {
         let entry = json!({"version": 1, "checkpoint_id": 0, "created_at": "", "snapshot_id": "s_1", "kind": "manual"});
         let read = checkpoint(&entry, "s").expect("readable");
