@@ -4,8 +4,6 @@
 //! open: more fields may come. They are derived from the outcomes, whose comments are the descriptions, and only when they are
 //! asked for. Leaves out: limits on text and numbers; the types and names are the contract.
 
-use std::{collections::BTreeMap, sync::LazyLock};
-
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
@@ -21,7 +19,9 @@ use crate::ops::{
 type Row = (&'static str, fn(&str) -> Value);
 
 macro_rules! documents {
-    ($($command:literal => $outcome:ty,)*) => { &[$(($command, of_outcome::<$outcome>),)*] };
+    ($($command:literal => $outcome:ty,)*) => {
+        &[("init", of_init), $(($command, of_outcome::<$outcome>),)*]
+    };
 }
 
 /// What each command answers.
@@ -86,23 +86,24 @@ const DOCUMENTS: &[Row] = documents! {
     "undo" => outcome::Undone,
 };
 
-/// Every schema: the document's name and the schema.
-pub fn all() -> Vec<(String, Value)> {
-    let of_command = |(command, schema): &Row| {
-        let name = command.replace(" --", "-").replace(' ', "-");
-        (name, schema(command))
-    };
-    let mut schemas: Vec<_> = DOCUMENTS.iter().map(of_command).collect();
-    schemas.push(("init".to_owned(), init()));
-    let failed = of_root::<Failure<'_>>("any failed tw command with --json");
-    schemas.push(("error".to_owned(), failed));
-    schemas
+/// The names of all documents.
+pub fn names() -> impl Iterator<Item = String> {
+    let commands = DOCUMENTS.iter().map(|(command, _)| name_of(command));
+    commands.chain(["error".to_owned()])
 }
 
-/// One schema by name.
+/// The schema of a document.
 pub fn of(name: &str) -> Option<Value> {
-    static ALL: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| all().into_iter().collect());
-    ALL.get(name).cloned()
+    if name == "error" {
+        return Some(of_root::<Failure<'_>>("any failed tw command with --json"));
+    }
+    let mut rows = DOCUMENTS.iter();
+    let (command, schema) = rows.find(|(command, _)| name_of(command) == name)?;
+    Some(schema(command))
+}
+
+fn name_of(command: &str) -> String {
+    command.replace(" --", "-").replace(' ', "-")
 }
 
 /// The schema of an outcome's document.
@@ -111,8 +112,8 @@ fn of_outcome<T: JsonSchema>(command: &str) -> Value {
 }
 
 /// What `init` answers for agents and git's hooks; without them it removes and prints nothing, and does not say so.
-fn init() -> Value {
-    let mut schema = of_outcome::<install::Installed>("init");
+fn of_init(command: &str) -> Value {
+    let mut schema = of_outcome::<install::Installed>(command);
     if let Some(required) = schema["required"].as_array_mut() {
         required.retain(|name| name != "removed" && name != "printed");
     }
