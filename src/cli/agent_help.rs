@@ -1,7 +1,9 @@
 //! `tw agent-help`: prints the skill that is installed.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::cli::prelude::*;
-use crate::wire::AgentHelp;
 
 /// Print how an agent should use tw
 ///
@@ -15,6 +17,8 @@ Examples:
 pub struct Args {}
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<AgentHelp>("agent-help")];
+
     fn run(&self, _call: &Call<'_>) -> Reply {
         let help = crate::agents::install::SKILL;
         // What stands between the first two lines of dashes is for the agent's list of skills.
@@ -23,6 +27,13 @@ impl Run for Args {
             help: body.trim_start(),
         }))
     }
+}
+
+/// Answer of `agent-help`.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct AgentHelp {
+    /// What an agent should know of `tw`: Markdown, for an agent to read.
+    pub help: &'static str,
 }
 
 impl Human for AgentHelp {

@@ -96,6 +96,13 @@ pub struct Whose {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[
+        document::<Scheduled>("backtrack"),
+        document::<Cancelled>("backtrack cancel"),
+        document::<Shown>("backtrack show"),
+        document::<Taken>("backtrack take"),
+    ];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let ctx = call.open()?;
         match &self.verb {

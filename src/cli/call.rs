@@ -13,14 +13,28 @@ use crate::error::Result;
 use crate::ops::Context;
 use crate::progress::Progress;
 use crate::wire;
+use crate::wire::schema::Document;
 
 /// A command with its arguments.
 pub trait Run {
+    /// The documents that it answers with under `--json`.
+    const DOCUMENTS: &[Document] = &[];
+
+    /// Those of a table of commands, too.
+    fn documents() -> Vec<Document>
+    where
+        Self: Sized,
+    {
+        Self::DOCUMENTS.to_vec()
+    }
+
     /// Does it: arguments to a request, one call into `ops`, its outcome back.
     fn run(&self, call: &Call<'_>) -> Reply;
 }
 
 impl<T: Run> Run for Box<T> {
+    const DOCUMENTS: &[Document] = T::DOCUMENTS;
+
     fn run(&self, call: &Call<'_>) -> Reply {
         self.as_ref().run(call)
     }
@@ -40,6 +54,12 @@ macro_rules! verbs {
         }
 
         impl $crate::cli::call::Run for $table {
+            fn documents() -> Vec<$crate::wire::schema::Document> {
+                let mut all = Vec::new();
+                $($(#[cfg($when)])? all.extend(<$args as $crate::cli::call::Run>::documents());)*
+                all
+            }
+
             fn run(&self, call: &$crate::cli::call::Call<'_>) -> $crate::cli::call::Reply {
                 match self {
                     $($(#[cfg($when)])? Self::$name(args) => $crate::cli::call::Run::run(args, call),)*

@@ -22,6 +22,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Closed>("close")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(ops::open::close(&call.open()?, &self.dir))
     }

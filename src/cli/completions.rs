@@ -1,9 +1,11 @@
 //! `tw completions`: prints the script that is checked in.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use clap::ValueEnum;
 
 use crate::cli::prelude::*;
-use crate::wire::Script;
 
 /// Print the completion script of a shell
 ///
@@ -48,6 +50,8 @@ pub enum Shell {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Script>("completions")];
+
     fn run(&self, _call: &Call<'_>) -> Reply {
         // A test holds these files equal to what clap renders, so that nothing is rendered here.
         let (shell, script) = match self.shell {
@@ -59,6 +63,15 @@ impl Run for Args {
         };
         reply(Ok(Script { shell, script }))
     }
+}
+
+/// Answer of `completions`: the registration script of one shell.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct Script {
+    /// The shell's name.
+    pub shell: &'static str,
+    /// The registration script, as checked in.
+    pub script: &'static str,
 }
 
 impl Human for Script {

@@ -19,6 +19,8 @@ Examples:
 pub struct Args {}
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<ConfigListing>("config")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(ops::config::list(&call.open()?))
     }

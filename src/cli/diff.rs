@@ -66,6 +66,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Diff>("diff")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let form = if self.patch {
             Form::Patch

@@ -15,6 +15,8 @@ Examples:
 pub struct Args {}
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Checkup>("doctor")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(ops::doctor::doctor(&call.open()?))
     }

@@ -2,6 +2,7 @@
 
 use crate::cli::ask::Flag;
 use crate::cli::prelude::*;
+use crate::ops::outcome::Pruned;
 use crate::ops::request::DryRun;
 
 /// Forget these snapshots
@@ -32,6 +33,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Pruned>("drop")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
         let mut request = ops::drop::Drop {

@@ -46,6 +46,8 @@ const LARGEST: usize = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Hooked>("hook")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         // Codex hands its notifications over as the last word.
         let word = self.rest.last().map(|word| word.as_encoded_bytes());

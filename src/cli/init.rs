@@ -1,9 +1,12 @@
 //! `tw init`.
 
+use serde_json::Value;
+
 use crate::cli::human::text;
 use crate::cli::prelude::*;
 use crate::ops::install::{Install, Installed, Way};
 use crate::ops::outcome::Initialised;
+use crate::wire::schema::{described_by, of_outcome};
 
 /// Set the repository up for tw
 ///
@@ -61,6 +64,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[described_by("init", describe)];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         if self.agent.is_empty() && !self.git_hooks {
             if self.remove {
@@ -89,6 +94,15 @@ impl Run for Args {
         };
         reply(ops::install::install(ctx.as_ref(), call.env, &request))
     }
+}
+
+/// What it answers for agents and git's hooks; without them it removes and prints nothing, and does not say so.
+fn describe(command: &str) -> Value {
+    let mut schema = of_outcome::<Installed>(command);
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.retain(|name| name != "removed" && name != "printed");
+    }
+    schema
 }
 
 impl Human for Initialised {

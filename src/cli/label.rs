@@ -36,6 +36,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Labelled>("label")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = ops::label::Label {
             address: self.address.clone(),

@@ -65,6 +65,8 @@ pub enum ListKind {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Listing>("list")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = ops::list::List {
             limit: self.limit,

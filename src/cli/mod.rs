@@ -63,14 +63,18 @@ mod travel;
 mod undo;
 mod usage;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+use serde_json::Value;
 
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 #[cfg(debug_assertions)]
 use crate::git::fs;
 use crate::interrupt;
+use crate::wire::schema::of_error;
 use args::{Cli, Globals};
 use call::{Answer, Call, Run};
 use output::Output;
@@ -112,6 +116,13 @@ call::verbs! {
         Completions(completions::Args),
         Prompt(prompt::Args),
     }
+}
+
+/// The schema of every document, by its name.
+pub fn schemas() -> BTreeMap<String, Value> {
+    let documents = Command::documents();
+    let schemas = documents.iter().map(|one| (one.name(), one.schema()));
+    schemas.chain([("error".to_owned(), of_error())]).collect()
 }
 
 /// Runs one command line, the program's name first, and tells the exit code.

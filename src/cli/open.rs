@@ -30,6 +30,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Opened>("open")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = ops::open::Open {
             address: self.address.clone(),

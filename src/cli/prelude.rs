@@ -8,3 +8,4 @@ pub use super::human::{Human, Page, RenderOptions};
 pub(super) use super::{background, complete, flags};
 pub use crate::error::{Code, Error, Result};
 pub use crate::ops::{self, Context, request};
+pub use crate::wire::schema::{Document, document};

@@ -1,7 +1,9 @@
 //! `tw prompt`: opens no repository.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::cli::prelude::*;
-use crate::wire::Prompt;
 
 /// Print one short line for a shell prompt
 ///
@@ -16,10 +18,19 @@ Examples:
 pub struct Args {}
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Prompt>("prompt")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let prompt = ops::status::prompt_line(call.start);
         reply(Ok(Prompt { prompt }))
     }
+}
+
+/// Answer of `prompt`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Prompt {
+    /// One short line; null: nothing to say.
+    pub prompt: Option<String>,
 }
 
 impl Human for Prompt {

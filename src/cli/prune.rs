@@ -33,6 +33,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Pruned>("prune")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = request::Prune {
             dry_run: self.dry_run.into(),

@@ -36,6 +36,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Purged>("purge")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
         let mut request = ops::purge::Purge {

@@ -41,6 +41,11 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[
+        document::<Recovered>("recover"),
+        document::<DroppedListing>("recover --dropped"),
+    ];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
         if let Some(ids) = &self.dropped {

@@ -30,6 +30,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Cleaned>("redact")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let bytes = input::read(self.file.as_deref().unwrap_or(Path::new("-")))?;
         // A text can be redacted anywhere; a repository only adds the values of its .env files.

@@ -1,6 +1,7 @@
 //! `tw redo`. Its output is that of `tw undo`.
 
 use crate::cli::prelude::*;
+use crate::ops::outcome::Undone;
 
 /// Bring back what undo replaced
 ///
@@ -15,6 +16,8 @@ Examples:
 pub struct Args {}
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Undone>("redo")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         swapped(call, ops::undo::redo)
     }

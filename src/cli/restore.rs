@@ -38,6 +38,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Restored>("restore")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = request::Restore {
             address: self.address.clone(),

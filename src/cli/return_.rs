@@ -49,6 +49,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Returned>("return")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = request::Return {
             guard: request::Guard::Unasked,

@@ -84,6 +84,11 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[
+        document::<Rewound>("rewind"),
+        document::<Undone>("rewind --undo"),
+    ];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let ctx = call.open()?;
         let Some(checkpoint) = self.checkpoint.clone().filter(|_| !self.undo) else {

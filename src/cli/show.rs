@@ -31,6 +31,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Shown>("show")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(ops::show::show(&call.open()?, &self.address))
     }

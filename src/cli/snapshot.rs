@@ -77,6 +77,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Taken>("snapshot")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = request::Take {
             message: self.message.clone(),

@@ -25,6 +25,8 @@ Examples:
 pub struct Args {}
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Status>("status")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(ops::status::status(&call.open()?))
     }

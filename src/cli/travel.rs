@@ -42,6 +42,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Travelled>("travel")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = request::Travel {
             address: self.address.clone(),

@@ -20,6 +20,8 @@ Examples:
 pub struct Args {}
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Undone>("undo")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         swapped(call, ops::undo::undo)
     }

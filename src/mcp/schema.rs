@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::tools::{TOOLS, Tool};
-use crate::wire;
+use crate::wire::schema::{Document, of_error};
 
 /// Every tool as `tools/list` shows it.
 pub fn listing() -> Value {
@@ -33,8 +33,8 @@ pub fn listing() -> Value {
 fn output(tool: &Tool) -> Value {
     let mut definitions = Map::new();
     let mut documents = Vec::new();
-    for name in tool.outputs.iter().chain([&"error"]) {
-        let mut schema = wire::schema::of(name).unwrap_or_default();
+    let outputs = tool.outputs.iter().map(Document::schema);
+    for mut schema in outputs.chain([of_error()]) {
         if let Some(schema) = schema.as_object_mut() {
             schema.shift_remove("$schema");
             if let Some(Value::Object(own)) = schema.shift_remove("$defs") {
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn every_document_is_known_and_every_reference_leads_somewhere() {
         for tool in &TOOLS {
-            for name in tool.outputs {
-                assert!(wire::schema::of(name).is_some(), "{}: {name}", tool.name);
+            for document in tool.outputs {
+                assert!(document.schema().is_object(), "{}: {document:?}", tool.name);
             }
             let schema = output(tool);
             let text = schema.to_string();

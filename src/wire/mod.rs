@@ -4,7 +4,6 @@
 //! Promises: every document starts with `ok` and `version`; names are `snake_case`; fields are added, never renamed or
 //! taken away within a version. [`schema`] describes every document; the rendered schemas are checked in under `schemas/`.
 
-mod answers;
 pub mod schema;
 
 use schemars::JsonSchema;
@@ -12,8 +11,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::Error;
-
-pub use answers::{AgentHelp, Prompt, Script};
 
 /// The version of all documents.
 pub const VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! JSON schemas of every document, named like the command that prints it.
+//! JSON schemas of the documents. Each is named like the command that prints it, and said by the command.
 //!
 //! Promises: plain JSON Schema 2020-12, each document complete in itself (`$ref` only into its own `$defs`). Objects are
 //! open: more fields may come. They are derived from the outcomes, whose comments are the descriptions, and only when they are
@@ -9,115 +9,45 @@ use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-use super::{AgentHelp, Failure, Prompt, Script, Success};
-use crate::ops::{
-    backtrack, checkpoint, checkpoints, context, hook, install, issue, outcome, redaction, rewind,
-    session, sessions,
-};
+use super::{Failure, Success};
 
-/// A command and what makes the schema of its document.
-type Row = (&'static str, fn(&str) -> Value);
-
-macro_rules! documents {
-    ($($command:literal => $outcome:ty,)*) => {
-        &[("init", of_init), $(($command, of_outcome::<$outcome>),)*]
-    };
+/// A document, by the command that prints it.
+#[derive(Debug, Clone, Copy)]
+pub struct Document {
+    command: &'static str,
+    describe: fn(&str) -> Value,
 }
 
-/// What each command answers.
-const DOCUMENTS: &[Row] = documents! {
-    "agent-help" => AgentHelp,
-    "backtrack" => backtrack::Scheduled,
-    "backtrack cancel" => backtrack::Cancelled,
-    "backtrack show" => backtrack::Shown,
-    "backtrack take" => backtrack::Taken,
-    "checkpoint" => checkpoints::Taken,
-    "checkpoint list" => checkpoint::Listing,
-    "checkpoint show" => checkpoint::Shown,
-    "close" => outcome::Closed,
-    "completions" => Script,
-    "config" => outcome::ConfigListing,
-    "context append" => context::Appended,
-    "context checkpoint" => context::Checkpointed,
-    "context compact" => context::Compacted,
-    "context revert" => context::Reverted,
-    "context show" => context::Shown,
-    "context usage" => context::Counted,
-    "diff" => outcome::Diff,
-    "doctor" => outcome::Checkup,
-    "drop" => outcome::Pruned,
-    "hook" => hook::Hooked,
-    "issue apply" => issue::Applied,
-    "issue chat" => issue::ChatShown,
-    "issue close" => issue::IssueView,
-    "issue edit" => issue::IssueView,
-    "issue experiment" => issue::ExperimentShown,
-    "issue get" => issue::IssueView,
-    "issue list" => issue::IssueListing,
-    "issue next" => issue::Next,
-    "issue reopen" => issue::IssueView,
-    "issue report" => issue::Reported,
-    "issue search" => issue::IssueListing,
-    "issue start" => issue::Started,
-    "issue verify" => issue::Verified,
-    "label" => outcome::Labelled,
-    "list" => outcome::Listing,
-    "open" => outcome::Opened,
-    "prompt" => Prompt,
-    "prune" => outcome::Pruned,
-    "purge" => outcome::Purged,
-    "recover" => outcome::Recovered,
-    "recover --dropped" => outcome::DroppedListing,
-    "redact" => redaction::Cleaned,
-    "redo" => outcome::Undone,
-    "restore" => outcome::Restored,
-    "return" => outcome::Returned,
-    "rewind" => rewind::Rewound,
-    "rewind --undo" => rewind::Undone,
-    "session end" => sessions::Ended,
-    "session list" => session::Listing,
-    "session resume" => session::Resume,
-    "session show" => session::Shown,
-    "session start" => sessions::Started,
-    "show" => outcome::Shown,
-    "snapshot" => outcome::Taken,
-    "status" => outcome::Status,
-    "travel" => outcome::Travelled,
-    "undo" => outcome::Undone,
-};
-
-/// The names of all documents.
-pub fn names() -> impl Iterator<Item = String> {
-    let commands = DOCUMENTS.iter().map(|(command, _)| name_of(command));
-    commands.chain(["error".to_owned()])
+/// The document of an outcome.
+pub const fn document<T: JsonSchema>(command: &'static str) -> Document {
+    described_by(command, of_outcome::<T>)
 }
 
-/// The schema of a document.
-pub fn of(name: &str) -> Option<Value> {
-    if name == "error" {
-        return Some(of_root::<Failure<'_>>("any failed tw command with --json"));
+/// A document that its type does not describe in full.
+pub const fn described_by(command: &'static str, describe: fn(&str) -> Value) -> Document {
+    Document { command, describe }
+}
+
+impl Document {
+    /// Its name: that of the command, `recover-dropped` for `recover --dropped`.
+    pub fn name(&self) -> String {
+        self.command.replace(" --", "-").replace(' ', "-")
     }
-    let mut rows = DOCUMENTS.iter();
-    let (command, schema) = rows.find(|(command, _)| name_of(command) == name)?;
-    Some(schema(command))
-}
 
-fn name_of(command: &str) -> String {
-    command.replace(" --", "-").replace(' ', "-")
+    /// Its schema.
+    pub fn schema(&self) -> Value {
+        (self.describe)(self.command)
+    }
 }
 
 /// The schema of an outcome's document.
-fn of_outcome<T: JsonSchema>(command: &str) -> Value {
+pub fn of_outcome<T: JsonSchema>(command: &str) -> Value {
     of_root::<Success<T>>(&format!("tw {command} --json"))
 }
 
-/// What `init` answers for agents and git's hooks; without them it removes and prints nothing, and does not say so.
-fn of_init(command: &str) -> Value {
-    let mut schema = of_outcome::<install::Installed>(command);
-    if let Some(required) = schema["required"].as_array_mut() {
-        required.retain(|name| name != "removed" && name != "printed");
-    }
-    schema
+/// The schema of an error's document.
+pub fn of_error() -> Value {
+    of_root::<Failure<'_>>("any failed tw command with --json")
 }
 
 fn of_root<T: JsonSchema>(title: &str) -> Value {

@@ -137,12 +137,13 @@ fn help_is_up_to_date() {
 
 #[test]
 fn schemas_are_up_to_date() {
-    use timewarp::wire::schema;
+    let schemas = timewarp::cli::schemas();
     check(
         "schemas",
-        &schema::names()
-            .map(|name| {
-                let mut text = serde_json::to_string_pretty(&schema::of(&name)).unwrap();
+        &schemas
+            .into_iter()
+            .map(|(name, schema)| {
+                let mut text = serde_json::to_string_pretty(&schema).unwrap();
                 text.push('\n');
                 (format!("{name}.json"), text.into_bytes())
             })
@@ -161,9 +162,10 @@ fn every_command_has_a_schema() {
     let documents = commands
         .iter()
         .filter(|command| !is_group(command) && *command != "mcp");
+    let schemas = timewarp::cli::schemas();
     for command in documents {
         assert!(
-            timewarp::wire::schema::of(&command.replace(' ', "-")).is_some(),
+            schemas.contains_key(&command.replace(' ', "-")),
             "no schema for '{command}'"
         );
     }

@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
-use timewarp::wire::schema;
 
 /// Built once: the tests check thousands of documents.
-static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
-    let schemas = schema::names().map(|name| (name.clone(), schema::of(&name).unwrap()));
-    schemas.collect()
-});
+static SCHEMAS: LazyLock<BTreeMap<String, Value>> = LazyLock::new(timewarp::cli::schemas);
 
 /// Fails unless the document keeps to the schema of that name, and every field of it is described there.
 #[track_caller]

@@ -65,6 +65,12 @@ pub enum Verb {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[
+        document::<ops::checkpoints::Taken>("checkpoint"),
+        document::<ops::checkpoint::Listing>("checkpoint list"),
+        document::<ops::checkpoint::Shown>("checkpoint show"),
+    ];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let ctx = call.open()?;
         let session = self.session.clone();

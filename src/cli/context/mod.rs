@@ -68,6 +68,15 @@ pub enum Verb {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[
+        document::<ops::context::Appended>("context append"),
+        document::<ops::context::Checkpointed>("context checkpoint"),
+        document::<ops::context::Compacted>("context compact"),
+        document::<ops::context::Reverted>("context revert"),
+        document::<ops::context::Shown>("context show"),
+        document::<ops::context::Counted>("context usage"),
+    ];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let log = find(self, call)?;
         match &self.verb {

@@ -31,6 +31,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Applied>("issue apply")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Apply {
             issue: self.issue.id.clone(),

@@ -22,6 +22,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<ChatShown>("issue chat")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let part = ChatPart { last: self.last };
         reply(issue::chat(&call.open()?, &self.issue.id, part))

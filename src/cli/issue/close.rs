@@ -46,6 +46,8 @@ pub enum ClosedWord {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<issue::IssueView>("issue close")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Close {
             issue: self.issue.id.clone(),

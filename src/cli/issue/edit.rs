@@ -22,6 +22,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<issue::IssueView>("issue edit")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Edit {
             issue: self.issue.id.clone(),

@@ -41,6 +41,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<ExperimentShown>("issue experiment")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let mut stdin = None;
         let mut text = |given: &Option<String>| -> Result<Option<String>> {

@@ -32,6 +32,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<IssueListing>("issue list")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let filter = Filter {
             status: status(self.status),

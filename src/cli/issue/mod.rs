@@ -77,6 +77,10 @@ verbs! {
 }
 
 impl Run for Args {
+    fn documents() -> Vec<Document> {
+        Verb::documents()
+    }
+
     fn run(&self, call: &Call<'_>) -> Reply {
         self.command.run(call)
     }

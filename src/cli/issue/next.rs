@@ -15,6 +15,8 @@ Examples:
 pub struct Args {}
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Next>("issue next")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(issue::next(&call.open()?))
     }

@@ -17,6 +17,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<issue::IssueView>("issue reopen")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(issue::reopen(&call.open()?, &self.issue.id))
     }

@@ -60,6 +60,8 @@ fn window(text: &str) -> std::result::Result<(usize, usize), String> {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Reported>("issue report")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let mut fields = fields(&self.texts);
         let json = self.from_json.as_deref().map(input::read).transpose()?;

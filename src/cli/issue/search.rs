@@ -28,6 +28,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<issue::IssueListing>("issue search")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let filter = Filter {
             status: status(self.status),

@@ -27,6 +27,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Started>("issue start")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Travel {
             dry_run: self.dry_run.into(),

@@ -36,6 +36,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Verified>("issue verify")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(verify(self, call))
     }

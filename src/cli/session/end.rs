@@ -18,6 +18,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Ended>("session end")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(sessions::end(&call.open()?, self.session.id()))
     }

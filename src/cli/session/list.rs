@@ -31,6 +31,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Listing>("session list")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(session::list(
             &call.open()?,

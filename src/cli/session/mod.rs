@@ -46,6 +46,10 @@ verbs! {
 }
 
 impl Run for Args {
+    fn documents() -> Vec<Document> {
+        Verb::documents()
+    }
+
     fn run(&self, call: &Call<'_>) -> Reply {
         self.verb.run(call)
     }

@@ -26,6 +26,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Resume>("session resume")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let ctx = call.open()?;
         let resume = session::resume(&ctx, self.session.id())?;

@@ -22,6 +22,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Shown>("session show")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(session::show(&call.open()?, self.session.id()))
     }

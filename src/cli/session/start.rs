@@ -46,6 +46,8 @@ pub struct Args {
 }
 
 impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Started>("session start")];
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let ctx = call.open()?;
         let start = Start {

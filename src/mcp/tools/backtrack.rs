@@ -21,7 +21,7 @@ pub struct Backtrack {
 
 impl Request for Backtrack {
     const NAME: &str = "backtrack";
-    const OUTPUTS: &[&str] = &["backtrack"];
+    const OUTPUTS: &[Document] = &[document::<ops::backtrack::Scheduled>("backtrack")];
     const EFFECT: Effect = Effect::Adds;
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {

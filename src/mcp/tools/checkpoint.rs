@@ -16,7 +16,7 @@ pub struct Checkpoint {
 
 impl Request for Checkpoint {
     const NAME: &str = "timewarp_checkpoint";
-    const OUTPUTS: &[&str] = &["checkpoint"];
+    const OUTPUTS: &[Document] = &[document::<ops::checkpoints::Taken>("checkpoint")];
     const EFFECT: Effect = Effect::Adds;
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {

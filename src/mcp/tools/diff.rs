@@ -24,7 +24,7 @@ pub struct Diff {
 
 impl Request for Diff {
     const NAME: &str = "timewarp_diff";
-    const OUTPUTS: &[&str] = &["diff"];
+    const OUTPUTS: &[Document] = &[document::<ops::outcome::Diff>("diff")];
     const EFFECT: Effect = Effect::ReadOnly;
     const QUOTES: Option<&str> = Some("patches");
 

@@ -38,13 +38,14 @@ use serde_json::{Map, Value};
 use super::arguments::{self, Everywhere};
 use crate::error::Result;
 use crate::ops::Context;
+use crate::wire::schema::Document;
 
 /// The arguments of a tool.
 pub trait Request: DeserializeOwned + JsonSchema + 'static {
     /// The tool's name.
     const NAME: &str;
-    /// The documents it answers with, by the names of their schemas.
-    const OUTPUTS: &[&str];
+    /// The documents it answers with: those of commands.
+    const OUTPUTS: &[Document];
     /// The fields of these documents that are not for an agent.
     const WITHHOLDS: &[&str] = &[];
     /// What it does to the world.
@@ -72,7 +73,7 @@ pub struct Tool {
     /// Its name.
     pub name: &'static str,
     /// The documents it answers with.
-    pub outputs: &'static [&'static str],
+    pub outputs: &'static [Document],
     /// The fields of these documents that are not for an agent.
     pub withholds: &'static [&'static str],
     /// What it does to the world.

@@ -9,3 +9,4 @@ pub use crate::error::{Code, Error, Result};
 pub use crate::mcp::arguments::{Address, paths};
 pub use crate::ops::{self, Context, request};
 pub use crate::wire;
+pub use crate::wire::schema::{Document, document};

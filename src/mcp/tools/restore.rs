@@ -24,7 +24,7 @@ pub struct Restore {
 
 impl Request for Restore {
     const NAME: &str = "timewarp_restore";
-    const OUTPUTS: &[&str] = &["restore"];
+    const OUTPUTS: &[Document] = &[document::<ops::outcome::Restored>("restore")];
     const EFFECT: Effect = Effect::Replaces;
     const QUOTES: Option<&str> = Some("title and hint of the snapshot");
 

@@ -31,7 +31,7 @@ pub struct Return {
 
 impl Request for Return {
     const NAME: &str = "timewarp_return";
-    const OUTPUTS: &[&str] = &["return"];
+    const OUTPUTS: &[Document] = &[document::<ops::outcome::Returned>("return")];
     const EFFECT: Effect = Effect::Replaces;
     const QUOTES: Option<&str> = Some("titles of commits");
 

@@ -36,7 +36,7 @@ pub struct Rewind {
 
 impl Request for Rewind {
     const NAME: &str = "timewarp_rewind";
-    const OUTPUTS: &[&str] = &["rewind"];
+    const OUTPUTS: &[Document] = &[document::<ops::rewind::Rewound>("rewind")];
     const EFFECT: Effect = Effect::Replaces;
     const QUOTES: Option<&str> = Some("prompts of the conversation");
 

@@ -26,7 +26,10 @@ pub struct Sessions {
 
 impl Request for Sessions {
     const NAME: &str = "timewarp_sessions";
-    const OUTPUTS: &[&str] = &["session-list", "session-show"];
+    const OUTPUTS: &[Document] = &[
+        document::<ops::session::Listing>("session list"),
+        document::<ops::session::Shown>("session show"),
+    ];
     const WITHHOLDS: &[&str] = &["resume_command", "resume_argv"];
     const EFFECT: Effect = Effect::ReadOnly;
     const QUOTES: Option<&str> = Some("titles (first prompts) and hints of sessions");

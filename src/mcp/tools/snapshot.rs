@@ -24,7 +24,7 @@ pub struct Snapshot {
 
 impl Request for Snapshot {
     const NAME: &str = "timewarp_snapshot";
-    const OUTPUTS: &[&str] = &["snapshot"];
+    const OUTPUTS: &[Document] = &[document::<ops::outcome::Taken>("snapshot")];
     const EFFECT: Effect = Effect::Adds;
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {

@@ -12,7 +12,7 @@ pub struct Status {}
 
 impl Request for Status {
     const NAME: &str = "timewarp_status";
-    const OUTPUTS: &[&str] = &["status"];
+    const OUTPUTS: &[Document] = &[document::<ops::outcome::Status>("status")];
     const EFFECT: Effect = Effect::ReadOnly;
     const QUOTES: Option<&str> = Some("titles and hints of snapshots");
 

@@ -25,7 +25,10 @@ pub struct Travel {
 
 impl Request for Travel {
     const NAME: &str = "timewarp_travel";
-    const OUTPUTS: &[&str] = &["travel", "issue-start"];
+    const OUTPUTS: &[Document] = &[
+        document::<ops::outcome::Travelled>("travel"),
+        document::<ops::issue::Started>("issue start"),
+    ];
     const EFFECT: Effect = Effect::Replaces;
     const QUOTES: Option<&str> = Some("title and hint of the snapshot");
 

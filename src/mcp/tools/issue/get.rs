@@ -16,7 +16,7 @@ pub struct Get {
 
 impl Request for Get {
     const NAME: &str = "timewarp_issue_get";
-    const OUTPUTS: &[&str] = &["issue-get"];
+    const OUTPUTS: &[Document] = &[document::<ops::issue::IssueView>("issue get")];
     const EFFECT: Effect = Effect::Idempotent;
     const QUOTES: Option<&str> = super::QUOTES;
 

@@ -23,7 +23,7 @@ pub struct List {
 
 impl Request for List {
     const NAME: &str = "timewarp_issue_list";
-    const OUTPUTS: &[&str] = &["issue-list"];
+    const OUTPUTS: &[Document] = &[document::<ops::issue::IssueListing>("issue list")];
     const EFFECT: Effect = Effect::ReadOnly;
     const QUOTES: Option<&str> = super::QUOTES;
 

@@ -35,7 +35,7 @@ pub struct Report {
 
 impl Request for Report {
     const NAME: &str = "issue_report";
-    const OUTPUTS: &[&str] = &["issue-report"];
+    const OUTPUTS: &[Document] = &[document::<ops::issue::Reported>("issue report")];
     const EFFECT: Effect = Effect::Adds;
     const QUOTES: Option<&str> = super::QUOTES;
 

@@ -40,7 +40,7 @@ pub struct Update {
 
 impl Request for Update {
     const NAME: &str = "timewarp_issue_update";
-    const OUTPUTS: &[&str] = &["issue-edit"];
+    const OUTPUTS: &[Document] = &[document::<ops::issue::IssueView>("issue edit")];
     const EFFECT: Effect = Effect::Idempotent;
     const QUOTES: Option<&str> = super::QUOTES;
 
