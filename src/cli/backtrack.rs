@@ -87,7 +87,7 @@ Examples:
     Cancel(Whose),
 }
 
-/// Whose message.
+/// The session whose message is meant.
 #[derive(Debug, clap::Args)]
 pub struct Whose {
     /// Mean this session; default: the caller's

@@ -92,9 +92,9 @@ pub struct Call<'a> {
     pub progress: &'a dyn Progress,
     /// `--yes`.
     pub yes: bool,
-    /// For questions.
+    /// Asks a person, where there is one.
     pub ask: Ask,
-    /// For showing what a question is about.
+    /// Shows what a question is about.
     pub output: &'a Output,
 }
 

@@ -94,9 +94,9 @@ impl Run for Args {
 pub enum Form {
     /// Counts for each path.
     Stat,
-    /// Patches.
+    /// Lines removed and added, for `git apply`.
     Patch,
-    /// Names.
+    /// Paths alone, one a line.
     NameOnly,
     /// Names and what happened.
     NameStatus,
@@ -105,7 +105,7 @@ pub enum Form {
 /// A diff in the form asked for.
 #[derive(Debug, Serialize)]
 pub struct DiffPage {
-    /// The outcome.
+    /// What differs.
     #[serde(flatten)]
     pub diff: Diff,
     /// How to print it.

@@ -32,7 +32,7 @@ impl From<Force> for bool {
     }
 }
 
-/// One issue.
+/// The issue of a command, by its id or a part of it.
 #[derive(Debug, Args)]
 pub struct Issue {
     /// Which issue

@@ -1,4 +1,4 @@
-//! The face for people and scripts: words in, text or one JSON document out, an exit code back.
+//! The command line: words in, text or one JSON document out, an exit code back.
 //!
 //! Owns everything about the terminal: parsing, help, colour, progress, questions. Promises: standard output holds the
 //! answer and nothing else, a closed pipe ends quietly, and what is shown to people has its control characters escaped.

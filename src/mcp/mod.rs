@@ -1,4 +1,4 @@
-//! The face for agents: `tw mcp`, a server of the Model Context Protocol on standard input and output.
+//! `tw mcp`: a server of the Model Context Protocol on standard input and output, for agents.
 //!
 //! Owns the table of tools with their schemas, the resources, the prompt, and which directory a call may work in. Promises:
 //!

@@ -1,8 +1,8 @@
 //! The protocol as a prompt: seven steps from friction to its end, in the words of the tools.
 
-/// Its name.
+/// How clients ask for the prompt.
 pub const NAME: &str = "timewarp_protocol";
-/// Its name for people.
+/// How clients show the prompt.
 pub const TITLE: &str = "Work with timewarp in seven steps";
 /// What it is for.
 pub const ABOUT: &str = "How friction is reported, and how an issue is worked off in the past and applied to the present.";

@@ -67,7 +67,7 @@ impl Page {
         }
     }
 
-    /// See [`RenderOptions::id`].
+    /// An id as [`RenderOptions::id`] shows it.
     pub fn id(&self, id: &str) -> String {
         self.options.id(id)
     }

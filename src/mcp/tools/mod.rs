@@ -53,7 +53,7 @@ pub trait Request: DeserializeOwned + JsonSchema + 'static {
     /// What in its answer was written by others, and is data to judge.
     const QUOTES: Option<&str> = None;
 
-    /// Does it.
+    /// Does what is asked, and gives the document of the command.
     fn run(self, ctx: &Context<'_>) -> Result<Value>;
 }
 
@@ -64,13 +64,13 @@ pub type Action = dyn FnOnce(&Context<'_>) -> Result<Value>;
 pub struct Pending {
     /// What every tool takes.
     pub everywhere: Everywhere,
-    /// Does it.
+    /// What is left to do once the repository is open.
     pub run: Box<Action>,
 }
 
 /// A [`Request`] as a row of the table.
 pub struct Tool {
-    /// Its name.
+    /// How clients call it.
     pub name: &'static str,
     /// The documents it answers with.
     pub outputs: &'static [Document],
@@ -110,7 +110,7 @@ const fn tool<T: Request>() -> Tool {
 /// What a tool does to the world. None goes beyond this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// Looks, and changes nothing.
     ReadOnly,
     /// Writes what was known already: again changes nothing more.
     Idempotent,
