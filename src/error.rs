@@ -185,6 +185,11 @@ impl Error {
         }))
     }
 
+    /// Makes the error of a call that cannot be meant.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Code::Usage, message)
+    }
+
     /// Adds a hint that names the next command.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

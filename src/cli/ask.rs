@@ -55,10 +55,9 @@ impl Ask {
                 Flag::Yes => "-y",
                 Flag::Own(name) => name,
             };
-            return Err(Error::new(
-                Code::Usage,
-                format!("{flag} is needed where there is no terminal to ask on"),
-            )
+            return Err(Error::usage(format!(
+                "{flag} is needed where there is no terminal to ask on"
+            ))
             .hint("--dry-run shows what would be done"));
         }
         let mut stderr = std::io::stderr();

@@ -132,9 +132,7 @@ fn show(page: &mut Page, message: Option<&Message>) {
         page.line(format!("because {}", clean(rationale)));
     }
     page.line("");
-    for line in message.note.lines() {
-        page.line(clean(line));
-    }
+    page.lines("", &message.note);
 }
 
 impl Human for Scheduled {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use crate::env::Env;
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::error::{Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::ops::issue::ReportFields;
 
@@ -64,7 +64,7 @@ fn edit(path: &std::path::Path, env: &Env) -> Result<()> {
         "'{}' ended with an error, nothing was recorded",
         editor.display()
     );
-    Err(Error::new(Code::Usage, message))
+    Err(Error::usage(message))
 }
 
 fn slots(fields: &mut ReportFields) -> [&mut Option<String>; 4] {

@@ -10,7 +10,7 @@ use crate::text::command_line;
 /// Replaces this process by the command, run in `cwd` when that is still there. Comes back only with an error.
 pub fn replace_process(words: &[String], cwd: Option<&str>) -> Error {
     let Some((program, args)) = words.split_first() else {
-        return Error::new(Code::Usage, "there is no command to run");
+        return Error::usage("there is no command to run");
     };
     let mut command = Command::new(program);
     command.args(args);

@@ -69,10 +69,7 @@ impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         if self.agent.is_empty() && !self.git_hooks {
             if self.remove {
-                return Err(Error::new(
-                    Code::Usage,
-                    "--remove needs --agent NAME or --git-hooks",
-                ));
+                return Err(Error::usage("--remove needs --agent NAME or --git-hooks"));
             }
             let request = ops::init::Init {
                 dry_run: self.dry_run.into(),

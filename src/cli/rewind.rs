@@ -99,10 +99,7 @@ impl Run for Args {
         };
         // Behind the document would come whatever the agent prints.
         if self.exec && call.output.is_json() {
-            return Err(Error::new(
-                Code::Usage,
-                "--exec and --json do not go together",
-            ));
+            return Err(Error::usage("--exec and --json do not go together"));
         }
         let mode = match mode_of(self) {
             Some(mode) => mode,
@@ -151,11 +148,10 @@ fn ask(
     session: Option<&str>,
 ) -> Result<Mode> {
     if !call.ask.can_ask() {
-        return Err(Error::new(
-            Code::Usage,
-            "a mode is needed where there is no terminal to ask on",
-        )
-        .hint("give --code, --conversation or --both; --dry-run shows what it would do"));
+        return Err(
+            Error::usage("a mode is needed where there is no terminal to ask on")
+                .hint("give --code, --conversation or --both; --dry-run shows what it would do"),
+        );
     }
     call.output
         .preview(&rewind::choices(ctx, checkpoint, session)?);
@@ -275,9 +271,7 @@ fn talk_lines(page: &mut Page, part: &ConversationPart) {
     page.line(format!("  conversation: {}", talk_numbers(part)));
     if let Some(message) = &part.original_user_message {
         page.line("  the prompt there was:");
-        for line in message.lines() {
-            page.line(format!("    {}", clean(line)));
-        }
+        page.lines("    ", message);
     }
     match (&part.fork, &part.resume_command) {
         (Some(_), Some(words)) => {
@@ -304,9 +298,7 @@ fn talk_lines(page: &mut Page, part: &ConversationPart) {
         Delivery::SessionStartHook => page.line("  the note is handed over when the fork starts"),
         Delivery::Prompt => {
             page.line("  paste this as the first prompt:");
-            for line in note.text.lines() {
-                page.line(format!("    {}", clean(line)));
-            }
+            page.lines("    ", &note.text);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::args::{ColorChoice, Globals};
-use crate::error::{Code, Error};
+use crate::error::Error;
 
 /// What can be told of the global flags of a command line that cannot be parsed.
 pub fn globals(words: &[OsString]) -> Globals {
@@ -76,7 +76,7 @@ pub fn error(error: &clap::Error) -> Error {
     hints.push(format!("'{help} --help' says more"));
     hints
         .into_iter()
-        .fold(Error::new(Code::Usage, message.join(" ")), Error::hint)
+        .fold(Error::usage(message.join(" ")), Error::hint)
 }
 
 /// `tw travel` of `tw travel [OPTIONS] <SNAPSHOT>`.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 
 /// Every tool has these.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -140,7 +140,7 @@ pub fn parse<T: DeserializeOwned + JsonSchema>(
     };
     // What the schema lets through the struct takes in; this is for a schema that says too little.
     let own = serde_json::from_value(given.into())
-        .map_err(|error| Error::new(Code::Usage, format!("the arguments are wrong: {error}")))?;
+        .map_err(|error| Error::usage(format!("the arguments are wrong: {error}")))?;
     Ok((everywhere, own))
 }
 
@@ -175,7 +175,7 @@ fn check(schema: &Value, given: &Map<String, Value>) -> Result<()> {
 }
 
 fn usage(name: &str, message: String) -> Error {
-    Error::new(Code::Usage, message).detail("argument", name)
+    Error::usage(message).detail("argument", name)
 }
 
 fn fits(schema: &Value, value: &Value) -> bool {
@@ -323,7 +323,7 @@ mod tests {
             (json!({"snapshot": "a", "dir": 1}), "'dir' must be a string"),
         ] {
             let error = parsed(&given).expect_err("refused");
-            assert_eq!(error.code(), Code::Usage);
+            assert_eq!(error.code(), crate::error::Code::Usage);
             assert_eq!(error.message(), message, "{given}");
         }
     }

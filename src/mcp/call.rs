@@ -121,10 +121,7 @@ fn tool(
 ) -> Value {
     let Some(tool) = tools::named(name) else {
         return finish(
-            Err(Error::new(
-                Code::Usage,
-                format!("there is no tool '{name}'"),
-            )),
+            Err(Error::usage(format!("there is no tool '{name}'"))),
             None,
         );
     };

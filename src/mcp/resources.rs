@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::call::origin;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::ops::Context;
 use crate::ops::{issue, issues};
 use crate::wire;
@@ -74,10 +74,7 @@ pub fn list(ctx: &Context<'_>, from: usize) -> Result<Value> {
 /// `USAGE` for a URI that is none of ours; those of [`issue::peek`].
 pub fn read(ctx: &Context<'_>, uri: &str) -> Result<Value> {
     let Some(rest) = uri.strip_prefix(ISSUES) else {
-        return Err(Error::new(
-            Code::Usage,
-            format!("'{uri}' is not a resource of tw"),
-        ));
+        return Err(Error::usage(format!("'{uri}' is not a resource of tw")));
     };
     let mut document = match rest.strip_suffix(CHAT) {
         Some(id) => wire::value(&issue::peek_chat(ctx, id)?),

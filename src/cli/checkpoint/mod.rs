@@ -75,8 +75,7 @@ impl Run for Args {
         let ctx = call.open()?;
         let session = self.session.clone();
         if self.verb.is_some() && (self.message.is_some() || self.kind.is_some()) {
-            return Err(Error::new(
-                Code::Usage,
+            return Err(Error::usage(
                 "--message and --kind are for a new checkpoint",
             ));
         }

@@ -68,9 +68,7 @@ impl Human for Shown {
         );
         if let Some(prompt) = &checkpoint.prompt {
             page.line("");
-            for line in prompt.lines() {
-                page.line(format!("  {}", clean(line)));
-            }
+            page.lines("  ", prompt);
         }
     }
 

@@ -78,6 +78,13 @@ impl Page {
         self.text.push(b'\n');
     }
 
+    /// Adds a text of several lines, each escaped and indented.
+    pub fn lines(&mut self, indent: &str, text: &str) {
+        for line in text.lines() {
+            self.line(format!("{indent}{}", clean(line)));
+        }
+    }
+
     /// Adds a note.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());

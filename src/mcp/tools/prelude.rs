@@ -5,7 +5,7 @@ pub use serde::Deserialize;
 pub use serde_json::Value;
 
 pub use super::{Effect, Request};
-pub use crate::error::{Code, Error, Result};
+pub use crate::error::{Error, Result};
 pub use crate::mcp::arguments::{Address, paths};
 pub use crate::ops::{self, Context, request};
 pub use crate::wire;

@@ -46,8 +46,7 @@ impl Request for Rewind {
             (false, true, false) => Mode::Conversation,
             (false, false, true) => Mode::Both,
             _ => {
-                return Err(Error::new(
-                    Code::Usage,
+                return Err(Error::usage(
                     "one of 'code', 'conversation' and 'both' has to be true",
                 ));
             }

@@ -51,8 +51,7 @@ impl Request for Sessions {
 impl Sessions {
     fn show(&self, ctx: &Context<'_>, session: &str) -> Result<Value> {
         if self.limit.is_some() || self.live || self.all_worktrees {
-            return Err(Error::new(
-                Code::Usage,
+            return Err(Error::usage(
                 "'session' shows one: 'limit', 'live' and 'all_worktrees' choose what is listed",
             ));
         }

@@ -38,7 +38,7 @@ impl Request for Travel {
             files_only: self.files_only,
             ..request::Travel::default()
         };
-        let refused = |message| Err(Error::new(Code::Usage, message));
+        let refused = |message| Err(Error::usage(message));
         match (self.snapshot, self.issue_id) {
             (Some(address), None) => {
                 let address = address.into();

@@ -63,7 +63,7 @@ impl Request for Update {
         };
         let has_texts = fields != ReportFields::default();
         if !has_texts && sections.is_empty() {
-            return Err(Error::new(Code::Usage, "there is nothing to change")
+            return Err(Error::usage("there is nothing to change")
                 .hint("give a text of the issue or a section of its experiment"));
         }
         // First what can be refused.
