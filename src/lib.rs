@@ -18,8 +18,8 @@
 //! ```
 //!
 //! [`git`] is the one face of git2 and of git's files; [`worktree`] scans, captures, plans and applies; [`store`] keeps refs,
-//! records and state; [`ops`] are the commands without a face; [`wire`] gives their answers JSON shapes; [`cli`] is the binary, and
-//! `mcp` what agents see of it.
+//! records and state; [`ops`] are the commands without a face, whose answers describe themselves with [`json`]; [`wire`] makes JSON
+//! documents of them; [`cli`] is the binary, and `mcp` what agents see of it.
 //!
 //! # Refs
 //!

@@ -2,7 +2,7 @@
 //!
 //! Owns everything about the terminal: parsing, help, colour, progress, questions. Promises: standard output holds the
 //! answer and nothing else, a closed pipe ends quietly, and what is shown to people has its control characters escaped.
-//! Leaves out the work, which is `ops`'s, and the JSON shapes, which are `wire`'s.
+//! Leaves out the work, which is `ops`'s, and the JSON documents, which are `wire`'s.
 
 #![allow(
     clippy::doc_markdown,
