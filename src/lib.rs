@@ -2,11 +2,21 @@
 //!
 //! # Words
 //!
-//! A **snapshot** is everything in a working tree (edits, staged state, untracked files) as one commit on a hidden ref.
-//! To **travel** puts the working tree into a snapshot's state; it is then in the **past**, and **return** brings the
-//! **present** back exactly. What a swap replaces is kept as a **backup**; what return leaves behind as an **experiment**. An
-//! **issue** is a report of friction tied to a snapshot, a **checkpoint** a point of an agent's conversation tied to one, and
-//! to **rewind** goes back to it.
+//! Terms are git's ([gitglossary(7)](https://git-scm.com/docs/gitglossary)). These are our own:
+//!
+//! - **snapshot**: everything in a working tree (edits, staged state, untracked files) as one commit on a hidden ref.
+//! - **present**, **past**: the working tree as it goes on; a snapshot's state that `travel` has put in its place. **return**
+//!   brings the present back exactly.
+//! - **backup**: a snapshot of what a swap replaces. **experiment**: one of what a return leaves behind in the past.
+//! - **swap**: putting one recorded state of files, index and HEAD in place of another, whole or not at all.
+//! - **session**: one run of an agent. **checkpoint**: a point of its conversation tied to a snapshot. **rewind**: going
+//!   back to one.
+//! - **issue**: a report of friction tied to a snapshot. **desk**: its files in `.timewarp/issues/`, a checkout of its record
+//!   for editors.
+//! - **anchor**: the ref that holds the objects whose ids the cache remembers; while it stands they need no look.
+//! - **racy**: of a stamp: so fresh that a later change may not show in it; as in git.
+//! - **settled**: of a swap: all that it wrote is on disk, also after a power cut.
+//! - **seed**: an id taken from git's index instead of hashing the file; *proven* once the bytes were compared.
 //!
 //! # Layers
 //!

@@ -66,6 +66,39 @@ fn every_test_that_a_document_names_is_there() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
+/// Whether a source has an item, or a type and its method.
+fn has(text: &str, names: &[&str]) -> bool {
+    names.iter().all(|name| {
+        let kinds = "fn|struct|enum|trait|const|static|type|mod|macro_rules!";
+        let item = format!(r"\b(?:{kinds}) {}\b", regex::escape(name));
+        Regex::new(&item).unwrap().is_match(text)
+    })
+}
+
+#[test]
+fn every_place_that_the_architecture_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let place = Regex::new(r"`([\w/]+/)?(\w+\.rs)((?:::\w+)*)`").unwrap();
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for found in place.captures_iter(&text) {
+        count += 1;
+        let dir = found.get(1).map_or("", |dir| dir.as_str());
+        let path = root.join("src").join(dir).join(&found[2]);
+        let names: Vec<&str> = found[3]
+            .split("::")
+            .filter(|name| !name.is_empty())
+            .collect();
+        let source = std::fs::read_to_string(&path).unwrap_or_default();
+        if source.is_empty() || !has(&source, &names) {
+            missing.push(found[0].to_owned());
+        }
+    }
+    assert!(count > 60, "{count}");
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
 #[test]
 fn a_test_that_cannot_be_had_says_so() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
