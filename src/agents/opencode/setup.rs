@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::agents::install::{InstallPaths, Parts, Piece, Scope, Steps, target, whole};
 
 /// The plugin that tells `tw` of opencode's sessions.
-const OPENCODE: &str = include_str!("../opencode.js");
+const OPENCODE: &str = include_str!("plugin.js");
 
 /// What it has besides where steps are told, before its end.
 const OPENCODE_STEP: &str = r#"  "tool.execute.after": async ({ tool, sessionID, callID }) => {
