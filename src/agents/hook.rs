@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::value::{content, items, owned, text, unquoted};
-use super::{Agent, by_name};
+use super::{AGENTS, Agent, by_name};
 use crate::error::{Code, Error, Result};
 use crate::text::without_mark;
 
@@ -159,11 +159,13 @@ pub fn parse(agent: &str, event: Option<&str>, payload: &[u8]) -> Result<HookEve
     Ok(read(caller(named, &payload), &event_name(&event), payload))
 }
 
-/// Who really calls: a payload with a conversation and workspace roots is Cursor's, whichever hooks it loaded.
+/// Who really calls: the agent that the payload gives away, else the one that the command line names.
 fn caller(named: &'static dyn Agent, payload: &Value) -> &'static str {
-    let cursor =
-        payload.get("workspace_roots").is_some() && payload.get("conversation_id").is_some();
-    if cursor { "cursor" } else { named.name() }
+    let mut agents = AGENTS.iter().copied();
+    agents
+        .find(|agent| agent.is_caller(payload))
+        .unwrap_or(named)
+        .name()
 }
 
 fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {

@@ -4,17 +4,14 @@
 //! stands in each is in its folder. Reads and writes no file.
 
 mod apply;
-mod silenced;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::places::Places;
-use super::{AGENTS, by_name};
+use super::{AGENTS, Agent, by_name};
 pub use apply::{Refusal, put, take};
-pub use silenced::{deciding_files, silenced};
 
 /// How an agent should use `tw`: the skill file, and what `tw agent-help` prints.
 pub const SKILL: &str = include_str!("skill.md");
@@ -23,6 +20,14 @@ pub const SKILL: &str = include_str!("skill.md");
 pub fn installable() -> Vec<&'static str> {
     let known = AGENTS.iter().filter(|agent| agent.setup().is_some());
     known.map(|agent| agent.name()).collect()
+}
+
+/// The directories that setting an agent up may make, by name.
+pub fn directories() -> impl Iterator<Item = &'static str> {
+    let own = AGENTS.iter().flat_map(|agent| agent.directories());
+    [".agents", "skills", "timewarp"]
+        .into_iter()
+        .chain(own.copied())
 }
 
 /// Whose settings.
@@ -104,12 +109,17 @@ impl InstallPaths<'_> {
     pub(super) fn file(&self, project: &str, variable: &str, dir: &str, user: &str) -> PathBuf {
         match self.scope {
             Scope::Project => self.root.join(project),
-            Scope::User => self
-                .places
-                .dir(variable)
-                .unwrap_or_else(|| self.home.join(dir))
-                .join(user),
+            Scope::User => self.user_file(variable, dir, user),
         }
+    }
+
+    /// The user's path, whatever the scope.
+    pub(super) fn user_file(&self, variable: &str, dir: &str, name: &str) -> PathBuf {
+        let dir = self
+            .places
+            .dir(variable)
+            .unwrap_or_else(|| self.home.join(dir));
+        dir.join(name)
     }
 
     pub(super) fn skill(&self) -> Target {
@@ -139,7 +149,7 @@ pub(super) fn target(path: PathBuf, pieces: Vec<Piece>) -> Target {
 /// Says what an agent needs.
 pub type SetupOf = fn(&InstallPaths<'_>) -> Parts;
 
-/// What an agent needs; `None` for one that cannot be set up. For kimi the scope is always the user's.
+/// What an agent needs; `None` for one that cannot be set up.
 pub fn setup(
     agent: &str,
     (scope, steps): (Scope, Steps),
@@ -159,6 +169,27 @@ pub fn setup(
         targets,
         notices: notices.into_iter().map(str::to_owned).collect(),
     })
+}
+
+/// The settings that can keep an agent's hooks from running.
+pub fn deciding_files(
+    agent: &dyn Agent,
+    root: &Path,
+    home: &Path,
+    places: &Places,
+) -> Vec<PathBuf> {
+    agent.deciding_files(&InstallPaths {
+        scope: Scope::User,
+        steps: Steps::Silent,
+        root,
+        home,
+        places,
+    })
+}
+
+/// The settings of an agent that keeps them in TOML; the error is why no hook runs then.
+pub(super) fn toml_settings(text: &str) -> std::result::Result<toml::Table, &'static str> {
+    text.parse().map_err(|_| "is no TOML that could be read")
 }
 
 /// The hooks of a target that tell of steps, where the target as it should be tells of none.
@@ -225,43 +256,6 @@ pub(super) fn mcp_servers() -> Piece {
         key: "mcpServers",
         entry: server(),
     }
-}
-
-pub(super) fn kimi(paths: &InstallPaths<'_>, agent: &str, variable: &str, dir: &str) -> Parts {
-    let mut body = String::new();
-    let always = [
-        ("SessionStart", "session-start", 30),
-        ("UserPromptSubmit", "user-prompt-submit", 30),
-        ("SessionEnd", "session-end", 5),
-    ];
-    let step = [("PostToolUse", "post-tool-use", 30)];
-    for (name, event, timeout) in events(paths, &always, &step) {
-        if !body.is_empty() {
-            body.push('\n');
-        }
-        let command = command(agent, event);
-        let _ = write!(
-            body,
-            "[[hooks]]\nevent = \"{name}\"\ncommand = \"{command}\"\ntimeout = {timeout}\n"
-        );
-    }
-    let user = InstallPaths {
-        scope: Scope::User,
-        ..*paths
-    };
-    let file = |name| user.file("", variable, dir, name);
-    let targets = vec![
-        target(file("config.toml"), vec![Piece::Block(body)]),
-        target(file("mcp.json"), vec![mcp_servers()]),
-        paths.skill(),
-    ];
-    let notices = match paths.scope {
-        Scope::Project => vec![
-            "kimi has no settings of a project's own: its hooks and MCP server were meant for all your projects",
-        ],
-        Scope::User => Vec::new(),
-    };
-    (targets, notices)
 }
 
 /// Hooks without groups, in a file that begins with a version.

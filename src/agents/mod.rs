@@ -7,11 +7,14 @@
 mod builder;
 pub mod claude;
 pub mod codex;
+mod copilot;
 pub mod current;
+mod cursor;
 pub mod document;
 pub mod edit;
 pub mod fork;
 pub mod gemini;
+mod generic;
 pub mod hook;
 pub mod install;
 pub mod kimi;
@@ -20,7 +23,6 @@ pub mod lines;
 pub mod opencode;
 pub mod pi;
 pub mod places;
-pub mod plain;
 pub mod prefix;
 pub mod transcript;
 mod value;
@@ -39,7 +41,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use fork::shape::Shape;
 use fork::{Draft, ForkPlan, Validation};
-use install::SetupOf;
+use install::{InstallPaths, SetupOf};
 use places::{Candidate, Places};
 use transcript::{Cut, Detail, Transcript};
 
@@ -53,6 +55,16 @@ pub trait Agent: Sync {
 
     /// The name for people.
     fn title(&self) -> &'static str;
+
+    /// Whether it stands for any harness, not for one program.
+    fn is_any_harness(&self) -> bool {
+        false
+    }
+
+    /// Whether a hook's payload shows that this agent calls, whichever agent's hooks it runs.
+    fn is_caller(&self, _payload: &Value) -> bool {
+        false
+    }
 
     /// Environment variables that carry the session's id, best first.
     fn session_variables(&self) -> &'static [&'static str] {
@@ -124,6 +136,36 @@ pub trait Agent: Sync {
         None
     }
 
+    /// Whether its settings are its user's alone, so that a project has none of its own.
+    fn has_only_user_settings(&self) -> bool {
+        false
+    }
+
+    /// The directories that setting it up may make, by name, besides those that hold a skill.
+    fn directories(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The settings that can keep its hooks from running, whatever the scope of `paths`.
+    fn deciding_files(&self, _paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Why no hook runs with a deciding file of this text; `None` when nothing in it is against them.
+    fn silenced(&self, _text: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// How its user trusts a hook, for an agent that runs none before.
+    fn how_to_trust(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The name of another agent whose hooks it may run, too.
+    fn runs_hooks_of(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What a fork of a session keeps that is cut at `cut`; `None` before the first prompt.
     ///
     /// # Errors
@@ -162,9 +204,9 @@ pub static AGENTS: [&dyn Agent; 10] = [
     &kimi_code::KimiCode,
     &pi::Pi,
     &opencode::Opencode,
-    &plain::CURSOR,
-    &plain::COPILOT,
-    &plain::GENERIC,
+    &cursor::Cursor,
+    &copilot::Copilot,
+    &generic::Generic,
 ];
 
 /// The agent with this name.

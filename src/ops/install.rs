@@ -17,9 +17,11 @@ use super::request::DryRun;
 use super::settings::Automatic;
 use crate::agents::edit::NO_FILE;
 use crate::agents::install::{
-    Piece, Scope, Setup, Steps, Target, has_hooks_of, installable, put, setup, stale_hooks, take,
+    Piece, Scope, Setup, Steps, Target, directories, has_hooks_of, installable, put, setup,
+    stale_hooks, take,
 };
 use crate::agents::places::Places;
+use crate::agents::{Agent, by_name};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
@@ -163,7 +165,7 @@ pub fn install(ctx: Option<&Context<'_>>, env: &Env, request: &Install) -> Resul
 }
 
 fn is_user_only(agent: &str) -> bool {
-    agent.starts_with("kimi")
+    by_name(agent).is_some_and(Agent::has_only_user_settings)
 }
 
 fn no_repository() -> Error {
@@ -369,31 +371,13 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<()> {
     fs::write_atomic_with_mode(path, text.as_bytes(), Durable::Yes, mode)
 }
 
-/// The directories that setting an agent up makes.
-const MADE: [&str; 14] = [
-    ".agents",
-    ".claude",
-    ".codex",
-    ".copilot",
-    ".cursor",
-    ".gemini",
-    ".github",
-    ".kimi",
-    ".kimi-code",
-    ".opencode",
-    "opencode",
-    "plugins",
-    "skills",
-    "timewarp",
-];
-
 /// Removes the directories of an agent that only this file was in. The first one that holds anything, or is none of those
 /// that we make (the home directory, git's hooks), ends it.
 fn remove_empty_parents(path: &Path) {
     for dir in path.ancestors().skip(1) {
         let is_made = |dir: &Path| {
             let name = dir.file_name().and_then(std::ffi::OsStr::to_str);
-            name.is_some_and(|name| MADE.contains(&name))
+            name.is_some_and(|name| directories().any(|made| made == name))
         };
         let is_hooks = dir.ends_with("hooks") && dir.parent().is_some_and(is_made);
         if !(is_made(dir) || is_hooks) || std::fs::remove_dir(dir).is_err() {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::fork::Draft;
 use super::fork::shape::Shape;
-use super::install::SetupOf;
+use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
@@ -79,6 +79,18 @@ impl Agent for Claude {
 
     fn setup(&self) -> Option<SetupOf> {
         Some(setup::setup)
+    }
+
+    fn directories(&self) -> &'static [&'static str] {
+        &[".claude"]
+    }
+
+    fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+        setup::deciding_files(paths)
+    }
+
+    fn silenced(&self, text: &str) -> Option<&'static str> {
+        setup::silenced(text)
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

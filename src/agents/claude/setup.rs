@@ -1,5 +1,9 @@
-//! What Claude Code is given: its settings files, what of ours stands in each, and what the user has to do.
+//! What Claude Code is given: its settings files, what of ours stands in each, what the user has to
+//! do, and what keeps hooks from running.
 
+use std::path::PathBuf;
+
+use crate::agents::edit::{Document, Found};
 use crate::agents::install::{
     InstallPaths, Parts, SKILL, Scope, events, grouped, mcp_servers, target, whole,
 };
@@ -39,4 +43,21 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
         }
     };
     (targets, vec![notice])
+}
+
+/// The settings that can keep its hooks from running.
+pub fn deciding_files(paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+    vec![
+        paths.root.join(".claude/settings.json"),
+        paths.root.join(".claude/settings.local.json"),
+        paths.user_file("CLAUDE_CONFIG_DIR", ".claude", "settings.json"),
+    ]
+}
+
+/// Why no hook runs with settings of this text.
+pub fn silenced(text: &str) -> Option<&'static str> {
+    let off = Document::parse(text).is_some_and(|found| {
+        found.member(&["disableAllHooks"], &|value| *value == true) == Found::Ours
+    });
+    off.then_some("turns all hooks off: 'disableAllHooks'")
 }

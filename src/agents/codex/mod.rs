@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, ids};
-use super::install::SetupOf;
+use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
@@ -77,6 +77,22 @@ impl Agent for Codex {
 
     fn setup(&self) -> Option<SetupOf> {
         Some(setup::setup)
+    }
+
+    fn directories(&self) -> &'static [&'static str] {
+        &[".codex"]
+    }
+
+    fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+        setup::deciding_files(paths)
+    }
+
+    fn silenced(&self, text: &str) -> Option<&'static str> {
+        setup::silenced(text)
+    }
+
+    fn how_to_trust(&self) -> Option<&'static str> {
+        Some("open '/hooks' in codex, review the hooks of tw and trust them")
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

@@ -1,6 +1,11 @@
-//! What Codex is given: its settings files, what of ours stands in each, and what the user has to do.
+//! What Codex is given: its settings files, what of ours stands in each, what the user has to do, and
+//! what keeps hooks from running.
 
-use crate::agents::install::{InstallPaths, Parts, Piece, Scope, events, grouped, target};
+use std::path::PathBuf;
+
+use crate::agents::install::{
+    InstallPaths, Parts, Piece, Scope, events, grouped, target, toml_settings,
+};
 
 /// What it needs.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
@@ -31,4 +36,24 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
         }
     }
     (targets, notices)
+}
+
+/// The settings that can keep its hooks from running.
+pub fn deciding_files(paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+    vec![
+        paths.root.join(".codex/config.toml"),
+        paths.user_file("CODEX_HOME", ".codex", "config.toml"),
+    ]
+}
+
+/// Why no hook runs with settings of this text.
+pub fn silenced(text: &str) -> Option<&'static str> {
+    let table = match toml_settings(text) {
+        Ok(table) => table,
+        Err(why) => return Some(why),
+    };
+    let features = table.get("features").and_then(toml::Value::as_table)?;
+    let off = |key: &str| features.get(key) == Some(&toml::Value::Boolean(false));
+    (off("hooks") || off("codex_hooks"))
+        .then_some("turns hooks off: 'hooks = false' under [features]")
 }

@@ -74,6 +74,10 @@ impl Agent for Gemini {
         Some(setup::setup)
     }
 
+    fn directories(&self) -> &'static [&'static str] {
+        &[".gemini"]
+    }
+
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         fork::draft(transcript, cut)
     }

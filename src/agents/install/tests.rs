@@ -161,3 +161,33 @@ fn steps_are_told_only_where_they_are_asked_for() {
         assert!(!text(agent, Steps::Silent).contains(&word), "{agent}");
     }
 }
+
+#[test]
+fn settings_against_hooks_are_told() {
+    for (agent, text, is_silenced) in [
+        ("claude", "{}", false),
+        ("claude", "{\"disableAllHooks\": false}", false),
+        ("claude", "{ // why\n \"disableAllHooks\": true,}", true),
+        ("codex", "[features]\nhooks = true", false),
+        ("codex", "[features]\nhooks = false", true),
+        ("codex", "[features]\ncodex_hooks = false", true),
+        ("codex", "[features", true),
+        (
+            "kimi-code",
+            "[[hooks]]\nevent = \"Stop\"\ncommand = \"x\"\ntimeout = 3",
+            false,
+        ),
+        (
+            "kimi-code",
+            "[[hooks]]\nevent = \"Stop\"\nasync = true",
+            true,
+        ),
+        ("kimi", "[[hooks]]\nevent = \"Stop\"\nasync = true", false),
+    ] {
+        assert_eq!(
+            by_name(agent).expect("known").silenced(text).is_some(),
+            is_silenced,
+            "{agent} {text}"
+        );
+    }
+}

@@ -6,6 +6,7 @@ pub mod log;
 pub mod place;
 pub mod read;
 pub mod record;
+pub(super) mod setup;
 pub mod wire;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan};
-use super::install::{self, SetupOf};
+use super::install::{InstallPaths, SetupOf, toml_settings};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
@@ -24,6 +25,9 @@ use crate::error::Result;
 
 /// The agent's name in the table.
 pub const NAME: &str = "kimi";
+
+const VARIABLE: &str = "KIMI_SHARE_DIR";
+const DIRECTORY: &str = ".kimi";
 
 /// kimi-cli.
 pub struct Kimi;
@@ -79,7 +83,23 @@ impl Agent for Kimi {
     }
 
     fn setup(&self) -> Option<SetupOf> {
-        Some(|paths| install::kimi(paths, NAME, "KIMI_SHARE_DIR", ".kimi"))
+        Some(|paths| setup::setup(paths, NAME, VARIABLE, DIRECTORY))
+    }
+
+    fn has_only_user_settings(&self) -> bool {
+        true
+    }
+
+    fn directories(&self) -> &'static [&'static str] {
+        &[DIRECTORY]
+    }
+
+    fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+        vec![paths.user_file(VARIABLE, DIRECTORY, "config.toml")]
+    }
+
+    fn silenced(&self, text: &str) -> Option<&'static str> {
+        toml_settings(text).err()
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

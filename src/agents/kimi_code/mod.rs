@@ -3,6 +3,7 @@
 mod fork;
 pub mod place;
 pub mod read;
+mod setup;
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, ids};
-use super::install::{self, SetupOf};
+use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::value::text;
@@ -69,7 +70,23 @@ impl Agent for KimiCode {
     }
 
     fn setup(&self) -> Option<SetupOf> {
-        Some(|paths| install::kimi(paths, NAME, "KIMI_CODE_HOME", ".kimi-code"))
+        Some(setup::setup)
+    }
+
+    fn has_only_user_settings(&self) -> bool {
+        true
+    }
+
+    fn directories(&self) -> &'static [&'static str] {
+        &[".kimi-code"]
+    }
+
+    fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+        setup::deciding_files(paths)
+    }
+
+    fn silenced(&self, text: &str) -> Option<&'static str> {
+        setup::silenced(text)
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

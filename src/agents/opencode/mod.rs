@@ -72,6 +72,10 @@ impl Agent for Opencode {
         Some(setup::setup)
     }
 
+    fn directories(&self) -> &'static [&'static str] {
+        &[".opencode", "opencode", "plugins"]
+    }
+
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         fork::draft(transcript, cut)
     }

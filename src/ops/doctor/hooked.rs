@@ -1,10 +1,11 @@
 //! What agents tell: the register of sessions, and the hooks that fill it.
 
+use std::fmt::Write as _;
+
 use super::{Finding, broken, listed, ok, warning};
-use crate::agents::install::{
-    Scope, Steps, deciding_files, has_hooks_of, installable, setup, silenced, tells_steps,
-};
+use crate::agents::install::{Scope, Steps, deciding_files, has_hooks_of, setup, tells_steps};
 use crate::agents::places::Places;
+use crate::agents::{AGENTS, Agent, by_name};
 use crate::error::Result;
 use crate::git::fs;
 use crate::ops::settings::Automatic;
@@ -37,7 +38,10 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
     if installed.is_empty() {
         return Ok(ok("no agent is set up; 'tw init --agent NAME' does it"));
     }
-    let names: Vec<String> = installed.iter().map(|one| one.agent.to_owned()).collect();
+    let names: Vec<String> = installed
+        .iter()
+        .map(|one| one.agent.name().to_owned())
+        .collect();
     if fingerprint::locate(ctx, "tw").is_none() {
         return Ok(warning(
             format!(
@@ -51,14 +55,20 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
     for one in &installed {
         found.extend(against(ctx, one));
     }
-    found.extend(unheard(ctx, &names)?);
+    found.extend(unheard(ctx, &installed)?);
     if found.is_empty() {
         let mut message = format!("set up: {}", listed(&names));
-        let has = |agent: &str| names.iter().any(|name| name == agent);
-        if has("cursor") && has("claude") {
-            message.push_str(
-                "; Cursor may run Claude Code's hooks, too: what is told twice counts once",
-            );
+        for one in &installed {
+            let other = one.agent.runs_hooks_of().and_then(by_name);
+            if let Some(other) = other.filter(|other| names.iter().any(|name| name == other.name()))
+            {
+                let _ = write!(
+                    message,
+                    "; {} may run {}'s hooks, too: what is told twice counts once",
+                    one.agent.title(),
+                    other.title()
+                );
+            }
         }
         return Ok(ok(message));
     }
@@ -68,21 +78,21 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
 
 /// An agent with hooks of ours.
 struct Hooked {
-    agent: &'static str,
+    agent: &'static dyn Agent,
     /// In whose settings, and with steps or without.
     scopes: Vec<(Scope, Steps)>,
 }
 
 /// What keeps an agent's hooks from running, or runs them twice; each with what mends it.
 fn against(ctx: &Context<'_>, one: &Hooked) -> Vec<(String, String)> {
-    let (agent, mut found) = (one.agent, Vec::new());
+    let (agent, mut found) = (one.agent.name(), Vec::new());
     let home = ctx.env.home().unwrap_or_default();
     let root = ctx.repo.worktree_root();
-    for file in deciding_files(agent, root, &home, &Places::from(ctx.env)) {
+    for file in deciding_files(one.agent, root, &home, &Places::from(ctx.env)) {
         let Ok(Some(bytes)) = fs::read_optional(&file) else {
             continue;
         };
-        if let Some(why) = silenced(agent, &String::from_utf8_lossy(&bytes)) {
+        if let Some(why) = one.agent.silenced(&String::from_utf8_lossy(&bytes)) {
             let message = format!(
                 "the hooks of '{agent}' do not run: '{}' {why}",
                 file.display()
@@ -90,7 +100,7 @@ fn against(ctx: &Context<'_>, one: &Hooked) -> Vec<(String, String)> {
             found.push((message, format!("change '{}'", file.display())));
         }
     }
-    if one.scopes.len() > 1 && !agent.starts_with("kimi") {
+    if one.scopes.len() > 1 && !one.agent.has_only_user_settings() {
         found.push((
             format!("the hooks of '{agent}' run twice: they are in the project's settings and in yours"),
             format!("run 'tw init --agent {agent} --remove' or 'tw init --agent {agent} --user --remove'"),
@@ -112,20 +122,27 @@ fn against(ctx: &Context<'_>, one: &Hooked) -> Vec<(String, String)> {
     found
 }
 
-/// Codex runs a hook only once it was trusted.
-fn unheard(ctx: &Context<'_>, names: &[String]) -> Result<Option<(String, String)>> {
-    if !names.iter().any(|name| name == "codex") {
-        return Ok(None);
+/// Agents that run a hook only once it was trusted, and of which no session was recorded yet; each with what mends it.
+fn unheard(ctx: &Context<'_>, installed: &[Hooked]) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for one in installed {
+        let Some(how_to_trust) = one.agent.how_to_trust() else {
+            continue;
+        };
+        let (name, title) = (one.agent.name(), one.agent.title());
+        let (records, _) = Sessions::new(ctx.repo.common_dir()).list()?;
+        if records
+            .iter()
+            .any(|record| record.agent.as_deref() == Some(name))
+        {
+            continue;
+        }
+        found.push((
+            format!("the hooks of '{name}' are installed and no session of {name} was recorded yet: {title} runs no hook before you trusted it"),
+            how_to_trust.to_owned(),
+        ));
     }
-    let (records, _) = Sessions::new(ctx.repo.common_dir()).list()?;
-    let mut agents = records.iter().filter_map(|record| record.agent.as_deref());
-    if agents.any(|agent| agent == "codex") {
-        return Ok(None);
-    }
-    Ok(Some((
-        "the hooks of 'codex' are installed and no session of codex was recorded yet: Codex runs no hook before you trusted it".to_owned(),
-        "open '/hooks' in codex, review the hooks of tw and trust them".to_owned(),
-    )))
+    Ok(found)
 }
 
 /// The agents whose settings, the project's or the user's, have hooks of ours.
@@ -149,11 +166,11 @@ fn installed(ctx: &Context<'_>) -> Vec<Hooked> {
         Some((scope, steps))
     };
     let scopes = [Scope::Project, Scope::User];
-    let hooked = installable().into_iter().map(|agent| Hooked {
-        agent,
+    let hooked = AGENTS.iter().map(|agent| Hooked {
+        agent: *agent,
         scopes: scopes
             .into_iter()
-            .filter_map(|scope| hooks_in(agent, scope))
+            .filter_map(|scope| hooks_in(agent.name(), scope))
             .collect(),
     });
     hooked.filter(|one| !one.scopes.is_empty()).collect()

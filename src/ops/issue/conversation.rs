@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::places::Places;
 use crate::agents::transcript::{Detail, Selection, Transcript};
-use crate::agents::{self, AGENTS};
+use crate::agents::{self, AGENTS, Agent};
 use crate::error::{Code, Error};
 use crate::ops::Context;
 use crate::ops::redaction::Redacting;
@@ -64,7 +64,7 @@ fn read(
     }
     let known = source.caller.and_then(|caller| caller.agent.as_deref());
     let known = known.or_else(|| source.record.as_ref()?.agent.as_deref());
-    let only = known.filter(|agent| *agent != "generic");
+    let only = known.filter(|agent| !agents::by_name(agent).is_some_and(Agent::is_any_harness));
     match agents::current::current(None, only, ctx.repo.worktree_root(), &places) {
         Some((found, via)) => Ok((agents::read(&found.path, Detail::Full)?, via.as_str())),
         None => Err(Error::new(

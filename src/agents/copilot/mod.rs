@@ -1,0 +1,77 @@
+//! Copilot's command line agent: known by its hooks and its resume command.
+//!
+//! Its sessions have no documented form: its files can be rewound, its conversations cannot.
+
+use serde_json::{Value, json};
+
+use super::install::{InstallPaths, Parts, Piece, Scope, SetupOf, command, events, target, whole};
+use super::{Agent, words};
+
+/// The agent's name in the table.
+pub const NAME: &str = "copilot";
+
+/// Copilot's command line agent.
+pub struct Copilot;
+
+impl Agent for Copilot {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn title(&self) -> &'static str {
+        "Copilot CLI"
+    }
+
+    fn start_command(&self) -> Option<Vec<String>> {
+        Some(words(&["copilot"]))
+    }
+
+    fn resume_command(&self, session_id: &str) -> Option<Vec<String>> {
+        Some(words(&["copilot", "--resume", session_id]))
+    }
+
+    fn setup(&self) -> Option<SetupOf> {
+        Some(setup)
+    }
+
+    fn directories(&self) -> &'static [&'static str] {
+        &[".copilot", ".github"]
+    }
+}
+
+fn setup(paths: &InstallPaths<'_>) -> Parts {
+    let entry = |command: &str| json!([{"type": "command", "bash": command, "timeoutSec": 30}]);
+    let always = [
+        ("sessionStart", "session-start"),
+        ("userPromptSubmitted", "user-prompt-submit"),
+        ("sessionEnd", "session-end"),
+    ];
+    let hooks: serde_json::Map<String, Value> =
+        events(paths, &always, &[("postToolUse", "post-tool-use")])
+            .into_iter()
+            .map(|(name, event)| (name.to_owned(), entry(&command(NAME, event))))
+            .collect();
+    let hooks = json!({"version": 1, "hooks": hooks});
+    let text = serde_json::to_string_pretty(&hooks).expect("plain data serialises") + "\n";
+    let path = paths.file(
+        ".github/hooks/timewarp.json",
+        "COPILOT_HOME",
+        ".copilot",
+        "hooks/timewarp.json",
+    );
+    let mut targets = vec![whole(path, &text), paths.skill()];
+    let notices = match paths.scope {
+        Scope::Project => vec![
+            "Copilot CLI keeps MCP servers in your own settings: 'tw init --agent copilot --user' adds 'tw' there",
+            "Copilot's cloud agent takes hooks from the default branch, and has no tw unless you install it there",
+        ],
+        Scope::User => {
+            let entry = json!({"type": "local", "command": "tw", "args": ["mcp"], "tools": ["*"]});
+            let key = "mcpServers";
+            let path = paths.file("", "COPILOT_HOME", ".copilot", "mcp-config.json");
+            targets.push(target(path, vec![Piece::Server { key, entry }]));
+            Vec::new()
+        }
+    };
+    (targets, notices)
+}
