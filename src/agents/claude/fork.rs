@@ -10,7 +10,7 @@ use crate::agents::claude::rows::{Kind, Row};
 use crate::agents::claude::timeline::Tree;
 use crate::agents::fork::calls::{Pairing, drop_dangling, kept_of};
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape, of_type, strings};
-use crate::agents::fork::{Draft, Extra, FilePlan, Kept, KeyPath, Relink, Rule, Segment};
+use crate::agents::fork::{Draft, FilePlan, KeyPath, Relink, Rule, Segment};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{flag, items, owned, text};
 use crate::error::Result;
@@ -50,20 +50,11 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     keep_beside(rows, &tree, end, &mut kept);
     let mut sources = vec![transcript.path.clone()];
     sources.extend(parent);
-    let files = vec![FilePlan {
+    let file = FilePlan {
         sources,
-        name: std::path::PathBuf::new(),
-        segments: segments(rows, &tree, &kept),
-        lines: true,
-        tail: Vec::new(),
-    }];
-    Ok(Some(Draft {
-        files,
-        origin: transcript.session_id.clone(),
-        named_by_directory: false,
-        extra: Extra::None,
-        kept: Kept::InSegments,
-    }))
+        ..FilePlan::of_lines(&transcript.path, segments(rows, &tree, &kept))
+    };
+    Ok(Some(Draft::of_file(transcript, file)))
 }
 
 /// The row that the fork goes on from: what the prompt at the cut follows, on whichever timeline that is; in mid-turn the
@@ -119,10 +110,8 @@ fn segments(rows: &[Row], tree: &Tree<'_>, kept: &[bool]) -> Vec<Segment> {
     kept_of(rows, kept)
         .map(|(index, row)| Segment {
             source: row.file,
-            offset: row.position.offset,
-            len: row.len,
-            rule: Rule::Ids(SESSION),
             relink: relink(rows, tree, kept, index),
+            ..Segment::new(row.position.offset, row.len, Rule::Ids(SESSION))
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use crate::agents::codex::read::{Entry, Item, scan};
 use crate::agents::fork::calls::{Pairing, ToolUse as _, without_dangling};
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape};
-use crate::agents::fork::{Draft, Extra, FilePlan, Kept, KeyPath, Rule, Segment};
+use crate::agents::fork::{Draft, FilePlan, KeyPath, Rule, Segment};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{owned, text};
 use crate::error::Result;
@@ -27,19 +27,8 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     });
     close_calls(&mut entries);
     let segments = entries.iter().map(segment).collect();
-    Ok(Some(Draft {
-        files: vec![FilePlan {
-            sources: vec![transcript.path.clone()],
-            name: std::path::PathBuf::new(),
-            segments,
-            lines: true,
-            tail: Vec::new(),
-        }],
-        origin: transcript.session_id.clone(),
-        named_by_directory: false,
-        extra: Extra::None,
-        kept: Kept::InSegments,
-    }))
+    let file = FilePlan::of_lines(&transcript.path, segments);
+    Ok(Some(Draft::of_file(transcript, file)))
 }
 
 fn segment(entry: &Entry) -> Segment {
@@ -51,13 +40,7 @@ fn segment(entry: &Entry) -> Segment {
         (Item::Head, true) => Rule::Ids(&[&["id"]]),
         _ => Rule::Verbatim,
     };
-    Segment {
-        source: 0,
-        offset: entry.position.offset,
-        len: entry.len,
-        rule,
-        relink: None,
-    }
+    Segment::new(entry.position.offset, entry.len, rule)
 }
 
 /// Leaves out calls without an output, outputs without a call, thoughts that led to nothing that is kept, and events about

@@ -6,20 +6,22 @@
 //! What an agent's forks keep and what the validator must know of its files is in the agent's own folder.
 
 pub mod calls;
-pub(in crate::agents) mod extra;
+pub(in crate::agents) mod companion;
 pub(in crate::agents) mod ids;
 pub mod shape;
 pub mod span;
 pub(in crate::agents) mod validate;
 mod write;
 
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 
 use super::transcript::{Cut, Tokens, Transcript};
-pub(in crate::agents) use extra::Extra;
+pub(in crate::agents) use companion::Companion;
 pub use ids::new_session_id;
 pub use validate::{Validation, validate_fork};
 pub use write::{DeadFork, StagedFork, dead_forks, stage_fork, write_fork};
@@ -28,7 +30,7 @@ pub use write::{DeadFork, StagedFork, dead_forks, stage_fork, write_fork};
 pub type KeyPath = &'static [&'static str];
 
 /// How a kept line differs from the original.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(in crate::agents) enum Rule {
     /// Not at all.
     Verbatim,
@@ -41,11 +43,12 @@ pub(in crate::agents) enum Rule {
         /// The key that names the origin.
         origin: &'static str,
     },
-    /// The beginning of opencode's export: the session's id changes, what belongs to the origin alone goes.
-    ExportHead,
-    /// A message of opencode's export: all its ids change, each always to the same.
-    ExportMessage,
+    /// As the agent says, from the line and the new session's id.
+    Edits(fn(&[u8], &str) -> Vec<Edit>),
 }
+
+/// A place in a line and what is to stand there.
+pub(in crate::agents) type Edit = (Range<usize>, String);
 
 /// The row that a kept row follows, where that changes because the row between is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +58,7 @@ pub(in crate::agents) struct Relink {
 }
 
 /// A kept piece of a file: a line, or part of one document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(in crate::agents) struct Segment {
     /// Which of the plan's sources it comes from.
     pub(in crate::agents) source: u8,
@@ -66,7 +69,7 @@ pub(in crate::agents) struct Segment {
 }
 
 /// One file of a fork.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(in crate::agents) struct FilePlan {
     /// Where segments come from: the session file first, then the parent that its beginning is in.
     pub(in crate::agents) sources: Vec<PathBuf>,
@@ -77,6 +80,45 @@ pub(in crate::agents) struct FilePlan {
     pub(in crate::agents) lines: bool,
     /// What is written after them.
     pub(in crate::agents) tail: Vec<u8>,
+}
+
+impl FilePlan {
+    /// Lines of `source`, for a fork that is one file.
+    pub(in crate::agents) fn of_lines(source: &Path, segments: Vec<Segment>) -> Self {
+        Self {
+            sources: vec![source.to_owned()],
+            name: PathBuf::new(),
+            segments,
+            lines: true,
+            tail: Vec::new(),
+        }
+    }
+
+    /// Pieces of the document `source`.
+    pub(in crate::agents) fn of_document(source: &Path, segments: Vec<Segment>) -> Self {
+        Self {
+            lines: false,
+            ..Self::of_lines(source, segments)
+        }
+    }
+}
+
+impl Segment {
+    /// A piece of the session file that follows the row it follows there.
+    pub(in crate::agents) fn new(offset: u64, len: u64, rule: Rule) -> Self {
+        Self {
+            source: 0,
+            offset,
+            len,
+            rule,
+            relink: None,
+        }
+    }
+
+    /// A piece between two places of a document.
+    pub(in crate::agents) fn of_range(range: &Range<usize>, rule: Rule) -> Self {
+        Self::new(range.start as u64, range.len() as u64, rule)
+    }
 }
 
 /// What a fork will be. Making one changes nothing.
@@ -101,7 +143,7 @@ pub struct ForkPlan {
     origin: String,
     /// Whether the session's id is its directory's name, so that no file says it.
     named_by_directory: bool,
-    extra: Extra,
+    companion: Option<Arc<dyn Companion>>,
 }
 
 /// A fork that was written, checked and put in place.
@@ -168,7 +210,7 @@ pub struct Draft {
     pub(in crate::agents) files: Vec<FilePlan>,
     pub(in crate::agents) origin: String,
     pub(in crate::agents) named_by_directory: bool,
-    pub(in crate::agents) extra: Extra,
+    pub(in crate::agents) companion: Option<Arc<dyn Companion>>,
     pub(in crate::agents) kept: Kept,
 }
 
@@ -181,6 +223,17 @@ pub(in crate::agents) enum Kept {
 }
 
 impl Draft {
+    /// A fork of that one file, which says its session's id.
+    pub(in crate::agents) fn of_file(transcript: &Transcript, file: FilePlan) -> Self {
+        Self {
+            files: vec![file],
+            origin: transcript.session_id.clone(),
+            named_by_directory: false,
+            companion: None,
+            kept: Kept::InSegments,
+        }
+    }
+
     fn plan(self, transcript: &Transcript, cut: &Cut) -> ForkPlan {
         let messages_kept = match self.kept {
             Kept::InSegments => self.messages_in_segments(transcript),
@@ -198,7 +251,7 @@ impl Draft {
             files: self.files,
             origin: self.origin,
             named_by_directory: self.named_by_directory,
-            extra: self.extra,
+            companion: self.companion,
         }
     }
 

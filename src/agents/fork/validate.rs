@@ -91,8 +91,8 @@ fn holds(originals: &[&Path], shape: &Shape, id: &str) -> Result<bool> {
 /// Checks what was written for `plan` under `new_id`.
 pub(super) fn check(plan: &ForkPlan, written: &Path, new_id: &str) -> Result<Validation> {
     let mut first = None;
-    for file in &plan.files {
-        let path = if file.name.as_os_str().is_empty() || Some(file) == plan.files.first() {
+    for (index, file) in plan.files.iter().enumerate() {
+        let path = if file.name.as_os_str().is_empty() || index == 0 {
             written.to_owned()
         } else {
             sibling(written, plan, file)

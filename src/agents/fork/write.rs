@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags};
 
-use super::extra::private_file;
+use super::companion::private_file;
 use super::validate::check;
-use super::{FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, span};
-use crate::agents::opencode::fork as opencode;
+use super::{Edit, FilePlan, ForkOutcome, ForkPlan, Relink, Rule, Segment, Validation, span};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::create;
 use crate::git::process::Maker;
@@ -78,7 +77,9 @@ impl StagedFork {
         put(&self.temporary.path, dest)?;
         sync_directory(directory)
             .context(|| format!("cannot write a fork to '{}'", dest.display()))?;
-        if let Err(error) = plan.extra.announce(&self.new_id, dest) {
+        let companion = plan.companion.as_ref();
+        let announced = companion.map_or(Ok(()), |all| all.announce(&self.new_id, dest));
+        if let Err(error) = announced {
             drop(Temporary::new(dest.to_owned()));
             return Err(error);
         }
@@ -174,7 +175,10 @@ fn write_files(plan: &ForkPlan, new_id: &str, root: &Path, dest: &Path) -> Resul
         }
         write_file(plan, file, new_id, &path)?;
     }
-    plan.extra.write(root, dest)
+    match &plan.companion {
+        Some(companion) => companion.write(root, dest),
+        None => Ok(()),
+    }
 }
 
 fn main_path(root: &Path, name: &Path) -> PathBuf {
@@ -246,8 +250,7 @@ fn changed(segment: &Segment, line: &[u8], new_id: &str, origin: &str) -> Option
             let first = ids.first();
             edits.extend(first.and_then(|id| name_origin(line, id, key, origin)));
         }
-        Rule::ExportHead => edits.extend(opencode::head_edits(line, new_id)),
-        Rule::ExportMessage => edits.extend(opencode::message_edits(line, new_id)),
+        Rule::Edits(edits_of) => edits.extend(edits_of(line, new_id)),
     }
     if let Some(Relink { key, parent }) = &segment.relink
         && let Some(range) = span::find(line, &[key])
@@ -268,8 +271,6 @@ fn changed(segment: &Segment, line: &[u8], new_id: &str, origin: &str) -> Option
     out.extend_from_slice(line.get(done..).unwrap_or_default());
     Some(out)
 }
-
-type Edit = (std::ops::Range<usize>, String);
 
 fn replace_id(line: &[u8], path: &[&str], new_id: &str) -> Option<Edit> {
     let range = span::find(line, path)?;

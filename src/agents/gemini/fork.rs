@@ -4,11 +4,10 @@
 //! took them back; of a document its text around the messages that are left out. `sessionId` changes wherever it stands.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use crate::agents::document::Document;
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape, strings};
-use crate::agents::fork::{Draft, Extra, FilePlan, Kept, KeyPath, Rule, Segment, span};
+use crate::agents::fork::{Draft, FilePlan, Kept, KeyPath, Rule, Segment, span};
 use crate::agents::gemini::read::{Item, is_document, scan};
 use crate::agents::gemini::record::{From, Record};
 use crate::agents::lines::parse_object;
@@ -22,29 +21,14 @@ const SESSION: &[KeyPath] = &[&["sessionId"], &["$set", "sessionId"]];
 
 /// The pieces to keep of `transcript` when it is cut at `cut`.
 pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
-    let (segments, lines) = if is_document(&transcript.path) {
-        (document(transcript, cut)?, false)
+    if is_document(&transcript.path) {
+        document(transcript, cut)
     } else {
-        (log(transcript, cut)?, true)
-    };
-    Ok(segments.map(|(segments, messages)| Draft {
-        files: vec![FilePlan {
-            sources: vec![transcript.path.clone()],
-            name: PathBuf::new(),
-            segments,
-            lines,
-            tail: Vec::new(),
-        }],
-        origin: transcript.session_id.clone(),
-        named_by_directory: false,
-        extra: Extra::None,
-        kept: messages,
-    }))
+        log(transcript, cut)
+    }
 }
 
-type Pieces = Option<(Vec<Segment>, Kept)>;
-
-fn log(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
+fn log(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     let limit = Some(cut.position.offset);
     let scan = scan(&transcript.path, Detail::Outline, limit)?;
     let speaking = |from: From| matches!(from, From::User | From::Model);
@@ -70,22 +54,13 @@ fn log(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
             Item::Message => kept.contains(index),
             Item::Rewind => false,
         })
-        .map(|(_, entry)| segment(entry.position.offset, entry.len, Rule::Ids(SESSION)))
+        .map(|(_, entry)| Segment::new(entry.position.offset, entry.len, Rule::Ids(SESSION)))
         .collect();
-    Ok(Some((segments, Kept::InSegments)))
+    let file = FilePlan::of_lines(&transcript.path, segments);
+    Ok(Some(Draft::of_file(transcript, file)))
 }
 
-fn segment(offset: u64, len: u64, rule: Rule) -> Segment {
-    Segment {
-        source: 0,
-        offset,
-        len,
-        rule,
-        relink: None,
-    }
-}
-
-fn document(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
+fn document(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     let document = Document::load(&transcript.path)?;
     let text = &document.text;
     let (Some(first), Some(last)) = (document.messages.first(), document.messages.last()) else {
@@ -101,10 +76,7 @@ fn document(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
             ),
         ));
     }
-    let piece = |from: usize, to: usize, rule: Rule| {
-        segment(from as u64, to.saturating_sub(from) as u64, rule)
-    };
-    let mut segments = vec![piece(0, first.start, Rule::Ids(SESSION))];
+    let mut segments = vec![Segment::of_range(&(0..first.start), Rule::Ids(SESSION))];
     let mut speaks = false;
     let mut starts = HashSet::new();
     let mut before = None;
@@ -123,15 +95,19 @@ fn document(transcript: &Transcript, cut: &Cut) -> Result<Pieces> {
         let from = separator
             .filter(|_| !starts.is_empty())
             .unwrap_or(range.start);
-        segments.push(piece(from, range.end, Rule::Verbatim));
+        segments.push(Segment::of_range(&(from..range.end), Rule::Verbatim));
         starts.insert(range.start as u64);
     }
-    segments.push(piece(last.end, text.len(), Rule::Verbatim));
+    segments.push(Segment::of_range(&(last.end..text.len()), Rule::Verbatim));
     let messages = transcript.messages.iter();
     let kept = messages
         .filter(|message| starts.contains(&message.position.offset))
         .count();
-    Ok(speaks.then_some((segments, Kept::Before(kept))))
+    let file = FilePlan::of_document(&transcript.path, segments);
+    Ok(speaks.then(|| Draft {
+        kept: Kept::Before(kept),
+        ..Draft::of_file(transcript, file)
+    }))
 }
 
 const IDS: Free = Free {

@@ -4,12 +4,14 @@
 //! the compaction left: an earlier cut is not available.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::agents::fork::calls::{Pairing, kept_of, without_dangling};
+use crate::agents::fork::companion::{write_state, written};
 use crate::agents::fork::shape::{Facts, LINES, Shape, strings};
-use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Rule, Segment};
+use crate::agents::fork::{Companion, Draft, FilePlan, Kept, Rule, Segment};
 use crate::agents::kimi::place::{CONTEXT, WIRE};
 use crate::agents::kimi::{context, wire};
 use crate::agents::transcript::{Cut, Detail, Transcript};
@@ -37,55 +39,33 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .path
         .file_name()
         .is_some_and(|name| name == CONTEXT);
-    let name = if directory {
-        PathBuf::from(CONTEXT)
-    } else {
-        PathBuf::new()
-    };
     let segments = entries
         .iter()
-        .map(|entry| segment(entry.position.offset, entry.len))
+        .map(|entry| Segment::new(entry.position.offset, entry.len, Rule::Verbatim))
         .collect();
-    let mut files = vec![file(&transcript.path, name, segments)];
+    let mut file = FilePlan::of_lines(&transcript.path, segments);
+    if directory {
+        file.name = PathBuf::from(CONTEXT);
+    }
+    let mut files = vec![file];
     if let (Some(path), Some(companion)) = (&transcript.companion, cut.companion) {
         let scan = wire::scan(path, Detail::Outline, Some(companion.offset))?;
         let segments = answered(&scan.entries)
-            .map(|entry| segment(entry.position.offset, entry.len))
+            .map(|entry| Segment::new(entry.position.offset, entry.len, Rule::Verbatim))
             .collect();
-        files.push(file(path, PathBuf::from(WIRE), segments));
+        files.push(FilePlan {
+            name: PathBuf::from(WIRE),
+            ..FilePlan::of_lines(path, segments)
+        });
     }
-    let extra = if directory {
-        Extra::KimiState(state(transcript))
-    } else {
-        Extra::None
-    };
+    let state = directory.then(|| State(state(transcript)));
     Ok(Some(Draft {
         files,
         origin: transcript.session_id.clone(),
         named_by_directory: true,
-        extra,
+        companion: state.map(|state| Arc::new(state) as Arc<dyn Companion>),
         kept: Kept::Before(cut.messages),
     }))
-}
-
-fn file(source: &Path, name: PathBuf, segments: Vec<Segment>) -> FilePlan {
-    FilePlan {
-        sources: vec![source.to_owned()],
-        name,
-        segments,
-        lines: true,
-        tail: Vec::new(),
-    }
-}
-
-fn segment(offset: u64, len: u64) -> Segment {
-    Segment {
-        source: 0,
-        offset,
-        len,
-        rule: Rule::Verbatim,
-        relink: None,
-    }
 }
 
 /// The wire's lines without calls that were not answered, and without the rest of such calls' arguments.
@@ -102,6 +82,21 @@ fn answered(entries: &[wire::Entry]) -> impl Iterator<Item = &wire::Entry> {
         };
         stays.then_some(entry)
     })
+}
+
+/// A fork's `state.json`, but for the time of the wire file.
+#[derive(Debug)]
+struct State(Value);
+
+impl Companion for State {
+    fn write(&self, root: &Path, _dest: &Path) -> Result<()> {
+        let mut state = self.0.clone();
+        // kimi-cli takes a wire file that is newer than its state says for one that has no title yet.
+        if let (Some(fields), Some(time)) = (state.as_object_mut(), written(&root.join(WIRE))) {
+            fields.insert("wire_mtime".to_owned(), time.into());
+        }
+        write_state(&state, root)
+    }
 }
 
 /// The fork's `state.json`, without the time of its wire: a title, and the directories that belong to the work. Approvals

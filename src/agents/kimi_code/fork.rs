@@ -3,19 +3,23 @@
 //!
 //! Undone turns go with the records that undid them; settings made in them stay. Sub-agents' journals are not copied.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::agents::fork::calls::{Pairing, drop_dangling, kept_of};
+use crate::agents::fork::companion::{write_state, written};
 use crate::agents::fork::shape::{Facts, LINES, Shape};
-use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Rule, Segment};
+use crate::agents::fork::{Companion, Draft, FilePlan, Rule, Segment};
 use crate::agents::kimi_code::place::{JOURNAL, index_of, session_directory};
 use crate::agents::kimi_code::read::{Entry, Item, scan};
 use crate::agents::lines::parse_object;
 use crate::agents::transcript::{Cut, Detail, Transcript};
-use crate::agents::value::{owned, text};
-use crate::error::{Code, Error, Result};
+use crate::agents::value::{owned, text, time_of_seconds};
+use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::regular::{Links, append};
 
 /// The records to keep of `transcript` when it is cut at `cut`.
 pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
@@ -40,30 +44,78 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     let mut kept: Vec<bool> = scan.entries.iter().map(|entry| !undone(entry)).collect();
     drop_dangling(&scan.entries, &mut kept, Pairing::InOrder);
     let segments = kept_of(&scan.entries, &kept)
-        .map(|(_, entry)| Segment {
-            source: 0,
-            offset: entry.position.offset,
-            len: entry.len,
-            rule: Rule::Verbatim,
-            relink: None,
-        })
+        .map(|(_, entry)| Segment::new(entry.position.offset, entry.len, Rule::Verbatim))
         .collect();
+    let file = FilePlan {
+        name: PathBuf::from(JOURNAL),
+        tail: b"{\"type\":\"forked\"}\n".to_vec(),
+        ..FilePlan::of_lines(&transcript.path, segments)
+    };
     Ok(Some(Draft {
-        files: vec![FilePlan {
-            sources: vec![transcript.path.clone()],
-            name: PathBuf::from(JOURNAL),
-            segments,
-            lines: true,
-            tail: b"{\"type\":\"forked\"}\n".to_vec(),
-        }],
-        origin: transcript.session_id.clone(),
         named_by_directory: true,
-        extra: Extra::KimiCode {
+        companion: Some(Arc::new(Registered {
             state: state(session, transcript, &scan.transcript),
             index: index_of(session),
-        },
-        kept: Kept::InSegments,
+        })),
+        ..Draft::of_file(transcript, file)
     }))
+}
+
+/// A fork's `state.json`, but for times and places, and Kimi Code's list of sessions.
+#[derive(Debug)]
+struct Registered {
+    state: Value,
+    /// The list, when the session stands where Kimi Code looks.
+    index: Option<PathBuf>,
+}
+
+impl Companion for Registered {
+    fn write(&self, root: &Path, dest: &Path) -> Result<()> {
+        write_state(&placed(&self.state, root, dest), root)
+    }
+
+    fn announce(&self, session_id: &str, dest: &Path) -> Result<()> {
+        let work = self.state.get("workDir").and_then(Value::as_str);
+        let (Some(index), Some(work)) = (&self.index, work) else {
+            return Ok(());
+        };
+        let directory = dest.to_string_lossy();
+        let entry = json!({"sessionId": session_id, "sessionDir": directory, "workDir": work});
+        let doing = || format!("cannot list the fork in '{}'", index.display());
+        let mut file = append(index, 0o600, Links::Follow).context(doing)?;
+        file.write_all(format!("{entry}\n").as_bytes())
+            .context(doing)
+    }
+}
+
+/// The state with the times and places of the fork.
+fn placed(state: &Value, root: &Path, dest: &Path) -> Value {
+    let mut state = state.clone();
+    let now = written(&root.join(JOURNAL)).and_then(time_of_seconds);
+    let Some(fields) = state.as_object_mut() else {
+        return state;
+    };
+    // Its list of sessions in a terminal goes by the id in here.
+    if fields.contains_key("id") {
+        let id = dest.file_name().map(|name| name.to_string_lossy());
+        fields.insert("id".to_owned(), id.into());
+    }
+    for key in ["createdAt", "updatedAt"] {
+        fields.insert(key.to_owned(), now.clone().into());
+    }
+    let main = dest.join(JOURNAL);
+    let home = main.parent().unwrap_or(dest).to_string_lossy().into_owned();
+    let mut agent = fields
+        .get("agents")
+        .and_then(|agents| agents.get("main"))
+        .filter(|agent| agent.is_object())
+        .cloned()
+        .unwrap_or_else(|| json!({"type": "main"}));
+    if let Some(agent) = agent.as_object_mut() {
+        agent.insert("homedir".to_owned(), home.into());
+    }
+    fields.insert("agents".to_owned(), json!({"main": agent}));
+    state
 }
 
 /// The fork's `state.json`, without times and without the place of its main agent.

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::agents::document::Document;
 use crate::agents::fork::ids::letters;
 use crate::agents::fork::validate::{Validation, invalid};
-use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Rule, Segment, span};
+use crate::agents::fork::{Draft, Edit, FilePlan, Kept, Rule, Segment, span};
 use crate::agents::lines::parse_object;
 use crate::agents::opencode::read::{is_reverted, is_settled};
 use crate::agents::transcript::{Cut, Transcript};
@@ -26,9 +26,6 @@ const ORIGINS_OWN: [&str; 3] = ["revert", "share", "parentID"];
 
 /// So much of an id is its kind and its time.
 const TIMED: usize = "msg_".len() + 12;
-
-/// A place in a text and what is to stand there.
-type Edit = (Range<usize>, String);
 
 /// The pieces to keep of `transcript` when it is cut at `cut`.
 pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
@@ -45,7 +42,10 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         return Err(Error::new(Code::CheckpointUnavailable, what));
     }
     let info = document.value(&["info"]).unwrap_or_default();
-    let mut segments = vec![segment(0..first.start, Rule::ExportHead)];
+    let mut segments = vec![Segment::of_range(
+        &(0..first.start),
+        Rule::Edits(head_edits),
+    )];
     let mut starts = HashSet::new();
     let mut before = None;
     for range in &document.messages {
@@ -61,43 +61,28 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         }
         // The comma before a message goes with it, but for the first one that is kept.
         if let Some(from) = separator.filter(|_| !starts.is_empty()) {
-            segments.push(segment(from..range.start, Rule::Verbatim));
+            segments.push(Segment::of_range(&(from..range.start), Rule::Verbatim));
         }
-        segments.push(segment(range.clone(), Rule::ExportMessage));
+        segments.push(Segment::of_range(range, Rule::Edits(message_edits)));
         starts.insert(range.start as u64);
     }
-    segments.push(segment(last.end..document.text.len(), Rule::Verbatim));
+    segments.push(Segment::of_range(
+        &(last.end..document.text.len()),
+        Rule::Verbatim,
+    ));
     let messages = transcript.messages.iter();
     let kept = messages
         .filter(|message| starts.contains(&message.position.offset))
         .count();
+    let file = FilePlan::of_document(&transcript.path, segments);
     Ok((kept > 0).then(|| Draft {
-        files: vec![FilePlan {
-            sources: vec![transcript.path.clone()],
-            name: PathBuf::new(),
-            segments,
-            lines: false,
-            tail: Vec::new(),
-        }],
-        origin: transcript.session_id.clone(),
-        named_by_directory: false,
-        extra: Extra::None,
         kept: Kept::Before(kept),
+        ..Draft::of_file(transcript, file)
     }))
 }
 
-fn segment(range: Range<usize>, rule: Rule) -> Segment {
-    Segment {
-        source: 0,
-        offset: range.start as u64,
-        len: range.len() as u64,
-        rule,
-        relink: None,
-    }
-}
-
 /// What changes in the text before the first message.
-pub fn head_edits(text: &[u8], session: &str) -> Vec<Edit> {
+fn head_edits(text: &[u8], session: &str) -> Vec<Edit> {
     let Some(info) = span::find(text, &["info"]) else {
         return Vec::new();
     };
@@ -118,7 +103,7 @@ pub fn head_edits(text: &[u8], session: &str) -> Vec<Edit> {
 }
 
 /// What changes in a message.
-pub fn message_edits(text: &[u8], session: &str) -> Vec<Edit> {
+fn message_edits(text: &[u8], session: &str) -> Vec<Edit> {
     let renamed = |(range, is_session): (Range<usize>, bool)| {
         let old: String = serde_json::from_slice(text.get(range.clone())?).ok()?;
         let new = if is_session {

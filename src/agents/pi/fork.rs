@@ -2,11 +2,10 @@
 //! was forked from. Ids of entries stay; `parentId` changes only where the entry named there is left out.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 
 use crate::agents::fork::calls::{Pairing, drop_dangling};
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape, of_type, strings};
-use crate::agents::fork::{Draft, Extra, FilePlan, Kept, Relink, Rule, Segment};
+use crate::agents::fork::{Draft, FilePlan, Relink, Rule, Segment};
 use crate::agents::pi::read::{Scan, scan};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{items, owned, text};
@@ -35,18 +34,10 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .filter(|&index| kept[index])
         .map(|index| segment(&scan, &by_id, &kept, index))
         .collect();
+    let file = FilePlan::of_lines(&transcript.path, segments);
     Ok(Some(Draft {
-        files: vec![FilePlan {
-            sources: vec![transcript.path.clone()],
-            name: PathBuf::new(),
-            segments,
-            lines: true,
-            tail: Vec::new(),
-        }],
         origin: transcript.path.to_string_lossy().into_owned(),
-        named_by_directory: false,
-        extra: Extra::None,
-        kept: Kept::InSegments,
+        ..Draft::of_file(transcript, file)
     }))
 }
 
@@ -72,11 +63,8 @@ fn segment(scan: &Scan, by_id: &HashMap<&str, usize>, kept: &[bool], index: usiz
         Rule::Verbatim
     };
     Segment {
-        source: 0,
-        offset: entry.position.offset,
-        len: entry.len,
-        rule,
         relink: relink(scan, by_id, kept, index),
+        ..Segment::new(entry.position.offset, entry.len, rule)
     }
 }
 
