@@ -7,6 +7,7 @@
 mod builder;
 pub mod claude;
 pub mod codex;
+pub mod context_log;
 mod copilot;
 pub mod current;
 mod cursor;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::checkpoints::Noted;
 use super::{Context, sessions};
-use crate::agents::kimi::log::Log;
+use crate::agents::context_log::Log;
 use crate::agents::transcript::{Detail, Transcript};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};

@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Context, sessions};
-use crate::agents::kimi::log::{self, Log, Tokens};
-use crate::agents::kimi::record::{self, Parts, Record};
+use crate::agents::context_log::record::{self, Parts, Record};
+use crate::agents::context_log::{self as log, Log, Tokens};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::json::{self, Text};
 use crate::store::Store;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::NAME;
 use crate::agents::builder::{Builder, Call, Typed};
+use crate::agents::context_log::record::{Synthetic, synthetic};
 use crate::agents::fork::calls::ToolUse;
 use crate::agents::lines::{self, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Tokens, Transcript};
@@ -193,30 +194,4 @@ impl State {
         self.answered += 1;
         Item::Tool(id)
     }
-}
-
-/// Why a record of role user is nobody's prompt.
-pub(super) enum Synthetic {
-    /// The summary of a compaction: it stands for earlier prompts.
-    Summary,
-    /// A marker, reminder, notification or message from the future.
-    Notice,
-}
-
-pub(super) fn synthetic(said: &str) -> Option<Synthetic> {
-    let start = said.trim_start();
-    if start.starts_with("<system>Previous context has been compacted") {
-        return Some(Synthetic::Summary);
-    }
-    let notice = start.starts_with("<system-reminder>")
-        || start.starts_with("<notification")
-        || start.starts_with("<system>You just got a D-Mail")
-        || is_checkpoint(start.trim_end());
-    notice.then_some(Synthetic::Notice)
-}
-
-pub(super) fn is_checkpoint(text: &str) -> bool {
-    text.strip_prefix("<system>CHECKPOINT ")
-        .and_then(|rest| rest.strip_suffix("</system>"))
-        .is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
 }

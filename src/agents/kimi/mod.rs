@@ -2,10 +2,8 @@
 
 pub mod context;
 mod fork;
-pub mod log;
 pub mod place;
 pub mod read;
-pub mod record;
 pub(super) mod setup;
 pub mod wire;
 

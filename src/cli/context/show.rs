@@ -1,7 +1,7 @@
 //! `tw context show`.
 
 use super::skipped;
-use crate::agents::kimi::record::{Message, Record};
+use crate::agents::context_log::record::{Message, Record};
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
 use crate::ops::context::{self, ContextLog, Shown};

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{ContextLog, LogFile};
-use crate::agents::kimi::log::{self, Cut, Log};
+use crate::agents::context_log::{self as log, Cut, Log};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::json::{self, Text};
 use crate::store::context::Old;

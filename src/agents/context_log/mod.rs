@@ -1,10 +1,13 @@
-//! A whole `context.jsonl` as its lines say it, and the logs that follow from it: reverted, compacted, with a system prompt.
+//! The context log of a harness that has no file of its own, in the form of kimi-cli's `context.jsonl`: the whole log as its
+//! lines say it, and the logs that follow from it: reverted, compacted, with a system prompt.
 //!
 //! Pure: bytes in, bytes out. Promises: lines that are kept are kept byte for byte, but for thoughts that a compaction
 //! drops; a line that the loader would not take is left out and counted; the system prompt survives; no result of
 //! [`revert`] or [`compact`] ends in a tool call without its result.
 
-use super::record::{self, Message, Record};
+pub mod record;
+
+use record::{Message, Record};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -5,7 +5,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::context::{Synthetic, is_checkpoint, synthetic};
 use crate::agents::lines::parse_object;
 use crate::agents::value::{content, items, text};
 
@@ -298,6 +297,32 @@ pub fn line(value: &Value) -> Vec<u8> {
     let mut bytes = value.to_string().into_bytes();
     bytes.push(b'\n');
     bytes
+}
+
+/// Why a record of role user is nobody's prompt.
+pub(in crate::agents) enum Synthetic {
+    /// The summary of a compaction: it stands for earlier prompts.
+    Summary,
+    /// A marker, reminder, notification or message from the future.
+    Notice,
+}
+
+pub(in crate::agents) fn synthetic(said: &str) -> Option<Synthetic> {
+    let start = said.trim_start();
+    if start.starts_with("<system>Previous context has been compacted") {
+        return Some(Synthetic::Summary);
+    }
+    let notice = start.starts_with("<system-reminder>")
+        || start.starts_with("<notification")
+        || start.starts_with("<system>You just got a D-Mail")
+        || is_checkpoint(start.trim_end());
+    notice.then_some(Synthetic::Notice)
+}
+
+fn is_checkpoint(text: &str) -> bool {
+    text.strip_prefix("<system>CHECKPOINT ")
+        .and_then(|rest| rest.strip_suffix("</system>"))
+        .is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
