@@ -197,7 +197,7 @@ pub trait Agent: Sync {
 }
 
 /// Every agent, in the order of help texts.
-pub static AGENTS: [&dyn Agent; 10] = [
+pub static AGENTS: &[&dyn Agent] = &[
     &claude::Claude,
     &codex::Codex,
     &gemini::Gemini,

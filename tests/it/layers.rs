@@ -1,5 +1,6 @@
 //! The lay-out of the house, read from the sources: which layer may use which, and who may name what.
 
+mod agents;
 mod ops;
 mod source;
 
