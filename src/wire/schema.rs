@@ -1,4 +1,4 @@
-//! JSON schemas of the documents. Each is named like the command that prints it, and said by the command.
+//! JSON schemas of the documents, each named like the command that prints it. Which those are, each command in `cli` says.
 //!
 //! Promises: plain JSON Schema 2020-12, each document complete in itself (`$ref` only into its own `$defs`). Objects are
 //! open: more fields may come. They are derived from the outcomes, whose comments are the descriptions, and only when they are
