@@ -381,3 +381,16 @@ impl Rewinding<'_> {
 fn sessions(ctx: &Context<'_>) -> Sessions {
     Sessions::new(ctx.repo.common_dir())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Mode;
+
+    #[test]
+    fn words_are_the_same_in_json_and_on_the_command_line() {
+        for mode in [Mode::Code, Mode::Conversation, Mode::Both, Mode::NeverMind] {
+            assert_eq!(serde_json::json!(mode), mode.as_str());
+            assert_eq!(Mode::parse(mode.as_str()), Some(mode));
+        }
+    }
+}
