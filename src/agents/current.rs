@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::hook::HookEvent;
-use super::places::{Candidate, Found, Places};
+use super::places::{Candidate, Places, SessionFile};
 use super::{AGENTS, Agent, by_name};
 
 /// How a session was found.
@@ -60,7 +60,7 @@ pub fn current(
 
 fn by_event(event: &HookEvent, cwd: &Path, places: &Places) -> Option<Candidate> {
     let id = event.session_id.as_deref();
-    let named = event.transcript_path.clone().and_then(Found::at);
+    let named = event.transcript_path.clone().and_then(SessionFile::at);
     if let Some(file) = named {
         return Some(Candidate {
             agent: event.agent,
@@ -77,7 +77,7 @@ fn by_event(event: &HookEvent, cwd: &Path, places: &Places) -> Option<Candidate>
 }
 
 fn by_id(agent: &dyn Agent, id: &str, cwd: &Path, places: &Places) -> Option<Candidate> {
-    let file = Found::at(agent.locate(id, Some(cwd), places)?)?;
+    let file = SessionFile::at(agent.locate(id, Some(cwd), places)?)?;
     Some(Candidate {
         agent: agent.name(),
         session_id: id.to_owned(),

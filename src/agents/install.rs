@@ -122,6 +122,11 @@ impl InstallPaths<'_> {
         dir.join(name)
     }
 
+    /// Hooks in groups for the events that are asked for: those of `always`, those of `step` where steps are told.
+    pub(super) fn grouped(&self, agent: &str, always: &[Event], step: &[Event]) -> Vec<Piece> {
+        grouped(agent, &events(self, always, step))
+    }
+
     pub(super) fn skill(&self) -> Target {
         let base = match self.scope {
             Scope::Project => self.root,
@@ -233,9 +238,12 @@ pub(super) fn events<T: Copy>(paths: &InstallPaths<'_>, always: &[T], step: &[T]
     [always, steps].concat()
 }
 
-/// Hooks in groups, as Claude Code has them and others took over. `timeout` is in the agent's own unit.
-pub(super) fn grouped(agent: &str, events: &[(&'static str, &str, u32)]) -> Vec<Piece> {
-    let hook = |&(name, event, timeout): &(&'static str, &str, u32)| {
+/// The agent's name of an event, ours, and how long its hook may take in the agent's own unit.
+pub(super) type Event = (&'static str, &'static str, u32);
+
+/// Hooks in groups, as Claude Code has them and others took over.
+fn grouped(agent: &str, events: &[Event]) -> Vec<Piece> {
+    let hook = |&(name, event, timeout): &Event| {
         let command = command(agent, event);
         let inner = json!({"type": "command", "command": command, "timeout": timeout});
         Piece::Hook {

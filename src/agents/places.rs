@@ -80,14 +80,14 @@ pub struct Candidate {
 }
 
 /// A file and its time.
-pub struct Found {
+pub struct SessionFile {
     /// The file.
     pub path: PathBuf,
     /// When it was last written.
     pub modified: SystemTime,
 }
 
-impl Found {
+impl SessionFile {
     /// The file at `path` with its time, when there is one.
     pub fn at(path: PathBuf) -> Option<Self> {
         let meta = std::fs::metadata(&path).ok()?;
@@ -109,7 +109,7 @@ pub trait Dated {
     fn written(&self) -> (SystemTime, &Path);
 }
 
-impl Dated for Found {
+impl Dated for SessionFile {
     fn written(&self) -> (SystemTime, &Path) {
         (self.modified, &self.path)
     }
@@ -134,14 +134,14 @@ pub fn subdirectories(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The files in `directory` whose names end in `suffix`.
-pub fn files(directory: &Path, suffix: &str) -> Vec<Found> {
+pub fn files(directory: &Path, suffix: &str) -> Vec<SessionFile> {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return Vec::new();
     };
     entries
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().ends_with(suffix))
-        .filter_map(|entry| Found::at(entry.path()))
+        .filter_map(|entry| SessionFile::at(entry.path()))
         .collect()
 }
 
@@ -153,10 +153,10 @@ pub fn newest_first(found: &mut [impl Dated]) {
 /// Those of `found` whose recorded directory is `cwd` or lies beneath it, newest first.
 pub fn matching(
     agent: &'static str,
-    mut found: Vec<Found>,
+    mut found: Vec<SessionFile>,
     cwd: &Path,
     recorded: impl Fn(&Path) -> Option<String>,
-    session: impl Fn(&Found) -> Option<String>,
+    session: impl Fn(&SessionFile) -> Option<String>,
 ) -> Vec<Candidate> {
     newest_first(&mut found);
     let wanted = resolved(cwd);
@@ -223,7 +223,7 @@ mod tests {
             let path = dir.path().join(name);
             std::fs::write(&path, name).expect("written");
             let modified = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000 - age);
-            found.push(Found { path, modified });
+            found.push(SessionFile { path, modified });
         }
         let recorded = |path: &Path| {
             let name = path.file_name()?.to_str()?;

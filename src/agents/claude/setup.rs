@@ -3,25 +3,21 @@
 
 use std::path::PathBuf;
 
+use super::NAME;
 use crate::agents::edit::{Document, Found};
-use crate::agents::install::{
-    InstallPaths, Parts, SKILL, Scope, events, grouped, mcp_servers, target, whole,
-};
+use crate::agents::install::{InstallPaths, Parts, SKILL, Scope, mcp_servers, target, whole};
 
 /// What it needs.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let file = |project, user| paths.file(project, "CLAUDE_CONFIG_DIR", ".claude", user);
-    let hooks = grouped(
-        "claude",
-        &events(
-            paths,
-            &[
-                ("SessionStart", "session-start", 30),
-                ("UserPromptSubmit", "user-prompt-submit", 30),
-                ("SessionEnd", "session-end", 5),
-            ],
-            &[("PostToolUse", "post-tool-use", 30)],
-        ),
+    let hooks = paths.grouped(
+        NAME,
+        &[
+            ("SessionStart", "session-start", 30),
+            ("UserPromptSubmit", "user-prompt-submit", 30),
+            ("SessionEnd", "session-end", 5),
+        ],
+        &[("PostToolUse", "post-tool-use", 30)],
     );
     let mut targets = vec![
         target(file(".claude/settings.json", "settings.json"), hooks),

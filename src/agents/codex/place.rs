@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::NAME;
 use crate::agents::lines;
-use crate::agents::places::{self, Candidate, Found, Places};
+use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::{owned, text};
 use crate::env::Moment;
 
@@ -18,7 +18,7 @@ fn root(places: &Places) -> Option<PathBuf> {
 }
 
 /// All rollouts: `sessions/YYYY/MM/DD/`, and the flat directory of archived ones. Compressed ones are left out.
-fn rollouts(places: &Places) -> Vec<Found> {
+fn rollouts(places: &Places) -> Vec<SessionFile> {
     let Some(root) = root(places) else {
         return Vec::new();
     };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::NAME;
 use crate::agents::builder::{Builder, Call, Typed};
-use crate::agents::fork::calls::ToolUse;
+use crate::agents::fork::calls::{Half, HalfUse};
 use crate::agents::lines::{self, Line};
 use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, items, number, owned, shown, text, unquoted};
@@ -61,21 +61,13 @@ pub struct Entry {
     pub bare: bool,
 }
 
-impl ToolUse for Entry {
-    fn calls(&self) -> impl Iterator<Item = &str> {
-        let id = match &self.item {
-            Item::Call(id) => Some(id.as_str()),
+impl HalfUse for Entry {
+    fn half(&self) -> Option<Half<'_>> {
+        match &self.item {
+            Item::Call(id) => Some(Half::Call(id)),
+            Item::Output(id) => Some(Half::Result(id)),
             _ => None,
-        };
-        id.into_iter()
-    }
-
-    fn results(&self) -> impl Iterator<Item = &str> {
-        let id = match &self.item {
-            Item::Output(id) => Some(id.as_str()),
-            _ => None,
-        };
-        id.into_iter()
+        }
     }
 }
 

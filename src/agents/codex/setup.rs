@@ -3,22 +3,18 @@
 
 use std::path::PathBuf;
 
-use crate::agents::install::{
-    InstallPaths, Parts, Piece, Scope, events, grouped, target, toml_settings,
-};
+use super::NAME;
+use crate::agents::install::{InstallPaths, Parts, Piece, Scope, target, toml_settings};
 
 /// What it needs.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
-    let hooks = grouped(
-        "codex",
-        &events(
-            paths,
-            &[
-                ("SessionStart", "session-start", 30),
-                ("UserPromptSubmit", "user-prompt-submit", 30),
-            ],
-            &[("PostToolUse", "post-tool-use", 30)],
-        ),
+    let hooks = paths.grouped(
+        NAME,
+        &[
+            ("SessionStart", "session-start", 30),
+            ("UserPromptSubmit", "user-prompt-submit", 30),
+        ],
+        &[("PostToolUse", "post-tool-use", 30)],
     );
     let path = paths.file(".codex/hooks.json", "CODEX_HOME", ".codex", "hooks.json");
     let mut targets = vec![target(path, hooks), paths.skill()];

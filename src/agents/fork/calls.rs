@@ -14,6 +14,38 @@ pub trait ToolUse {
     fn results(&self) -> impl Iterator<Item = &str>;
 }
 
+/// Half of a pair.
+pub enum Half<'a> {
+    /// The id of the call that begins.
+    Call(&'a str),
+    /// The id of the call that is answered.
+    Result(&'a str),
+}
+
+/// An entry that says one thing of calls at most.
+pub trait HalfUse {
+    /// What it says.
+    fn half(&self) -> Option<Half<'_>>;
+}
+
+impl<E: HalfUse> ToolUse for E {
+    fn calls(&self) -> impl Iterator<Item = &str> {
+        let half = self.half().into_iter();
+        half.filter_map(|half| match half {
+            Half::Call(id) => Some(id),
+            Half::Result(_) => None,
+        })
+    }
+
+    fn results(&self) -> impl Iterator<Item = &str> {
+        let half = self.half().into_iter();
+        half.filter_map(|half| match half {
+            Half::Result(id) => Some(id),
+            Half::Call(_) => None,
+        })
+    }
+}
+
 /// How a call and its result belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairing {

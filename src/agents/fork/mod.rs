@@ -211,11 +211,11 @@ pub struct Draft {
     pub(in crate::agents) origin: String,
     pub(in crate::agents) named_by_directory: bool,
     pub(in crate::agents) companion: Option<Arc<dyn Companion>>,
-    pub(in crate::agents) kept: Kept,
+    pub(in crate::agents) kept: KeptMessages,
 }
 
 /// Which neutral messages of the conversation a fork keeps.
-pub(in crate::agents) enum Kept {
+pub(in crate::agents) enum KeptMessages {
     /// Those that begin in kept lines of the session file.
     InSegments,
     /// So many from the start.
@@ -230,14 +230,14 @@ impl Draft {
             origin: transcript.session_id.clone(),
             named_by_directory: false,
             companion: None,
-            kept: Kept::InSegments,
+            kept: KeptMessages::InSegments,
         }
     }
 
     fn plan(self, transcript: &Transcript, cut: &Cut) -> ForkPlan {
         let messages_kept = match self.kept {
-            Kept::InSegments => self.messages_in_segments(transcript),
-            Kept::Before(messages) => messages,
+            KeptMessages::InSegments => self.messages_in_segments(transcript),
+            KeptMessages::Before(messages) => messages,
         };
         let all = transcript.messages.len();
         ForkPlan {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::agents::document::Document;
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape, strings};
-use crate::agents::fork::{Draft, FilePlan, Kept, KeyPath, Rule, Segment, span};
+use crate::agents::fork::{Draft, FilePlan, KeptMessages, KeyPath, Rule, Segment, span};
 use crate::agents::gemini::read::{Item, is_document, scan};
 use crate::agents::gemini::record::{From, Record};
 use crate::agents::lines::parse_object;
@@ -105,7 +105,7 @@ fn document(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .count();
     let file = FilePlan::of_document(&transcript.path, segments);
     Ok(speaks.then(|| Draft {
-        kept: Kept::Before(kept),
+        kept: KeptMessages::Before(kept),
         ..Draft::of_file(transcript, file)
     }))
 }

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::NAME;
 use super::read::{is_document, read, scan};
 use crate::agents::lines;
-use crate::agents::places::{self, Candidate, Found, Places};
+use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::transcript::Detail;
 use crate::agents::value::owned;
 use crate::env::Moment;
@@ -35,7 +35,7 @@ pub fn project_root(chat: &Path) -> Option<String> {
     (!root.is_empty()).then(|| root.to_owned())
 }
 
-fn chats(project: &Path) -> Vec<Found> {
+fn chats(project: &Path) -> Vec<SessionFile> {
     let directory = project.join("chats");
     let mut found = places::files(&directory, ".jsonl");
     found.extend(places::files(&directory, ".json"));
@@ -45,12 +45,12 @@ fn chats(project: &Path) -> Vec<Found> {
 
 /// Without files that only begin a session that another file has the conversation of: resuming one in a later minute than it
 /// was begun in leaves such a file, under the newer name.
-fn without_shells(found: Vec<Found>) -> Vec<Found> {
-    let mut by_id: HashMap<String, Vec<Found>> = HashMap::new();
+fn without_shells(found: Vec<SessionFile>) -> Vec<SessionFile> {
+    let mut by_id: HashMap<String, Vec<SessionFile>> = HashMap::new();
     for file in found {
         by_id.entry(short_id(&file.path)).or_default().push(file);
     }
-    let has_prompts = |file: &Found| has_prompts(&file.path);
+    let has_prompts = |file: &SessionFile| has_prompts(&file.path);
     let mut kept = Vec::new();
     for mut files in by_id.into_values() {
         if files.len() > 1 && files.iter().any(has_prompts) {
@@ -117,7 +117,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
 /// The chat with this session id. A newer log wins over the document that it was made from.
 pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
     let short = session.get(..8)?;
-    let mut found: Vec<Found> = projects(places)
+    let mut found: Vec<SessionFile> = projects(places)
         .iter()
         .flat_map(|project| chats(project))
         .collect();

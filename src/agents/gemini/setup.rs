@@ -1,20 +1,18 @@
 //! What Gemini CLI is given: its settings files, what of ours stands in each, and what the user has to do.
 
-use crate::agents::install::{InstallPaths, Parts, Scope, events, grouped, mcp_servers, target};
+use super::NAME;
+use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, target};
 
 /// What it needs.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
-    let mut pieces = grouped(
-        "gemini",
-        &events(
-            paths,
-            &[
-                ("SessionStart", "session-start", 30_000),
-                ("BeforeAgent", "user-prompt-submit", 30_000),
-                ("SessionEnd", "session-end", 5_000),
-            ],
-            &[("AfterTool", "post-tool-use", 30_000)],
-        ),
+    let mut pieces = paths.grouped(
+        NAME,
+        &[
+            ("SessionStart", "session-start", 30_000),
+            ("BeforeAgent", "user-prompt-submit", 30_000),
+            ("SessionEnd", "session-end", 5_000),
+        ],
+        &[("AfterTool", "post-tool-use", 30_000)],
     );
     pieces.push(mcp_servers());
     let base = match paths.scope {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::agents::fork::calls::{Pairing, kept_of, without_dangling};
 use crate::agents::fork::companion::{write_state, written};
 use crate::agents::fork::shape::{Facts, LINES, Shape, strings};
-use crate::agents::fork::{Companion, Draft, FilePlan, Kept, Rule, Segment};
+use crate::agents::fork::{Companion, Draft, FilePlan, KeptMessages, Rule, Segment};
 use crate::agents::kimi::place::{CONTEXT, WIRE};
 use crate::agents::kimi::{context, wire};
 use crate::agents::transcript::{Cut, Detail, Transcript};
@@ -64,7 +64,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         origin: transcript.session_id.clone(),
         named_by_directory: true,
         companion: state.map(|state| Arc::new(state) as Arc<dyn Companion>),
-        kept: Kept::Before(cut.messages),
+        kept: KeptMessages::Before(cut.messages),
     }))
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::NAME;
 use crate::agents::claude::place::is_plain_id;
-use crate::agents::places::{self, Candidate, Found, Places};
+use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::{items, text};
 use crate::git::hex::hex;
 use crate::text::without_mark;
@@ -98,13 +98,13 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
 }
 
 /// The sessions of one bucket, each with the time of its last write.
-fn sessions(bucket: &Path) -> Vec<Found> {
+fn sessions(bucket: &Path) -> Vec<SessionFile> {
     let mut found = places::files(bucket, ".jsonl");
     // Sub-agents of the old form stand beside their session: `<session>_read_1.jsonl`.
     found.retain(|file| session_of(&file.path).len() == 36);
     for directory in places::subdirectories(bucket) {
-        if let Some(mut file) = Found::at(directory.join(CONTEXT)) {
-            if let Some(wire) = Found::at(directory.join(WIRE)) {
+        if let Some(mut file) = SessionFile::at(directory.join(CONTEXT)) {
+            if let Some(wire) = SessionFile::at(directory.join(WIRE)) {
                 file.modified = file.modified.max(wire.modified);
             }
             found.push(file);

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::NAME;
 use crate::agents::lines;
-use crate::agents::places::{self, Candidate, Found, Places};
+use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::{owned, text};
 use crate::git::hex::hex;
 
@@ -93,7 +93,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = directories
         .into_iter()
         .filter_map(|(directory, work)| {
-            let file = Found::at(directory.join(JOURNAL))?;
+            let file = SessionFile::at(directory.join(JOURNAL))?;
             Some(Candidate {
                 agent: NAME,
                 session_id: directory.file_name()?.to_string_lossy().into_owned(),

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::agents::document::Document;
 use crate::agents::fork::ids::letters;
 use crate::agents::fork::validate::{Validation, invalid};
-use crate::agents::fork::{Draft, Edit, FilePlan, Kept, Rule, Segment, span};
+use crate::agents::fork::{Draft, Edit, FilePlan, KeptMessages, Rule, Segment, span};
 use crate::agents::lines::parse_object;
 use crate::agents::opencode::read::{is_reverted, is_settled};
 use crate::agents::transcript::{Cut, Transcript};
@@ -76,7 +76,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .count();
     let file = FilePlan::of_document(&transcript.path, segments);
     Ok((kept > 0).then(|| Draft {
-        kept: Kept::Before(kept),
+        kept: KeptMessages::Before(kept),
         ..Draft::of_file(transcript, file)
     }))
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::NAME;
 use crate::agents::lines;
-use crate::agents::places::{self, Candidate, Found, Places};
+use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::owned;
 use crate::env::Moment;
 
-fn files(places: &Places) -> Vec<Found> {
+fn files(places: &Places) -> Vec<SessionFile> {
     let agent = places
         .dir("PI_CODING_AGENT_DIR")
         .or_else(|| Some(places.home()?.join(".pi/agent")));
