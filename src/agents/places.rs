@@ -200,9 +200,26 @@ pub fn tail(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Whether an id may stand in a file name.
+pub fn is_plain_id(id: &str) -> bool {
+    !id.is_empty()
+        && !id.starts_with('.')
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_that_are_paths_are_refused() {
+        assert!(is_plain_id("0b1c-2"));
+        for id in ["", "..", "../x", "a/b", ".hidden"] {
+            assert!(!is_plain_id(id), "{id}");
+        }
+    }
 
     #[test]
     fn a_tail_begins_with_a_whole_line() {

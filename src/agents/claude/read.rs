@@ -73,7 +73,7 @@ fn missing_prefix(path: &Path, rows: &[Row]) -> Option<(PathBuf, Box<str>)> {
         return None;
     }
     let parent = path.with_file_name(format!("{session}.jsonl"));
-    (super::place::is_plain_id(session) && parent != path && parent.is_file())
+    (crate::agents::places::is_plain_id(session) && parent != path && parent.is_file())
         .then_some((parent, wanted))
 }
 

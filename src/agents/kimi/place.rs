@@ -8,7 +8,6 @@ use md5::{Digest as _, Md5};
 use serde_json::Value;
 
 use super::NAME;
-use crate::agents::claude::place::is_plain_id;
 use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::{items, text};
 use crate::git::hex::hex;
@@ -126,7 +125,7 @@ pub fn session_of(path: &Path) -> String {
 
 /// The session's context file, by its id.
 pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
-    if !is_plain_id(session) {
+    if !places::is_plain_id(session) {
         return None;
     }
     places::subdirectories(&root(places)?.join("sessions"))

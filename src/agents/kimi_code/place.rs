@@ -109,7 +109,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
 
 /// The session's journal, by its id.
 pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
-    if !crate::agents::claude::place::is_plain_id(session) {
+    if !places::is_plain_id(session) {
         return None;
     }
     places::subdirectories(&root(places)?.join("sessions"))
