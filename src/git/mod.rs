@@ -3,7 +3,6 @@
 
 pub mod access;
 pub mod access_list;
-pub mod annotated;
 pub mod command;
 pub mod create;
 pub mod durable;

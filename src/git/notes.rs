@@ -5,65 +5,23 @@
 //! keeps them. Leaves the refs alone: a caller reads the tip, builds on it, and moves the ref by compare and swap
 //! against that same tip, so that what it read and what it replaces are one state.
 
-use git2::{ObjectType, Repository, Tree};
-
 use crate::env::Moment;
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::error::{Code, Error, Result};
 
 use super::Oid;
 use super::objects::{NewObjects, ObjectKind, ObjectStore};
-use super::refs::Refs;
-use super::tree::{self, Node, ReadTree};
+use super::tree::{self, GITLINK_MODE, Node, ReadTree};
 
 /// Length of an object id in hex.
 const HEX: usize = 40;
 
-/// The note on `annotated` in the notes ref `refname`, when there is one.
-///
-/// # Errors
-/// `CorruptRecord` when the ref does not lead to a notes tree.
-pub fn read_note(
-    repo: &Repository,
-    refs: &Refs,
-    refname: &str,
-    annotated: Oid,
-) -> Result<Option<Vec<u8>>> {
-    match refs.read(refname)? {
-        Some(tip) => note_at(repo, tip, annotated).context(|| format!("reading '{refname}'")),
-        None => Ok(None),
-    }
-}
-
-/// All notes in the notes ref `refname`: the annotated object and the blob, sorted by the former.
-///
-/// # Errors
-/// As [`read_note`].
-pub fn notes(repo: &Repository, refs: &Refs, refname: &str) -> Result<Vec<(Oid, Oid)>> {
-    match refs.read(refname)? {
-        Some(tip) => notes_at(repo, tip).context(|| format!("reading '{refname}'")),
-        None => Ok(Vec::new()),
-    }
-}
-
-/// The note on `annotated` in the notes commit `tip`.
-///
-/// # Errors
-/// As [`read_note`].
-pub fn note_at(repo: &Repository, tip: Oid, annotated: Oid) -> Result<Option<Vec<u8>>> {
-    let tree = tree_of(repo, tip)?;
-    match find(repo, &tree, &annotated.to_string())? {
-        Some(blob) => blob_bytes(repo, blob).map(Some),
-        None => Ok(None),
-    }
-}
-
 /// All notes in the notes commit `tip`: the annotated object and the blob, sorted by the former.
 ///
 /// # Errors
-/// As [`read_note`].
-pub fn notes_at(repo: &Repository, tip: Oid) -> Result<Vec<(Oid, Oid)>> {
+/// `CorruptRecord` when it is no notes commit, or cannot be read.
+pub fn notes_at(objects: &ObjectStore, tip: Oid) -> Result<Vec<(Oid, Oid)>> {
     let mut found = Vec::new();
-    collect(repo, &tree_of(repo, tip)?, "", &mut found)?;
+    collect(objects, tree_id(objects, tip)?, "", &mut found)?;
     found.sort_unstable();
     found.dedup_by_key(|(annotated, _)| *annotated);
     Ok(found)
@@ -73,11 +31,12 @@ pub fn notes_at(repo: &Repository, tip: Oid) -> Result<Vec<(Oid, Oid)>> {
 ///
 /// # Errors
 /// `CorruptRecord` when it is missing or no blob.
-pub fn blob_bytes(repo: &Repository, blob: Oid) -> Result<Vec<u8>> {
-    let blob = repo
-        .find_blob(blob)
+pub fn blob_bytes(objects: &ObjectStore, blob: Oid) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    objects
+        .copy_blob(blob, &mut bytes)
         .map_err(|error| unreadable("note", blob, error))?;
-    Ok(blob.content().to_vec())
+    Ok(bytes)
 }
 
 /// Makes the commit that follows `tip` (None: the first) with each of `changes` as the note on an object; None takes a note away.
@@ -133,6 +92,33 @@ pub fn prepare_merge(
     new.put(ObjectKind::Commit, commit.as_bytes())
 }
 
+/// Makes the notes commit that follows `tip` with each note moved to what `moved` answers for the object it annotates.
+/// None when none moves. What is made goes to `made`; no ref is moved.
+///
+/// # Errors
+/// As [`notes_at`].
+pub fn prepare_moved_notes(
+    (objects, made): (&ObjectStore, &mut NewObjects),
+    tip: Oid,
+    moved: &dyn Fn(Oid) -> Option<Oid>,
+    message: &str,
+    at: Moment,
+) -> Result<Option<Oid>> {
+    let mut texts = Vec::new();
+    for (annotated, blob) in notes_at(objects, tip)? {
+        if let Some(new) = moved(annotated) {
+            texts.push((annotated, new, blob_bytes(objects, blob)?));
+        }
+    }
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let gone = texts.iter().map(|(old, _, _)| (*old, None));
+    let put = texts.iter().map(|(_, new, text)| (*new, Some(&text[..])));
+    let changes: Vec<_> = gone.chain(put).collect();
+    prepare_notes(objects, made, Some(tip), &changes, message, at).map(Some)
+}
+
 /// Every place in a notes tree where the note with these remaining digits stands, whatever the fan-out.
 fn find_places(
     read: ReadTree<'_>,
@@ -163,7 +149,9 @@ fn find_places(
 
 /// The tree that a notes commit names.
 fn tree_id(objects: &ObjectStore, tip: Oid) -> Result<Oid> {
-    let bytes = objects.read_commit(tip)?;
+    let bytes = objects
+        .read_commit(tip)
+        .map_err(|error| unreadable("notes commit", tip, error))?;
     let digits = bytes
         .strip_prefix(b"tree ")
         .and_then(|rest| rest.get(..HEX));
@@ -194,40 +182,6 @@ fn commit_text(tree: Oid, parents: &[Oid], message: &str, at: Moment) -> String 
     text
 }
 
-fn tree_of(repo: &Repository, tip: Oid) -> Result<Tree<'_>> {
-    repo.find_commit(tip)
-        .and_then(|commit| commit.tree())
-        .map_err(|error| unreadable("notes commit", tip, error))
-}
-
-fn unreadable(what: &str, oid: Oid, error: git2::Error) -> Error {
-    let message = format!("{what} {oid} cannot be read: {}", error.message());
-    Error::new(Code::CorruptRecord, message).caused_by(error)
-}
-
-fn subtree(repo: &Repository, oid: Oid) -> Result<Tree<'_>> {
-    repo.find_tree(oid)
-        .map_err(|error| unreadable("notes tree", oid, error))
-}
-
-/// The blob under the id whose remaining hex digits are `rest`, here or one level down.
-fn find(repo: &Repository, tree: &Tree<'_>, rest: &str) -> Result<Option<Oid>> {
-    if let Some(entry) = tree.get_name(rest)
-        && entry.kind() == Some(ObjectType::Blob)
-    {
-        return Ok(Some(entry.id()));
-    }
-    let Some((head, tail)) = fan_out(rest) else {
-        return Ok(None);
-    };
-    match tree.get_name(head) {
-        Some(entry) if entry.kind() == Some(ObjectType::Tree) => {
-            find(repo, &subtree(repo, entry.id())?, tail)
-        }
-        _ => Ok(None),
-    }
-}
-
 /// The first two digits and the others, while both have some.
 fn fan_out(rest: &str) -> Option<(&str, &str)> {
     rest.split_at_checked(2)
@@ -235,28 +189,36 @@ fn fan_out(rest: &str) -> Option<(&str, &str)> {
 }
 
 fn collect(
-    repo: &Repository,
-    tree: &Tree<'_>,
+    objects: &ObjectStore,
+    tree: Oid,
     prefix: &str,
     found: &mut Vec<(Oid, Oid)>,
 ) -> Result<()> {
-    for entry in tree {
-        let Ok(name) = entry.name() else { continue };
-        if !is_hex(name) {
+    let bytes = objects
+        .read_tree(tree)
+        .map_err(|error| unreadable("notes tree", tree, error))?;
+    for entry in tree::parse(&bytes)? {
+        let Some(name) = std::str::from_utf8(entry.name)
+            .ok()
+            .filter(|name| is_hex(name))
+        else {
             continue;
-        }
+        };
         let whole = format!("{prefix}{name}");
-        match entry.kind() {
-            Some(ObjectType::Blob) if whole.len() == HEX => {
-                found.push((Oid::from_str(&whole)?, entry.id()));
+        if entry.node.is_dir() {
+            if name.len() == 2 && whole.len() < HEX {
+                collect(objects, entry.node.oid, &whole, found)?;
             }
-            Some(ObjectType::Tree) if name.len() == 2 && whole.len() < HEX => {
-                collect(repo, &subtree(repo, entry.id())?, &whole, found)?;
-            }
-            _ => {}
+        } else if entry.node.mode != GITLINK_MODE && whole.len() == HEX {
+            found.push((Oid::from_str(&whole)?, entry.node.oid));
         }
     }
     Ok(())
+}
+
+fn unreadable(what: &str, oid: Oid, error: Error) -> Error {
+    let message = format!("{what} {oid} cannot be read: {}", error.message());
+    Error::new(Code::CorruptRecord, message).caused_by(error)
 }
 
 fn is_hex(name: &str) -> bool {
@@ -267,11 +229,20 @@ fn is_hex(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::objects::Storage;
+    use super::super::refs::Refs;
     use super::super::refs::sandbox::Sandbox;
     use super::*;
+    use git2::{ObjectType, Repository};
 
     const NOTES: &str = "refs/notes/timewarp/issues/i_1";
     const AT: Moment = Moment(1_772_292_612_000_000_000);
+
+    /// The note on an object in a notes commit.
+    fn note_at(objects: &ObjectStore, tip: Oid, annotated: Oid) -> Option<Vec<u8>> {
+        let notes = notes_at(objects, tip).expect("notes");
+        let (_, blob) = notes.into_iter().find(|(oid, _)| *oid == annotated)?;
+        Some(blob_bytes(objects, blob).expect("note"))
+    }
 
     struct Fixture {
         sandbox: Sandbox,
@@ -310,8 +281,14 @@ mod tests {
             ObjectStore::open(&self.sandbox.git_dir()).expect("opened")
         }
 
+        fn notes(&self) -> Vec<(Oid, Oid)> {
+            let tip = self.refs.read(NOTES).expect("read").expect("there");
+            notes_at(&self.objects(), tip).expect("notes")
+        }
+
         fn read(&self, annotated: Oid) -> Option<Vec<u8>> {
-            read_note(&self.repo, &self.refs, NOTES, annotated).expect("read")
+            let tip = self.refs.read(NOTES).expect("read")?;
+            note_at(&self.objects(), tip, annotated)
         }
 
         fn git_show(&self, annotated: Oid) -> Option<String> {
@@ -332,12 +309,12 @@ mod tests {
         let second = fixture.put(&[(one, Some(b"{\"version\":2}\n")), (two, Some(b"{}\n"))]);
         assert_eq!(fixture.git_show(one).as_deref(), Some("{\"version\":2}\n"));
         assert_eq!(fixture.git_show(two).as_deref(), Some("{}\n"));
-        let old = note_at(&fixture.repo, first, one).expect("history");
+        let old = note_at(&fixture.objects(), first, one);
         assert_eq!(old.as_deref(), Some(&b"{\"version\":1}\n"[..]));
         fixture.put(&[(one, None)]);
         assert_eq!(fixture.git_show(one), None);
         assert_eq!(fixture.read(one), None);
-        let left = notes(&fixture.repo, &fixture.refs, NOTES).expect("notes");
+        let left = fixture.notes();
         assert_eq!(left.iter().map(|note| note.0).collect::<Vec<_>>(), [two]);
         let text = fixture
             .sandbox
@@ -390,10 +367,11 @@ mod tests {
             .sandbox
             .git_with_input(&["notes", &reference, "copy", "--stdin"], &pairs.concat());
         let tip = fixture.refs.read(NOTES).expect("read").expect("there");
-        let top = tree_of(&fixture.repo, tip).expect("tree");
-        assert!(top.len() <= 256, "git did not fan out: {}", top.len());
+        let commit = fixture.repo.find_commit(tip).expect("commit");
+        let top = commit.tree().expect("tree").len();
+        assert!(top <= 256, "git did not fan out: {top}");
 
-        let all = notes_at(&fixture.repo, tip).expect("notes");
+        let all = notes_at(&fixture.objects(), tip).expect("notes");
         assert_eq!(all.len(), 800);
         for oid in &commits {
             let wanted = format!("on {oid}\n").into_bytes();
@@ -406,7 +384,7 @@ mod tests {
             fixture.git_show(commits[9]),
             Some(format!("on {}\n", commits[9]))
         );
-        let left = notes(&fixture.repo, &fixture.refs, NOTES).expect("notes");
+        let left = fixture.notes();
         assert_eq!(left.len(), 799);
         fixture.sandbox.git(&["fsck", "--strict"]);
     }
@@ -433,15 +411,19 @@ mod tests {
         let tip = odb
             .write(ObjectType::Commit, commit.as_bytes())
             .expect("write");
-        let note = note_at(&fixture.repo, tip, one).expect("note");
+        let note = note_at(&fixture.objects(), tip, one);
         assert_eq!(note.as_deref(), Some(&b"deep"[..]));
-        assert_eq!(note_at(&fixture.repo, tip, two).expect("none"), None);
-        assert_eq!(notes_at(&fixture.repo, tip).expect("notes"), [(one, blob)]);
+        assert_eq!(note_at(&fixture.objects(), tip, two), None);
+        assert_eq!(
+            notes_at(&fixture.objects(), tip).expect("notes"),
+            [(one, blob)]
+        );
         let (objects, mut new) = (fixture.objects(), NewObjects::default());
         let flat = [(one, Some(&b"flat"[..]))];
         let next = prepare_notes(&objects, &mut new, Some(tip), &flat, "note", AT).expect("next");
         new.write(&objects, Storage::Loose).expect("written");
-        let tree = tree_of(&fixture.repo, next).expect("tree");
+        let commit = fixture.repo.find_commit(next).expect("commit");
+        let tree = commit.tree().expect("tree");
         let names: Vec<_> = tree
             .iter()
             .map(|e| e.name().expect("name").to_owned())
@@ -455,7 +437,7 @@ mod tests {
     fn a_ref_that_is_no_notes_commit_is_a_corrupt_record() {
         let fixture = Fixture::new();
         let blob = fixture.repo.blob(b"no commit").expect("blob");
-        let error = note_at(&fixture.repo, blob, blob).expect_err("a blob");
+        let error = notes_at(&fixture.objects(), blob).expect_err("a blob");
         assert_eq!(error.code(), Code::CorruptRecord);
         let (objects, mut new) = (fixture.objects(), NewObjects::default());
         let error = prepare_notes(&objects, &mut new, Some(blob), &[], "", AT).expect_err("a blob");

@@ -39,7 +39,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.extend(kept::snapshots(ctx, &store));
     checks.push(tell("undo-log", undo_log(&store, &worktrees)));
     checks.push(tell("labels", kept::labels(&store)));
-    checks.push(tell("records", kept::records(ctx, &store)));
+    checks.push(tell("records", kept::records(&store)));
     checks.push(tell("sessions", hooked::sessions(ctx)));
     checks.push(tell("agents", hooked::agents(ctx)));
     checks.push(tell("refspecs", refspecs(ctx)));

@@ -14,6 +14,8 @@ use super::worktrees::{self, Worktree, unreadable};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::notes::{blob_bytes, notes_at};
+use crate::git::objects::ObjectStore;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::names::{self, Record, RecordKind, session_component};
@@ -212,7 +214,7 @@ fn of_records(
     for (record, tips) in &tips {
         match record {
             Record::Issue(_) => {
-                for (annotated, text) in notes(ctx, record, tips)? {
+                for (annotated, text) in notes(&store.objects, record, tips)? {
                     holders.commit(annotated, HoldStrength::Loose, record.to_string());
                     of_issue(holders, record, &text);
                 }
@@ -221,7 +223,7 @@ fn of_records(
                 holders.orphans.extend(orphan_refs(store, record)?);
             }
             Record::Chat(_) => {
-                for (annotated, _) in notes(ctx, record, tips)? {
+                for (annotated, _) in notes(&store.objects, record, tips)? {
                     holders.commit(annotated, HoldStrength::Loose, record.to_string());
                 }
             }
@@ -251,17 +253,21 @@ fn orphan_refs(store: &Store, record: &Record) -> Result<Vec<(String, Oid)>> {
 }
 
 /// The notes of a record, of both its refs. One of them may be unreadable when the other is not.
-fn notes(ctx: &Context<'_>, record: &Record, tips: &BTreeSet<Oid>) -> Result<Vec<(Oid, Vec<u8>)>> {
+fn notes(
+    objects: &ObjectStore,
+    record: &Record,
+    tips: &BTreeSet<Oid>,
+) -> Result<Vec<(Oid, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut readable = 0;
     let mut failed: Option<Error> = None;
     for tip in tips {
-        match ctx.repo.notes_in(*tip) {
+        match notes_at(objects, *tip) {
             Ok(notes) => {
                 readable += 1;
                 for (annotated, blob) in notes {
                     // What it says may be damaged; what it hangs on is held all the same.
-                    let text = ctx.repo.note_text(blob).unwrap_or_default();
+                    let text = blob_bytes(objects, blob).unwrap_or_default();
                     found.push((annotated, text));
                 }
             }
@@ -334,7 +340,7 @@ fn session_notes(
     if age > kept.max(LIVE_SECONDS) {
         return Ok(Vec::new());
     }
-    let mut found: Vec<Oid> = notes(ctx, record, tips)?
+    let mut found: Vec<Oid> = notes(&store.objects, record, tips)?
         .into_iter()
         .map(|(annotated, _)| annotated)
         .collect();

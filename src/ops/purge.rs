@@ -21,6 +21,7 @@ use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::durable::sync_everything;
+use crate::git::notes::prepare_moved_notes;
 use crate::git::objects::{NewObjects, ObjectWriter, WriteMode};
 use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
@@ -250,8 +251,7 @@ impl Purging<'_> {
                 };
                 let to = |oid: Oid| moved.get(&oid).copied();
                 let into = (&self.store.objects, &mut *notes);
-                let repo = &self.ctx.repo;
-                let next = repo.prepare_moved_notes(into, tip, &to, "purge", now)?;
+                let next = prepare_moved_notes(into, tip, &to, "purge", now)?;
                 if let Some(next) = next {
                     edit.update(&name, next, tip);
                 }

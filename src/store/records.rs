@@ -25,7 +25,7 @@ use super::names::{Record, RecordKind};
 use crate::env::{self, Moment};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::notes::{prepare_merge, prepare_notes};
+use crate::git::notes::{blob_bytes, notes_at, prepare_merge, prepare_notes};
 use crate::git::objects::NewObjects;
 use crate::git::refs::{Reason, Transaction, TransactionError};
 use crate::text::without_mark;
@@ -370,17 +370,16 @@ impl Store {
     }
 
     fn held(&self, name: &Record, tip: Oid, notices: Vec<String>) -> Result<Held> {
-        let bodies = self
-            .repo
-            .notes(tip)
-            .context(|| format!("{name} cannot be read"))?;
+        let cannot = || format!("{name} cannot be read");
+        let notes = notes_at(&self.objects, tip).context(cannot)?;
         let mut held = Held {
             tip,
             notes: Vec::new(),
             invalid: Vec::new(),
             notices,
         };
-        for (annotated, body) in bodies {
+        for (annotated, blob) in notes {
+            let body = blob_bytes(&self.objects, blob).context(cannot)?;
             match decode(name, &body) {
                 Ok(json) => held.notes.push(Note { annotated, json }),
                 Err(error) => held.invalid.push((annotated, error)),

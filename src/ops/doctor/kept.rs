@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{Finding, broken, listed, ok, tell, warning};
 use crate::error::{Code, Result};
 use crate::git::Oid;
+use crate::git::notes::notes_at;
 use crate::ops::Context;
 use crate::ops::outcome::Check;
 use crate::ops::whole::Whole;
@@ -109,7 +110,7 @@ pub fn labels(store: &Store) -> Result<Finding> {
 }
 
 /// Whether every record has its face and its memory at one commit, and can be read.
-pub fn records(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
+pub fn records(store: &Store) -> Result<Finding> {
     let (mut total, mut apart, mut unreadable) = (0, Vec::new(), Vec::new());
     for (record, tips) in crate::ops::holders::record_tips(store)? {
         total += 1;
@@ -118,7 +119,10 @@ pub fn records(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
         if face != store.refs.read(&record.record_ref())? {
             apart.push(record.to_string());
         }
-        if tips.iter().any(|tip| ctx.repo.notes_in(*tip).is_err()) {
+        if tips
+            .iter()
+            .any(|tip| notes_at(&store.objects, *tip).is_err())
+        {
             unreadable.push(record.to_string());
         }
     }

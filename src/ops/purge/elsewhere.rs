@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::git::Oid;
 use crate::git::fs::{Root, read_optional};
 use crate::git::index::{Checksum, Index};
+use crate::git::notes::{blob_bytes, notes_at};
 use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::tree;
@@ -167,8 +168,8 @@ impl Search<'_> {
         for (record, tips) in record_tips(self.store)? {
             let mut named: Vec<String> = Vec::new();
             for tip in tips {
-                for (_, blob) in self.ctx.repo.notes_in(tip).unwrap_or_default() {
-                    let text = self.ctx.repo.note_text(blob).unwrap_or_default();
+                for (_, blob) in notes_at(&self.store.objects, tip).unwrap_or_default() {
+                    let text = blob_bytes(&self.store.objects, blob).unwrap_or_default();
                     let found = self.paths.iter().filter(|path| contains(&text, path));
                     named.extend(found.map(|path| quoted(path)));
                 }

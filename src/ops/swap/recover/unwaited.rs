@@ -13,6 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use crate::error::{Code, Result};
 use crate::git::Oid;
 use crate::git::command::Git;
+use crate::git::notes::notes_at;
 use crate::git::objects::ObjectKind;
 use crate::ops::Context;
 use crate::ops::log::{self, RefEvent};
@@ -240,15 +241,15 @@ fn newest_whole(ctx: &Context<'_>, store: &Store, record: &Record) -> Result<Opt
             raw.author_time > time || raw.author_time == time && raw.parents.contains(&best)
         });
         let is_its = String::from_utf8_lossy(&raw.message).contains(word);
-        if younger && is_its && is_whole_record(ctx, store, record, oid, raw.tree) {
+        if younger && is_its && is_whole_record(store, record, oid, raw.tree) {
             best = Some((raw.author_time, oid));
         }
     }
     Ok(best.map(|(_, oid)| oid))
 }
 
-fn is_whole_record(ctx: &Context<'_>, store: &Store, record: &Record, oid: Oid, tree: Oid) -> bool {
-    let notes = ctx.repo.notes_in(oid);
+fn is_whole_record(store: &Store, record: &Record, oid: Oid, tree: Oid) -> bool {
+    let notes = notes_at(&store.objects, oid);
     notes.is_ok_and(|notes| !notes.is_empty())
         && Whole::new(store).tree(tree)
         && store.record_in_history(record, oid).is_ok()
