@@ -62,3 +62,12 @@ pub mod text;
 pub mod wire;
 pub mod work;
 pub mod worktree;
+
+// One account of what could not be tried, for the tests here and those of the commands.
+#[cfg(test)]
+#[allow(
+    dead_code,
+    reason = "some of it serves the tests of the commands alone"
+)]
+#[path = "../tests/it/provided.rs"]
+mod provided;

@@ -362,7 +362,7 @@ mod tests {
         let (old, new) = (dir.path().join("old"), dir.path().join("new"));
         std::fs::write(&old, "x").expect("written");
         if rustix::fs::setxattr(&old, "user.tw", b"value", XattrFlags::empty()).is_err() {
-            println!("skipped: no extended attributes here");
+            crate::provided::skipped("extended attributes", "no extended attributes here");
             return;
         }
         let read = |name: &[u8]| Access::at(fd.as_fd(), name).expect("read");

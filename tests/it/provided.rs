@@ -1,4 +1,5 @@
 //! What a test needs of the machine, and what happens where it is not there: the test says so, and the run sums it up.
+//! The unit tests in `src` use this file, too.
 //!
 //! `TW_REQUIRE_ALL=1` turns what is skipped into a failure, but for the needs that `TW_WITHOUT` lists (`root,strace`): those
 //! the machine cannot provide. `TW_SKIPPED` names a file that gets the name of each test that was skipped, so that another
@@ -30,7 +31,7 @@ pub fn root_or(need: &str) -> &str {
 ///
 /// `need` is a word for what is missing. Fails where all tests are required and nothing says that this cannot be provided.
 #[track_caller]
-#[expect(clippy::print_stderr, reason = "says why a test had nothing to do")]
+#[allow(clippy::print_stderr, reason = "says why a test had nothing to do")]
 pub fn skipped(need: &str, why: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
