@@ -195,7 +195,7 @@ fn number(ctx: &Context<'_>, word: &str) -> Result<(Option<String>, i64)> {
     {
         return Ok((session, number));
     }
-    let message = format!("'{}' is no checkpoint number", word.escape_debug());
+    let message = format!("'{}' is not a checkpoint number", word.escape_debug());
     Err(Error::new(Code::InvalidCheckpoint, message))
 }
 

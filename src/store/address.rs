@@ -112,7 +112,7 @@ fn issue(part: &str) -> Result<Address> {
     if id::is_part(part, "i") {
         return Ok(Address::Issue(part.to_owned()));
     }
-    let message = format!("'{}' is no issue id or part of one", shown(part));
+    let message = format!("'{}' is not an issue id or part of one", shown(part));
     Err(Error::new(Code::InvalidIssueId, message))
 }
 
@@ -128,7 +128,7 @@ fn checkpoint(rest: &str) -> Result<Address> {
             n,
         }),
         _ => {
-            let message = format!("'{}' is no checkpoint number", shown(rest));
+            let message = format!("'{}' is not a checkpoint number", shown(rest));
             Err(Error::new(Code::InvalidCheckpoint, message))
         }
     }
@@ -252,7 +252,7 @@ fn is_session(text: &str) -> bool {
 }
 
 fn invalid(text: &str) -> Error {
-    let message = format!("'{}' is no address of a snapshot", shown(text));
+    let message = format!("'{}' is not an address of a snapshot", shown(text));
     Error::new(Code::InvalidAddress, message).hint(FORMS)
 }
 

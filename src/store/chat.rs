@@ -92,8 +92,9 @@ impl Chat {
     /// # Errors
     /// `CORRUPT_RECORD` names what is wrong with it.
     pub fn from_json(json: &Json) -> Result<Self> {
-        serde_json::from_value(Value::Object(json.clone()))
-            .map_err(|error| Error::new(Code::CorruptRecord, format!("this is no chat: {error}")))
+        serde_json::from_value(Value::Object(json.clone())).map_err(|error| {
+            Error::new(Code::CorruptRecord, format!("this is not a chat: {error}"))
+        })
     }
 
     /// Its stored form.

@@ -418,7 +418,7 @@ fn read_extra<'de, D: Deserializer<'de>>(
 }
 
 fn invalid(what: &str) -> Error {
-    Error::new(Code::IssueInvalid, format!("this is no issue: {what}"))
+    Error::new(Code::IssueInvalid, format!("this is not an issue: {what}"))
 }
 
 #[cfg(test)]

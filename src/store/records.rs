@@ -499,7 +499,7 @@ fn encode(json: &Json) -> Vec<u8> {
 
 fn decode(name: &Record, body: &[u8]) -> Result<Json> {
     let json: Json = serde_json::from_slice(without_mark(body))
-        .map_err(|error| corrupt(name, &format!("it is no JSON object: {error}")))?;
+        .map_err(|error| corrupt(name, &format!("it is not a JSON object: {error}")))?;
     match json.get("version").and_then(Value::as_u64) {
         None => Err(corrupt(name, "it has no version")),
         Some(version) if version > VERSION => {

@@ -449,7 +449,7 @@ pub fn parse_octal(text: &str) -> Result<u32> {
     u32::from_str_radix(text, 8)
         .ok()
         .filter(|mode| *mode <= 0o7777)
-        .ok_or_else(|| corrupt(&format!("'{text}' is no file mode")))
+        .ok_or_else(|| corrupt(&format!("'{text}' is not a file mode")))
 }
 
 fn prefixed(words: &str, path: &[u8]) -> Vec<u8> {

@@ -247,7 +247,12 @@ impl Store {
                 let perm = match node.mode {
                     0o100_644 => 0o644,
                     0o100_755 => 0o755,
-                    _ => return Err(corrupt(&stored.id, "an operation file is no regular file")),
+                    _ => {
+                        return Err(corrupt(
+                            &stored.id,
+                            "an operation file is not a regular file",
+                        ));
+                    }
                 };
                 operation
                     .files

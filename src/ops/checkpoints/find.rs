@@ -91,7 +91,7 @@ pub fn find(ctx: &Context<'_>, store: &Store, word: &str, session: Option<&str>)
 fn no_number(word: &str) -> Error {
     Error::new(
         Code::InvalidCheckpoint,
-        format!("'{}' is no checkpoint number", word.escape_debug()),
+        format!("'{}' is not a checkpoint number", word.escape_debug()),
     )
     .hint("'tw checkpoint list' shows them")
 }

@@ -77,7 +77,7 @@ pub fn find(store: &Store, text: &str) -> Result<IssueId> {
     if !is_part(text, "i") {
         return Err(Error::new(
             Code::InvalidIssueId,
-            format!("'{text}' is no issue id or part of one"),
+            format!("'{text}' is not an issue id or part of one"),
         )
         .hint(
             "an issue id reads i_20260228_153012_ab12cd; four characters of it or more will do",
