@@ -42,8 +42,10 @@ fn output(tool: &Tool) -> Value {
             }
         }
         withhold(&mut schema, tool.withholds);
+        without_descriptions(&mut schema);
         documents.push(schema);
     }
+    definitions.values_mut().for_each(without_descriptions);
     let mut schema = json!({
         "type": "object",
         "properties": {
@@ -74,6 +76,27 @@ fn output(tool: &Tool) -> Value {
         schema["$defs"] = definitions.into();
     }
     schema
+}
+
+/// Takes the texts out of a schema. A client holds the whole list in its memory, and many hand it to their model: what the fields of an
+/// answer mean is told by `schemas/`.
+fn without_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(keywords) => {
+            keywords.shift_remove("description");
+            for (keyword, value) in keywords {
+                match value {
+                    // Here the keys are names, which may be any word.
+                    Value::Object(named) if matches!(keyword.as_str(), "properties" | "$defs") => {
+                        named.values_mut().for_each(without_descriptions);
+                    }
+                    value => without_descriptions(value),
+                }
+            }
+        }
+        Value::Array(several) => several.iter_mut().for_each(without_descriptions),
+        _ => {}
+    }
 }
 
 /// Takes out of a document's schema what the tool takes out of the document.
