@@ -145,7 +145,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
         "session-start" | "subagent-start" => {
             let started = sessions::start(ctx, &sessions::start_of_event(event, BUDGET / 4))?;
             note_start(ctx, hooked, &started);
-            hooked.output = letter(ctx, event)?;
+            hooked.output = pending_note(ctx, event)?;
         }
         "session-end" | "subagent-stop" => {
             let Some(id) = event.session_id.as_deref() else {
@@ -181,7 +181,7 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
 }
 
 /// What a rewind left for the session that starts, as its agent takes it.
-fn letter(ctx: &Context<'_>, event: &HookEvent) -> Result<Option<serde_json::Value>> {
+fn pending_note(ctx: &Context<'_>, event: &HookEvent) -> Result<Option<serde_json::Value>> {
     let agent = by_name(event.agent).filter(|agent| agent.context_at_start("").is_some());
     let (Some(agent), Some(id)) = (agent, event.session_id.as_deref()) else {
         return Ok(None);

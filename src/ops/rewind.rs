@@ -257,7 +257,7 @@ impl Rewinding<'_> {
         if !self.request.mode.conversation() {
             return Ok(None);
         }
-        let told = talk::Told {
+        let told = talk::NoteToSelf {
             note: redacting.optional(self.request.note.as_deref()),
             rationale: redacting.optional(self.request.rationale.as_deref()),
             code: self.request.mode.code(),

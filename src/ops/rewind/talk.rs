@@ -19,7 +19,7 @@ use crate::store::session::{Origin, SessionRecord};
 const PROMPT_CHARS: usize = 200;
 
 /// What the future self is to be told, redacted.
-pub struct Told {
+pub struct NoteToSelf {
     /// The note.
     pub note: Option<String>,
     /// Why.
@@ -55,7 +55,11 @@ impl Plan {
     ///
     /// # Errors
     /// `TRANSCRIPT_NOT_FOUND`, `CHECKPOINT_UNAVAILABLE`.
-    pub fn new(ctx: &Context<'_>, checkpoint: &Checkpoint, told: Option<&Told>) -> Result<Self> {
+    pub fn new(
+        ctx: &Context<'_>,
+        checkpoint: &Checkpoint,
+        told: Option<&NoteToSelf>,
+    ) -> Result<Self> {
         let transcript = conversation(ctx, checkpoint)?;
         let redactor = ctx.redactor();
         let spot = spot(&transcript, checkpoint, redactor, true)?;
@@ -111,8 +115,9 @@ impl Plan {
             .original_user_message
             .as_deref()
             .map(|text| redactor.text(text).text);
-        let text = told
-            .and_then(|told| letter(told, checkpoint, prompt.as_deref(), part.messages_discarded));
+        let text = told.and_then(|told| {
+            pending_note(told, checkpoint, prompt.as_deref(), part.messages_discarded)
+        });
         let by_hook = fork.is_some() && takes_notes(ctx, agent, checkpoint)?;
         let delivery = if by_hook {
             Delivery::SessionStartHook
@@ -243,8 +248,8 @@ fn takes_notes(ctx: &Context<'_>, agent: &dyn Agent, checkpoint: &Checkpoint) ->
 }
 
 /// What the future self is told; None when there is nothing to tell.
-fn letter(
-    told: &Told,
+fn pending_note(
+    told: &NoteToSelf,
     checkpoint: &Checkpoint,
     prompt: Option<&str>,
     discarded: usize,
