@@ -179,17 +179,17 @@ fn of_state(holders: &mut Holders, state: &State, name: &str) {
     }
 }
 
-/// The tips of a record's face and memory: the same commit, unless somebody moved one.
+/// The tips of a record's notes ref and backing ref: the same commit, unless somebody moved one.
 type Tips = BTreeMap<Record, BTreeSet<Oid>>;
 
 /// Every record with its tips.
 pub fn record_tips(store: &Store) -> Result<Tips> {
     let mut tips = Tips::new();
     for kind in RecordKind::ALL {
-        let Some(face) = kind.note_prefix() else {
+        let Some(notes_ref) = kind.note_prefix() else {
             continue;
         };
-        for (name, tip) in store.refs.list(face)? {
+        for (name, tip) in store.refs.list(notes_ref)? {
             if let Some(record) = Record::parse_note_ref(&name) {
                 tips.entry(record).or_default().insert(tip);
             }

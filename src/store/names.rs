@@ -1,8 +1,8 @@
 //! The names of our refs, built and parsed. The only file with their prefix.
 //!
 //! A snapshot, backup or experiment has one ref. A record (an issue, a chat, a session) has two at the same commit: the
-//! *face*, a notes ref that plain git shows, and the *memory* under `records/`, which no fetch of `refs/notes/*` prunes.
-//! Labels are records without a face. Names are stored; titles are shown, and nothing parses them.
+//! *notes ref* that plain git shows, and the *backing ref* under `records/`, which no fetch of `refs/notes/*` prunes.
+//! Labels are records without a notes ref. Names are stored; titles are shown, and nothing parses them.
 
 use std::fmt;
 
@@ -21,17 +21,17 @@ pub const SNAPSHOTS: &str = "refs/timewarp/snapshots/";
 pub const BACKUPS: &str = "refs/timewarp/backups/";
 /// Experiments, one ref each.
 pub const EXPERIMENTS: &str = "refs/timewarp/experiments/";
-/// The memory of records, by kind.
+/// The backing ref of records, by kind.
 pub const RECORDS: &str = "refs/timewarp/records/";
 /// Labels, one ref each.
 pub const LABELS: &str = "refs/timewarp/records/labels/";
 /// All notes of ours.
 pub const NOTES: &str = "refs/notes/timewarp/";
-/// The faces of issues.
+/// The notes refs of issues.
 pub const ISSUE_NOTES: &str = "refs/notes/timewarp/issues/";
-/// The faces of chats.
+/// The notes refs of chats.
 pub const CHAT_NOTES: &str = "refs/notes/timewarp/chats/";
-/// The faces of sessions.
+/// The notes refs of sessions.
 pub const SESSION_NOTES: &str = "refs/notes/timewarp/sessions/";
 
 /// Longest ref component we make. A file name may have 255 bytes, and git adds `.lock`.
@@ -106,7 +106,7 @@ pub enum RecordKind {
     Chats,
     /// Sessions.
     Sessions,
-    /// Labels, which have no face.
+    /// Labels, which have no notes ref.
     Labels,
 }
 
@@ -123,12 +123,12 @@ impl RecordKind {
         }
     }
 
-    /// Where the memories of this kind live.
+    /// Where the backing refs of this kind live.
     pub fn record_prefix(self) -> String {
         format!("{RECORDS}{}/", self.directory())
     }
 
-    /// Where the faces of this kind live.
+    /// Where the notes refs of this kind live.
     pub fn note_prefix(self) -> Option<&'static str> {
         match self {
             Self::Issues => Some(ISSUE_NOTES),
@@ -155,18 +155,18 @@ impl Record {
         }
     }
 
-    /// Its memory, under `records/`.
+    /// Its backing ref, under `records/`.
     pub fn record_ref(&self) -> String {
         format!("{}{}", self.kind().record_prefix(), self.component())
     }
 
-    /// Its face, a notes ref. A label has none.
+    /// Its notes ref, which plain git shows. A label has none.
     pub fn note_ref(&self) -> Option<String> {
         let prefix = self.kind().note_prefix()?;
         Some(format!("{prefix}{}", self.component()))
     }
 
-    /// The record whose memory has this name. None for any other ref.
+    /// The record whose backing ref has this name. None for any other ref.
     pub fn parse_record_ref(name: &str) -> Option<Self> {
         let (kind, component) = name.strip_prefix(RECORDS)?.split_once('/')?;
         let kind = RecordKind::ALL
@@ -175,7 +175,7 @@ impl Record {
         Self::from_component(kind, component)
     }
 
-    /// The record whose face has this name. None for any other ref.
+    /// The record whose notes ref has this name. None for any other ref.
     pub fn parse_note_ref(name: &str) -> Option<Self> {
         RecordKind::ALL.into_iter().find_map(|kind| {
             let component = name.strip_prefix(kind.note_prefix()?)?;
@@ -296,14 +296,17 @@ mod tests {
                 "good",
             ),
         ];
-        for (record, face, memory, last) in records {
+        for (record, notes_ref, backing_ref, last) in records {
             let name = record.record_ref();
-            assert_eq!(name, format!("{memory}{last}"));
+            assert_eq!(name, format!("{backing_ref}{last}"));
             assert!(is_valid_name(&name));
             assert_eq!(Record::parse_record_ref(&name), Some(record.clone()));
             assert_eq!(Record::parse_note_ref(&name), None);
             let note = record.note_ref();
-            assert_eq!(note, face.map(|face| format!("{face}{last}")));
+            assert_eq!(
+                note,
+                notes_ref.map(|notes_ref| format!("{notes_ref}{last}"))
+            );
             if let Some(note) = note {
                 assert_eq!(Record::parse_note_ref(&note), Some(record));
                 assert_eq!(Record::parse_record_ref(&note), None);

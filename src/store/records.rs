@@ -1,17 +1,17 @@
 //! Records as JSON notes: issues, chats, sessions.
 //!
-//! Owns how a record is read, made, changed and listed. A record has two refs at one commit, the *face* under
-//! `refs/notes/` that plain git shows and the *memory* that no fetch of `refs/notes/*` prunes; every change is a commit on
-//! both, made in one transaction that states the old value, memory first. So no writer loses another's change, and a kill
+//! Owns how a record is read, made, changed and listed. A record has two refs at one commit, the *notes ref* under
+//! `refs/notes/` that plain git shows and the *backing ref* that no fetch of `refs/notes/*` prunes; every change is a commit on
+//! both, made in one transaction that states the old value, backing ref first. So no writer loses another's change, and a kill
 //! leaves the record as it was or as it was to be. Bodies are JSON objects with a `version`; unknown fields survive, a
 //! newer version is refused by name.
 //!
-//! When face and memory differ, whoever reads next settles it and says so:
-//! - a missing face (a fetch that prunes took it) is put back, and so is one that was set back to an older commit;
-//! - a missing memory is made: somebody fetched the record;
-//! - a face that plain git moved on (`git notes add`) is taken in when it descends from the memory;
-//! - any other is kept as a second version: both refs go to a merge commit with the memory's notes, whose second parent
-//!   is what the face had been. `git log --notes` on the face shows it; nothing is thrown away.
+//! When notes ref and backing ref differ, whoever reads next settles it and says so:
+//! - a missing notes ref (a fetch that prunes took it) is put back, and so is one that was set back to an older commit;
+//! - a missing backing ref is made: somebody fetched the record;
+//! - a notes ref that plain git moved on (`git notes add`) is taken in when it descends from the backing ref;
+//! - any other is kept as a second version: both refs go to a merge commit with the backing ref's notes, whose second parent
+//!   is what the notes ref had been. `git log --notes` on the notes ref shows it; nothing is thrown away.
 //!
 //! Leaves out what the records mean (`issue`, `chat`), and deleting: only a caller that prunes does that.
 
@@ -54,7 +54,7 @@ pub struct Note {
 /// A record as it stands.
 #[derive(Debug)]
 pub struct Held {
-    /// The commit that face and memory name.
+    /// The commit that notes ref and backing ref name.
     pub tip: Oid,
     /// Its readable notes, sorted by what they annotate. Issues and chats have one.
     pub notes: Vec<Note>,
@@ -170,15 +170,15 @@ pub struct Listed {
 /// Where the two refs of a record stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Refs2 {
-    memory: Option<Oid>,
-    face: Option<Oid>,
+    backing_ref: Option<Oid>,
+    notes_ref: Option<Oid>,
 }
 
 impl Store {
     /// Whether there is such a record, readable or not.
     pub fn has_record(&self, name: &Record) -> Result<bool> {
         let at = self.where_it_stands(name)?;
-        Ok(at.memory.is_some() || at.face.is_some())
+        Ok(at.backing_ref.is_some() || at.notes_ref.is_some())
     }
 
     /// Reads a record. None: there is none.
@@ -213,7 +213,7 @@ impl Store {
         self.held(name, commit, Vec::new())?.into_only(name)
     }
 
-    /// Makes the first commit of a new record and adds the making of its refs to a transaction, memory first. The transaction is to
+    /// Makes the first commit of a new record and adds the making of its refs to a transaction, backing ref first. The transaction is to
     /// be committed with what is in `new` then.
     ///
     /// # Errors
@@ -231,8 +231,8 @@ impl Store {
         let commit = prepare_notes(&self.objects, new, None, &notes, message, at)
             .context(|| format!("cannot write {name}"))?;
         transaction.create(&name.record_ref(), commit);
-        if let Some(face) = name.note_ref() {
-            transaction.create(&face, commit);
+        if let Some(notes_ref) = name.note_ref() {
+            transaction.create(&notes_ref, commit);
         }
         Ok(commit)
     }
@@ -313,7 +313,7 @@ impl Store {
         }
     }
 
-    /// Moves face and memory from `old` to `next`, or makes them.
+    /// Moves notes ref and backing ref from `old` to `next`, or makes them.
     fn move_both(
         &self,
         name: &Record,
@@ -322,41 +322,44 @@ impl Store {
         new: &NewObjects,
     ) -> std::result::Result<(), TransactionError> {
         let at = Refs2 {
-            memory: old,
-            face: old,
+            backing_ref: old,
+            notes_ref: old,
         };
         self.settle_refs(name, at, next, new)
     }
 
     fn where_it_stands(&self, name: &Record) -> Result<Refs2> {
-        let memory = self.refs.read(&name.record_ref())?;
-        let face = match name.note_ref() {
-            Some(face) => self.refs.read(&face)?,
-            None => memory,
+        let backing_ref = self.refs.read(&name.record_ref())?;
+        let notes_ref = match name.note_ref() {
+            Some(notes_ref) => self.refs.read(&notes_ref)?,
+            None => backing_ref,
         };
-        Ok(Refs2 { memory, face })
+        Ok(Refs2 {
+            backing_ref,
+            notes_ref,
+        })
     }
 
     fn standing(&self, kind: RecordKind) -> Result<BTreeMap<Record, Refs2>> {
         let mut all: BTreeMap<Record, Refs2> = BTreeMap::new();
         let nowhere = Refs2 {
-            memory: None,
-            face: None,
+            backing_ref: None,
+            notes_ref: None,
         };
         for (name, oid) in self.refs.list(&kind.record_prefix())? {
             if let Some(record) = Record::parse_record_ref(&name) {
-                all.entry(record).or_insert(nowhere).memory = Some(oid);
+                all.entry(record).or_insert(nowhere).backing_ref = Some(oid);
             }
         }
         if let Some(prefix) = kind.note_prefix() {
             for (name, oid) in self.refs.list(prefix)? {
                 if let Some(record) = Record::parse_note_ref(&name) {
-                    all.entry(record).or_insert(nowhere).face = Some(oid);
+                    all.entry(record).or_insert(nowhere).notes_ref = Some(oid);
                 }
             }
         } else {
             for at in all.values_mut() {
-                at.face = at.memory;
+                at.notes_ref = at.backing_ref;
             }
         }
         Ok(all)
@@ -388,19 +391,21 @@ impl Store {
         Ok(held)
     }
 
-    /// Makes face and memory one again, as the head of this file says. Gives the commit to read and what was done.
+    /// Makes notes ref and backing ref one again, as the head of this file says. Gives the commit to read and what was done.
     fn settle(&self, name: &Record, mut at: Refs2) -> Result<Option<(Oid, Vec<String>)>> {
         for _ in 0..16 {
-            let (target, what) = match (at.memory, at.face) {
+            let (target, what) = match (at.backing_ref, at.notes_ref) {
                 (None, None) => return Ok(None),
-                (Some(memory), Some(face)) if memory == face => {
-                    return Ok(Some((memory, Vec::new())));
+                (Some(backing_ref), Some(notes_ref)) if backing_ref == notes_ref => {
+                    return Ok(Some((backing_ref, Vec::new())));
                 }
-                (Some(memory), None) => (memory, Some("its notes ref was gone and is put back")),
-                (None, Some(face)) => (face, None),
-                (Some(memory), Some(face)) => self.judge(memory, face)?,
+                (Some(backing_ref), None) => {
+                    (backing_ref, Some("its notes ref was gone and is put back"))
+                }
+                (None, Some(notes_ref)) => (notes_ref, None),
+                (Some(backing_ref), Some(notes_ref)) => self.judge(backing_ref, notes_ref)?,
             };
-            let known = at.memory.or(at.face).unwrap_or(target);
+            let known = at.backing_ref.or(at.notes_ref).unwrap_or(target);
             // Somebody is between the two renames, or died there.
             if self.is_locked(name) {
                 return Ok(Some((known, Vec::new())));
@@ -420,26 +425,41 @@ impl Store {
                 Err(_) => return Ok(Some((known, Vec::new()))),
             }
         }
-        Ok(at.memory.or(at.face).map(|tip| (tip, Vec::new())))
+        Ok(at.backing_ref.or(at.notes_ref).map(|tip| (tip, Vec::new())))
     }
 
-    /// What becomes of two commits that differ: where both refs go, and what is said. For a second version, the face.
-    fn judge(&self, memory: Oid, face: Oid) -> Result<(Oid, Option<&'static str>)> {
-        Ok(if !self.repo.is_commit(face) {
-            (memory, Some("its notes ref led nowhere and is put back"))
-        } else if self.repo.descends(face, memory)? {
-            (face, Some("it was changed by plain git, which is taken in"))
-        } else if self.repo.descends(memory, face)? {
-            (memory, Some("its notes ref was set back and is put right"))
+    /// What becomes of two commits that differ: where both refs go, and what is said. For a second version, the notes ref.
+    fn judge(&self, backing_ref: Oid, notes_ref: Oid) -> Result<(Oid, Option<&'static str>)> {
+        Ok(if !self.repo.is_commit(notes_ref) {
+            (
+                backing_ref,
+                Some("its notes ref led nowhere and is put back"),
+            )
+        } else if self.repo.descends(notes_ref, backing_ref)? {
+            (
+                notes_ref,
+                Some("it was changed by plain git, which is taken in"),
+            )
+        } else if self.repo.descends(backing_ref, notes_ref)? {
+            (
+                backing_ref,
+                Some("its notes ref was set back and is put right"),
+            )
         } else {
-            (face, Some(SECOND))
+            (notes_ref, Some(SECOND))
         })
     }
 
-    fn merge(&self, new: &mut NewObjects, name: &Record, memory: Oid, face: Oid) -> Result<Oid> {
+    fn merge(
+        &self,
+        new: &mut NewObjects,
+        name: &Record,
+        backing_ref: Oid,
+        notes_ref: Oid,
+    ) -> Result<Oid> {
         let message = "keep a second version that the notes ref was moved to";
         let at = Moment(i128::from(env::clock_nanos()));
-        prepare_merge(&self.objects, new, memory, face, message, at)
+        prepare_merge(&self.objects, new, backing_ref, notes_ref, message, at)
             .context(|| format!("cannot keep the second version of {name}"))
     }
 
@@ -451,8 +471,8 @@ impl Store {
         new: &NewObjects,
     ) -> std::result::Result<(), TransactionError> {
         let mut transaction = self.refs.transaction();
-        let mut moves = vec![(name.record_ref(), at.memory)];
-        moves.extend(name.note_ref().map(|face| (face, at.face)));
+        let mut moves = vec![(name.record_ref(), at.backing_ref)];
+        moves.extend(name.note_ref().map(|notes_ref| (notes_ref, at.notes_ref)));
         for (name, old) in moves {
             match old {
                 None => transaction.create(&name, target),
@@ -480,7 +500,7 @@ impl Store {
     }
 }
 
-/// What is said of a face that neither descends from the memory nor precedes it.
+/// What is said of a notes ref that neither descends from the backing ref nor precedes it.
 const SECOND: &str =
     "its notes ref was moved elsewhere; what it had is kept as a second version in its history";
 

@@ -109,14 +109,14 @@ pub fn labels(store: &Store) -> Result<Finding> {
     })
 }
 
-/// Whether every record has its face and its memory at one commit, and can be read.
+/// Whether every record has its notes ref and its backing ref at one commit, and can be read.
 pub fn records(store: &Store) -> Result<Finding> {
     let (mut total, mut apart, mut unreadable) = (0, Vec::new(), Vec::new());
     for (record, tips) in crate::ops::holders::record_tips(store)? {
         total += 1;
-        let face = record.note_ref().map(|name| store.refs.read(&name));
-        let face = face.transpose()?.flatten();
-        if face != store.refs.read(&record.record_ref())? {
+        let notes_ref = record.note_ref().map(|name| store.refs.read(&name));
+        let notes_ref = notes_ref.transpose()?.flatten();
+        if notes_ref != store.refs.read(&record.record_ref())? {
             apart.push(record.to_string());
         }
         if tips
@@ -130,7 +130,7 @@ pub fn records(store: &Store) -> Result<Finding> {
         broken(format!("not readable: {}", listed(&unreadable)), None)
     } else if !apart.is_empty() {
         let message = format!(
-            "notes ref and memory differ: {}; the next command that looks at it puts that right",
+            "notes ref and backing ref differ: {}; the next command that looks at it puts that right",
             listed(&apart)
         );
         warning(message, "tw issue list")
