@@ -30,7 +30,7 @@ pub use self::head::Head;
 pub use self::settings::SharedRepository;
 
 use self::config::{Config, Dirs, Sources};
-use self::discover::{Found, Limits};
+use self::discover::{Discovered, Limits};
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
 use crate::git::regular;
@@ -60,7 +60,7 @@ impl Repo {
         Self::open(found, &sources, env)
     }
 
-    fn open(found: Found, sources: &Sources, env: &Env) -> Result<Self> {
+    fn open(found: Discovered, sources: &Sources, env: &Env) -> Result<Self> {
         let protected = Config::protected(sources, &found.git_dir)?;
         trust::check(&found, &protected, env)?;
         let dirs = Dirs {
@@ -199,7 +199,7 @@ fn open_objects(common_dir: &Path) -> Result<git2::Repository> {
 }
 
 /// Opens exactly this git directory. Not by libgit2's own walk and never from the environment.
-fn open_git2(found: &Found, root: &Path) -> Result<git2::Repository> {
+fn open_git2(found: &Discovered, root: &Path) -> Result<git2::Repository> {
     let git_dir = &found.git_dir;
     format::teach_libgit2();
     let flags = RepositoryOpenFlags::NO_SEARCH

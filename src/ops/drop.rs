@@ -18,7 +18,7 @@ use crate::store::names;
 /// Forget these.
 #[derive(Debug, Clone, Default)]
 pub struct Drop {
-    /// Which.
+    /// Addresses of what is to go.
     pub addresses: Vec<String>,
     /// Also what something holds.
     pub force: bool,

@@ -38,7 +38,7 @@ pub enum ListKind {
 pub struct List {
     /// At most so many.
     pub limit: Option<usize>,
-    /// Which.
+    /// The kinds of snapshots.
     pub kind: ListKind,
     /// Those of other worktrees too, and those taken in the past.
     pub all_worktrees: bool,
@@ -59,7 +59,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         ListKind::Experiment => &[IdKind::Experiment],
         ListKind::All => &IdKind::ALL,
     };
-    let Found {
+    let ToList {
         ids,
         summaries,
         invalid,
@@ -86,7 +86,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
 }
 
 /// What there is to list.
-struct Found {
+struct ToList {
     /// Every id, whether it is shown or not.
     ids: Vec<SnapshotId>,
     /// What is shown, in order.
@@ -95,14 +95,14 @@ struct Found {
     invalid: Vec<Invalid>,
 }
 
-fn short(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> Result<Found> {
+fn short(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> Result<ToList> {
     let mut ids: Vec<SnapshotId> = Vec::new();
     for kind in kinds {
         ids.extend(store.ids(*kind)?);
     }
     ids.sort_by_key(|id| Reverse(id.time()));
     let (stored, invalid) = in_order(ctx, store, &ids, request.limit, request.all_worktrees)?;
-    Ok(Found {
+    Ok(ToList {
         ids,
         summaries: stored.into_iter().map(Summary::from).collect(),
         invalid: invalid
@@ -112,7 +112,7 @@ fn short(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> 
     })
 }
 
-fn long(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> Result<Found> {
+fn long(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> Result<ToList> {
     let mut all = store.summaries(kinds)?;
     let found = all.found.iter().map(|summary| summary.id);
     let ids = found.chain(all.invalid.iter().map(|(id, _)| *id));
@@ -133,7 +133,7 @@ fn long(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> R
         .retain(|(id, _)| until.is_none_or(|until| id.time() >= until));
     all.found.truncate(limit);
     let invalid = all.invalid.iter();
-    Ok(Found {
+    Ok(ToList {
         ids,
         invalid: invalid
             .map(|(id, error)| Invalid {

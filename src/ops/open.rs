@@ -33,7 +33,7 @@ pub use close::close;
 /// Lay a snapshot out in a directory of its own.
 #[derive(Debug, Clone, Default)]
 pub struct Open {
-    /// Which.
+    /// The address of the snapshot.
     pub address: String,
     /// Where; default `../<repo>.tw/<tail>`.
     pub dir: Option<PathBuf>,

@@ -98,7 +98,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
 }
 
 /// What was, or would be, rewritten: id, old commit, new commit; and what could not be read.
-struct Found {
+struct PurgeResult {
     rewritten: Vec<(SnapshotId, Oid, Oid)>,
     unreached: Vec<String>,
 }
@@ -145,8 +145,8 @@ impl Purging<'_> {
             .try_for_each(|worktree| worktree.dir.settled())
     }
 
-    fn rewrite(&self, sink: &dyn Sink) -> Result<Found> {
-        let mut found = Found {
+    fn rewrite(&self, sink: &dyn Sink) -> Result<PurgeResult> {
+        let mut found = PurgeResult {
             rewritten: Vec::new(),
             unreached: Vec::new(),
         };
@@ -178,7 +178,7 @@ impl Purging<'_> {
     }
 
     /// Objects, then the log, then all refs at once, then what follows them.
-    fn carry_out(&self) -> Result<Found> {
+    fn carry_out(&self) -> Result<PurgeResult> {
         let keep_note = Owner::this_process("purge").line().trim_end().to_owned();
         let mode = WriteMode::Pack {
             keep_note,
@@ -232,7 +232,7 @@ impl Purging<'_> {
         &self,
         edit: &mut Transaction,
         notes: &mut NewObjects,
-        found: &Found,
+        found: &PurgeResult,
         moved: &Moved,
     ) -> Result<()> {
         for (id, old, new) in &found.rewritten {
@@ -281,7 +281,7 @@ impl Purging<'_> {
         Ok(())
     }
 
-    fn answer(&self, dry_run: DryRun, found: Found) -> Result<Purged> {
+    fn answer(&self, dry_run: DryRun, found: PurgeResult) -> Result<Purged> {
         let mut unreachable = found.unreached;
         unreachable.extend(elsewhere::sentences(
             self.ctx,

@@ -95,7 +95,7 @@ impl Store {
             let all = all.into_iter().rev();
             refs.extend(all.filter_map(|(name, commit)| {
                 let id = names::parse_snapshot_ref(&name)?;
-                Some(Found { id, name, commit })
+                Some(SnapshotRef { id, name, commit })
             }));
         }
         refs.sort_by_key(|found| Reverse(found.id.time()));
@@ -105,7 +105,7 @@ impl Store {
         let known = entries(&file);
         let objects = &self.objects;
         // The threads ask the disk; what they need not hold, they do not make.
-        let looks = threads::map(&refs, |Found { id, name, commit }| {
+        let looks = threads::map(&refs, |SnapshotRef { id, name, commit }| {
             let commit = *commit.as_ref().ok()?;
             let entry = known.get(&commit).filter(|entry| is_for(entry, name));
             // What git has lost is not shown as if it were there.
@@ -116,7 +116,7 @@ impl Store {
         });
         let mut summaries = Summaries::default();
         let mut read = 0;
-        for (Found { id, commit, .. }, look) in refs.into_iter().zip(looks) {
+        for (SnapshotRef { id, commit, .. }, look) in refs.into_iter().zip(looks) {
             let summary = match (look, commit) {
                 (Some(Look::Read(summary)), _) => {
                     read += usize::from(summary.is_ok());
@@ -168,7 +168,7 @@ impl Store {
 }
 
 /// A ref to look at.
-struct Found {
+struct SnapshotRef {
     id: SnapshotId,
     name: String,
     commit: Result<Oid>,

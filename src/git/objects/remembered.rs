@@ -12,14 +12,14 @@ use git2::Oid;
 const ROOM: usize = 16 << 20;
 
 #[derive(Default)]
-struct Kept {
+struct Cached {
     bytes: HashMap<Oid, Vec<u8>>,
     total: usize,
 }
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Remembered(Mutex<Kept>);
+pub(super) struct Remembered(Mutex<Cached>);
 
 impl Remembered {
     pub(super) fn get(&self, oid: Oid) -> Option<Vec<u8>> {

@@ -48,7 +48,7 @@ impl Limits {
 
 /// What the walk met. All paths are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct Discovered {
     pub git_dir: PathBuf,
     pub common_dir: PathBuf,
     /// The `.git` file that led here.
@@ -57,7 +57,7 @@ pub(super) struct Found {
     pub top: Option<PathBuf>,
 }
 
-impl Found {
+impl Discovered {
     /// Whether this is a linked worktree's git directory.
     pub fn is_linked(&self) -> bool {
         self.git_dir != self.common_dir && self.git_dir.join("gitdir").is_file()
@@ -68,7 +68,7 @@ impl Found {
 ///
 /// # Errors
 /// `NOT_A_REPOSITORY` when there is none, or a `.git` file leads nowhere.
-pub(super) fn find(start: &Path, limits: &Limits) -> Result<Found> {
+pub(super) fn find(start: &Path, limits: &Limits) -> Result<Discovered> {
     let start = std::fs::canonicalize(start)
         .context(|| format!("look for a repository in '{}'", start.display()))?;
     let device = std::fs::metadata(&start)?.dev();
@@ -91,7 +91,7 @@ pub(super) fn find(start: &Path, limits: &Limits) -> Result<Found> {
 }
 
 /// One step: `.git` in `dir`, then `dir` itself.
-fn look(dir: &Path) -> Result<Option<Found>> {
+fn look(dir: &Path) -> Result<Option<Discovered>> {
     let dot_git = dir.join(".git");
     match std::fs::metadata(&dot_git) {
         Ok(meta) if meta.is_file() => {
@@ -99,7 +99,7 @@ fn look(dir: &Path) -> Result<Option<Found>> {
         }
         Ok(meta) if meta.is_dir() => {
             if let Some(found) = from_git_dir(&dot_git) {
-                return Ok(Some(Found {
+                return Ok(Some(Discovered {
                     top: Some(dir.to_path_buf()),
                     ..found
                 }));
@@ -110,7 +110,7 @@ fn look(dir: &Path) -> Result<Option<Found>> {
     Ok(from_git_dir(dir))
 }
 
-fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Found> {
+fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Discovered> {
     let bad = |what: &str| {
         Error::new(
             Code::NotARepository,
@@ -136,7 +136,7 @@ fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Found> {
             target.display()
         ))
     })?;
-    Ok(Found {
+    Ok(Discovered {
         gitfile: Some(file.to_path_buf()),
         top: Some(top.to_path_buf()),
         ..found
@@ -144,7 +144,7 @@ fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Found> {
 }
 
 /// git's `is_git_directory`: a HEAD that reads like one, `objects` and `refs`.
-fn from_git_dir(dir: &Path) -> Option<Found> {
+fn from_git_dir(dir: &Path) -> Option<Discovered> {
     if !has_head(dir) {
         return None;
     }
@@ -157,7 +157,7 @@ fn from_git_dir(dir: &Path) -> Option<Found> {
         Err(_) => git_dir.clone(),
     };
     let whole = common_dir.join("objects").is_dir() && common_dir.join("refs").is_dir();
-    whole.then_some(Found {
+    whole.then_some(Discovered {
         git_dir,
         common_dir,
         gitfile: None,

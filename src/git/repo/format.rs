@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use super::config::{Config, ConfigEntry};
-use super::discover::Found;
+use super::discover::Discovered;
 use crate::error::{Code, Error, Result, ResultExt};
 
 /// Extensions that change nothing for us. `objectFormat` and `refStorage` are judged by their value.
@@ -72,7 +72,7 @@ fn spelled(name: &str) -> String {
 ///
 /// # Errors
 /// `UNSUPPORTED_REPOSITORY` for a bare repository, and when the working tree is not there.
-pub(super) fn worktree_root(found: &Found, local: &Config) -> Result<PathBuf> {
+pub(super) fn worktree_root(found: &Discovered, local: &Config) -> Result<PathBuf> {
     let linked = found.is_linked();
     // git: where `commondir` names another directory, core.bare and core.worktree say nothing, unless each worktree has a
     // configuration of its own; then even the shared file's do.

@@ -7,13 +7,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::config::{Config, expand};
-use super::discover::Found;
+use super::discover::Discovered;
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 
 /// Fails with `UNSAFE_REPOSITORY` when someone else owns the worktree, its `.git` file or the git directory, unless
 /// `safe.directory` in the user's or the system's configuration names it.
-pub(super) fn check(found: &Found, protected: &Config, env: &Env) -> Result<()> {
+pub(super) fn check(found: &Discovered, protected: &Config, env: &Env) -> Result<()> {
     let uid = rustix::process::geteuid().as_raw();
     let sudo = env.text("SUDO_UID").and_then(|text| text.parse().ok());
     let home = env.home();
@@ -21,7 +21,7 @@ pub(super) fn check(found: &Found, protected: &Config, env: &Env) -> Result<()> 
 }
 
 fn check_as(
-    found: &Found,
+    found: &Discovered,
     protected: &Config,
     home: Option<&Path>,
     uid: u32,
@@ -86,8 +86,8 @@ mod tests {
     use super::super::config::Sources;
     use super::*;
 
-    fn found(dir: &Path) -> Found {
-        Found {
+    fn found(dir: &Path) -> Discovered {
+        Discovered {
             git_dir: dir.join(".git"),
             common_dir: dir.join(".git"),
             gitfile: None,

@@ -70,7 +70,7 @@ impl IndexSummary {
 
 /// What the cache keeps of the index.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedIndex {
     summary: IndexSummary,
     /// Paths in HEAD that the index lacks.
     #[serde(with = "paths")]
@@ -144,7 +144,7 @@ impl CaptureRun<'_, '_, '_> {
             } else {
                 None
             };
-            let kept = serde_json::from_value::<Kept>(known.record.clone());
+            let kept = serde_json::from_value::<CachedIndex>(known.record.clone());
             if let Ok(kept) = kept
                 // What was not there may have come.
                 && kept.summary.missing.is_empty()
@@ -220,7 +220,7 @@ impl CaptureRun<'_, '_, '_> {
         }
         let short = summary.paths() + head_only.len() <= SUMMARY_LIMIT;
         let record = if short {
-            let kept = Kept {
+            let kept = CachedIndex {
                 summary: summary.clone(),
                 head_only: head_only.clone(),
             };

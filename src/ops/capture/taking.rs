@@ -51,7 +51,7 @@ pub(super) struct CaptureRun<'a, 's, 'w> {
 }
 
 /// What a look at the files starts from.
-struct Found<'a> {
+struct StartOfScan<'a> {
     rules: Rules<'a>,
     root: Root,
     parsed: Option<Index>,
@@ -110,7 +110,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                     }
                 };
                 let rules = Rules::new(globals, globs, self.other_side());
-                let found = Found {
+                let found = StartOfScan {
                     rules,
                     root,
                     parsed,
@@ -196,8 +196,8 @@ impl<'s> CaptureRun<'_, 's, '_> {
     }
 
     /// Something differs, or may: looks at it, and makes what objects are missing.
-    fn changed(&self, found: Found<'_>, state: &IndexState) -> Result<Files<'s>> {
-        let Found {
+    fn changed(&self, found: StartOfScan<'_>, state: &IndexState) -> Result<Files<'s>> {
+        let StartOfScan {
             rules,
             root,
             parsed,

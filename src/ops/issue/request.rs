@@ -63,7 +63,7 @@ pub struct ChatPart {
 /// Change an issue's texts.
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
-    /// Which.
+    /// The issue: its id or a part of it.
     pub issue: String,
     /// New texts; an empty one clears an optional field.
     pub fields: ReportFields,
@@ -95,7 +95,7 @@ impl Sections {
 /// Read or write the experiment.
 #[derive(Debug, Clone, Default)]
 pub struct Experiment {
-    /// Whose.
+    /// The issue: its id or a part of it.
     pub issue: String,
     /// What to write; empty reads.
     pub sections: Sections,
@@ -104,7 +104,7 @@ pub struct Experiment {
 /// Close an issue.
 #[derive(Debug, Clone)]
 pub struct Close {
-    /// Which.
+    /// The issue: its id or a part of it.
     pub issue: String,
     /// As what: fixed, wontfix or duplicate.
     pub status: Status,
@@ -117,7 +117,7 @@ pub struct Close {
 /// Put a run's changes onto the present.
 #[derive(Debug, Clone, Default)]
 pub struct Apply {
-    /// Whose.
+    /// The issue: its id or a part of it.
     pub issue: String,
     /// Which run's; default the last one that has an experiment.
     pub run: Option<u64>,
@@ -128,7 +128,7 @@ pub struct Apply {
 /// Run an issue's check.
 #[derive(Debug, Clone, Default)]
 pub struct Verify {
-    /// Whose.
+    /// The issue: its id or a part of it.
     pub issue: String,
     /// Run this in place of the issue's own command; typed on this machine's command line.
     pub command: Option<String>,
