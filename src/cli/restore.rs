@@ -11,7 +11,8 @@ use crate::ops::outcome::Restored;
 ///
 /// Makes the named paths, or without paths the whole tree, as the snapshot has them: captured files that the snapshot
 /// lacks go too. What was there is saved in a backup first, so 'tw undo' takes it back. HEAD, the index and the mode do
-/// not change: in the present you stay in the present.
+/// not change: in the present you stay in the present. When nothing differs, nothing is saved and there is nothing to
+/// undo.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

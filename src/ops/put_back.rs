@@ -1,5 +1,7 @@
 //! Files of a snapshot put into the working tree, without changing mode, HEAD or index.
 
+use std::ops::ControlFlow;
+
 use super::Context;
 use super::capture::{Storing, seeds};
 use super::outcome::{Changes, Restored};
@@ -8,7 +10,7 @@ use super::request::{DryRun, Restore};
 use super::snapshots;
 use super::swap::goal::{Aim, Goal, SnapshotAim};
 use super::swap::notices::swap_notices;
-use super::swap::{changes, prepare, swap};
+use super::swap::{Prepared, changes, prepare, swap_unless};
 use crate::error::{Code, Error, Result};
 use crate::git::path;
 use crate::git::tree;
@@ -24,7 +26,8 @@ pub struct Purpose {
     pub title: String,
 }
 
-/// Puts files of `stored` back, or looks what that would do; under the exclusive lock, except for a dry run.
+/// Puts files of `stored` back, or looks what that would do; under the exclusive lock, except for a dry run. Where all is as it
+/// is there already, nothing is saved and there is nothing to undo.
 ///
 /// # Errors
 /// `PATH_NOT_FOUND` when neither the snapshot nor the working tree has a named path; else as travel.
@@ -59,10 +62,13 @@ pub fn put_back(
         workspace_root: ctx.repo.worktree_root().display().to_string(),
         ..before.clone()
     };
-    let swapped = swap(ctx, store, &goal, &state_after)?;
-    restored.notices.extend(swap_notices(&swapped.applied));
-    restored.changes = swapped.changes();
-    restored.backup_id = Some(swapped.saved.id.to_string());
+    let nothing = |prepared: &Prepared<'_>| prepared.plan.is_empty().then_some(());
+    if let ControlFlow::Continue(swapped) = swap_unless(ctx, store, &goal, &state_after, &nothing)?
+    {
+        restored.notices.extend(swap_notices(&swapped.applied));
+        restored.changes = swapped.changes();
+        restored.backup_id = Some(swapped.saved.id.to_string());
+    }
     Ok(restored)
 }
 

@@ -295,7 +295,7 @@ impl Rewinding<'_> {
             Ok(placed) => placed,
             Err(error) => {
                 // The files went back alone: that is not what was asked for.
-                if code.is_some() {
+                if code.is_some_and(|part| part.backup_id.is_some()) {
                     step(self.ctx, Log::Undo)?;
                 }
                 return Err(error);

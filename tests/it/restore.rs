@@ -253,3 +253,23 @@ fn a_symlinked_directory_on_the_way_is_never_followed() {
     sandbox.json(["undo"]);
     assert!(sandbox.path("dir").symlink_metadata().unwrap().is_symlink());
 }
+
+#[test]
+fn a_restore_of_what_is_there_saves_nothing_and_is_no_step_for_undo() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    let before = sandbox.git(["for-each-ref"]);
+    for paths in [&[][..], &["a.txt"]] {
+        let answer = sandbox.json(["restore", &id].iter().chain(paths));
+        assert_eq!(answer["backup_id"], Value::Null);
+        assert_eq!(answer["changes"]["written"], serde_json::json!([]));
+    }
+    assert_eq!(sandbox.git(["for-each-ref"]), before);
+    let (error, code) = sandbox.json_error(["undo"]);
+    let nothing = (Some("NOTHING_TO_UNDO"), 4);
+    assert_eq!((error["code"].as_str(), code), nothing);
+
+    // Permission bits are a difference like any other.
+    sandbox.chmod("a.txt", 0o600);
+    assert!(sandbox.json(["restore", &id])["backup_id"].is_string());
+}
