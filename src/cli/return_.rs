@@ -12,7 +12,8 @@ use crate::ops::outcome::{CommitMade, HeadReport, MovedAside, Returned};
 /// Saves what was made in the past as an experiment, puts every path, the index, HEAD and the operation under way back
 /// as the backup has them, and proves it: the answer is 'verified' when nothing differs. HEAD goes back onto its branch
 /// only when the branch has not moved; otherwise it stays detached at the same commit and tw says how to go on. What
-/// somebody else changed in the meantime is left as it is and named.
+/// somebody else changed in the meantime is left as it is and named. When nothing was changed in the past there is no
+/// experiment.
 ///
 /// Nothing made in the past is carried over unless you name it with --keep; all of it stays in the experiment.
 #[derive(Debug, clap::Args)]

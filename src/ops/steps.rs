@@ -18,7 +18,7 @@ use super::swap::extras::stored_extras;
 use super::swap::goal::{
     Aim, GitGoal, GitSide, Goal, PathChanges, PathsAim, Reversal, SnapshotAim,
 };
-use super::swap::head::head_for;
+use super::swap::head::{head_for, past_head};
 use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::swap_notices;
 use super::swap::undo_log::{self, Log, head_mark};
@@ -152,16 +152,27 @@ impl<'a> Step<'a> {
             return Err(Error::new(Code::AlreadyInPast, "already in the past")
                 .hint("run 'tw return' first"));
         }
-        let left = self.saved("the undo log names no experiment")?;
+        let left = self.saved("the undo log names neither an experiment nor a snapshot")?;
         let lists = self.store.lists(&left)?;
         let stays = self.head_moved()?;
-        let (raw_head, _) = head_for(self.ctx, self.store, &left)?;
+        let past = &self.level.state_before;
+        // Nothing was made there: the snapshot itself stands for it, and the past is entered as travel does.
+        let is_start = self.level.experiment_id.is_none();
+        let raw_head = if is_start {
+            past_head(self.ctx, &left)?
+        } else {
+            head_for(self.ctx, self.store, &left)?.0
+        };
         let aim = SnapshotAim {
-            empty_dirs: EmptyDirs::Go,
+            empty_dirs: if is_start {
+                EmptyDirs::Stay
+            } else {
+                EmptyDirs::Go
+            },
             made_before: self.made_files(),
             ..SnapshotAim::new(self.store, &left)?
         };
-        let git = if stays {
+        let git = if stays || (is_start && past.files_only) {
             GitGoal::Stay
         } else {
             GitGoal::Snapshot(GitSide {
@@ -175,7 +186,6 @@ impl<'a> Step<'a> {
         let goal = Goal::new(self.reversal.log.name(), title, Aim::Snapshot(aim))
             .git(git)
             .reversing(Some(self.reversal.clone()));
-        let past = &self.level.state_before;
         let state_after = |before: &State, saved: &Made<'_>| State {
             mode: Mode::Past,
             current_snapshot_id: past.current_snapshot_id.clone(),

@@ -26,6 +26,21 @@ fn a_killed_return_is_undone_or_done() {
 }
 
 #[test]
+fn a_killed_return_from_an_unchanged_past_is_undone_or_done() {
+    let (sandbox, snapshot) = eventful();
+    let home = sandbox.state();
+    sandbox.ok(["travel", &snapshot]);
+    let stage = Stage::new(sandbox, &["return"], Some(home));
+    assert_eq!(
+        stage
+            .sandbox
+            .git(["for-each-ref", "refs/timewarp/experiments"]),
+        ""
+    );
+    assert!(stage.crash_everywhere() >= 20);
+}
+
+#[test]
 fn a_killed_restore_is_undone_or_done() {
     let (sandbox, snapshot) = eventful();
     let stage = Stage::new(sandbox, &["restore", &snapshot], None);

@@ -2,6 +2,7 @@
 
 mod head;
 mod operations;
+mod unchanged;
 mod ways_home;
 
 use serde_json::Value;

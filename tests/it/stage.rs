@@ -13,7 +13,7 @@ use crate::sandbox::{Ran, Sandbox};
 use crate::state::State;
 
 /// Every fail point, in the order in which a swap passes them.
-pub const POINTS: [&str; 26] = [
+pub const POINTS: [&str; 27] = [
     "record-objects",
     "record-written",
     "refs-locked",
@@ -37,6 +37,7 @@ pub const POINTS: [&str; 26] = [
     "swap-operation",
     "swap-proved",
     "swap-state",
+    "swap-unchanged",
     "swap-logged",
     "recover-files",
     "recover-git",

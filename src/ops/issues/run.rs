@@ -92,8 +92,11 @@ fn diff_stat(
     closing: &Closing,
     returned: &Returned,
 ) -> Result<Option<DiffStat>> {
-    let (Some(from), Some(to)) = (&closing.snapshot, &returned.experiment_id) else {
-        return Ok(None);
+    let (from, to) = match (&closing.snapshot, &returned.experiment_id) {
+        (Some(from), Some(to)) => (from, to),
+        // Without an experiment nothing was changed.
+        (Some(_), None) => return Ok(Some(DiffStat::default())),
+        (None, _) => return Ok(None),
     };
     let tree = |id: &str| match SnapshotId::parse(id) {
         Some(id) => store.read_id(&id).map(|stored| stored.tree),

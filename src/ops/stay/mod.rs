@@ -18,8 +18,10 @@ use super::capture::{Capture, Storing};
 use super::outcome::{CommitMade, HeadReport, MovedAside, Returned};
 use super::record::Made;
 use super::request::Return;
-use super::swap::goal::{Aim, Experiment, GitGoal, GitSide, Goal, Reversal, SnapshotAim};
-use super::swap::head::{head_for, is_past_branch};
+use super::swap::goal::{
+    Aim, Experiment, GitGoal, GitSide, Goal, PastStart, Reversal, SnapshotAim,
+};
+use super::swap::head::{head_for, is_past_branch, past_head};
 use super::swap::notices::swap_notices;
 use super::swap::{Swapped, changes, prepare, swap, undo_log};
 use crate::env::Moment;
@@ -167,6 +169,7 @@ impl<'a> ReturnOperation<'a> {
             hidden: &hidden,
             before_hashing: None,
             discarded: &RefCell::default(),
+            start: None,
         };
         let goal = self.goal(keep.clone(), raw_head, experiment)?;
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
@@ -223,6 +226,7 @@ impl<'a> ReturnOperation<'a> {
             hidden: &hidden,
             before_hashing: Some(&limit),
             discarded: &discarded,
+            start: self.past_start()?,
         };
         let mut goal = self.goal(keep.clone(), raw_head, experiment)?;
         let moved_aside = if request.move_aside {
@@ -237,7 +241,7 @@ impl<'a> ReturnOperation<'a> {
         Ok(Returned {
             mode: Mode::Present,
             backup_id: self.backup.id.to_string(),
-            experiment_id: Some(swapped.saved.id.to_string()),
+            experiment_id: swapped.is_saved.then(|| swapped.saved.id.to_string()),
             dry_run: false,
             verified: true,
             changes: swapped.changes(),
@@ -259,6 +263,27 @@ impl<'a> ReturnOperation<'a> {
             discarded: repo_paths(discarded.take()),
             kept: repo_paths(keep),
         })
+    }
+
+    /// What the past is while nobody changes it; None when the snapshot that was travelled to is gone.
+    fn past_start(&self) -> Result<Option<PastStart<'_>>> {
+        let Some(files) = &self.start else {
+            return Ok(None);
+        };
+        let (git, raw_head) = if self.state.files_only {
+            (
+                &self.backup,
+                head_for(self.ctx, self.store, &self.backup)?.0,
+            )
+        } else {
+            (files, past_head(self.ctx, files)?)
+        };
+        Ok(Some(PastStart {
+            files,
+            git,
+            backup: &self.backup,
+            raw_head,
+        }))
     }
 
     fn commits_made(&self) -> Result<Vec<(Oid, String)>> {

@@ -168,6 +168,20 @@ pub struct Experiment<'a> {
     pub before_hashing: Option<BeforeHashing<'a>>,
     /// Paths that `before_hashing` left out of the experiment; they stay in place.
     pub discarded: &'a RefCell<Vec<Vec<u8>>>,
+    /// What the past was when it was entered: an experiment that equals it is not kept.
+    pub start: Option<PastStart<'a>>,
+}
+
+/// The past as travel left it.
+pub struct PastStart<'a> {
+    /// The snapshot that was travelled to: its files.
+    pub files: &'a Stored,
+    /// Whose index and operation files travel left: that snapshot's, or the present's when it left them alone.
+    pub git: &'a Stored,
+    /// The present that was left: what no snapshot captures was there before, and travel left it in place.
+    pub backup: &'a Stored,
+    /// HEAD's bytes, as travel left them.
+    pub raw_head: String,
 }
 
 /// What a capture misses.

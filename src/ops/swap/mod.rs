@@ -24,7 +24,11 @@ pub mod recover;
 mod run;
 mod secure;
 mod treerules;
+mod unchanged;
 pub mod undo_log;
+
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 pub use blobs::Blobs;
 use goal::Goal;
@@ -54,6 +58,8 @@ const TRIES: usize = 4;
 pub struct Swapped<'s> {
     /// What was saved.
     pub saved: Made<'s>,
+    /// Whether that is kept: an experiment in which nothing was made is not.
+    pub is_saved: bool,
     /// What was done.
     pub plan: Plan,
     /// Stamps of what was written, and late changes.
@@ -116,6 +122,24 @@ pub fn swap<'s>(
     goal: &Goal<'_>,
     state_after: StateAfter<'_>,
 ) -> Result<Swapped<'s>> {
+    match swap_unless::<Infallible>(ctx, store, goal, state_after, &|_| None)? {
+        ControlFlow::Continue(swapped) => Ok(swapped),
+        ControlFlow::Break(never) => match never {},
+    }
+}
+
+/// [`swap`], unless `needless` finds in what was prepared that there is nothing to do: its finding is the answer then, nothing is
+/// saved, and no log gets a level.
+///
+/// # Errors
+/// As [`swap`].
+pub fn swap_unless<'s, Finding>(
+    ctx: &Context<'_>,
+    store: &'s Store,
+    goal: &Goal<'_>,
+    state_after: StateAfter<'_>,
+    needless: &dyn Fn(&Prepared<'_>) -> Option<Finding>,
+) -> Result<ControlFlow<Finding, Swapped<'s>>> {
     store.dir.create()?;
     // A lock that a dead process of ours left would make every try fail.
     remove_dead_locks(ctx.repo.git_dir())?;
@@ -123,6 +147,9 @@ pub fn swap<'s>(
         let swap_id = format!("{}-{}", goal.operation, Tail::random()?.as_str());
         // Without git's locks: a scan takes as long as the tree is large, and nobody has to wait for it.
         let prepared = prepare(ctx, store, goal, &Storing::Durable(swap_id.clone()))?;
+        if let Some(finding) = needless(&prepared) {
+            return Ok(ControlFlow::Break(finding));
+        }
         fail_point("swap-prepared");
         // From here on Ctrl-C waits for the end: nobody asks for half a swap.
         let guard = crate::interrupt::defer();
@@ -147,7 +174,7 @@ pub fn swap<'s>(
         let released = locks.release();
         drop(guard);
         match result {
-            Ok(Some(swapped)) => return released.map(|()| swapped),
+            Ok(Some(swapped)) => return released.map(|()| ControlFlow::Continue(swapped)),
             Ok(None) => released?,
             Err(error) => return Err(error),
         }

@@ -11,6 +11,7 @@ use super::newindex::{IndexSource, converted_paths, new_index};
 use super::place::Placing;
 use super::prove::prove;
 use super::secure::LateChanges;
+use super::unchanged::drop_needless;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last};
 use super::{index_file, journal, pathindex, undo_log};
 use crate::env::fail_point;
@@ -59,7 +60,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             return Ok(None);
         };
         fail_point("swap-backup");
-        let mut journal = self.journal(&saved, &plan, raw_head)?;
+        let mut journal = self.journal(&saved, &plan, raw_head.clone())?;
         let mut kept: Vec<KeptPack> = saved.kept.take().into_iter().collect();
         if let Err(error) = self.write_journal(&mut journal) {
             // Nothing was touched. What cannot be taken back now is cleared away by the next command.
@@ -80,11 +81,19 @@ impl<'s> SwapRun<'_, '_, 's> {
         // The commit point: who dies after this is cleaned up after, not rolled back.
         self.store.dir.write_state(&journal.state_after)?;
         fail_point("swap-state");
+        let start = self
+            .goal
+            .experiment
+            .as_ref()
+            .and_then(|experiment| experiment.start.as_ref());
+        let is_saved = !start
+            .is_some_and(|start| drop_needless(self.store, start, &saved, &raw_head, &mut journal));
         finish(self.store, &journal)?;
         // Only now: until the swap has ended, neither side depends on what a gc may take.
         release(kept)?;
         Ok(Some(Swapped {
             saved,
+            is_saved,
             plan,
             applied,
             changed_since,

@@ -1,0 +1,119 @@
+//! A past that nobody changed: the experiment that a return took of it is not kept, and in the undo log the snapshot that was
+//! travelled to stands for it.
+//!
+//! It is taken all the same, since only the end of the swap shows that no byte came in late, and then compared in everything that a
+//! snapshot records. Whatever differs, or cannot be read, keeps it.
+
+use super::goal::PastStart;
+use crate::env::fail_point;
+use crate::error::Result;
+use crate::git::tree::{self, Node};
+use crate::git::{Oid, path};
+use crate::ops::record::Made;
+use crate::store::state::Journal;
+use crate::store::stored::Stored;
+use crate::store::{Store, names};
+
+/// Takes the experiment of a return that is committed away when the past is as travel had left it; says whether it did. The journal
+/// then names the snapshot that was travelled to as what was there before. `head`: HEAD's bytes as the return found them.
+pub(super) fn drop_needless(
+    store: &Store,
+    start: &PastStart<'_>,
+    saved: &Made<'_>,
+    head: &str,
+    journal: &mut Journal,
+) -> bool {
+    let mut attempt = || -> Result<bool> {
+        let stored = store.read_noted(&saved.id, Some(&saved.commit.to_string()))?;
+        if head != start.raw_head || !is_start(store, &stored, start)? {
+            return Ok(false);
+        }
+        replace(store, &stored, start.files, journal)
+    };
+    // The present is back and that stands: an experiment too many is no reason to report a failure, and loses nothing.
+    attempt().unwrap_or(false)
+}
+
+/// Whether what was saved is what travel left.
+fn is_start(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
+    let (files, git) = (start.files, start.git);
+    let is_same = saved.tree == files.tree
+        && saved.record.default_modes == files.record.default_modes
+        && saved.head == git.head
+        && git_parts(store, saved)? == git_parts(store, git)?;
+    Ok(is_same && has_same_lists(store, saved, start)? && has_same_access(store, saved, start)?)
+}
+
+/// The index's tree; its stages and resolve-undo; the operation files.
+fn git_parts(store: &Store, stored: &Stored) -> Result<(Oid, [Option<Node>; 2])> {
+    let side = store.index_side(stored)?;
+    let read = |oid| store.objects.read_tree(oid);
+    let part = |name: &str| match side.state {
+        Some(state) => tree::find(&read, state, name.as_bytes()),
+        None => Ok(None),
+    };
+    Ok((side.tree, [part("index")?, part("operation")?]))
+}
+
+fn has_same_lists(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
+    let now = store.lists(saved)?;
+    let files = store.lists(start.files)?;
+    let git = store.lists(start.git)?;
+    let backup = store.lists(start.backup)?;
+    // What cannot be captured stays where it is in a swap, and so do empty directories of the present when travel leaves it.
+    let uncaptured = now.uncaptured == files.uncaptured || now.uncaptured == backup.uncaptured;
+    let (dirs, stayed): (Vec<_>, Vec<_>) = now
+        .empty_dirs
+        .iter()
+        .partition(|dir| files.empty_dirs.contains(dir));
+    let dirs = dirs.len() == files.empty_dirs.len()
+        && stayed.iter().all(|dir| backup.empty_dirs.contains(dir));
+    let read = |oid| store.objects.read_tree(oid);
+    let mut modes = true;
+    for path in now.modes.keys().chain(files.modes.keys()) {
+        let stays = stayed.iter().any(|dir| path::is_within(dir, path))
+            && tree::find(&read, start.files.tree, path)?.is_none();
+        let side = if stays { &backup } else { &files };
+        modes &= now.modes.get(path) == side.modes.get(path);
+    }
+    Ok(uncaptured
+        && dirs
+        && modes
+        && now.unstable.is_empty()
+        && now.conflicts == git.conflicts
+        && now.intent_to_add == git.intent_to_add
+        && now.skip_worktree == git.skip_worktree
+        && now.assume_unchanged == git.assume_unchanged
+        && now.absent == git.absent)
+}
+
+/// Owners, ACLs and attributes: as the snapshot recorded them; where it knows nothing, as the present had them.
+fn has_same_access(store: &Store, saved: &Stored, start: &PastStart<'_>) -> Result<bool> {
+    let now = store.access(saved)?;
+    let files = store.access(start.files)?;
+    let backup = store.access(start.backup)?;
+    let changed = now.differing(&backup, Vec::new);
+    Ok(now.owner == backup.owner
+        && now.differing(&files, Vec::new).is_empty()
+        && changed.iter().all(|path| files.of(path).is_some()))
+}
+
+/// Puts the snapshot in the experiment's place, unless somebody drops it at this moment.
+fn replace(store: &Store, saved: &Stored, files: &Stored, journal: &mut Journal) -> Result<bool> {
+    let mut transaction = store.refs.transaction();
+    transaction.verify(&names::snapshot_ref(&files.id), files.commit);
+    transaction.delete(&names::snapshot_ref(&saved.id), Some(saved.commit));
+    let prepared = transaction.prepare()?;
+    let with_experiment = journal.clone();
+    journal.backup_id = files.id.to_string();
+    journal.backup_commit = files.commit.to_string();
+    journal.experiment_id = None;
+    // First the journal: a death in between leaves an experiment that nothing names, and never a name without one.
+    if let Err(error) = store.dir.write_journal(journal) {
+        *journal = with_experiment;
+        return Err(error);
+    }
+    fail_point("swap-unchanged");
+    prepared.commit()?;
+    Ok(true)
+}

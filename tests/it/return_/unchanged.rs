@@ -1,0 +1,115 @@
+//! A past in which nothing was changed leaves no experiment; the slightest change leaves one. Undo of the return goes back into
+//! either.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::trip::{snapshot, with_stop};
+
+fn with_differing_present() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/new.txt", "new\n");
+    sandbox.mkdir("empty");
+    sandbox.write("a.txt", "staged\n");
+    sandbox.git(["add", "a.txt"]);
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "edited\n");
+    sandbox.remove("dir/new.txt");
+    (sandbox, id)
+}
+
+fn experiments(sandbox: &Sandbox) -> String {
+    sandbox.git(["for-each-ref", "refs/timewarp/experiments"])
+}
+
+#[test]
+fn an_unchanged_past_leaves_no_experiment_and_undo_goes_back_into_it() {
+    for travel in [&["travel"][..], &["travel", "--files-only"]] {
+        let (sandbox, id) = with_differing_present();
+        let home = sandbox.state();
+        sandbox.json(travel.iter().copied().chain([id.as_str()]));
+        let past = sandbox.state();
+        let answer = sandbox.json(["return"]);
+        assert_eq!(answer["experiment_id"], Value::Null, "{travel:?}");
+        assert_eq!(experiments(&sandbox), "");
+        home.assert_same(&sandbox.state());
+
+        assert_eq!(sandbox.json(["undo", "-y"])["mode"], "past");
+        past.assert_same(&sandbox.state());
+        assert_eq!(sandbox.json(["return"])["experiment_id"], Value::Null);
+        home.assert_same(&sandbox.state());
+    }
+}
+
+#[test]
+fn the_slightest_change_leaves_an_experiment() {
+    type Change = fn(&Sandbox);
+    let changes: [(&str, Change); 11] = [
+        ("a byte", |sandbox| sandbox.write("a.txt", "stagee\n")),
+        ("a new file", |sandbox| sandbox.write("more.txt", "")),
+        ("a file less", |sandbox| sandbox.remove("dir/new.txt")),
+        ("permission bits", |sandbox| sandbox.chmod("a.txt", 0o600)),
+        ("a directory", |sandbox| sandbox.mkdir("another")),
+        ("a directory less", |sandbox| {
+            std::fs::remove_dir(sandbox.path("empty")).unwrap();
+        }),
+        ("an attribute", |sandbox| {
+            let file = sandbox.path("a.txt");
+            let flags = rustix::fs::XattrFlags::empty();
+            rustix::fs::setxattr(file, "user.timewarp.test", b"1", flags).unwrap();
+        }),
+        ("the index", |sandbox| {
+            sandbox.git(["add", "."]);
+        }),
+        ("a flag in the index", |sandbox| {
+            sandbox.git(["update-index", "--assume-unchanged", "a.txt"]);
+        }),
+        ("HEAD's branch", |sandbox| {
+            sandbox.git(["symbolic-ref", "HEAD", "refs/heads/main"]);
+        }),
+        ("a commit", |sandbox| {
+            sandbox.git(["commit", "--quiet", "--message", "in the past"]);
+        }),
+    ];
+    for (name, change) in changes {
+        let (sandbox, id) = with_differing_present();
+        let home = sandbox.state();
+        sandbox.json(["travel", &id]);
+        change(&sandbox);
+        let past = sandbox.state();
+        let answer = sandbox.json(["return"]);
+        assert!(answer["experiment_id"].is_string(), "{name}: {answer}");
+        home.assert_same(&sandbox.state());
+        sandbox.json(["undo", "-y"]);
+        past.assert_same(&sandbox.state());
+    }
+}
+
+#[test]
+fn what_came_in_while_the_past_was_left_is_kept() {
+    let (sandbox, id) = with_differing_present();
+    sandbox.json(["travel", &id]);
+    let answer = with_stop(&sandbox, &["return"], "swap-journal", || {
+        sandbox.write("a.txt", "written late\n");
+    });
+    let experiment = answer["experiment_id"].as_str().unwrap();
+    let late = sandbox.git([
+        "show",
+        &format!("refs/timewarp/experiments/{experiment}:a.txt"),
+    ]);
+    assert_eq!(late, "written late\n");
+}
+
+#[test]
+fn a_run_that_changed_nothing_says_so() {
+    let (sandbox, _) = with_differing_present();
+    let args = ["--task-context=t", "--symptom=s", "--success-criteria=c"];
+    let issue = sandbox.json(["issue", "report"].into_iter().chain(args));
+    let issue = issue["issue_id"].as_str().unwrap();
+    sandbox.json(["issue", "start", issue]);
+    sandbox.json(["return"]);
+    let run = &sandbox.json(["issue", "get", issue])["issue"]["runs"][0];
+    assert_eq!(run["experiment_id"], Value::Null);
+    let none = serde_json::json!({"files": 0, "insertions": 0, "deletions": 0});
+    assert_eq!(run["diff_stat"], none);
+}
