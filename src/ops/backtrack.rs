@@ -18,7 +18,6 @@ use crate::store::address::{self, Address};
 use crate::store::backtrack::{Backtracks, Kept, Message};
 use crate::store::checkpoint::{self, Checkpoint, Place};
 use crate::store::context::{ContextFile, path_of_session};
-use crate::store::session::Sessions;
 
 /// Send a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,15 +75,15 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
             .hint("say what the earlier self has to know: it will remember nothing else"));
     }
     let (named, number) = number(ctx, &request.checkpoint)?;
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let named = named.as_deref().or(request.session.as_deref());
-    let session_id = session_of(ctx, &store, named)?;
+    let session_id = session_of(ctx, store, named)?;
     refuse_sub_agent(ctx, &session_id)?;
-    let backtracks = backtracks(ctx, &store);
+    let backtracks = backtracks(ctx, store);
     if let Some(waiting) = backtracks.get(&session_id)? {
         return Err(occupied(&waiting));
     }
-    let of = check(ctx, &store, &session_id, number)?;
+    let of = check(ctx, store, &session_id, number)?;
     let backtrack = Message {
         session_id,
         checkpoint_id: number,
@@ -104,11 +103,11 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
 /// # Errors
 /// `CHECKPOINT_UNAVAILABLE` when the conversation was compacted since it was sent: it is dropped, with the note in the error.
 pub fn take(ctx: &Context<'_>, session: Option<&str>) -> Result<Taken> {
-    let store = Store::open(&ctx.repo)?;
-    let session_id = session_of(ctx, &store, session)?;
-    let backtrack = backtracks(ctx, &store).take(&session_id)?;
+    let store = ctx.store()?;
+    let session_id = session_of(ctx, store, session)?;
+    let backtrack = backtracks(ctx, store).take(&session_id)?;
     if let Some(message) = &backtrack {
-        check(ctx, &store, &session_id, message.checkpoint_id).map_err(|error| {
+        check(ctx, store, &session_id, message.checkpoint_id).map_err(|error| {
             error
                 .hint("the message was dropped")
                 .detail("note", message.note.clone())
@@ -122,10 +121,10 @@ pub fn take(ctx: &Context<'_>, session: Option<&str>) -> Result<Taken> {
 /// # Errors
 /// `SESSION_NOT_FOUND`; `CORRUPT_RECORD`.
 pub fn show(ctx: &Context<'_>, session: Option<&str>) -> Result<Shown> {
-    let store = Store::open(&ctx.repo)?;
-    let session_id = session_of(ctx, &store, session)?;
+    let store = ctx.store()?;
+    let session_id = session_of(ctx, store, session)?;
     Ok(Shown {
-        backtrack: backtracks(ctx, &store).get(&session_id)?,
+        backtrack: backtracks(ctx, store).get(&session_id)?,
     })
 }
 
@@ -134,9 +133,9 @@ pub fn show(ctx: &Context<'_>, session: Option<&str>) -> Result<Shown> {
 /// # Errors
 /// `SESSION_NOT_FOUND`. None for a message that cannot be read: it goes, too.
 pub fn cancel(ctx: &Context<'_>, session: Option<&str>) -> Result<Cancelled> {
-    let store = Store::open(&ctx.repo)?;
-    let session_id = session_of(ctx, &store, session)?;
-    let (backtrack, notices) = match backtracks(ctx, &store).discard(&session_id)? {
+    let store = ctx.store()?;
+    let session_id = session_of(ctx, store, session)?;
+    let (backtrack, notices) = match backtracks(ctx, store).discard(&session_id)? {
         Ok(message) => (message, Vec::new()),
         Err(error) => (
             None,
@@ -173,7 +172,7 @@ fn session_of(ctx: &Context<'_>, store: &Store, named: Option<&str>) -> Result<S
 }
 
 fn refuse_sub_agent(ctx: &Context<'_>, session_id: &str) -> Result<()> {
-    let record = Sessions::new(ctx.repo.common_dir()).get(session_id)?;
+    let record = ctx.sessions().get(session_id)?;
     match record.and_then(|record| record.parent) {
         None => Ok(()),
         Some(parent) => Err(Error::new(
@@ -285,7 +284,7 @@ struct Shrunk {
 
 impl Shrunk {
     fn of(ctx: &Context<'_>, session_id: &str, points: &Points) -> Result<Self> {
-        let record = Sessions::new(ctx.repo.common_dir()).get(session_id)?;
+        let record = ctx.sessions().get(session_id)?;
         let Some(record) = record.filter(|_| points.of == Kept::Session) else {
             return Ok(Self::default());
         };

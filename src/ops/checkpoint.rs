@@ -8,7 +8,6 @@ use super::checkpoints::{Named, conversation, find, resolve_session, spot, store
 use crate::agents::transcript::Transcript;
 use crate::error::Result;
 use crate::redact::Redactor;
-use crate::store::Store;
 use crate::store::checkpoint::{self, Checkpoint, Counts, Rewind};
 
 /// Lists the checkpoints of a session, oldest first.
@@ -16,9 +15,9 @@ use crate::store::checkpoint::{self, Checkpoint, Counts, Rewind};
 /// # Errors
 /// As [`resolve_session`]; none for an entry that cannot be read.
 pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
-    let store = Store::open(&ctx.repo)?;
-    let session_id = resolve_session(ctx, &store, request.session.as_deref())?;
-    let notes = checkpoint::read(&store, &session_id)?;
+    let store = ctx.store()?;
+    let session_id = resolve_session(ctx, store, request.session.as_deref())?;
+    let notes = checkpoint::read(store, &session_id)?;
     let mut checkpoints = notes.checkpoints;
     let total = checkpoints.len();
     checkpoints.drain(..total.saturating_sub(request.limit.unwrap_or(usize::MAX)));
@@ -66,11 +65,11 @@ fn fill(transcript: &Transcript, checkpoint: &mut Checkpoint, redactor: &Redacto
 /// # Errors
 /// As [`find`].
 pub fn show(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Shown> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let Named {
         mut checkpoint,
         notes,
-    } = find(ctx, &store, word, session)?;
+    } = find(ctx, store, word, session)?;
     let transcript = conversation(ctx, &checkpoint);
     let conversation = transcript.and_then(|transcript| {
         fill(&transcript, &mut checkpoint, ctx.redactor());
@@ -80,7 +79,7 @@ pub fn show(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Show
     rewinds.retain(|rewind| rewind.checkpoint_id == checkpoint.checkpoint_id);
     Ok(Shown {
         available: Available {
-            code: stored(&store, &checkpoint).is_ok(),
+            code: stored(store, &checkpoint).is_ok(),
             conversation: conversation.is_ok(),
             reason: conversation.err().map(|error| error.message().to_owned()),
         },

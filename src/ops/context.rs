@@ -17,7 +17,6 @@ use crate::agents::context_log::record::{self, Parts, Record};
 use crate::agents::context_log::{self as log, Log, Tokens};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::json::{self, Text};
-use crate::store::Store;
 use crate::store::context::{self as store, ContextFile, Old};
 use crate::text::without_mark;
 
@@ -46,13 +45,12 @@ pub struct ContextLog {
 /// # Errors
 /// `SESSION_NOT_FOUND` when nobody says whose.
 pub fn of_session(ctx: &Context<'_>, named: Option<&str>) -> Result<ContextLog> {
-    let store = Store::open(&ctx.repo)?;
-    let caller = sessions::caller(ctx, &store, named, None)?.ok_or_else(|| {
+    let store = ctx.store()?;
+    let caller = sessions::caller(ctx, store, named, None)?.ok_or_else(|| {
         Error::new(Code::SessionNotFound, "no session was started here")
             .hint("'tw session start' starts one; '--session ID' or '--file FILE' names a log")
     })?;
-    let dir = ctx.repo.git_dir().join("timewarp");
-    let path = store::path_of_session(&dir, &caller.session_id);
+    let path = store::path_of_session(ctx.state_dir().path(), &caller.session_id);
     Ok(ContextLog {
         file: ContextFile::new(path, ctx.settings.lock_timeout),
         session_id: Some(caller.session_id),

@@ -13,9 +13,9 @@ use crate::store::Store;
 /// # Errors
 /// As [`address::resolve`]; `USAGE` for a path outside the working tree; whatever keeps a file from being read.
 pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
-    let store = Store::open(&ctx.repo)?;
-    let from = side(ctx, &store, request.from.as_deref().unwrap_or("latest"))?;
-    let to = side(ctx, &store, request.to.as_deref().unwrap_or("present"))?;
+    let store = ctx.store()?;
+    let from = side(ctx, store, request.from.as_deref().unwrap_or("latest"))?;
+    let to = side(ctx, store, request.to.as_deref().unwrap_or("present"))?;
     let only: Vec<Vec<u8>> = request
         .paths
         .iter()
@@ -26,7 +26,7 @@ pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
     } else {
         Patches::No
     };
-    sides(ctx, &store, (&from, &to), &only, patches)
+    sides(ctx, store, (&from, &to), &only, patches)
 }
 
 fn side(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Side> {

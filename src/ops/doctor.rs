@@ -26,7 +26,7 @@ const SHOWN: usize = 5;
 /// # Errors
 /// When the repository itself cannot be read. What a check finds is in its result.
 pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let worktrees = worktrees::all(&ctx.repo)?;
     let mut checks = vec![
         git(ctx),
@@ -36,16 +36,16 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
         interrupted(&worktrees),
         locks(&worktrees),
     ];
-    checks.extend(kept::snapshots(ctx, &store));
-    checks.push(tell("undo-log", undo_log(&store, &worktrees)));
-    checks.push(tell("labels", kept::labels(&store)));
-    checks.push(tell("records", kept::records(&store)));
+    checks.extend(kept::snapshots(ctx, store));
+    checks.push(tell("undo-log", undo_log(store, &worktrees)));
+    checks.push(tell("labels", kept::labels(store)));
+    checks.push(tell("records", kept::records(store)));
     checks.push(tell("sessions", hooked::sessions(ctx)));
     checks.push(tell("agents", hooked::agents(ctx)));
     checks.push(tell("refspecs", refspecs(ctx)));
     checks.push(tell("open-directories", open_directories(&worktrees)));
-    checks.push(tell("desk", desk(ctx, &store)));
-    checks.push(tell("permissions", Ok(permissions(&store, &worktrees))));
+    checks.push(tell("desk", desk(ctx, store)));
+    checks.push(tell("permissions", Ok(permissions(store, &worktrees))));
     Ok(Checkup { checks })
 }
 

@@ -31,13 +31,13 @@ pub struct Drop {
 /// # Errors
 /// `HELD`, naming the holders, unless forced; what a state or journal needs is held in any case. As [`address::resolve`].
 pub fn drop(ctx: &Context<'_>, request: &Drop) -> Result<Pruned> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     if request.dry_run == DryRun::Yes {
-        return drop_locked(ctx, &store, request);
+        return drop_locked(ctx, store, request);
     }
-    let mut notices = crate::ops::swap::recover::recover_by_itself(ctx, &store)?;
+    let mut notices = crate::ops::swap::recover::recover_by_itself(ctx, store)?;
     let _lock = ctx.lock(&store.dir, "drop")?;
-    let mut dropped = drop_locked(ctx, &store, request)?;
+    let mut dropped = drop_locked(ctx, store, request)?;
     notices.append(&mut dropped.notices);
     dropped.notices = notices;
     Ok(dropped)

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::process::Maker;
 use crate::ops::Context;
-use crate::store::Store;
 use crate::store::names::session_component;
 
 /// Where exports lie, and the forks of them that wait to be imported, below the worktree's directory.
@@ -50,7 +49,7 @@ impl Drop for Export {
 /// `TRANSCRIPT_NOT_FOUND` when the agent is not there, or does not know the session.
 pub fn export(ctx: &Context<'_>, session_id: &str, command: &[String]) -> Result<Export> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let dir = Store::open(&ctx.repo)?.dir.file(DIR);
+    let dir = ctx.store()?.dir.file(DIR);
     clear_dead(&dir);
     let name = session_component(session_id);
     let maker = Maker::this();

@@ -97,7 +97,7 @@ pub fn fingerprint(ctx: &Context<'_>, store: &Store) -> Result<Map<String, Value
 
 /// Whether the cache lacks the version of a tool that is there.
 pub fn is_stale(ctx: &Context<'_>) -> bool {
-    let Ok(cache) = Store::open(&ctx.repo).and_then(|store| load(&store)) else {
+    let Ok(cache) = ctx.store().and_then(load) else {
         return false;
     };
     let mut found = TOOLS
@@ -109,7 +109,7 @@ pub fn is_stale(ctx: &Context<'_>) -> bool {
 /// Asks every tool that the cache does not know. Off the hot path only. Nothing is written where the repository has gone
 /// meanwhile: asking may take long.
 pub fn refresh(ctx: &Context<'_>) -> Result<()> {
-    let store = &Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let mut cache = load(store)?;
     let mut fresh = Cache::default();
     for (_, program, arguments) in TOOLS {

@@ -19,7 +19,6 @@ use crate::git::objects::ObjectStore;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::names::{self, Record, RecordKind, session_component};
-use crate::store::session::Sessions;
 use crate::store::snapshot::SnapshotRecord;
 use crate::store::state::State;
 
@@ -300,7 +299,7 @@ fn of_issue(holders: &mut Holders, record: &Record, text: &[u8]) {
 /// What live sessions work from: all their snapshots. Under the strict rule the current one, and of this worktree's sessions
 /// the last one's alone, which the state names.
 fn of_sessions(ctx: &Context<'_>, reach: RetentionScope, holders: &mut Holders) -> Result<()> {
-    let (records, invalid) = Sessions::new(ctx.repo.common_dir()).list()?;
+    let (records, invalid) = ctx.sessions().list()?;
     if let Some((name, reason)) = invalid.into_iter().next() {
         return Err(Error::new(
             Code::CorruptRecord,

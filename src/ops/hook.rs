@@ -20,9 +20,6 @@ use crate::agents::hook::{HookEvent, parse};
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::progress::Progress;
-use crate::store::Store;
-use crate::store::session::Sessions;
-use crate::store::state::StateDir;
 
 /// How long an event may take before its agent's user feels it.
 const BUDGET: Duration = Duration::from_secs(10);
@@ -186,7 +183,7 @@ fn pending_note(ctx: &Context<'_>, event: &HookEvent) -> Result<Option<serde_jso
     let (Some(agent), Some(id)) = (agent, event.session_id.as_deref()) else {
         return Ok(None);
     };
-    let note = Sessions::new(ctx.repo.common_dir()).take_note(id)?;
+    let note = ctx.sessions().take_note(id)?;
     Ok(note.and_then(|note| agent.context_at_start(&note)))
 }
 
@@ -210,7 +207,7 @@ fn note_start(ctx: &Context<'_>, hooked: &mut Hooked, started: &Started) {
         Err(NoSnapshot::Repeated) => Done::Nothing,
         Err(_) => Done::Recorded,
     };
-    let lost = Store::open(&ctx.repo).and_then(|store| taken_by_power(ctx, &store));
+    let lost = ctx.store().and_then(|store| taken_by_power(ctx, store));
     for title in lost.into_iter().flatten() {
         let message = format!("power was lost before {title} was on disk; run 'tw recover'");
         write_log(ctx, hooked, "interrupted", None, &message);
@@ -242,5 +239,5 @@ fn write_log(
         code: code.map(Code::as_str),
         message: &message,
     };
-    let _ = log::append(&StateDir::new(ctx.repo.git_dir()), &[line]);
+    let _ = log::append(&ctx.state_dir(), &[line]);
 }

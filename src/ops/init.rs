@@ -17,7 +17,6 @@ use crate::error::{Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{Root, rename_to_free};
 use crate::git::repo::SharedRepository;
-use crate::store::Store;
 use crate::worktree::scan::DESK;
 
 /// Set the repository up.
@@ -53,8 +52,8 @@ const TEMPLATE: &str = r#"# Settings of tw for everyone who works on this reposi
 /// # Errors
 /// `WOULD_OVERWRITE` when a symlink, or a file that git tracks, stands where the desk should be.
 pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Initialised> {
-    let store = Store::open(&ctx.repo)?;
-    check_desk(ctx, &store)?;
+    let store = ctx.store()?;
+    check_desk(ctx, store)?;
     let mut done = Initialised {
         dry_run: request.dry_run == DryRun::Yes,
         changed: Vec::new(),

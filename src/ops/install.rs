@@ -27,7 +27,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
 use crate::json;
-use crate::store::state::{Mode, StateDir};
+use crate::store::state::Mode;
 
 /// In or out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -145,7 +145,7 @@ pub fn install(ctx: Option<&Context<'_>>, env: &Env, request: &Install) -> Resul
     let agents_here = !request.user && !request.agents.iter().all(|agent| is_user_only(agent));
     if agents_here || request.git_hooks {
         let ctx = ctx.ok_or_else(no_repository)?;
-        let mode = StateDir::new(ctx.repo.git_dir()).state()?.mode;
+        let mode = ctx.state_dir().state()?.mode;
         if agents_here && mode == Mode::Past && !done.dry_run {
             return Err(Error::new(
                 Code::AlreadyInPast,

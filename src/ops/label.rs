@@ -30,15 +30,15 @@ pub struct Label {
 /// # Errors
 /// `INVALID_LABEL` when the name cannot be one, is taken, or (for a removal) names nothing; as [`address::resolve`].
 pub fn label(ctx: &Context<'_>, request: &Label) -> Result<Labelled> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     if request.remove {
-        return remove(ctx, &store, &request.name);
+        return remove(ctx, store, &request.name);
     }
     let address = request
         .address
         .as_deref()
         .ok_or_else(|| Error::new(Code::Usage, "no snapshot is given to label"))?;
-    add(ctx, &store, address, &request.name)
+    add(ctx, store, address, &request.name)
 }
 
 fn add(ctx: &Context<'_>, store: &Store, address: &str, name: &str) -> Result<Labelled> {

@@ -52,7 +52,7 @@ const SHORT: usize = 100;
 /// # Errors
 /// None for a record that cannot be read: it is listed as invalid and hides no other.
 pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let kinds: &[IdKind] = match request.kind {
         ListKind::Snapshot => &[IdKind::Snapshot],
         ListKind::Backup => &[IdKind::Backup],
@@ -64,8 +64,8 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         summaries,
         invalid,
     } = match request.limit {
-        Some(limit) if limit <= SHORT => short(ctx, &store, kinds, request)?,
-        _ => long(ctx, &store, kinds, request)?,
+        Some(limit) if limit <= SHORT => short(ctx, store, kinds, request)?,
+        _ => long(ctx, store, kinds, request)?,
     };
     let short = ShortNames::new(&ids);
     let labels = store.labels()?;
@@ -188,7 +188,7 @@ pub fn ids_for_completion(start: &Path, env: &Env) -> Vec<(String, String)> {
                 .collect()
         })
         .unwrap_or_default();
-    if let Ok(store) = Store::open(&ctx.repo) {
+    if let Ok(store) = ctx.store() {
         let labels = store.refs.names(names::LABELS).unwrap_or_default();
         found.extend(
             labels

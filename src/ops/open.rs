@@ -46,8 +46,8 @@ pub struct Open {
 /// `NO_SPACE`; `CORRUPT_RECORD` when something of the snapshot cannot be read. Nothing is left then.
 pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
     clear_dead(ctx)?;
-    let store = Store::open(&ctx.repo)?;
-    let stored = address::resolve(ctx, &store, &request.address)?;
+    let store = ctx.store()?;
+    let stored = address::resolve(ctx, store, &request.address)?;
     let place = Place::find(ctx, request.dir.as_deref(), &stored)?;
     layout::check_room(&stored, &place.existing)?;
     let parents = place.make_parents()?;
@@ -60,7 +60,7 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
         check_made(&there, &place)?;
         say_opened(&there, &stored, &place)?;
         drop(opening);
-        let laid_out = lay_out(&there, &store, &stored)?;
+        let laid_out = lay_out(&there, store, &stored)?;
         Ok((there, laid_out))
     });
     let (there, (files, applied)) = match there {
@@ -73,7 +73,7 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
     parents.keep();
     let mut notices = there.settings.warnings.clone();
     notices.extend(swap_notices(&applied));
-    notices.extend(super::capture::seeds::warning(&store, &stored, &[])?);
+    notices.extend(super::capture::seeds::warning(store, &stored, &[])?);
     if let Some(operation) = &stored.record.in_progress {
         notices.push(format!(
             "the snapshot was taken during a {operation}, which is not under way in the new directory"
@@ -81,7 +81,7 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
     }
     Ok(Opened {
         snapshot_id: stored.id.to_string(),
-        snapshot: view(&store, &stored)?,
+        snapshot: view(store, &stored)?,
         dir: place.dir,
         files,
         notices,
@@ -268,7 +268,7 @@ fn lay_out(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<(usize
 
 /// Writes down what holds the snapshot, before anything else is done with it.
 fn say_opened(there: &Context<'_>, stored: &Stored, place: &Place) -> Result<()> {
-    let own = Store::open(&there.repo)?;
+    let own = there.store()?;
     let opened = OpenedDir {
         version: 1,
         snapshot_id: stored.id.to_string(),

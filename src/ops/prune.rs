@@ -5,7 +5,6 @@ use super::outcome::Pruned;
 use super::request::{DryRun, Prune};
 use super::retention::prune_locked;
 use crate::error::Result;
-use crate::store::Store;
 
 /// Forgets what nothing holds and no keep rule covers.
 ///
@@ -13,13 +12,13 @@ use crate::store::Store;
 /// `ALREADY_IN_PAST` in the past; `CORRUPT_RECORD` or `NEWER_RECORD` when something that may hold cannot be read: then
 /// nothing is forgotten.
 pub fn prune(ctx: &Context<'_>, request: &Prune) -> Result<Pruned> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     if request.dry_run == DryRun::Yes {
-        return prune_locked(ctx, &store, request);
+        return prune_locked(ctx, store, request);
     }
-    let mut notices = super::swap::recover::recover_by_itself(ctx, &store)?;
+    let mut notices = super::swap::recover::recover_by_itself(ctx, store)?;
     let _lock = ctx.lock(&store.dir, "prune")?;
-    let mut pruned = prune_locked(ctx, &store, request)?;
+    let mut pruned = prune_locked(ctx, store, request)?;
     notices.append(&mut pruned.notices);
     pruned.notices = notices;
     Ok(pruned)

@@ -54,7 +54,7 @@ type Moved = HashMap<Oid, Oid>;
 /// # Errors
 /// `USAGE` for the whole working tree; `HELD` while any worktree is in the past or has an unfinished swap; `BUSY`.
 pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let mut paths: Vec<Vec<u8>> = Vec::new();
     for word in &request.paths {
         let path = ctx.repo_path(word)?;
@@ -71,7 +71,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     let worktrees = worktrees::all(&ctx.repo)?;
     let purging = Purging {
         ctx,
-        store: &store,
+        store,
         paths: &paths,
         worktrees: &worktrees,
     };

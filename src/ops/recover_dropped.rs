@@ -24,10 +24,10 @@ use crate::store::stored::not_found;
 /// `SNAPSHOT_NOT_FOUND` and `AMBIGUOUS_ADDRESS` for what is asked and not in the log; `SNAPSHOT_NOT_FOUND` when git has it no
 /// more. Nothing is restored then.
 pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> {
-    let store = Store::open(&ctx.repo)?;
-    let mut found = listed(&store)?;
+    let store = ctx.store()?;
+    let mut found = listed(store)?;
     let wanted = wanted(&found, restore)?;
-    let mut whole = Whole::new(&store);
+    let mut whole = Whole::new(store);
     for one in &mut found {
         one.available = whole.commit(one.commit);
         if wanted.contains(&one.id) && !(one.available && is_connected(ctx, one.commit)?) {
@@ -35,7 +35,7 @@ pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> 
         }
     }
     for one in found.iter_mut().filter(|one| wanted.contains(&one.id)) {
-        bring_back(ctx, &store, one)?;
+        bring_back(ctx, store, one)?;
         one.restored = true;
     }
     Ok(DroppedListing { dropped: found })

@@ -17,7 +17,6 @@ use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Root};
 use crate::json;
 use crate::redact::{Redactor, redacted_bytes};
-use crate::store::state::StateDir;
 use crate::text::without_mark;
 
 /// Larger `.env*` files are something else.
@@ -143,7 +142,7 @@ fn of_env_files(ctx: &Context<'_>) -> Vec<(String, String)> {
     let Ok(root) = Root::open(ctx.repo.worktree_root()) else {
         return Vec::new();
     };
-    let kept = StateDir::new(ctx.repo.git_dir()).file("env-files");
+    let kept = ctx.state_dir().file("env-files");
     let mut values = Vec::new();
     for file in envfiles::find(&root, &kept) {
         let text = small_file(&root, &file).unwrap_or_default();

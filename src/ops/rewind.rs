@@ -198,11 +198,11 @@ pub struct Choices {
 /// `VERIFY_FAILED` when the fork is not sound; else as `restore`. Then nothing was done.
 pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
     ctx.check_workspace(false)?;
-    let store = Store::open(&ctx.repo)?;
-    let named = checkpoints::find(ctx, &store, &request.checkpoint, request.session.as_deref())?;
+    let store = ctx.store()?;
+    let named = checkpoints::find(ctx, store, &request.checkpoint, request.session.as_deref())?;
     let rewinding = Rewinding {
         ctx,
-        store: &store,
+        store,
         named,
         request,
     };
@@ -218,9 +218,9 @@ pub fn rewind(ctx: &Context<'_>, request: &Rewind) -> Result<Rewound> {
 /// # Errors
 /// `INVALID_CHECKPOINT`, or when the session's notes cannot be read.
 pub fn choices(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<Choices> {
-    let store = Store::open(&ctx.repo)?;
-    let checkpoint = checkpoints::find(ctx, &store, word, session)?.checkpoint;
-    let code = code::look(ctx, &store, &checkpoint);
+    let store = ctx.store()?;
+    let checkpoint = checkpoints::find(ctx, store, word, session)?.checkpoint;
+    let code = code::look(ctx, store, &checkpoint);
     let conversation = talk::Plan::new(ctx, &checkpoint, None).map(talk::Plan::into_dry);
     Ok(Choices {
         checkpoint,
@@ -379,7 +379,7 @@ impl Rewinding<'_> {
 
 /// The register of sessions.
 fn sessions(ctx: &Context<'_>) -> Sessions {
-    Sessions::new(ctx.repo.common_dir())
+    ctx.sessions()
 }
 
 #[cfg(test)]

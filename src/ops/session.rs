@@ -94,7 +94,7 @@ const FORKS: usize = 16;
 /// # Errors
 /// None for a record that cannot be read: it is listed as invalid and hides no other.
 pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
+    let sessions = ctx.sessions();
     let (records, invalid) = sessions.list()?;
     let (here, now) = (ctx.repo.worktree_name(), ctx.env.now());
     let mut wanted: Vec<SessionRecord> = records
@@ -104,19 +104,19 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         .collect();
     let total = wanted.len();
     wanted.truncate(request.limit.unwrap_or(usize::MAX));
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     // What cannot be read hides no session.
     let issues = traces::issues(ctx).unwrap_or_default();
     let views = wanted
         .into_iter()
         .map(|record| {
             let mut known = Talk::default();
-            if let Ok(notes) = checkpoint::read(&store, &record.session_id) {
+            if let Ok(notes) = checkpoint::read(store, &record.session_id) {
                 known = talk(&notes);
-                let of_origin = || title_of_origin(&store, &sessions, &record);
+                let of_origin = || title_of_origin(store, &sessions, &record);
                 known.title = known.title.or_else(of_origin);
                 known.issues = Some(issues.get(&record.session_id).cloned().unwrap_or_default());
-                let files = traces::files(ctx, &store, &record, &notes, false);
+                let files = traces::files(ctx, store, &record, &notes, false);
                 known.files_touched = files.ok().map(|files| files.len());
             }
             let mut view = view(ctx, &sessions, record)?;
@@ -139,23 +139,23 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
 /// # Errors
 /// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`, `CORRUPT_RECORD`.
 pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
+    let sessions = ctx.sessions();
     let record = find(ctx, &sessions, word)?;
     let children = children(&sessions, &record.session_id)?
         .into_iter()
         .map(|child| child.session_id)
         .collect();
-    let store = Store::open(&ctx.repo)?;
-    let resume_command = resume_command(&store, &record);
-    let notes = checkpoint::read(&store, &record.session_id)?;
+    let store = ctx.store()?;
+    let resume_command = resume_command(store, &record);
+    let notes = checkpoint::read(store, &record.session_id)?;
     let mut known = talk(&notes);
-    let of_origin = || title_of_origin(&store, &sessions, &record);
+    let of_origin = || title_of_origin(store, &sessions, &record);
     known.title = known.title.or_else(of_origin);
     let issues = traces::issues(ctx)?.remove(&record.session_id);
     known.issues = Some(issues.unwrap_or_default());
     let here = record.is_live(ctx.env.now()) && record.worktree == ctx.repo.worktree_name();
     let goes_on = here && store.dir.state()?.mode == Mode::Present;
-    let files = traces::files(ctx, &store, &record, &notes, goes_on).ok();
+    let files = traces::files(ctx, store, &record, &notes, goes_on).ok();
     known.files_touched = files.as_ref().map(Vec::len);
     if let Some(transcript) = transcript(ctx, &record) {
         known.title = transcript.title().map(str::to_owned).or(known.title);
@@ -180,9 +180,9 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
 /// # Errors
 /// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`; `USAGE` when its agent has no such command.
 pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
-    let record = find(ctx, &Sessions::new(ctx.repo.common_dir()), word)?;
+    let record = find(ctx, &ctx.sessions(), word)?;
     let agent = record.agent.as_deref().and_then(by_name);
-    let command = resume_command(&Store::open(&ctx.repo)?, &record);
+    let command = resume_command(ctx.store()?, &record);
     let Some((agent, resume_command)) = agent.map(Agent::name).zip(command) else {
         let who = record.agent.as_deref().unwrap_or("its agent");
         let message = format!(

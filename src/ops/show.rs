@@ -5,13 +5,12 @@ use super::address;
 use super::outcome::Shown;
 use super::snapshots::view;
 use crate::error::Result;
-use crate::store::Store;
 
 /// Shows one snapshot whole, long lists included.
 pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<Shown> {
-    let store = Store::open(&ctx.repo)?;
-    let stored = address::resolve(ctx, &store, wanted)?;
-    let mut view = view(&store, &stored)?;
+    let store = ctx.store()?;
+    let stored = address::resolve(ctx, store, wanted)?;
+    let mut view = view(store, &stored)?;
     let mut whole = stored.record.clone();
     let lists = store.lists(&stored)?;
     whole.set_lists_whole(&lists);

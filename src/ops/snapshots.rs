@@ -28,15 +28,15 @@ use crate::worktree::globs::is_secret_name;
 /// `INVALID_LABEL`, or whatever keeps a file from being captured. Never an id for less than the whole.
 pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
     ctx.check_workspace(request.force)?;
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     if let Some(label) = &request.label {
-        check_label(&store, label)?;
+        check_label(store, label)?;
         redaction::check_name(ctx, label)?;
     }
     let wait = ctx.settings.lock_timeout;
-    let (lock, mut notices) = super::swap::recover::lock_recovered(ctx, &store, "snapshot", wait)?;
-    super::swap::recover::clear_after_death(ctx, &store, &lock)?;
-    take_locked(ctx, &store, request, &mut notices, false)
+    let (lock, mut notices) = super::swap::recover::lock_recovered(ctx, store, "snapshot", wait)?;
+    super::swap::recover::clear_after_death(ctx, store, &lock)?;
+    take_locked(ctx, store, request, &mut notices, false)
 }
 
 /// A label may be no part of any id there is.

@@ -26,7 +26,7 @@ use crate::store::state::{Mode, State, StateDir};
 /// # Errors
 /// `CORRUPT_RECORD` or `NEWER_RECORD` for a state or journal that cannot be read. A snapshot that cannot be read is a notice.
 pub fn status(ctx: &Context<'_>) -> Result<Status> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let state = store.dir.state()?;
     let mut notices = Vec::new();
     let mut interrupted = None;
@@ -52,7 +52,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
             lost.operation
         ));
     }
-    for title in taken_by_power(ctx, &store)? {
+    for title in taken_by_power(ctx, store)? {
         notices.push(format!(
             "power was lost before {title} was on disk: 'tw recover', or the next command that changes something, clears it away"
         ));
@@ -64,14 +64,14 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
             None
         }
     };
-    let latest = seen(latest(ctx, &store));
-    let current = seen(current(&store, &state));
+    let latest = seen(latest(ctx, store));
+    let current = seen(current(store, &state));
     notices.extend(ctx.repo.broken_branch(&ctx.repo.head()?));
     Ok(Status {
         mode: state.mode,
         state: fields(ctx, &state),
         interrupted,
-        repository: repository(ctx, &store)?,
+        repository: repository(ctx, store)?,
         latest,
         current,
         notices,

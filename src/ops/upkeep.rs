@@ -30,12 +30,12 @@ const FILE: &str = "upkeep";
 
 /// Whether a swap has just ended, or enough records were made since last time. Costs two small files.
 pub fn is_due(ctx: &Context<'_>) -> bool {
-    Store::open(&ctx.repo).is_ok_and(|store| {
+    ctx.store().is_ok_and(|store| {
         if store.dir.is_unsettled() {
             return true;
         }
-        let done = number(&store, FILE).unwrap_or(0);
-        number(&store, "seq").is_some_and(|seq| seq.abs_diff(done) >= EVERY)
+        let done = number(store, FILE).unwrap_or(0);
+        number(store, "seq").is_some_and(|seq| seq.abs_diff(done) >= EVERY)
     })
 }
 
@@ -49,7 +49,7 @@ fn number(store: &Store, file: &str) -> Option<u64> {
 /// # Errors
 /// The disk refuses.
 pub fn settle(ctx: &Context<'_>) -> Result<()> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let Some(before) = store.dir.unsettled()? else {
         return Ok(());
     };
@@ -75,7 +75,7 @@ pub fn settle(ctx: &Context<'_>) -> Result<()> {
 /// # Errors
 /// The disk refuses.
 pub fn wait(ctx: &Context<'_>) -> Result<()> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     if store.is_another_boot()? {
         return Ok(());
     }
@@ -87,9 +87,9 @@ pub fn wait(ctx: &Context<'_>) -> Result<()> {
 /// # Errors
 /// `BUSY` when another process is at it; the disk refuses.
 pub fn run(ctx: &Context<'_>) -> Result<()> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let _lock = hold_file_within(&store.common("upkeep.lock"), Duration::ZERO)?;
-    let seq = number(&store, "seq").unwrap_or(0);
+    let seq = number(store, "seq").unwrap_or(0);
     let objects = &store.objects;
     let is_commit = |oid| matches!(objects.header(oid), Ok(Some((ObjectKind::Commit, _))));
     store

@@ -235,7 +235,10 @@ impl Store {
         let read = |oid| self.objects.read_tree(oid);
         if let Some(dir) = tree::find(&read, state, part::OPERATION.as_bytes())? {
             if !dir.is_dir() {
-                return Err(corrupt(&stored.id, "its operation files are no directory"));
+                return Err(corrupt(
+                    &stored.id,
+                    "its operation files are not a directory",
+                ));
             }
             for (path, node) in tree::flatten(&read, dir.oid)? {
                 let name = String::from_utf8(path)

@@ -8,7 +8,6 @@ use crate::store::address::{Address, parse};
 use crate::store::checkpoint::{self, Checkpoint, SessionNotes};
 use crate::store::id::SnapshotId;
 use crate::store::names::{Record, RecordKind};
-use crate::store::session::Sessions;
 use crate::store::stored::Stored;
 
 /// Fewer characters name no session.
@@ -35,7 +34,7 @@ pub fn resolve_session(ctx: &Context<'_>, store: &Store, word: Option<&str>) -> 
                 .hint("'tw checkpoint' starts one; or name it with --session")
         });
     };
-    let sessions = Sessions::new(ctx.repo.common_dir());
+    let sessions = ctx.sessions();
     if let Some(record) = sessions.get(word)? {
         return Ok(record.session_id);
     }

@@ -28,7 +28,7 @@ use crate::store::checkpoint::{self, Checkpoint, Counts, Kind, Place, SessionNot
 use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::names::{session_component, snapshot_ref};
-use crate::store::session::{SessionRecord, Sessions};
+use crate::store::session::SessionRecord;
 
 pub use find::{Named, find, resolve_session, snapshot_of, stored};
 pub use noted::Noted;
@@ -109,8 +109,8 @@ pub struct Taken {
 /// As `snapshot` and `session start`; `BUSY` when others write the session's notes for too long.
 pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
     ctx.check_workspace(false)?;
-    let store = Store::open(&ctx.repo)?;
-    let named = caller(ctx, &store, request.session.as_deref(), None)?;
+    let store = ctx.store()?;
+    let named = caller(ctx, store, request.session.as_deref(), None)?;
     let known = match &named {
         Some(caller) => touch(ctx, &caller.session_id)?,
         None => false,
@@ -136,7 +136,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
     };
     let new = NewCheckpoint {
         ctx,
-        store: &store,
+        store,
         session: subject(ctx, &session_id)?,
         kind: request.kind,
         prompt: request.message.clone(),
@@ -170,12 +170,12 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
         return Ok(None);
     }
     ctx.check_workspace(false)?;
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     if !touch(ctx, session_id)? {
         sessions::start(ctx, &sessions::start_of_event(event, wait))?;
     }
     // What a sub-agent does is a step of its root's conversation.
-    let root = Sessions::new(ctx.repo.common_dir()).root_of(session_id)?;
+    let root = ctx.sessions().root_of(session_id)?;
     let mut session = subject(ctx, &root)?;
     if root == session_id {
         session.agent = Some(event.agent.to_owned());
@@ -185,7 +185,7 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
     }
     let new = NewCheckpoint {
         ctx,
-        store: &store,
+        store,
         session,
         kind,
         prompt: event.prompt.clone().filter(|_| kind == Kind::Prompt),
@@ -220,7 +220,7 @@ struct Subject {
 }
 
 fn subject(ctx: &Context<'_>, session_id: &str) -> Result<Subject> {
-    let record = Sessions::new(ctx.repo.common_dir()).get(session_id)?;
+    let record = ctx.sessions().get(session_id)?;
     let of = |field: fn(&SessionRecord) -> Option<String>| record.as_ref().and_then(field);
     Ok(Subject {
         id: session_id.to_owned(),
@@ -394,7 +394,7 @@ impl NewCheckpoint<'_> {
             return Ok(());
         };
         let path = made.transcript.path.clone();
-        Sessions::new(self.ctx.repo.common_dir()).update(record, |record| {
+        self.ctx.sessions().update(record, |record| {
             let next = made.checkpoint_id + 1;
             record.next_checkpoint_id = Some(record.next_checkpoint_id.unwrap_or(0).max(next));
             if record.transcript.is_none() {

@@ -19,7 +19,6 @@ use crate::ops::Context;
 use crate::ops::exports::{Export, export};
 use crate::redact::Redactor;
 use crate::store::checkpoint::{Checkpoint, Kind};
-use crate::store::session::Sessions;
 
 /// What the redactor leaves in the place of a secret begins so.
 const REDACTED: &str = "***REDACTED";
@@ -138,7 +137,7 @@ fn file_of(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Option<Source>>
         return Ok(Some(Source::File(path.to_owned())));
     }
     let session = &checkpoint.session_id;
-    let record = Sessions::new(ctx.repo.common_dir()).get(session)?;
+    let record = ctx.sessions().get(session)?;
     let registered = record
         .and_then(|record| record.transcript)
         .map(PathBuf::from);

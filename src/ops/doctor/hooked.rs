@@ -10,11 +10,10 @@ use crate::error::Result;
 use crate::git::fs;
 use crate::ops::settings::Automatic;
 use crate::ops::{Context, fingerprint};
-use crate::store::session::Sessions;
 
 /// Whether every session's record can be read: one that cannot keeps everything from being forgotten.
 pub fn sessions(ctx: &Context<'_>) -> Result<Finding> {
-    let (records, invalid) = Sessions::new(ctx.repo.common_dir()).list()?;
+    let (records, invalid) = ctx.sessions().list()?;
     let names: Vec<String> = invalid.into_iter().map(|(name, _)| name).collect();
     Ok(match names.first() {
         None => ok(format!("{} in the register", records.len())),
@@ -130,7 +129,7 @@ fn unheard(ctx: &Context<'_>, installed: &[Hooked]) -> Result<Vec<(String, Strin
             continue;
         };
         let (name, title) = (one.agent.name(), one.agent.title());
-        let (records, _) = Sessions::new(ctx.repo.common_dir()).list()?;
+        let (records, _) = ctx.sessions().list()?;
         if records
             .iter()
             .any(|record| record.agent.as_deref() == Some(name))

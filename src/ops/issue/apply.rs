@@ -47,23 +47,23 @@ use crate::worktree::plan::{Extras, Side};
 /// experiment is gone; `WOULD_OVERWRITE`; else as [`super::get`] and restore. Nothing is changed then.
 pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     ctx.check_workspace(false)?;
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, &request.issue)?;
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let loaded = load(&store, id)?;
+    let store = ctx.store()?;
+    let id = find(store, &request.issue)?;
+    let mut notices = desk::take_in(ctx, store, id)?;
+    let loaded = load(store, id)?;
     notices.extend(loaded.notices);
     let dry = request.dry_run == DryRun::Yes;
     let lock = if dry {
-        recover::refuse_interrupted(&store)?;
+        recover::refuse_interrupted(store)?;
         None
     } else {
         let lock = ctx.lock(&store.dir, "apply")?;
-        notices.extend(recover::recover_locked(ctx, &store, &lock)?);
+        notices.extend(recover::recover_locked(ctx, store, &lock)?);
         Some(lock)
     };
     refuse_past(&store.dir.state()?)?;
     let run = choose(id, &loaded.issue, request.run)?;
-    let applying = Applying::new(ctx, &store, &loaded.issue, run)?;
+    let applying = Applying::new(ctx, store, &loaded.issue, run)?;
     let mut applied = applying.run(id, run.run, dry)?;
     applied.notices.splice(0..0, notices);
     drop(lock);

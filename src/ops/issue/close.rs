@@ -23,14 +23,14 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
         return Err(Error::new(Code::Usage, message)
             .hint("--status fixed, --status wontfix or --status duplicate --of ID"));
     }
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, &request.issue)?;
-    let of = duplicate(&store, id, request)?;
+    let store = ctx.store()?;
+    let id = find(store, &request.issue)?;
+    let of = duplicate(store, id, request)?;
     let note = Redacting::new(ctx).optional(request.note.as_deref());
     let commit = ctx.repo.head()?.oid.map(|oid| oid.to_string());
     let at = ctx.env.now().rfc3339();
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let (is_new, issue) = update(ctx, &store, id, request.status.as_str(), |issue| {
+    let mut notices = desk::take_in(ctx, store, id)?;
+    let (is_new, issue) = update(ctx, store, id, request.status.as_str(), |issue| {
         let is_new = of.is_some() && issue.duplicate_of != of;
         issue.status = request.status;
         issue.duplicate_of = of;
@@ -44,15 +44,15 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     })?;
     if let Some(of) = of.filter(|_| is_new) {
         let met = issue.occurrences;
-        update(ctx, &store, of, "met again", |issue| {
+        update(ctx, store, of, "met again", |issue| {
             issue.occurrences += met;
             Ok(())
         })?;
-        notices.extend(desk::write(ctx, &store, of));
+        notices.extend(desk::write(ctx, store, of));
     }
     notices.extend(unproven(&issue));
-    notices.extend(desk::write(ctx, &store, id));
-    get::view(ctx, &store, issue, notices)
+    notices.extend(desk::write(ctx, store, id));
+    get::view(ctx, store, issue, notices)
 }
 
 /// The issue that has it, for a duplicate.
@@ -98,10 +98,10 @@ fn unproven(issue: &Issue) -> Option<String> {
 /// # Errors
 /// Those of [`super::get`].
 pub fn reopen(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, text)?;
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let ((), issue) = update(ctx, &store, id, "reopen", |issue| {
+    let store = ctx.store()?;
+    let id = find(store, text)?;
+    let mut notices = desk::take_in(ctx, store, id)?;
+    let ((), issue) = update(ctx, store, id, "reopen", |issue| {
         if issue.status.is_closed() {
             issue.status = Status::Open;
             issue.resolution = None;
@@ -109,6 +109,6 @@ pub fn reopen(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
         }
         Ok(())
     })?;
-    notices.extend(desk::write(ctx, &store, id));
-    get::view(ctx, &store, issue, notices)
+    notices.extend(desk::write(ctx, store, id));
+    get::view(ctx, store, issue, notices)
 }

@@ -5,15 +5,14 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::issues::{desk, find, update};
 use crate::ops::redaction::Redacting;
-use crate::store::Store;
 
 /// Changes the texts that are given.
 ///
 /// # Errors
 /// `USAGE` when a required text would be empty, or nothing is given; those of [`super::get`].
 pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, &request.issue)?;
+    let store = ctx.store()?;
+    let id = find(store, &request.issue)?;
     let fields = &request.fields;
     let required = [
         ("--task-context", &fields.task_context),
@@ -36,8 +35,8 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     ];
     let [suspected_cause, chat_summary, verify_command] =
         optional.map(|text| redacting.optional(text.as_deref()));
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let ((), issue) = update(ctx, &store, id, "edit", |issue| {
+    let mut notices = desk::take_in(ctx, store, id)?;
+    let ((), issue) = update(ctx, store, id, "edit", |issue| {
         let put = |slot: &mut String, text: &Option<String>| {
             if let Some(text) = text {
                 slot.clone_from(text);
@@ -64,10 +63,10 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
         && verify_command.as_ref() == Some(command)
         && verify_command == fields.verify_command
     {
-        approval::approve(&store, command)?;
+        approval::approve(store, command)?;
     }
-    notices.extend(desk::write(ctx, &store, id));
-    get::view(ctx, &store, issue, notices)
+    notices.extend(desk::write(ctx, store, id));
+    get::view(ctx, store, issue, notices)
 }
 
 /// Shows the experiment, having written the sections that are given.
@@ -75,11 +74,11 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
 /// # Errors
 /// Those of [`super::get`].
 pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentShown> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, &request.issue)?;
-    let mut notices = desk::take_in(ctx, &store, id)?;
+    let store = ctx.store()?;
+    let id = find(store, &request.issue)?;
+    let mut notices = desk::take_in(ctx, store, id)?;
     let issue = if request.sections.is_empty() {
-        let loaded = crate::ops::issues::load(&store, id)?;
+        let loaded = crate::ops::issues::load(store, id)?;
         notices.extend(loaded.notices);
         loaded.issue
     } else {
@@ -93,7 +92,7 @@ pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentS
         ];
         let [repro, changes, validation, result] =
             given.map(|text| redacting.optional(text.as_deref()));
-        let ((), issue) = update(ctx, &store, id, "experiment", |issue| {
+        let ((), issue) = update(ctx, store, id, "experiment", |issue| {
             let experiment = &mut issue.experiment;
             let slots = [
                 (&mut experiment.repro, &repro),
@@ -110,7 +109,7 @@ pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentS
         })?;
         issue
     };
-    notices.extend(desk::write(ctx, &store, id));
+    notices.extend(desk::write(ctx, store, id));
     Ok(ExperimentShown {
         issue_id: id.to_string(),
         markdown: desk::render(&issue),

@@ -15,13 +15,13 @@ use crate::store::names::Record;
 /// # Errors
 /// `INVALID_ISSUE_ID`, `ISSUE_NOT_FOUND`, `ISSUE_INVALID`, `CORRUPT_RECORD`, `NEWER_RECORD`.
 pub fn get(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, text)?;
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let loaded = load(&store, id)?;
+    let store = ctx.store()?;
+    let id = find(store, text)?;
+    let mut notices = desk::take_in(ctx, store, id)?;
+    let loaded = load(store, id)?;
     notices.extend(loaded.notices);
-    notices.extend(desk::write(ctx, &store, id));
-    view(ctx, &store, loaded.issue, notices)
+    notices.extend(desk::write(ctx, store, id));
+    view(ctx, store, loaded.issue, notices)
 }
 
 /// Shows an issue as its record has it. The desk is neither looked at nor written.
@@ -29,9 +29,9 @@ pub fn get(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
 /// # Errors
 /// Those of [`get`].
 pub fn peek(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
-    let store = Store::open(&ctx.repo)?;
-    let loaded = load(&store, find(&store, text)?)?;
-    view(ctx, &store, loaded.issue, loaded.notices)
+    let store = ctx.store()?;
+    let loaded = load(store, find(store, text)?)?;
+    view(ctx, store, loaded.issue, loaded.notices)
 }
 
 /// An issue with its desk and what is known of its verify command.
@@ -68,12 +68,12 @@ pub(super) fn view(
 /// # Errors
 /// Those of [`get`]; `TRANSCRIPT_NOT_FOUND` when the issue has no conversation, with the reason.
 pub fn chat(ctx: &Context<'_>, text: &str, part: ChatPart) -> Result<ChatShown> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, text)?;
-    let taken_in = desk::take_in(ctx, &store, id)?;
-    let mut shown = stored_chat(&store, id, part)?;
+    let store = ctx.store()?;
+    let id = find(store, text)?;
+    let taken_in = desk::take_in(ctx, store, id)?;
+    let mut shown = stored_chat(store, id, part)?;
     shown.notices.splice(0..0, taken_in);
-    shown.notices.extend(desk::write(ctx, &store, id));
+    shown.notices.extend(desk::write(ctx, store, id));
     Ok(shown)
 }
 
@@ -82,9 +82,9 @@ pub fn chat(ctx: &Context<'_>, text: &str, part: ChatPart) -> Result<ChatShown> 
 /// # Errors
 /// Those of [`chat`].
 pub fn peek_chat(ctx: &Context<'_>, text: &str) -> Result<ChatShown> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, text)?;
-    stored_chat(&store, id, ChatPart::default())
+    let store = ctx.store()?;
+    let id = find(store, text)?;
+    stored_chat(store, id, ChatPart::default())
 }
 
 fn stored_chat(store: &Store, id: IssueId, part: ChatPart) -> Result<ChatShown> {

@@ -37,7 +37,7 @@ fn answer(mut all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
 /// # Errors
 /// Only when refs cannot be read at all.
 pub fn list(ctx: &Context<'_>, filter: &Filter) -> Result<IssueListing> {
-    let mut all = all(&Store::open(&ctx.repo)?)?;
+    let mut all = all(ctx.store()?)?;
     let fits = |issue: &Issue| filter.status.is_none_or(|status| issue.status == status);
     all.issues.retain(fits);
     Ok(answer(all, filter, None))
@@ -51,12 +51,12 @@ pub fn search(ctx: &Context<'_>, text: &str, filter: &Filter) -> Result<IssueLis
     if text.trim().is_empty() {
         return Err(Error::new(Code::Usage, "there is nothing to search for"));
     }
-    let store = Store::open(&ctx.repo)?;
-    let mut all = all(&store)?;
+    let store = ctx.store()?;
+    let mut all = all(store)?;
     let wanted = text.to_lowercase();
     all.issues.retain(|issue| {
         let status = filter.status.is_none_or(|status| issue.status == status);
-        status && (in_issue(issue, &wanted) || in_chat(&store, issue, &wanted))
+        status && (in_issue(issue, &wanted) || in_chat(store, issue, &wanted))
     });
     Ok(answer(all, filter, Some(text)))
 }
@@ -100,7 +100,7 @@ fn in_chat(store: &Store, issue: &Issue, wanted: &str) -> bool {
 /// # Errors
 /// Only when refs cannot be read at all.
 pub fn next(ctx: &Context<'_>) -> Result<Next> {
-    let all = all(&Store::open(&ctx.repo)?)?;
+    let all = all(ctx.store()?)?;
     let now = ctx.env.now();
     let waiting = all.issues.iter().filter(|issue| waits(issue));
     let mut ranked: Vec<Ranked> = waiting.map(|issue| rank(issue, now)).collect();

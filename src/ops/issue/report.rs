@@ -24,7 +24,7 @@ use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{CHAT_FILE, Experiment, Issue, Severity};
 use crate::store::names::{self, Record};
 use crate::store::records::{Json, Note};
-use crate::store::session::{SessionRecord, Sessions};
+use crate::store::session::SessionRecord;
 use crate::store::stored::Stored;
 use crate::text::without_mark;
 
@@ -42,18 +42,12 @@ const REQUIRED: [(&str, &str); 3] = [
 /// No issue is recorded then.
 pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     let fields = complete(request)?;
-    let store = Store::open(&ctx.repo)?;
-    let mut notices = recover::recover_by_itself(ctx, &store)?;
-    let caller = sessions::caller(ctx, &store, request.session.as_deref(), None)?;
+    let store = ctx.store()?;
+    let mut notices = recover::recover_by_itself(ctx, store)?;
+    let caller = sessions::caller(ctx, store, request.session.as_deref(), None)?;
     let record = registered(ctx, caller.as_ref())?;
     let agent = record.as_ref().and_then(|record| record.agent.clone());
-    let snapshot = snapshot(
-        ctx,
-        &store,
-        request,
-        (caller.as_ref(), &agent),
-        &mut notices,
-    )?;
+    let snapshot = snapshot(ctx, store, request, (caller.as_ref(), &agent), &mut notices)?;
     let source = Source {
         transcript: request.transcript.as_deref(),
         record,
@@ -66,16 +60,16 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         agent,
         session: caller.filter(|caller| matches!(caller.via, Via::Flag | Via::Environment)),
     };
-    let issue = issue(ctx, &store, &texts, &snapshot, &conversation)?;
+    let issue = issue(ctx, store, &texts, &snapshot, &conversation)?;
     if let Some(command) = &issue.verify_command
         && request.trusted
         && fields.verify_command.as_ref() == Some(command)
     {
-        approval::approve(&store, command)?;
+        approval::approve(store, command)?;
     }
-    write(ctx, &store, &issue, &snapshot, &conversation)?;
-    notices.extend(refspec_notices(ctx, &store));
-    notices.extend(desk::write(ctx, &store, issue.id));
+    write(ctx, store, &issue, &snapshot, &conversation)?;
+    notices.extend(refspec_notices(ctx, store));
+    notices.extend(desk::write(ctx, store, issue.id));
     let chat = match conversation {
         Conversation::Found(chat, found_by) => Some(Captured {
             messages: chat.messages.len(),
@@ -87,7 +81,7 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
         }
     };
     Ok(Reported {
-        view: get::view(ctx, &store, issue, notices)?,
+        view: get::view(ctx, store, issue, notices)?,
         chat,
     })
 }
@@ -95,7 +89,7 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
 /// What the register knows of the session that reports.
 fn registered(ctx: &Context<'_>, caller: Option<&Caller>) -> Result<Option<SessionRecord>> {
     match caller {
-        Some(caller) => Sessions::new(ctx.repo.common_dir()).get(&caller.session_id),
+        Some(caller) => ctx.sessions().get(&caller.session_id),
         None => Ok(None),
     }
 }

@@ -6,7 +6,6 @@ use crate::ops::Context;
 use crate::ops::issues::{desk, find, load, update};
 use crate::ops::request::Travel;
 use crate::ops::stay::enter::enter;
-use crate::store::Store;
 use crate::store::issue::{Run, Status};
 
 /// Travels to an issue's snapshot and opens a run. Gives the run's number with it.
@@ -14,10 +13,10 @@ use crate::store::issue::{Run, Status};
 /// # Errors
 /// Those of [`super::get`] and of [`enter`]; then the issue is as it was.
 pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, text)?;
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let loaded = load(&store, id)?;
+    let store = ctx.store()?;
+    let id = find(store, text)?;
+    let mut notices = desk::take_in(ctx, store, id)?;
+    let loaded = load(store, id)?;
     notices.extend(loaded.notices);
     if loaded.issue.status.is_closed() {
         notices.push(format!(
@@ -34,7 +33,7 @@ pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started>
     let mut number = loaded.issue.next_run();
     if !travelled.dry_run {
         let at = ctx.env.now().rfc3339();
-        let (run, _) = update(ctx, &store, id, "start", |issue| {
+        let (run, _) = update(ctx, store, id, "start", |issue| {
             let number = issue.next_run();
             let run = Run::begin(number, at.clone(), travelled.backup_id.clone());
             issue.runs.push(run);
@@ -44,7 +43,7 @@ pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started>
             Ok(number)
         })?;
         number = run;
-        notices.extend(desk::write(ctx, &store, id));
+        notices.extend(desk::write(ctx, store, id));
     }
     travelled.notices.splice(0..0, notices);
     Ok(Started {

@@ -32,20 +32,20 @@ const GRACE: Duration = Duration::from_millis(500);
 /// `NOT_APPROVED` shows the command and how to approve it; `USAGE` when there is none, or no such run; those of
 /// [`super::get`]. A check that fails is no error.
 pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
-    let store = Store::open(&ctx.repo)?;
-    let id = find(&store, &request.issue)?;
-    let mut notices = desk::take_in(ctx, &store, id)?;
-    let loaded = load(&store, id)?;
+    let store = ctx.store()?;
+    let id = find(store, &request.issue)?;
+    let mut notices = desk::take_in(ctx, store, id)?;
+    let loaded = load(store, id)?;
     notices.extend(loaded.notices);
     let has_run = |number| loaded.issue.runs.iter().any(|run| run.run == number);
     if let Some(number) = request.run.filter(|number| !has_run(*number)) {
         let message = format!("issue {id} has no run {number}");
         return Err(Error::new(Code::Usage, message).hint(format!("tw issue get {id}")));
     }
-    let command = command(&store, id, &loaded.issue, request)?;
+    let command = command(store, id, &loaded.issue, request)?;
     let check = run(ctx, &command)?;
     let now = ctx.env.now().rfc3339();
-    let (number, _) = update(ctx, &store, id, "verify", |issue| {
+    let (number, _) = update(ctx, store, id, "verify", |issue| {
         let last = issue.runs.last().map(|run| run.run);
         let number = request.run.or(last).unwrap_or(1);
         if last.is_none() {
@@ -61,7 +61,7 @@ pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
         }
         Ok(number)
     })?;
-    notices.extend(desk::write(ctx, &store, id));
+    notices.extend(desk::write(ctx, store, id));
     Ok(Verified {
         issue_id: id.to_string(),
         run: number,

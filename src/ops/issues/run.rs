@@ -44,18 +44,18 @@ pub fn close_run(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> V
 }
 
 fn try_close(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> Result<Vec<String>> {
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     let id = closing.issue;
-    let mut notices = desk::take_in(ctx, &store, id)?;
+    let mut notices = desk::take_in(ctx, store, id)?;
     let now = ctx.env.now().rfc3339();
-    let diff_stat = match diff_stat(ctx, &store, closing, returned) {
+    let diff_stat = match diff_stat(ctx, store, closing, returned) {
         Ok(stat) => stat,
         Err(error) => {
             notices.push(format!("no diff stat: {}", error.message()));
             None
         }
     };
-    let (number, _) = update(ctx, &store, id, "return", |issue| {
+    let (number, _) = update(ctx, store, id, "return", |issue| {
         let number = run_of(issue, closing, returned, &now);
         if let Some(run) = issue.run_mut(Some(number)) {
             run.ended_at = Some(now.clone());
@@ -64,7 +64,7 @@ fn try_close(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> Resul
         }
         Ok(number)
     })?;
-    notices.extend(desk::write(ctx, &store, id));
+    notices.extend(desk::write(ctx, store, id));
     notices.push(format!("run {number} of issue {id} is closed"));
     Ok(notices)
 }

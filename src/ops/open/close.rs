@@ -30,22 +30,22 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
     crate::ops::opening::clear_dead(ctx)?;
     let (dir, worktree, opened) = find(ctx, dir)?;
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
-    let store = Store::open(&there.repo)?;
-    crate::ops::swap::copied::check(&there, &store)?;
+    let store = there.store()?;
+    crate::ops::swap::copied::check(&there, store)?;
     let lock = ctx.lock(&worktree.dir, "close")?;
-    let mut notices = crate::ops::swap::recover::recover_locked(&there, &store, &lock)?;
-    check_state(&store, &worktree, &dir)?;
-    let found = survey(&there, &store)?;
+    let mut notices = crate::ops::swap::recover::recover_locked(&there, store, &lock)?;
+    check_state(store, &worktree, &dir)?;
+    let found = survey(&there, store)?;
     if !found.refused.is_empty() {
         return Err(refusal(&dir, &found.refused));
     }
-    let mut made = save(&there, &store, &dir, &opened, &found)?;
+    let mut made = save(&there, store, &dir, &opened, &found)?;
     if let Some(kept) = made.kept.take() {
         // The ref holds it now, and is on disk.
         kept.release()?;
     }
     fail_point("close-saved");
-    notices.extend(said(&there, &store, &found, &opened)?);
+    notices.extend(said(&there, store, &found, &opened)?);
     let root = Root::open(&dir)?;
     let left = remove::contents(&root, &made.capture.manifest, &found.output)?;
     if !left.is_empty() {

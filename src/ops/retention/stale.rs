@@ -16,7 +16,6 @@ use crate::ops::holders::{LIVE_SECONDS, RetentionScope};
 use crate::store::Store;
 use crate::store::checkpoint::PREFIXES;
 use crate::store::names::session_component;
-use crate::store::session::Sessions;
 
 /// What is to go.
 #[derive(Default)]
@@ -31,7 +30,7 @@ pub struct Stale {
 /// # Errors
 /// When the register cannot be read.
 pub fn find(ctx: &Context<'_>, store: &Store, reach: RetentionScope) -> Result<Stale> {
-    let (records, _) = Sessions::new(ctx.repo.common_dir()).list()?;
+    let (records, _) = ctx.sessions().list()?;
     let last: HashMap<String, Option<Moment>> = records
         .iter()
         .map(|record| {

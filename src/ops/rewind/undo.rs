@@ -43,9 +43,9 @@ pub struct Undone {
 /// # Errors
 /// `NOTHING_TO_UNDO` when there is none, or another swap came after it; else as `undo`.
 pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
-    let store = Store::open(&ctx.repo)?;
-    let asked = resolve_session(ctx, &store, request.session.as_deref())?;
-    let rewind = last_rewind(ctx, &store, &asked)?.ok_or_else(|| {
+    let store = ctx.store()?;
+    let asked = resolve_session(ctx, store, request.session.as_deref())?;
+    let rewind = last_rewind(ctx, store, &asked)?.ok_or_else(|| {
         Error::new(
             Code::NothingToUndo,
             format!("session '{asked}' has no rewind to undo"),
@@ -54,7 +54,7 @@ pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
     })?;
     let mut notices = Vec::new();
     let code = match &rewind.backup_id {
-        Some(backup) if is_last_swap(&store, backup)? => Some(step(ctx, Log::Undo)?),
+        Some(backup) if is_last_swap(store, backup)? => Some(step(ctx, Log::Undo)?),
         Some(backup) => {
             notices.push(format!(
                 "the files had been brought back before; what the rewind replaced is in backup {backup}"
@@ -63,14 +63,14 @@ pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
         }
         None => None,
     };
-    notes::mark_undone(&store, &rewind, ctx.env.now())?;
+    notes::mark_undone(store, &rewind, ctx.env.now())?;
     if let Some(fork) = &rewind.fork {
         talk::withdraw(ctx, &fork.session_id)?;
         if talk::is_there(&fork.path) {
             notices.push(format!("the fork stays where it is: {}", fork.path));
         }
     }
-    let agent = match notes::read(&store, &rewind.session_id)?.checkpoint(rewind.checkpoint_id) {
+    let agent = match notes::read(store, &rewind.session_id)?.checkpoint(rewind.checkpoint_id) {
         Some(checkpoint) => checkpoint.agent.as_deref().and_then(by_name),
         None => None,
     };

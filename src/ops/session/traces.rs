@@ -21,11 +21,7 @@ use crate::store::session::SessionRecord;
 /// When refs cannot be read at all; an issue that cannot be read is left out.
 pub fn issues(ctx: &Context<'_>) -> Result<BTreeMap<String, Vec<String>>> {
     let mut by_session: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for issue in issues::all(&Store::open(&ctx.repo)?)?
-        .issues
-        .into_iter()
-        .rev()
-    {
+    for issue in issues::all(ctx.store()?)?.issues.into_iter().rev() {
         if let Some(session) = issue.session_id {
             by_session
                 .entry(session)

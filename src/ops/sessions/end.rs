@@ -3,7 +3,6 @@
 use super::{Ended, caller, view};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
-use crate::store::Store;
 use crate::store::session::{SessionRecord, Sessions};
 
 /// Fewer characters name no session.
@@ -14,7 +13,7 @@ pub fn find(ctx: &Context<'_>, sessions: &Sessions, word: Option<&str>) -> Resul
     let word = match word {
         Some(word) => word.to_owned(),
         None => {
-            caller(ctx, &Store::open(&ctx.repo)?, None, None)?
+            caller(ctx, ctx.store()?, None, None)?
                 .ok_or_else(|| {
                     Error::new(Code::SessionNotFound, "no session was started here")
                         .hint("'tw session start' starts one")
@@ -67,7 +66,7 @@ pub fn children(sessions: &Sessions, root: &str) -> Result<Vec<SessionRecord>> {
 /// # Errors
 /// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`, `CORRUPT_RECORD`.
 pub fn end(ctx: &Context<'_>, word: Option<&str>) -> Result<Ended> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
+    let sessions = ctx.sessions();
     let record = find(ctx, &sessions, word)?;
     let now = ctx.env.now().rfc3339();
     let close = |record: SessionRecord| {

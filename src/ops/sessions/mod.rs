@@ -273,7 +273,7 @@ fn by_environment<'e>(env: &'e Env, only: Option<&str>) -> Option<(&'static str,
 /// # Errors
 /// `NO_SESSION_SNAPSHOT` when there is no such session or it has none, or when the register cannot be read.
 pub fn snapshot_of(ctx: &Context<'_>, session_id: &str) -> Result<SnapshotId> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
+    let sessions = ctx.sessions();
     let record = sessions.get(&sessions.root_of(session_id)?)?;
     let id = record.and_then(|record| SnapshotId::parse(record.snapshot_id()?));
     id.ok_or_else(|| {
@@ -289,7 +289,7 @@ pub fn snapshot_of(ctx: &Context<'_>, session_id: &str) -> Result<SnapshotId> {
 /// # Errors
 /// `NO_SESSION_SNAPSHOT`, or when state or register cannot be read.
 pub fn current_snapshot(ctx: &Context<'_>, store: &Store) -> Result<SnapshotId> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
+    let sessions = ctx.sessions();
     let named = match by_environment(ctx.env, None) {
         Some((_, id)) => sessions.get(&sessions.root_of(id)?)?,
         None => None,
@@ -311,7 +311,7 @@ pub fn current_snapshot(ctx: &Context<'_>, store: &Store) -> Result<SnapshotId> 
 /// # Errors
 /// When the register cannot be read or written.
 pub fn touch(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
+    let sessions = ctx.sessions();
     let now = ctx.env.now();
     let Some(known) = sessions.get(session_id)? else {
         return Ok(false);
@@ -331,7 +331,7 @@ pub fn touch(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
 /// # Errors
 /// When the register cannot be read or written.
 pub fn compacted(ctx: &Context<'_>, session_id: &str) -> Result<bool> {
-    let sessions = Sessions::new(ctx.repo.common_dir());
+    let sessions = ctx.sessions();
     let Some(known) = sessions.get(session_id)? else {
         return Ok(false);
     };

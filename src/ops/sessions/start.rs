@@ -37,7 +37,7 @@ pub fn start(ctx: &Context<'_>, request: &Start) -> Result<Started> {
         return Err(Error::new(Code::Usage, format!("no agent '{agent}'"))
             .hint(format!("the agents are {}", known.join(", "))));
     }
-    let store = Store::open(&ctx.repo)?;
+    let store = ctx.store()?;
     // As a whole: half of a secret is not known for one.
     let hint = redaction::short_text(ctx, request.hint.as_deref());
     let request = Start {
@@ -46,8 +46,8 @@ pub fn start(ctx: &Context<'_>, request: &Start) -> Result<Started> {
     };
     let starting = Starting {
         ctx,
-        store: &store,
-        sessions: Sessions::new(ctx.repo.common_dir()),
+        store,
+        sessions: ctx.sessions(),
         request: &request,
     };
     starting.run()

@@ -10,7 +10,6 @@ use crate::ops::outcome::SnapshotView;
 use crate::ops::request::Take;
 use crate::ops::snapshots;
 use crate::progress::Silent;
-use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names;
 use crate::store::snapshot::{SnapshotRecord, encode_commit};
@@ -146,7 +145,7 @@ impl Lab {
     /// Gives what is stored under one id another id, and with it another time and kind. Answers the new commit.
     pub fn rename(&self, old: &str, new: &str) -> Oid {
         let ctx = self.ctx();
-        let store = Store::open(&ctx.repo).expect("store");
+        let store = ctx.store().expect("store");
         let old = SnapshotId::parse(old).expect("an id");
         let new = SnapshotId::parse(new).expect("an id");
         let stored = store.read_id(&old).expect("stored");
@@ -174,7 +173,7 @@ impl Lab {
     /// Whether there is a snapshot, backup or experiment of this id.
     pub fn has(&self, id: &str) -> bool {
         let ctx = self.ctx();
-        let store = Store::open(&ctx.repo).expect("store");
+        let store = ctx.store().expect("store");
         let id = SnapshotId::parse(id).expect("an id");
         let name = names::snapshot_ref(&id);
         store.refs.read(&name).expect("read").is_some()
@@ -190,7 +189,7 @@ impl Lab {
     /// Writes the main worktree's `state.json`.
     pub fn set_state(&self, state: &State) {
         let ctx = self.ctx();
-        let store = Store::open(&ctx.repo).expect("store");
+        let store = ctx.store().expect("store");
         store.dir.write_state(state).expect("written");
     }
 

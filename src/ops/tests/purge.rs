@@ -7,7 +7,6 @@ use crate::ops::purge::Purge;
 use crate::ops::purge::purge;
 use crate::ops::request::DryRun;
 use crate::ops::show::show;
-use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names::{BACKUPS, RECORDS};
 use crate::store::state::{Mode, State};
@@ -168,7 +167,7 @@ fn conflict_stages_of_the_path_go_and_others_stay() {
     assert!(has(&purged, "branch 'side' has 'secret'"));
     assert!(has(&purged, "keeps commit"), "{:?}", purged.unreachable);
     let ctx = lab.ctx();
-    let store = Store::open(&ctx.repo).expect("store");
+    let store = ctx.store().expect("store");
     let id = SnapshotId::parse(&taken.id).expect("an id");
     let stored = store.read_id(&id).expect("readable");
     let lists = store.lists(&stored).expect("lists");
@@ -289,7 +288,7 @@ fn a_later_purge_finishes_an_earlier_one() {
     let taken = lab.snapshot("one");
     let old = "1234567890123456789012345678901234567890";
     let ctx = lab.ctx();
-    let store = Store::open(&ctx.repo).expect("store");
+    let store = ctx.store().expect("store");
     let event = RefEvent {
         at: "2026-01-01T00:00:00Z".to_owned(),
         event: "purged".to_owned(),

@@ -11,7 +11,6 @@ use crate::ops::outcome::{DroppedListing, Pruned};
 use crate::ops::prune::prune;
 use crate::ops::recover_dropped::dropped;
 use crate::ops::request::{DryRun, Prune};
-use crate::store::Store;
 use crate::store::names::{LABELS, RECORDS, SNAPSHOTS};
 use crate::store::state::{Mode, State};
 
@@ -134,7 +133,7 @@ fn whatever_holds_is_named_and_kept() {
     ]);
     {
         let ctx = lab.ctx_in(&other);
-        let store = Store::open(&ctx.repo).expect("store");
+        let store = ctx.store().expect("store");
         let state = State {
             mode: Mode::Past,
             current_snapshot_id: Some(current.clone()),

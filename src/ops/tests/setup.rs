@@ -9,7 +9,6 @@ use crate::ops::label::Label;
 use crate::ops::outcome::{Initialised, Labelled};
 use crate::ops::request::DryRun;
 use crate::ops::{address, config, init, label};
-use crate::store::Store;
 use crate::store::names::label_ref;
 
 fn add(lab: &Lab, address: &str, name: &str) -> Result<Labelled> {
@@ -60,8 +59,8 @@ fn a_label_names_one_snapshot() {
         Some(Code::SnapshotNotFound)
     );
     let ctx = lab.ctx();
-    let store = Store::open(&ctx.repo).expect("store");
-    let found = address::resolve(&ctx, &store, "before-refactor").expect("found");
+    let store = ctx.store().expect("store");
+    let found = address::resolve(&ctx, store, "before-refactor").expect("found");
     assert_eq!(found.id.to_string(), one.id);
 }
 

@@ -1,7 +1,6 @@
 use super::Lab;
 use crate::ops::outcome::Counts;
 use crate::ops::status::{prompt_line, status};
-use crate::store::Store;
 use crate::store::names::SNAPSHOTS;
 use crate::store::state::{Mode, State};
 
@@ -75,7 +74,7 @@ fn a_snapshot_that_is_gone_is_a_notice() {
 fn only_a_swap_that_nobody_is_at_is_an_interruption() {
     let lab = Lab::with_commit();
     let ctx = lab.ctx();
-    let store = Store::open(&ctx.repo).expect("store");
+    let store = ctx.store().expect("store");
     let lock = ctx.lock(&store.dir, "travel").expect("locked");
     let journal = super::lab::journal();
     store.dir.write_journal(&journal).expect("written");
