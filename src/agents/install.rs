@@ -194,7 +194,7 @@ pub fn deciding_files(
 
 /// The settings of an agent that keeps them in TOML; the error is why no hook runs then.
 pub(super) fn toml_settings(text: &str) -> std::result::Result<toml::Table, &'static str> {
-    text.parse().map_err(|_| "is no TOML that could be read")
+    text.parse().map_err(|_| "is not valid TOML")
 }
 
 /// The hooks of a target that tell of steps, where the target as it should be tells of none.

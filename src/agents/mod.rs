@@ -248,7 +248,10 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
         Some(agent) => agent.read(path, detail),
         None => Err(Error::new(
             Code::TranscriptNotFound,
-            format!("'{}' is no session file of a known agent", path.display()),
+            format!(
+                "'{}' is not a session file of a known agent",
+                path.display()
+            ),
         )),
     }
 }

@@ -157,7 +157,7 @@ impl<'a> Context<'a> {
     pub fn repo_path(&self, word: &std::ffi::OsStr) -> Result<Vec<u8>> {
         use std::os::unix::ffi::OsStrExt;
         if word.is_empty() {
-            return Err(Error::new(Code::Usage, "'' names no path")
+            return Err(Error::new(Code::Usage, "a path must not be empty")
                 .hint("'.' is the directory that you are in"));
         }
         let absolute = self.cwd.join(word);

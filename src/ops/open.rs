@@ -200,7 +200,7 @@ fn check_empty(dir: &Path) -> Result<()> {
     let what = || format!("cannot read '{}'", dir.display());
     let meta = dir.symlink_metadata().context(what)?;
     if !meta.is_dir() {
-        return refused("is no directory");
+        return refused("is not a directory");
     }
     match std::fs::read_dir(dir).context(what)?.next() {
         None => Ok(()),

@@ -24,6 +24,9 @@ pub struct Key {
     pub description: &'static str,
 }
 
+/// What a setting of a size must be.
+const A_SIZE: &str = "a number of bytes, or with a unit: 512k, 10m or 1g";
+
 /// Every key there is.
 pub const KEYS: &[Key] = &[
     Key {
@@ -307,7 +310,7 @@ impl Settings {
             let invalid = |what: &str| {
                 Error::new(
                     Code::InvalidConfig,
-                    format!("'{}' is set to '{text}', which is no {what}", key.git),
+                    format!("'{}' is set to '{text}', but must be {what}", key.git),
                 )
                 .hint(format!("git config --unset-all {}", key.git))
             };
@@ -316,33 +319,42 @@ impl Settings {
                 "include" => self.include.push(text.clone()),
                 "default_excludes" => self.default_excludes = entry.bool()?,
                 "max_file_size" => {
-                    self.max_file_size = size(&text).ok_or_else(|| invalid("size"))?;
+                    self.max_file_size = size(&text).ok_or_else(|| invalid(A_SIZE))?;
                 }
                 "experiment_limit" => {
-                    self.experiment_limit = size(&text).ok_or_else(|| invalid("size"))?;
+                    self.experiment_limit = size(&text).ok_or_else(|| invalid(A_SIZE))?;
                 }
                 "lock_timeout" => {
                     let seconds = text
                         .parse()
                         .ok()
                         .filter(|seconds| (0.0..=86_400.0).contains(seconds));
-                    let seconds = seconds.ok_or_else(|| invalid("number of seconds"))?;
+                    let seconds =
+                        seconds.ok_or_else(|| invalid("a number of seconds, 0 to 86400"))?;
                     self.lock_timeout = std::time::Duration::from_secs_f64(seconds);
                 }
                 "keep_days" => {
-                    self.keep_days = text.parse().map_err(|_| invalid("number of days"))?;
+                    self.keep_days = text
+                        .parse()
+                        .map_err(|_| invalid("a number of days: a non-negative integer"))?;
                 }
                 "checkpoints" => {
                     self.checkpoints = match (Automatic::parse_word(&text), entry.bool()) {
                         (Some(wanted), _) => wanted,
                         (None, Ok(true)) => Automatic::Prompts,
                         (None, Ok(false)) => Automatic::Off,
-                        (None, Err(_)) => return Err(invalid("boolean, 'prompts' or 'steps'")),
+                        (None, Err(_)) => return Err(invalid("a boolean, 'prompts' or 'steps'")),
                     };
                 }
-                "keep_last" => self.keep_last = text.parse().map_err(|_| invalid("number"))?,
+                "keep_last" => {
+                    self.keep_last = text
+                        .parse()
+                        .map_err(|_| invalid("a non-negative integer"))?;
+                }
                 "keep_backup_days" => {
-                    self.keep_backup_days = text.parse().map_err(|_| invalid("number of days"))?;
+                    self.keep_backup_days = text
+                        .parse()
+                        .map_err(|_| invalid("a number of days: a non-negative integer"))?;
                 }
                 _ => continue,
             }

@@ -406,7 +406,11 @@ fn a_hook_that_is_no_shell_script_is_left() {
     let sandbox = Sandbox::new();
     sandbox.write(".git/hooks/pre-push", "#!/usr/bin/env python3\n");
     let done = sandbox.json(["init", "--git-hooks"]);
-    assert!(done["notices"].to_string().contains("is no shell script"));
+    assert!(
+        done["notices"]
+            .to_string()
+            .contains("is not a shell script")
+    );
     assert_eq!(
         sandbox.text(".git/hooks/pre-push"),
         "#!/usr/bin/env python3\n"

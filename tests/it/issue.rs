@@ -481,7 +481,7 @@ fn a_broken_or_strange_desk_is_left_alone() {
     sandbox.write(format!("{desk}/issue.json"), "{ half");
     let shown = sandbox.json(["issue", "get", &id]);
     assert!(
-        shown["notices"].to_string().contains("no JSON object"),
+        shown["notices"].to_string().contains("not a JSON object"),
         "{shown}"
     );
     assert_eq!(sandbox.text(format!("{desk}/issue.json")), "{ half");

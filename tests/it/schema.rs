@@ -40,7 +40,7 @@ fn validate(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut V
                     .iter()
                     .any(|kind| is_kind(kind.as_str().unwrap(), value))
                 {
-                    found.push(format!("{at}: {value} is no {wanted}"));
+                    found.push(format!("{at}: {value} is not {wanted}"));
                 }
             }
             "const" => {
@@ -121,7 +121,7 @@ fn the_validator_finds_every_kind_of_fault() {
     assert!(problems(&schema, &json!({"a": 1, "f": null})).is_empty());
     for (bad, fault) in [
         (json!({}), "$.a: missing"),
-        (json!({"a": 1.5}), "$.a: 1.5 is no [\"integer\",\"null\"]"),
+        (json!({"a": 1.5}), "$.a: 1.5 is not [\"integer\",\"null\"]"),
         (
             json!({"a": 1, "b": ["y"]}),
             "$.b[0]: \"y\" is none of [\"x\"]",
@@ -132,7 +132,7 @@ fn the_validator_finds_every_kind_of_fault() {
             json!({"a": 1, "f": "y"}),
             r##"$.f: "y" is none of [{"$ref":"#/$defs/word"},{"type":"null"}]"##,
         ),
-        (json!([]), "$: [] is no \"object\""),
+        (json!([]), "$: [] is not \"object\""),
     ] {
         assert_eq!(problems(&schema, &bad), [fault]);
     }

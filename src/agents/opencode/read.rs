@@ -36,7 +36,7 @@ pub fn begins_as_export(path: &Path) -> bool {
 pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
     let document = Document::load(path)?;
     let Some(info) = document.value(&["info"]) else {
-        let what = format!("'{}' is no export of opencode", path.display());
+        let what = format!("'{}' is not an export of opencode", path.display());
         return Err(Error::new(Code::TranscriptNotFound, what));
     };
     let mut builder = Builder::new(NAME, detail);

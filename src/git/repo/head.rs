@@ -208,7 +208,7 @@ fn parse_oid(content: &[u8]) -> Option<Oid> {
 pub(super) fn mending(common_dir: &Path, branch: &str) -> String {
     if !git2::Reference::is_valid_name(branch) {
         return format!(
-            "HEAD names '{branch}', which is no name that git reads a branch by, and counts as without a commit; to go on elsewhere: git symbolic-ref HEAD refs/heads/NAME"
+            "HEAD names '{branch}', which is not a valid name of a branch, and counts as without a commit; to go on elsewhere: git symbolic-ref HEAD refs/heads/NAME"
         );
     }
     let log = crate::git::regular::read(common_dir.join("logs").join(branch)).unwrap_or_default();

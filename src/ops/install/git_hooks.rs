@@ -70,8 +70,8 @@ pub fn install(ctx: &Context<'_>, request: &Install, done: &mut Installed) -> Re
                 Some("lies outside of this repository's git directory (core.hooksPath)")
             }
             _ if path.is_symlink() => Some("is a symbolic link"),
-            Some(Err(_)) => Some("is no shell script"),
-            Some(Ok(text)) if !is_shell(text) => Some("is no shell script"),
+            Some(Err(_)) => Some("is not a shell script"),
+            Some(Ok(text)) if !is_shell(text) => Some("is not a shell script"),
             _ => None,
         };
         let old = old.and_then(std::result::Result::ok);

@@ -128,7 +128,7 @@ impl<'a, 's> Applying<'a, 's> {
         let id = SnapshotId::parse(text).ok_or_else(|| {
             Error::new(
                 Code::IssueInvalid,
-                format!("'{text}' is no experiment's id"),
+                format!("'{text}' is not the id of an experiment"),
             )
         })?;
         let gone = |error: Error| match error.code() {

@@ -70,7 +70,7 @@ fn duplicate(store: &Store, id: IssueId, request: &Close) -> Result<Option<Issue
         (Some(text), _) => {
             let of = find(store, text)?;
             if of == id {
-                return usage("an issue is no duplicate of itself");
+                return usage("an issue cannot be a duplicate of itself");
             }
             load(store, of)?;
             Ok(Some(of))

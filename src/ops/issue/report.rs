@@ -150,7 +150,7 @@ fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
     let json: Json = serde_json::from_slice(without_mark(bytes)).map_err(|error| {
         Error::new(
             Code::IssueInvalid,
-            format!("the report is no JSON object: {error}"),
+            format!("the report is not a JSON object: {error}"),
         )
     })?;
     let put = |field: &mut Option<String>, name: &str| -> Result<()> {
@@ -171,7 +171,7 @@ fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
         let severity = Severity::parse(&word).ok_or_else(|| {
             Error::new(
                 Code::IssueInvalid,
-                format!("'{word}' is no severity: low, medium or high"),
+                format!("'severity' must be low, medium or high, not '{word}'"),
             )
         })?;
         fields.severity = Some(severity);

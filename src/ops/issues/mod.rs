@@ -228,7 +228,7 @@ pub fn text_field(json: &crate::store::records::Json, name: &str) -> Result<Opti
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(other) => Err(Error::new(
             Code::IssueInvalid,
-            format!("'{name}' is no text: {other}"),
+            format!("'{name}' must be a string, not {other}"),
         )),
     }
 }

@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(
             check(&without, Guard::Token(None)),
             Err(Code::NotApproved),
-            "a state without a token is no open door"
+            "a state without a token lets nobody in"
         );
         assert_eq!(
             check(&State::default(), Guard::Token(None)),

@@ -97,7 +97,7 @@ fn name() -> Record {
 fn object(value: Value) -> Json {
     match value {
         Value::Object(map) => map,
-        other => panic!("{other} is no object"),
+        other => panic!("{other} is not an object"),
     }
 }
 

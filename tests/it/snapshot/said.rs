@@ -104,6 +104,30 @@ fn a_subdirectory_is_as_good_as_the_root() {
 }
 
 #[test]
+fn a_setting_that_does_not_fit_says_what_does() {
+    let sandbox = Sandbox::new();
+    let integer = "a number of days: a non-negative integer";
+    for (name, value, valid) in [
+        (
+            "maxFileSize",
+            "much",
+            "a number of bytes, or with a unit: 512k, 10m or 1g",
+        ),
+        ("lockTimeout", "-1", "a number of seconds, 0 to 86400"),
+        ("keepDays", "-1", integer),
+        ("keepLast", "all", "a non-negative integer"),
+        ("checkpoints", "often", "a boolean, 'prompts' or 'steps'"),
+    ] {
+        let key = format!("timewarp.{name}");
+        sandbox.git(["config", &key, value]);
+        let (error, _) = sandbox.json_error(["snapshot"]);
+        let said = format!("'{key}' is set to '{value}', but must be {valid}");
+        assert_eq!(error["message"], Value::from(said));
+        sandbox.git(["config", "--unset", &key]);
+    }
+}
+
+#[test]
 fn an_error_never_gives_an_id() {
     let sandbox = Sandbox::new();
     sandbox.git(["config", "timewarp.maxFileSize", "much"]);

@@ -42,14 +42,14 @@ pub fn check_desk(ctx: &Context<'_>, store: &Store) -> Result<()> {
         Some(stamp) if stamp.is_symlink() => {
             return refused(".timewarp", "is a symbolic link");
         }
-        Some(stamp) if !stamp.is_dir() => return refused(".timewarp", "is no directory"),
+        Some(stamp) if !stamp.is_dir() => return refused(".timewarp", "is not a directory"),
         _ => {}
     }
     if read_index(&ctx.repo, &store.objects)?.has_path(DESK) {
         return refused(".timewarp", "is a file that git tracks");
     }
     match root.stamp(CONFIG.as_bytes())? {
-        Some(stamp) if !stamp.is_file() => refused(CONFIG, "is no regular file"),
+        Some(stamp) if !stamp.is_file() => refused(CONFIG, "is not a regular file"),
         _ => Ok(()),
     }
 }
@@ -70,7 +70,7 @@ pub fn exclude_desk(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
     if meta.as_ref().is_some_and(|meta| !meta.is_file()) {
         return Err(Error::new(
             Code::WouldOverwrite,
-            format!("'{}' is no regular file", path.display()),
+            format!("'{}' is not a regular file", path.display()),
         )
         .hint("put '.timewarp/*' and '!.timewarp/config.toml' into your excludes by hand"));
     }

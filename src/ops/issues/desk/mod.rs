@@ -79,7 +79,7 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
                 ));
             }
             Found::Other => notices.push(format!(
-                "'{}/{name}' is no regular file and is left alone",
+                "'{}/{name}' is not a regular file and is left alone",
                 directory(id)
             )),
             Found::Nothing | Found::File(_) if is_tracked(ctx, store, id, name)? => {
@@ -221,7 +221,7 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
             match serde_json::from_str(&text) {
                 Ok(json) => edited.issue = Some(json),
                 Err(error) => edited.notices.push(format!(
-                    "'{}/{name}' is no JSON object and is not taken in: {error}",
+                    "'{}/{name}' is not a JSON object and is not taken in: {error}",
                     directory(id)
                 )),
             }
