@@ -47,7 +47,7 @@ fn exact<B: Bytes>(value: &B) -> Option<String> {
         .then(|| STANDARD.encode(value.bytes()))
 }
 
-/// Where bytes stand in a document. [`fields`] declares it.
+/// Where bytes stand in a document. `fields!` declares it.
 pub trait Field {
     /// The name of the text.
     const NAME: &'static str;

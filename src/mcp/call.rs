@@ -85,7 +85,7 @@ fn start(job: &Job) -> Result<Value> {
         .hint("timewarp_status says whether a swap was interrupted; the next call that changes something recovers it"))
 }
 
-/// Does the job that stands on standard input, and gives its document as text. For the process that [`run`] starts.
+/// Does the job that stands on standard input, and gives its document as text. For the process that a call starts.
 pub fn answer(env: &Env) -> String {
     let mut text = Vec::new();
     let job = std::io::stdin()

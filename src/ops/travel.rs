@@ -9,7 +9,7 @@ use crate::error::Result;
 /// Travels.
 ///
 /// # Errors
-/// As [`enter`]; nothing is changed then.
+/// `ALREADY_IN_PAST`, `WOULD_OVERWRITE`, `BUSY`, `INTERRUPTED`, `SNAPSHOT_NOT_FOUND`, …; nothing is changed then.
 pub fn travel(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
     enter(ctx, request)
 }

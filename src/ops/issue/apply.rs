@@ -44,7 +44,7 @@ use crate::worktree::plan::{Extras, Side};
 ///
 /// # Errors
 /// `ALREADY_IN_PAST`; `USAGE` when there is no such run, or it has no experiment; `SNAPSHOT_NOT_FOUND` when its snapshot or
-/// experiment is gone; `WOULD_OVERWRITE`; else as [`super::get`] and restore. Nothing is changed then.
+/// experiment is gone; `WOULD_OVERWRITE`; else as [`super::get()`] and restore. Nothing is changed then.
 pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     ctx.check_workspace(false)?;
     let store = ctx.store()?;

@@ -13,7 +13,7 @@ use crate::store::records::Json;
 /// Closes an issue. A duplicate adds to the occurrences of the issue that has it, once.
 ///
 /// # Errors
-/// `USAGE` when the status is not one of a closed issue, or a duplicate names no other issue; those of [`super::get`].
+/// `USAGE` when the status is not one of a closed issue, or a duplicate names no other issue; those of [`super::get()`].
 pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     if !request.status.is_closed() {
         let message = format!(
@@ -96,7 +96,7 @@ fn unproven(issue: &Issue) -> Option<String> {
 /// Opens an issue again. What was said when it was closed stays in the record's history.
 ///
 /// # Errors
-/// Those of [`super::get`].
+/// Those of [`super::get()`].
 pub fn reopen(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
     let store = ctx.store()?;
     let id = find(store, text)?;

@@ -9,7 +9,7 @@ use crate::ops::redaction::Redacting;
 /// Changes the texts that are given.
 ///
 /// # Errors
-/// `USAGE` when a required text would be empty, or nothing is given; those of [`super::get`].
+/// `USAGE` when a required text would be empty, or nothing is given; those of [`super::get()`].
 pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
@@ -72,7 +72,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
 /// Shows the experiment, having written the sections that are given.
 ///
 /// # Errors
-/// Those of [`super::get`].
+/// Those of [`super::get()`].
 pub fn experiment(ctx: &Context<'_>, request: &Experiment) -> Result<ExperimentShown> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;

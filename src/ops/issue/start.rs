@@ -11,7 +11,7 @@ use crate::store::issue::{Run, Status};
 /// Travels to an issue's snapshot and opens a run. Gives the run's number with it.
 ///
 /// # Errors
-/// Those of [`super::get`] and of [`enter`]; then the issue is as it was.
+/// Those of [`super::get()`] and of a travel; then the issue is as it was.
 pub fn start(ctx: &Context<'_>, text: &str, request: &Travel) -> Result<Started> {
     let store = ctx.store()?;
     let id = find(store, text)?;

@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// `NOT_APPROVED` shows the command and how to approve it; `USAGE` when there is none, or no such run; those of
-/// [`super::get`]. A check that fails is no error.
+/// [`super::get()`]. A check that fails is no error.
 pub fn verify(ctx: &Context<'_>, request: &Verify) -> Result<Verified> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;

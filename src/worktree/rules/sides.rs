@@ -68,7 +68,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The rules in a directory that [`judge`](Self::judge) said to enter, given its parent's and its ignore file.
+    /// The rules in a directory that [`judge`](Sides::judge) said to enter, given its parent's and its ignore file.
     pub fn enter(
         &self,
         parent: &Sides,

@@ -4,7 +4,7 @@
 //! journalled path is looked at: it is as the one side has it, as the other, or as somebody else left it. Mutating commands go on
 //! by themselves only when the last never happens. A temporary file goes only when its bytes are in the backup, the target or
 //! the rescue backup. After a power cut a path may also be torn: what is left of a side, which counts as that side; and of the
-//! last swap that had ended the paths are looked at, too ([`settled`]).
+//! last swap that had ended the paths are looked at, too.
 
 mod git_side;
 mod leftovers;

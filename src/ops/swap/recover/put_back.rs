@@ -132,7 +132,7 @@ impl<'a> Unfinished<'a> {
     /// Puts every journalled path on one side; what neither side explains stays.
     ///
     /// # Errors
-    /// As [`prepare`]; the backup cannot be read.
+    /// As [`prepare()`]; the backup cannot be read.
     pub(super) fn restore_paths(
         &self,
         survey: &Survey,
