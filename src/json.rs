@@ -71,6 +71,63 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
+/// Gives an enum its words, in one place: in JSON, in its schema, in messages and on the command line each variant is the same word.
+/// What is read and no such word is refused, naming those that there are.
+macro_rules! words {
+    ($words:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        impl $words {
+            /// All of them, in their order.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            /// The word.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+
+            /// What a word names.
+            pub fn parse(word: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|known| known.as_str() == word)
+            }
+        }
+
+        impl serde::Serialize for $words {
+            fn serialize<S: serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $words {
+            fn deserialize<D: serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> std::result::Result<Self, D::Error> {
+                let word = <String as serde::Deserialize>::deserialize(deserializer)?;
+                Self::parse(&word)
+                    .ok_or_else(|| serde::de::Error::unknown_variant(&word, &[$($word),+]))
+            }
+        }
+
+        impl schemars::JsonSchema for $words {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($words).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"oneOf": [$({"type": "string", "const": $word}),+]})
+            }
+        }
+    };
+}
+pub(crate) use words;
+
 /// One text: `#[serde(flatten, with = "Text::<Declared>")]`.
 pub struct Text<F>(PhantomData<F>);
 
@@ -286,6 +343,35 @@ mod tests {
         assert_eq!(
             text(b"b\xff", &[b"a", b"b\xff"]),
             r#"{"path":"b�","path_bytes":"Yv8=","written":["a","b�"],"written_bytes":[null,"Yv8="]}"#
+        );
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Fruit {
+        Apple,
+        BloodOrange,
+    }
+
+    words!(Fruit {
+        Apple = "apple",
+        BloodOrange = "blood-orange",
+    });
+
+    #[test]
+    fn a_word_is_the_same_wherever_it_stands() {
+        for fruit in Fruit::ALL {
+            assert_eq!(json!(fruit), fruit.as_str());
+            assert_eq!(Fruit::parse(fruit.as_str()), Some(fruit));
+            let read: Result<Fruit, _> = serde_json::from_value(json!(fruit));
+            assert_eq!(read.ok(), Some(fruit));
+        }
+        let schema = schemars::schema_for!(Fruit).to_value();
+        assert_eq!(schema["enum"], json!(["apple", "blood-orange"]));
+        let refused =
+            serde_json::from_value::<Fruit>(json!("pear")).map_err(|error| error.to_string());
+        assert_eq!(
+            refused.err().as_deref(),
+            Some("unknown variant `pear`, expected `apple` or `blood-orange`")
         );
     }
 

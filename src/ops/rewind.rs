@@ -23,6 +23,7 @@ use super::swap::recover;
 use super::swap::undo_log::Log;
 use crate::env::fail_point;
 use crate::error::Result;
+use crate::json;
 use crate::store::Store;
 use crate::store::checkpoint::{self as notes, Checkpoint, RevertedFrom};
 use crate::store::session::Sessions;
@@ -30,9 +31,7 @@ use crate::store::session::Sessions;
 pub use undo::{Undo, Undone, undo};
 
 /// What goes back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The files.
     Code,
@@ -44,24 +43,14 @@ pub enum Mode {
     NeverMind,
 }
 
+json::words!(Mode {
+    Code = "code",
+    Conversation = "conversation",
+    Both = "both",
+    NeverMind = "never-mind",
+});
+
 impl Mode {
-    /// The word in JSON and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Code => "code",
-            Self::Conversation => "conversation",
-            Self::Both => "both",
-            Self::NeverMind => "never-mind",
-        }
-    }
-
-    /// The mode that a word names.
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Code, Self::Conversation, Self::Both, Self::NeverMind]
-            .into_iter()
-            .find(|mode| mode.as_str() == word)
-    }
-
     fn code(self) -> bool {
         matches!(self, Self::Code | Self::Both)
     }
@@ -380,17 +369,4 @@ impl Rewinding<'_> {
 /// The register of sessions.
 fn sessions(ctx: &Context<'_>) -> Sessions {
     ctx.sessions()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Mode;
-
-    #[test]
-    fn words_are_the_same_in_json_and_on_the_command_line() {
-        for mode in [Mode::Code, Mode::Conversation, Mode::Both, Mode::NeverMind] {
-            assert_eq!(serde_json::json!(mode), mode.as_str());
-            assert_eq!(Mode::parse(mode.as_str()), Some(mode));
-        }
-    }
 }

@@ -6,29 +6,28 @@
 //! read hides no other, and none is ever written over. Leaves out when checkpoints are made, and where in a conversation
 //! they are.
 
-mod raw;
-
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Store;
 use super::names::Record;
-use super::records::{Draft, Json, VERSION};
+use super::records::{Draft, Json, VERSION, null_as_default};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::json;
 use crate::text::command_line;
 
-pub use raw::VERSION as FIELDS_VERSION;
+/// The version of what is stored of a checkpoint and of a rewind.
+pub const FIELDS_VERSION: u64 = 1;
 
 /// Where it is kept how far a session's conversation was read: one file for each, below the worktree's directory.
 pub const PREFIXES: &str = "prefixes";
 
 /// What made a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
     /// A prompt was about to be answered.
     Prompt,
@@ -39,24 +38,11 @@ pub enum Kind {
     Manual,
 }
 
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Prompt, Self::Step, Self::Manual];
-
-    /// The word in JSON and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Prompt => "prompt",
-            Self::Step => "step",
-            Self::Manual => "manual",
-        }
-    }
-
-    /// The kind that a word names.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-}
+json::words!(Kind {
+    Prompt = "prompt",
+    Step = "step",
+    Manual = "manual",
+});
 
 /// Where the agent's file ended when the checkpoint was made: the prompt may have been written later.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,12 +73,13 @@ pub struct Counts {
 }
 
 /// A numbered point of a session's conversation, tied to a snapshot.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "checkpoint")]
 pub struct Checkpoint {
     /// The version of these fields.
     pub version: u64,
     /// The session's true id.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub session_id: String,
     /// Its agent.
     pub agent: Option<String>,
@@ -105,8 +92,10 @@ pub struct Checkpoint {
     /// The files of that moment.
     pub snapshot_id: String,
     /// The conversation of that moment.
+    #[serde(default)]
     pub transcript: Place,
     /// Token counts just before it.
+    #[serde(default)]
     pub tokens: Counts,
     /// What made it.
     pub kind: Kind,
@@ -117,7 +106,7 @@ pub struct Checkpoint {
 }
 
 /// A fork that was offered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Fork {
     /// The new session.
@@ -125,7 +114,7 @@ pub struct Fork {
     /// Its file.
     pub path: String,
     /// The agent's command that resumes it, one line for a shell.
-    #[serde(serialize_with = "line_for_a_shell")]
+    #[serde(default, serialize_with = "line_for_a_shell")]
     #[schemars(with = "String")]
     pub resume_command: Vec<String>,
 }
@@ -151,10 +140,11 @@ pub struct RevertedFrom {
 }
 
 /// A rewind that was done.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "rewind_record")]
 pub struct Rewind {
     /// The session that was rewound.
+    #[serde(default, deserialize_with = "null_as_default")]
     pub session_id: String,
     /// Where to.
     pub checkpoint_id: u64,
@@ -170,6 +160,7 @@ pub struct Rewind {
     /// The prompt that was gone back to, redacted.
     pub original_user_message: Option<String>,
     /// Where it stood.
+    #[serde(default)]
     pub reverted_from: RevertedFrom,
     /// Messages that the fork leaves out.
     pub messages_discarded: Option<u64>,
@@ -181,6 +172,74 @@ pub struct Rewind {
     pub fork: Option<Fork>,
     /// When it was taken back: RFC 3339, UTC.
     pub undone_at: Option<String>,
+}
+
+/// Why an entry cannot be read: its code, and a sentence.
+type Unreadable = (Code, String);
+
+/// Reads an entry of a note that has a version.
+fn entry<T: DeserializeOwned>(what: &str, entry: &Value) -> std::result::Result<T, Unreadable> {
+    let version = entry.get("version").and_then(Value::as_u64);
+    if let Some(version) = version.filter(|version| *version > FIELDS_VERSION) {
+        let message = format!("{what} was written by a newer tw (version {version})");
+        return Err((Code::NewerRecord, message));
+    }
+    let unreadable = |why: &str| (Code::CorruptRecord, format!("{what} cannot be read: {why}"));
+    if version.is_none() {
+        return Err(unreadable("it has no version"));
+    }
+    T::deserialize(entry).map_err(|error| unreadable(&error.to_string()))
+}
+
+fn encode(entry: &impl Serialize) -> Value {
+    serde_json::to_value(entry).expect("string keys and plain data always encode")
+}
+
+impl Checkpoint {
+    /// Reads an entry. `session_id` is the note's, for an entry that names none.
+    fn from_stored(stored: &Value, session_id: &str) -> std::result::Result<Self, Unreadable> {
+        let what = match stored.get("checkpoint_id").and_then(Value::as_u64) {
+            Some(id) => format!("checkpoint {id}"),
+            None => "a checkpoint".to_owned(),
+        };
+        let mut read: Self = entry(&what, stored)?;
+        if read.session_id.is_empty() {
+            session_id.clone_into(&mut read.session_id);
+        }
+        Ok(read)
+    }
+
+    /// Its stored form: as readers see it, without a tool where there was none.
+    fn to_stored(&self) -> Value {
+        let mut stored = encode(self);
+        if let (None, Some(fields)) = (&self.tool, stored.as_object_mut()) {
+            fields.shift_remove("tool");
+        }
+        stored
+    }
+}
+
+impl Rewind {
+    /// Reads an entry. `session_id` is the note's, for an entry that names none.
+    fn from_stored(stored: &Value, session_id: &str) -> std::result::Result<Self, Unreadable> {
+        let mut read: Self = entry("a rewind", stored)?;
+        if read.session_id.is_empty() {
+            session_id.clone_into(&mut read.session_id);
+        }
+        Ok(read)
+    }
+
+    /// Its stored form: as readers see it, with its version first, and the words of a command instead of a line for a shell.
+    fn to_stored(&self) -> Value {
+        let mut stored = json!({"version": FIELDS_VERSION});
+        if let (Some(fields), Value::Object(seen)) = (stored.as_object_mut(), encode(self)) {
+            fields.extend(seen);
+        }
+        if let Some(fork) = &self.fork {
+            stored["fork"]["resume_command"] = json!(fork.resume_command);
+        }
+        stored
+    }
 }
 
 /// What the notes of a session have.
@@ -212,7 +271,7 @@ impl SessionNotes {
         let session_id = json.get("session_id").and_then(Value::as_str);
         let session_id = session_id.unwrap_or_default();
         for entry in list(json, CHECKPOINTS) {
-            match raw::checkpoint(entry, session_id) {
+            match Checkpoint::from_stored(entry, session_id) {
                 Ok(checkpoint) => {
                     self.next = self.next.max(checkpoint.checkpoint_id.saturating_add(1));
                     self.checkpoints.push(checkpoint);
@@ -221,7 +280,7 @@ impl SessionNotes {
             }
         }
         for entry in list(json, REWINDS) {
-            match raw::rewind(entry, session_id) {
+            match Rewind::from_stored(entry, session_id) {
                 Ok(rewind) => self.rewinds.push(rewind),
                 Err(why) => self.pass_over(why),
             }
@@ -300,7 +359,7 @@ pub fn add(
         let Some(made) = make(id, &notes) else {
             return Ok(None);
         };
-        let entry = raw::of_checkpoint(&made);
+        let entry = made.to_stored();
         push(draft, session_id, commit, CHECKPOINTS, entry, Some(id + 1))?;
         Ok(Some(made))
     })?;
@@ -327,7 +386,7 @@ pub fn add_rewind(store: &Store, at: Moment, rewind: &Rewind) -> Result<()> {
             let message = format!("checkpoint {id} of session '{}' is gone", rewind.session_id);
             return Err(Error::new(Code::InvalidCheckpoint, message));
         };
-        let entry = raw::of_rewind(rewind);
+        let entry = rewind.to_stored();
         push(draft, &rewind.session_id, commit, REWINDS, entry, None)
     })?;
     Ok(())
@@ -348,7 +407,7 @@ pub fn mark_undone(store: &Store, rewind: &Rewind, at: Moment) -> Result<bool> {
             };
             let rewinds = json.get_mut(REWINDS).and_then(Value::as_array_mut);
             for entry in rewinds.into_iter().flatten() {
-                if raw::rewind(entry, &rewind.session_id).as_ref() == Ok(rewind)
+                if Rewind::from_stored(entry, &rewind.session_id).as_ref() == Ok(rewind)
                     && let Some(entry) = entry.as_object_mut()
                 {
                     entry.insert("undone_at".to_owned(), at.rfc3339().into());
@@ -396,4 +455,59 @@ fn push(
         json.insert(NEXT.to_owned(), next.into());
     }
     draft.put(commit, json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_read_is_written() {
+        let stored = json!({"version": 1, "session_id": "s", "agent": "claude", "checkpoint_id": 3,
+            "created_at": "2026-02-28T15:30:00Z", "prompt": "fix it", "snapshot_id": "s_1",
+            "transcript": {"path": "/t.jsonl", "line": 7, "offset": 900, "prompt_id": "p", "sha256_of_prefix": "00"},
+            "tokens": {"context": 10, "total": 20}, "kind": "prompt", "supersedes": null});
+        let read = Checkpoint::from_stored(&stored, "other").expect("readable");
+        assert_eq!(read.to_stored().to_string(), stored.to_string());
+        let stored = json!({"version": 1, "session_id": "s", "checkpoint_id": 3, "rewound_at": "2026-02-28T15:30:00Z",
+            "mode": "both", "note": "n", "rationale": null, "original_user_message": "fix it",
+            "reverted_from": {"checkpoint_id": 5, "messages": 12, "offset": 4000}, "messages_discarded": 4,
+            "tokens_discarded": -2, "backup_id": "b_1",
+            "fork": {"session_id": "f", "path": "/f.jsonl", "resume_command": ["claude", "--resume", "f"]}, "undone_at": null});
+        let read = Rewind::from_stored(&stored, "other").expect("readable");
+        assert_eq!(read.to_stored().to_string(), stored.to_string());
+        assert_eq!(encode(&read)["fork"]["resume_command"], "claude --resume f");
+    }
+
+    #[test]
+    fn little_is_required_and_a_newer_version_is_refused() {
+        let stored = json!({"version": 1, "checkpoint_id": 0, "created_at": "", "snapshot_id": "s_1", "kind": "manual"});
+        for session_id in [None, Some(Value::Null)] {
+            let mut stored = stored.clone();
+            if let Some(session_id) = session_id {
+                stored["session_id"] = session_id;
+            }
+            let read = Checkpoint::from_stored(&stored, "s").expect("readable");
+            assert_eq!((read.session_id.as_str(), read.kind), ("s", Kind::Manual));
+        }
+        for (key, value, code) in [
+            ("version", json!(2), Code::NewerRecord),
+            ("version", json!("1"), Code::CorruptRecord),
+            ("kind", json!("dream"), Code::CorruptRecord),
+            ("checkpoint_id", json!(-1), Code::CorruptRecord),
+        ] {
+            let mut stored = stored.clone();
+            stored[key] = value;
+            let (refused, _) = Checkpoint::from_stored(&stored, "s").expect_err(key);
+            assert_eq!(refused, code, "{key}");
+        }
+        // A kind that a newer version knows is that version's to read.
+        let newer = json!({"version": 2, "checkpoint_id": 4, "kind": "dream"});
+        let (code, message) = Checkpoint::from_stored(&newer, "s").expect_err("newer");
+        assert_eq!(code, Code::NewerRecord);
+        assert_eq!(
+            message,
+            "checkpoint 4 was written by a newer tw (version 2)"
+        );
+    }
 }

@@ -9,15 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::id::{IssueId, SnapshotId};
-use super::records::{Json, VERSION};
+use super::records::{Json, VERSION, null_as_default};
 use crate::error::{Code, Error, Result};
+use crate::json;
 
 /// Where an issue stands.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// Reported, nobody on it.
     Open,
@@ -31,32 +28,15 @@ pub enum Status {
     Duplicate,
 }
 
+json::words!(Status {
+    Open = "open",
+    Experimenting = "experimenting",
+    Fixed = "fixed",
+    Wontfix = "wontfix",
+    Duplicate = "duplicate",
+});
+
 impl Status {
-    /// All, in the order of an issue's life.
-    pub const ALL: [Self; 5] = [
-        Self::Open,
-        Self::Experimenting,
-        Self::Fixed,
-        Self::Wontfix,
-        Self::Duplicate,
-    ];
-
-    /// The word in JSON and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Experimenting => "experimenting",
-            Self::Fixed => "fixed",
-            Self::Wontfix => "wontfix",
-            Self::Duplicate => "duplicate",
-        }
-    }
-
-    /// The status that a word names.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-
     /// Whether nothing more is to be done.
     pub fn is_closed(self) -> bool {
         matches!(self, Self::Fixed | Self::Wontfix | Self::Duplicate)
@@ -64,22 +44,7 @@ impl Status {
 }
 
 /// How much an issue hurts.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Severity {
     /// A nuisance.
     Low,
@@ -90,26 +55,11 @@ pub enum Severity {
     High,
 }
 
-impl Severity {
-    /// All, mildest first.
-    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
-
-    /// The word in JSON and on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-
-    /// The severity that a word names.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|severity| severity.as_str() == word)
-    }
-}
+json::words!(Severity {
+    Low = "low",
+    Medium = "medium",
+    High = "high",
+});
 
 /// What was tried, in the sections of `experiment.md`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -384,13 +334,6 @@ impl Issue {
     }
 }
 
-/// What an earlier version, or somebody's hand, left as null.
-fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
-    deserializer: D,
-) -> std::result::Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
-
 fn once() -> u64 {
     1
 }
@@ -455,16 +398,6 @@ mod tests {
         assert_eq!(issue.next_run(), 2);
         assert_eq!(issue.passed(), Some(true));
         assert_eq!(issue.experiment.extra[0].0, "Notes", "in their order");
-    }
-
-    #[test]
-    fn words_are_the_same_in_json_and_on_the_command_line() {
-        for status in Status::ALL {
-            assert_eq!(json!(status), status.as_str());
-        }
-        for severity in Severity::ALL {
-            assert_eq!(json!(severity), severity.as_str());
-        }
     }
 
     #[test]

@@ -18,6 +18,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::Store;
@@ -508,6 +509,16 @@ const SECOND: &str =
 fn may_try_again(error: &TransactionError, begun: Instant) -> bool {
     let worth = error.is_lost_race() || matches!(error.reason, Reason::Locked { .. });
     worth && begun.elapsed() < PATIENCE
+}
+
+/// What an earlier version, or somebody's hand, left as null.
+///
+/// # Errors
+/// The deserializer's.
+pub fn null_as_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> std::result::Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// The body of a note.

@@ -6,21 +6,19 @@
 
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
+use crate::json;
 
 /// The version of state and journal that this `tw` writes.
 const VERSION: u32 = 1;
 
 /// In which time a working tree stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// The user's own.
     #[default]
@@ -29,15 +27,10 @@ pub enum Mode {
     Past,
 }
 
-impl Mode {
-    /// `present` or `past`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Present => "present",
-            Self::Past => "past",
-        }
-    }
-}
+json::words!(Mode {
+    Present = "present",
+    Past = "past",
+});
 
 /// `state.json`: fields as in the Timewarp protocol, and ours.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -8,15 +8,13 @@ mod renames;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::path;
 use crate::git::textdiff::{file_type, is_binary};
 use crate::git::textmerge::{self, Labels, Style};
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node, ReadTree};
+use crate::json;
 
 /// Reads what a node at this path holds, raw; None when it is too large to be merged.
 pub type ReadContent<'a> = dyn Fn(&[u8], Node) -> Result<Option<Vec<u8>>> + 'a;
@@ -42,9 +40,7 @@ pub struct Input<'a> {
 }
 
 /// Why a path conflicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// Both sides changed the same lines: they are marked in the file.
     Content,
@@ -60,19 +56,14 @@ pub enum Reason {
     Kind,
 }
 
-impl Reason {
-    /// The word for output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Content => "content",
-            Self::BothAdded => "both-added",
-            Self::Binary => "binary",
-            Self::DeletedHere => "deleted-here",
-            Self::DeletedThere => "deleted-there",
-            Self::Kind => "kind",
-        }
-    }
-}
+json::words!(Reason {
+    Content = "content",
+    BothAdded = "both-added",
+    Binary = "binary",
+    DeletedHere = "deleted-here",
+    DeletedThere = "deleted-there",
+    Kind = "kind",
+});
 
 /// A path that conflicts, with what the three sides have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -208,17 +208,3 @@ fn a_file_of_ours_in_the_place_of_a_directory_blocks() {
     assert!(merged.blocked.is_empty(), "{:?}", blocked(&merged));
     assert_eq!(memory.shown(&merged), "a=- a/b=100644:2");
 }
-
-#[test]
-fn reasons_are_the_same_words_in_json_and_for_people() {
-    for reason in [
-        Reason::Content,
-        Reason::BothAdded,
-        Reason::Binary,
-        Reason::DeletedHere,
-        Reason::DeletedThere,
-        Reason::Kind,
-    ] {
-        assert_eq!(serde_json::json!(reason), reason.as_str());
-    }
-}
