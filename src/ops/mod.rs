@@ -53,6 +53,7 @@ pub mod status;
 mod stay;
 pub mod steps;
 pub mod swap;
+pub mod three_way;
 pub mod travel;
 pub mod undo;
 pub mod upkeep;

@@ -4,24 +4,19 @@
 //! where git tracks them, their stages in the index; all other entries of the index stay. Refuses whole when a file is in the
 //! place of a directory. Writes to no record.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::io::Read as _;
 
 use super::{Applied, Apply, Conflict};
-use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::Oid;
-use crate::git::fs::{Root, read_link_at};
+use crate::error::{Code, Error, Result};
 use crate::git::index::Entry;
-use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::path::{self, RepoPath};
-use crate::git::textdiff::LARGEST;
-use crate::git::textmerge::{Labels, Style};
+use crate::git::textmerge::Labels;
 use crate::git::tree::{self, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, Storing};
 use crate::ops::issues::{desk, find, load};
-use crate::ops::merge::{self, Input, Merged};
+use crate::ops::merge::Merged;
 use crate::ops::outcome::Changes;
 use crate::ops::record::Made;
 use crate::ops::request::DryRun;
@@ -31,10 +26,10 @@ use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::pathindex::PathEntries;
 use crate::ops::swap::recover;
 use crate::ops::swap::{changes, prepare, read_tree, swap};
+use crate::ops::three_way::{Sides, ThreeWay};
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{Issue, Run};
-use crate::store::lock::Owner;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
 use crate::worktree::manifest::Kind;
@@ -112,14 +107,9 @@ struct Applying<'a, 's> {
     snapshot: Stored,
     experiment: Stored,
     extras: Extras,
-    style: Style,
-    dry: Cell<bool>,
+    merging: ThreeWay<'a, 's>,
     merged: RefCell<Merged>,
     entries: RefCell<PathEntries>,
-    /// Merged blobs of a dry run.
-    unwritten: RefCell<BTreeSet<Oid>>,
-    /// Keeps the merged blobs while no ref does.
-    kept: RefCell<Option<KeptPack>>,
 }
 
 impl<'a, 's> Applying<'a, 's> {
@@ -136,19 +126,15 @@ impl<'a, 's> Applying<'a, 's> {
             _ => error,
         };
         let experiment = store.read_id(&id).map_err(gone)?;
-        let style = ctx.repo.config("merge.conflictStyle")?;
         Ok(Self {
             ctx,
             store,
             snapshot: store.read_id(&issue.snapshot_id).map_err(gone)?,
             extras: stored_extras(store, &experiment)?,
             experiment,
-            style: style.map_or(Style::default(), |word| Style::parse(&word)),
-            dry: Cell::new(true),
+            merging: ThreeWay::new(ctx, store)?,
             merged: RefCell::default(),
             entries: RefCell::default(),
-            unwritten: RefCell::default(),
-            kept: RefCell::default(),
         })
     }
 
@@ -168,15 +154,13 @@ impl<'a, 's> Applying<'a, 's> {
             return Ok(answer);
         }
         drop(prepared);
-        self.dry.set(false);
+        self.merging.write();
         let state_after = |before: &State, _: &Made<'_>| State {
             workspace_root: self.ctx.repo.worktree_root().display().to_string(),
             ..before.clone()
         };
         let swapped = swap(self.ctx, self.store, &goal, &state_after);
-        if let Some(kept) = self.kept.take() {
-            kept.release()?;
-        }
+        self.merging.release()?;
         let swapped = swapped?;
         let backup = Some(swapped.saved.id.to_string());
         let mut answer = self.answer(id, run, backup, swapped.changes());
@@ -191,9 +175,10 @@ impl<'a, 's> Applying<'a, 's> {
     ) -> Goal<'g> {
         let title = format!("before applying {} of {id}", self.experiment.id);
         let aim = Aim::Computed {
+            forced: BTreeSet::new(),
             compute: find,
             saved: &self.extras,
-            unwritten: &self.unwritten,
+            unwritten: self.merging.unwritten(),
         };
         Goal::new("apply", title, aim).git(GitGoal::Entries(&self.entries))
     }
@@ -233,39 +218,18 @@ impl<'a, 's> Applying<'a, 's> {
 
     /// What the present becomes, as it is at this look.
     fn find(&self, capture: &Capture<'_>) -> Result<PathChanges> {
-        let writer = self.writer()?;
-        self.unwritten.take();
         let read = |oid| read_tree(self.store, capture, oid);
-        let put = |bytes: &[u8]| {
-            if let Some(writer) = &writer {
-                return writer.put(ObjectKind::Blob, bytes);
-            }
-            let oid = hash(ObjectKind::Blob, bytes)?;
-            self.unwritten.borrow_mut().insert(oid);
-            Ok(oid)
-        };
-        let theirs = self.experiment.id.to_string();
-        let base = self.snapshot.id.to_string();
-        let merged = merge::merge(&Input {
+        let sides = Sides {
             base: self.snapshot.tree,
             ours: capture.tree,
             theirs: self.experiment.tree,
-            read_tree: &read,
-            content: &|full, node| self.content(full, node),
-            put: &put,
             labels: Labels {
-                base: &base,
+                base: &self.snapshot.id.to_string(),
                 ours: "present",
-                theirs: &theirs,
+                theirs: &self.experiment.id.to_string(),
             },
-            style: self.style,
-        })?;
-        if let Some(pack) = writer.map(ObjectWriter::finish).transpose()? {
-            self.kept
-                .replace(pack.pack)
-                .map_or(Ok(()), KeptPack::release)?;
-            self.store.objects.refresh();
-        }
+        };
+        let merged = self.merging.merge(&read, &sides)?;
         if !merged.blocked.is_empty() {
             return Err(blocked(&merged.blocked));
         }
@@ -276,49 +240,6 @@ impl<'a, 's> Applying<'a, 's> {
         };
         self.merged.replace(merged);
         Ok(found)
-    }
-
-    /// Writes nothing during a look that nothing follows.
-    fn writer(&self) -> Result<Option<ObjectWriter<'s>>> {
-        if self.dry.get() {
-            return Ok(None);
-        }
-        let keep_note = Owner::this_process("apply").line().trim_end().to_owned();
-        let mode = WriteMode::Pack {
-            keep_note,
-            sync: true,
-        };
-        Ok(Some(ObjectWriter::new(&self.store.objects, mode)?.afresh()))
-    }
-
-    /// The content of a blob, from the repository or, when it is not there yet, from the file that has it.
-    fn content(&self, full: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
-        match self.store.objects.header(node.oid)? {
-            Some((_, size)) if size > LARGEST => return Ok(None),
-            Some(_) => return Ok(Some(self.store.objects.read(node.oid)?.1)),
-            None => {}
-        }
-        let what = || format!("cannot read '{}'", path::display(full));
-        let root = Root::open(self.ctx.repo.worktree_root())?;
-        let mut bytes = Vec::new();
-        if node.mode == LINK_MODE {
-            let (dir, name) = path::split(full);
-            let dir = root.open_dir(dir).context(what)?;
-            bytes = read_link_at(std::os::fd::AsFd::as_fd(&dir), name).context(what)?;
-        } else {
-            let file = std::fs::File::from(root.open_file(full).context(what)?);
-            file.take(LARGEST + 1)
-                .read_to_end(&mut bytes)
-                .context(what)?;
-        }
-        if bytes.len() as u64 > LARGEST {
-            return Ok(None);
-        }
-        if hash(ObjectKind::Blob, &bytes)? == node.oid {
-            return Ok(Some(bytes));
-        }
-        let message = format!("'{}' changed while it was read", path::display(full));
-        Err(Error::new(Code::Busy, message).hint("stop what writes here and try again"))
     }
 
     /// The paths with their permission bits: a file that is there keeps its own, as far as its mode stays.

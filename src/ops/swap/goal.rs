@@ -32,6 +32,8 @@ pub enum Aim<'a> {
         /// Decides.
         compute: ComputePaths<'a>,
         /// As in [`PathsAim`].
+        forced: BTreeSet<Vec<u8>>,
+        /// As in [`PathsAim`].
         saved: &'a Extras,
         /// Blobs that `compute` would have written if it were no dry run.
         unwritten: &'a RefCell<BTreeSet<Oid>>,
@@ -265,7 +267,8 @@ impl<'a> Goal<'a> {
     pub(super) fn forced(&self) -> BTreeSet<Vec<u8>> {
         match &self.aim {
             Aim::Paths(aim) => aim.forced.clone(),
-            Aim::Snapshot(_) | Aim::Computed { .. } => BTreeSet::new(),
+            Aim::Computed { forced, .. } => forced.clone(),
+            Aim::Snapshot(_) => BTreeSet::new(),
         }
     }
 }
