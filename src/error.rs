@@ -35,6 +35,7 @@ pub enum Code {
     VerifyFailed,
     NotApproved,
     Held,
+    Conflict,
     NoSpace,
     NothingToUndo,
     NoSessionSnapshot,
@@ -87,6 +88,7 @@ impl Code {
             Self::VerifyFailed => "VERIFY_FAILED",
             Self::NotApproved => "NOT_APPROVED",
             Self::Held => "HELD",
+            Self::Conflict => "CONFLICT",
             Self::NoSpace => "NO_SPACE",
             Self::NothingToUndo => "NOTHING_TO_UNDO",
             Self::NoSessionSnapshot => "NO_SESSION_SNAPSHOT",
@@ -135,6 +137,7 @@ impl Code {
             | Self::VerifyFailed
             | Self::NotApproved
             | Self::Held
+            | Self::Conflict
             | Self::UnsafeWorkspace => 5,
             Self::NotARepository
             | Self::UnsupportedRepository

@@ -1,7 +1,9 @@
 //! `tw redo`. Its output is that of `tw undo`.
 
+use super::undo::StepArgs;
 use crate::cli::prelude::*;
-use crate::ops::outcome::Undone;
+use crate::ops::steps::{Levels, Undone};
+use crate::ops::swap::undo_log::Log;
 
 /// Bring back what undo replaced
 ///
@@ -13,12 +15,18 @@ Examples:
   # Undo, and think again
   tw undo
   tw redo")]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    pub step: StepArgs,
+}
 
 impl Run for Args {
-    const DOCUMENTS: &[Document] = &[document::<Undone>("redo")];
+    const DOCUMENTS: &[Document] = &[
+        document::<Undone>("redo"),
+        document::<Levels>("redo --list"),
+    ];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        swapped(call, ops::undo::redo)
+        self.step.run(call, Log::Redo)
     }
 }

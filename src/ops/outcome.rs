@@ -269,32 +269,6 @@ pub struct Restored {
     pub notices: Vec<String>,
 }
 
-/// Answer of `undo` and `redo`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Undone {
-    /// Which of the two.
-    #[schemars(extend("enum" = ["undo", "redo"]))]
-    pub direction: &'static str,
-    /// What kind of swap was undone or redone: `travel`, `return`, `restore`, `rewind`, `apply`.
-    pub operation: String,
-    /// Where the working tree is afterwards.
-    pub mode: Mode,
-    /// What was there before this undo.
-    pub backup_id: Option<String>,
-    /// The experiment taken, when this left the past.
-    pub experiment_id: Option<String>,
-    /// Paths touched.
-    pub changes: Changes,
-    /// Paths changed since the swap; their bytes are in the backup.
-    #[serde(flatten, with = "Texts::<ChangedSince>")]
-    pub changed_since: Vec<RepoPath>,
-    /// Why HEAD and index stayed, when they did.
-    pub head_stayed: Option<String>,
-    /// Sentences for people.
-    pub notices: Vec<String>,
-}
-
 /// Answer of `recover`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Recovered {

@@ -18,7 +18,7 @@ use super::outcome::FileDiff;
 use super::redaction::Redacting;
 use super::request::DryRun;
 use super::resume_command::ResumeCommandOrNull;
-use super::steps::step;
+use super::steps::{StepRequest, step};
 use super::swap::recover;
 use super::swap::undo_log::Log;
 use crate::env::fail_point;
@@ -285,7 +285,7 @@ impl Rewinding<'_> {
             Err(error) => {
                 // The files went back alone: that is not what was asked for.
                 if code.is_some_and(|part| part.backup_id.is_some()) {
-                    step(self.ctx, Log::Undo)?;
+                    step(self.ctx, &StepRequest::last(Log::Undo))?;
                 }
                 return Err(error);
             }

@@ -4,15 +4,20 @@
 //! the other way round. Going back is always putting recorded bytes in place: undo of a travel is a return, undo of a return
 //! goes back into the past as it was left, anything else puts back the paths it touched.
 
+mod alone;
+mod level;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::Context;
+use super::capture::Storing;
 use super::issues::run::{Closing, close_run};
-use super::outcome::Undone;
+use super::log::{self, RefEvent};
+use super::outcome::Changes;
 use super::record::Made;
-use super::request::Return;
+use super::request::{DryRun, Return};
 use super::stay::ReturnOperation;
 use super::swap::extras::stored_extras;
 use super::swap::goal::{
@@ -22,7 +27,8 @@ use super::swap::head::{head_for, past_head};
 use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::swap_notices;
 use super::swap::undo_log::{self, Log, head_mark};
-use super::swap::{Swapped, pathindex, recover, swap};
+use super::swap::{Swapped, changes, pathindex, prepare, recover, swap};
+use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
 use crate::git::path::RepoPath;
@@ -34,22 +40,66 @@ use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
 use crate::store::stored::Stored;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::EmptyDirs;
+pub use level::{LevelView, Levels, Undone, level_view};
 
-/// Takes one step: undoes the last swap, or brings back what the last undo replaced.
+/// A step over one of the logs.
+#[derive(Debug, Clone)]
+pub struct StepRequest {
+    /// Back, or forward again.
+    pub log: Log,
+    /// Only this swap: its number in the list, its id, or its backup's. None: the last.
+    pub level: Option<String>,
+    /// Whether it may lead from the present into the past.
+    pub into_past: bool,
+    /// Look only.
+    pub dry_run: DryRun,
+}
+
+impl StepRequest {
+    /// The last swap, wherever it leads.
+    pub fn last(log: Log) -> Self {
+        Self {
+            log,
+            level: None,
+            into_past: true,
+            dry_run: DryRun::No,
+        }
+    }
+}
+
+/// Takes a step: undoes a swap, or brings back what an undo replaced.
 ///
 /// # Errors
-/// `NOTHING_TO_UNDO`; else as travel and return.
-pub fn step(ctx: &Context<'_>, log: Log) -> Result<Undone> {
+/// `NOTHING_TO_UNDO`; `NOT_APPROVED` when it would lead into the past and nobody said so; else as travel and return.
+pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
     let store = ctx.store()?;
-    let lock = ctx.lock(&store.dir, log.name())?;
+    if request.dry_run == DryRun::Yes {
+        recover::refuse_interrupted(store)?;
+        return Step::find(ctx, store, request)?.run();
+    }
+    let lock = ctx.lock(&store.dir, request.log.name())?;
     let recovered = recover::recover_locked(ctx, store, &lock)?;
-    let Some(file) = undo_log::files(&store.dir, log)?.pop() else {
-        return Err(Error::new(Code::NothingToUndo, format!("nothing to {log}")));
-    };
-    let mut undone = Step::read(ctx, store, log, &file)?.run()?;
+    let mut undone = Step::find(ctx, store, request)?.run()?;
     undone.notices.splice(0..0, recovered);
+    undone
+        .notices
+        .extend(forgotten_since(ctx, &undone.level.at));
     drop(lock);
     Ok(undone)
+}
+
+/// Says so when snapshots were dropped after the swap: whoever means to take that back takes something else back here.
+fn forgotten_since(ctx: &Context<'_>, at: &str) -> Option<String> {
+    let at = Moment::parse_rfc3339(at)?;
+    let events = log::ref_events(&ctx.state_dir()).ok()?;
+    let later = |event: &&RefEvent| Moment::parse_rfc3339(&event.at).is_some_and(|then| then > at);
+    let gone = events
+        .iter()
+        .filter(later)
+        .any(|event| event.event != "restored");
+    gone.then(|| {
+        "snapshots that were dropped or purged since are no swap and stay away: 'tw recover --dropped' lists them".to_owned()
+    })
 }
 
 /// One step over a level of a log.
@@ -58,30 +108,38 @@ struct Step<'a> {
     store: &'a Store,
     /// The swap that is taken back.
     level: Journal,
+    view: LevelView,
     reversal: Reversal,
+    dry_run: DryRun,
 }
 
 impl<'a> Step<'a> {
-    fn read(ctx: &'a Context<'a>, store: &'a Store, log: Log, file: &Path) -> Result<Self> {
-        let level: Option<Journal> = read_json(file)?;
-        let level = level.ok_or_else(|| {
-            Error::new(Code::CorruptRecord, format!("'{}' is gone", file.display()))
-        })?;
-        let kind = level.reverses.clone();
+    fn find(ctx: &'a Context<'a>, store: &'a Store, request: &StepRequest) -> Result<Self> {
+        let log = request.log;
+        let (number, file, level) = find_level(store, request)?;
+        let view = level_view(number, &level);
+        if view.leads_into_past() && !request.into_past && request.dry_run == DryRun::No {
+            return Err(into_past(log, &view));
+        }
         let reversal = Reversal {
             log,
-            level: undo_log::name_of(file),
-            kind: kind.unwrap_or_else(|| level.operation.clone()),
+            level: undo_log::name_of(&file),
+            kind: view.operation.clone(),
         };
         Ok(Self {
             ctx,
             store,
             level,
+            view,
             reversal,
+            dry_run: request.dry_run,
         })
     }
 
     fn run(&self) -> Result<Undone> {
+        if self.view.level > 1 {
+            return self.take_back_alone();
+        }
         match (self.level.state_before.mode, self.level.state_after.mode) {
             (Mode::Present, Mode::Past) => self.go_home(),
             (Mode::Past, Mode::Present) => self.go_back(),
@@ -93,24 +151,43 @@ impl<'a> Step<'a> {
     fn go_home(&self) -> Result<Undone> {
         let state = self.store.dir.state()?;
         let closing = Closing::of(&state);
-        let mut returned = ReturnOperation::new(self.ctx, self.store, state)?
-            .reversing(self.reversal.clone())
-            .run(&Return::default())?;
+        let operation =
+            ReturnOperation::new(self.ctx, self.store, state)?.reversing(self.reversal.clone());
+        let request = Return::default();
+        if self.dry_run == DryRun::Yes {
+            return Ok(self.would(operation.dry_run(&request)?.changes));
+        }
+        let mut returned = operation.run(&request)?;
         if let Some(closing) = closing {
             let said = close_run(self.ctx, &closing, &returned);
             returned.notices.extend(said);
         }
         Ok(Undone {
-            direction: self.reversal.log.name(),
-            operation: self.reversal.kind.clone(),
-            mode: Mode::Present,
+            dry_run: false,
             backup_id: Some(returned.backup_id),
             experiment_id: returned.experiment_id,
-            changes: returned.changes,
             changed_since: returned.changed_since,
             head_stayed: returned.head.reason,
             notices: returned.notices,
+            ..self.would(returned.changes)
         })
+    }
+
+    /// What is said of a dry run.
+    fn would(&self, changes: Changes) -> Undone {
+        Undone {
+            direction: self.reversal.log.name(),
+            operation: self.reversal.kind.clone(),
+            level: self.view.clone(),
+            dry_run: true,
+            mode: self.level.state_before.mode,
+            backup_id: None,
+            experiment_id: None,
+            changes,
+            changed_since: Vec::new(),
+            head_stayed: None,
+            notices: Vec::new(),
+        }
     }
 
     /// What is said of a swap that saved a backup. `stays`: what of git stayed since HEAD had moved.
@@ -123,15 +200,13 @@ impl<'a> Step<'a> {
         let mut notices = swap_notices(&swapped.applied);
         notices.extend(stays.map(|what| format!("HEAD has moved since, so {what}")));
         Undone {
-            direction: self.reversal.log.name(),
-            operation: self.reversal.kind.clone(),
+            dry_run: false,
             mode: swapped.state.mode,
             backup_id: Some(swapped.saved.id.to_string()),
-            experiment_id: None,
-            changes: swapped.changes(),
             changed_since,
             head_stayed: stays.map(|_| "head-moved".to_owned()),
             notices,
+            ..self.would(swapped.changes())
         }
     }
 
@@ -198,9 +273,21 @@ impl<'a> Step<'a> {
             files_only: stays || past.files_only,
             ..before.clone()
         };
+        if let Some(changes) = self.dry_changes(&goal)? {
+            return Ok(self.would(changes));
+        }
         let swapped = swap(self.ctx, self.store, &goal, &state_after)?;
         let stays = stays.then_some("HEAD and index stayed as they were");
         Ok(self.answer(&swapped, Vec::new(), stays))
+    }
+
+    /// For a dry run: the paths that the goal would touch.
+    fn dry_changes(&self, goal: &Goal<'_>) -> Result<Option<Changes>> {
+        if self.dry_run == DryRun::No {
+            return Ok(None);
+        }
+        let prepared = prepare(self.ctx, self.store, goal, &Storing::No)?;
+        Ok(Some(changes(&prepared.plan)))
     }
 
     /// The files that the return made where nothing was: they go, whatever the past's rules say.
@@ -223,6 +310,9 @@ impl<'a> Step<'a> {
         let goal = Goal::new(self.reversal.log.name(), title, Aim::Paths(aim))
             .git(GitGoal::Entries(&entries))
             .reversing(Some(self.reversal.clone()));
+        if let Some(changes) = self.dry_changes(&goal)? {
+            return Ok(self.would(changes));
+        }
         let state_after = |before: &State, _: &Made<'_>| before.clone();
         let swapped = swap(self.ctx, self.store, &goal, &state_after)?;
         let changed_since = self.changed_since(&swapped)?;
@@ -276,6 +366,55 @@ impl<'a> Step<'a> {
         changed.extend(others.map(|path| RepoPath::new(path.clone())));
         Ok(changed)
     }
+}
+
+/// The level that is meant, with its number and file.
+fn find_level(store: &Store, request: &StepRequest) -> Result<(usize, PathBuf, Journal)> {
+    let log = request.log;
+    let files = undo_log::files(&store.dir, log)?;
+    if files.is_empty() {
+        return Err(nothing_to(log));
+    }
+    for (number, file) in (1..).zip(files.into_iter().rev()) {
+        let level: Option<Journal> = read_json(&file)?;
+        let level = level.ok_or_else(|| {
+            Error::new(Code::CorruptRecord, format!("'{}' is gone", file.display()))
+        })?;
+        let is_meant = match &request.level {
+            Some(word) => level_view(number, &level).is_named(word),
+            None => true,
+        };
+        if is_meant {
+            return Ok((number, file, level));
+        }
+    }
+    let word = request.level.as_deref().unwrap_or_default();
+    Err(no_such_level(log, word))
+}
+
+fn nothing_to(log: Log) -> Error {
+    Error::new(Code::NothingToUndo, format!("nothing to {log}"))
+        .hint("'tw list --kind backup' shows what was saved")
+        .hint("what 'tw drop' and 'tw purge' forgot is no swap: 'tw recover --dropped' lists it")
+}
+
+fn no_such_level(log: Log, word: &str) -> Error {
+    Error::new(Code::NothingToUndo, format!("no swap '{word}' to {log}"))
+        .hint(format!("'tw {log} --list' shows those there are"))
+}
+
+fn into_past(log: Log, view: &LevelView) -> Error {
+    let to = view.snapshot_id.as_deref().unwrap_or("a snapshot");
+    Error::new(
+        Code::NotApproved,
+        format!(
+            "to {log} this {} is to go into the past, to {to}",
+            view.operation
+        ),
+    )
+    .hint(format!("when you mean it: tw {log} --into-past"))
+    .hint(format!("'tw {log} --list' shows what comes next"))
+    .detail("swap_id", view.swap_id.clone())
 }
 
 fn node_in(manifest: &Manifest, path: &[u8]) -> Option<Node> {

@@ -1,23 +1,28 @@
 //! `tw undo` and `tw redo`.
 
 use super::Context;
-use super::outcome::Undone;
-use super::steps::step;
-use super::swap::undo_log::Log;
+use super::steps::{Levels, StepRequest, Undone, level_view, step};
+use super::swap::undo_log::{self, Log};
 use crate::error::Result;
 
-/// Undoes the last swap.
+/// Undoes a swap, or brings back what an undo replaced.
 ///
 /// # Errors
-/// `NOTHING_TO_UNDO`; else as travel and return.
-pub fn undo(ctx: &Context<'_>) -> Result<Undone> {
-    step(ctx, Log::Undo)
+/// `NOTHING_TO_UNDO`; `NOT_APPROVED` when it would lead into the past and nobody said so; else as travel and return.
+pub fn undo(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
+    step(ctx, request)
 }
 
-/// Brings back what the last undo replaced.
+/// The swaps that can be undone or redone, the next first.
 ///
 /// # Errors
-/// `NOTHING_TO_UNDO`; else as travel and return.
-pub fn redo(ctx: &Context<'_>) -> Result<Undone> {
-    step(ctx, Log::Redo)
+/// A level of the log cannot be read.
+pub fn levels(ctx: &Context<'_>, log: Log) -> Result<Levels> {
+    let levels = undo_log::levels(&ctx.store()?.dir, log)?;
+    let levels = (1..).zip(&levels);
+    Ok(Levels {
+        levels: levels
+            .map(|(number, level)| level_view(number, &level.journal))
+            .collect(),
+    })
 }

@@ -66,7 +66,7 @@ fn a_killed_undo_of_a_travel_is_undone_or_done() {
 fn a_killed_undo_of_a_return_is_undone_or_done() {
     let (sandbox, _, home) = in_the_past();
     sandbox.ok(["return"]);
-    let stage = Stage::new(sandbox, &["undo"], Some(home));
+    let stage = Stage::new(sandbox, &["undo", "-y"], Some(home));
     assert!(stage.crash_everywhere() >= 20);
 }
 

@@ -30,12 +30,12 @@ fn gc_between_any_two_commands_takes_nothing() {
     step(&["snapshot"]);
     step(&["return"]);
     home.assert_same(&sandbox.state());
-    step(&["undo"]);
+    step(&["undo", "-y"]);
     past.assert_same(&sandbox.state());
     step(&["redo"]);
     home.assert_same(&sandbox.state());
     step(&["restore", &snapshot]);
-    step(&["undo"]);
+    step(&["undo", "-y"]);
     step(&["snapshot"]);
     gc(&sandbox);
     home.assert_same(&sandbox.state());

@@ -258,6 +258,7 @@ fn relative_addresses_mean_this_worktree_and_the_present() {
         sandbox.json(["list", "--kind", "backup"])["snapshots"][0]["kind"],
         "backup"
     );
+    sandbox.write("made.txt", "in the past\n");
     sandbox.json(["return"]);
     assert_eq!(
         sandbox.json(["list", "--kind", "experiment"])["snapshots"][0]["kind"],

@@ -15,8 +15,8 @@ use timewarp::ops::outcome::{
     Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport, Initialised, Interrupted,
     Invalid, Labelled, Listed, Listing, MovedAside, Opened, Pruned, Purged, Recovered,
     RepositoryInfo, Restored, Returned, Rewritten, Shown, SnapshotView, Status, Taken, Travelled,
-    Undone,
 };
+use timewarp::ops::steps::{LevelView, Levels, Undone};
 use timewarp::store::state::Mode;
 use timewarp::wire;
 
@@ -134,10 +134,26 @@ fn restored() -> Restored {
     }
 }
 
+fn level() -> LevelView {
+    LevelView {
+        level: 1,
+        swap_id: "return-abc".to_owned(),
+        operation: "return".to_owned(),
+        at: "2026-02-28T16:00:00Z".to_owned(),
+        mode_before: Mode::Past,
+        mode_after: Mode::Present,
+        snapshot_id: Some(ID.to_owned()),
+        backup_id: "x_20260228_160000_000003".to_owned(),
+        paths: 2,
+    }
+}
+
 fn undone() -> Undone {
     Undone {
         direction: "undo",
         operation: "return".to_owned(),
+        level: level(),
+        dry_run: false,
         mode: Mode::Past,
         backup_id: Some("b_20260228_160000_000003".to_owned()),
         experiment_id: None,
@@ -396,6 +412,11 @@ fn every_outcome_keeps_to_its_schema() {
     keeps_to("restore", &restored());
     keeps_to("undo", &undone());
     keeps_to("redo", &undone());
+    let levels = Levels {
+        levels: vec![level()],
+    };
+    keeps_to("undo-list", &levels);
+    keeps_to("redo-list", &levels);
     keeps_to("recover", &recovered());
     keeps_to("recover-dropped", &dropped());
     keeps_to("open", &opened());

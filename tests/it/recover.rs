@@ -212,7 +212,7 @@ fn a_swap_that_was_done_can_be_undone_after_its_death() {
         let done = stage.sandbox.json(["recover"]);
         assert_eq!(done["action"], "cleaned", "{done}");
         stage.new.assert_same(&stage.sandbox.state());
-        stage.sandbox.json(["undo"]);
+        stage.sandbox.json(["undo", "-y"]);
         past.assert_same(&stage.sandbox.state());
     }
 }
@@ -228,7 +228,7 @@ fn undo_after_a_death_still_sees_that_head_moved() {
     sandbox.git(["merge", "--abort"]);
     sandbox.git(["checkout", "-q", "-f", "other"]);
     let head = sandbox.git(["rev-parse", "--symbolic-full-name", "HEAD"]);
-    let undone = sandbox.json(["undo"]);
+    let undone = sandbox.json(["undo", "-y"]);
     assert_eq!(
         sandbox.git(["rev-parse", "--symbolic-full-name", "HEAD"]),
         head,

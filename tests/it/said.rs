@@ -186,6 +186,10 @@ fn every_command_of_the_skill_does_what_it_says() {
         };
         for before in first {
             sandbox.ok(before.iter());
+            // Where something was made there is something to apply.
+            if before[0] == "issue" {
+                sandbox.write("made.txt", "in the past\n");
+            }
         }
         let words = words(command, value);
         let ran = sandbox.tw(words[1..].iter().map(String::as_str));

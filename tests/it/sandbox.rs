@@ -467,6 +467,8 @@ fn schema_name(args: &[String]) -> String {
             _ => "backtrack",
         },
         Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",
+        Some("undo") if args.iter().any(|arg| arg == "--list") => "undo-list",
+        Some("redo") if args.iter().any(|arg| arg == "--list") => "redo-list",
         Some(name) => name,
         None => "status",
     }

@@ -804,6 +804,7 @@ fn addresses_lead_where_they_say() {
     }
     // Backups and experiments are snapshots too.
     let backup = sandbox.json(["travel", &ids[0]])["backup_id"].clone();
+    sandbox.write("made.txt", "in the past\n");
     let experiment = sandbox.json(["return"])["experiment_id"].clone();
     for id in [backup, experiment] {
         sandbox.assert_round_trip(id.as_str().unwrap(), |_| {});

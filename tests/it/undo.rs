@@ -1,5 +1,8 @@
 //! `tw undo` and `tw redo`: step over the log of swaps.
 
+mod alone;
+mod steps;
+
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
@@ -59,7 +62,7 @@ fn undo_of_a_return_goes_back_into_the_past_as_it_was_left() {
     sandbox.mkdir("tried-empty");
     let past = sandbox.state();
     sandbox.json(["return"]);
-    let answer = sandbox.json(["undo"]);
+    let answer = sandbox.json(["undo", "-y"]);
     assert_eq!(answer["operation"], "return");
     assert_eq!(answer["mode"], "past");
     past.assert_same(&sandbox.state());
@@ -81,17 +84,17 @@ fn redo_brings_back_what_undo_replaced() {
     let present = sandbox.state();
     sandbox.json(["travel", &id]);
     let past = sandbox.state();
-    sandbox.json(["undo"]);
+    sandbox.json(["undo", "-y"]);
     present.assert_same(&sandbox.state());
-    let answer = sandbox.json(["redo"]);
+    let answer = sandbox.json(["redo", "-y"]);
     assert_eq!(answer["direction"], "redo");
     assert_eq!(answer["operation"], "travel");
     assert_eq!(answer["mode"], "past");
     past.assert_same(&sandbox.state());
     nothing(&sandbox, "redo");
-    sandbox.json(["undo"]);
+    sandbox.json(["undo", "-y"]);
     present.assert_same(&sandbox.state());
-    sandbox.json(["redo"]);
+    sandbox.json(["redo", "-y"]);
     past.assert_same(&sandbox.state());
     sandbox.json(["return"]);
     present.assert_same(&sandbox.state());
@@ -292,7 +295,7 @@ fn when_head_moved_since_a_return_head_and_index_stay_and_it_says_so() {
     let head = sandbox.git(["rev-parse", "HEAD"]);
     let index = sandbox.git(["ls-files", "-s"]);
     let present = sandbox.state();
-    let answer = sandbox.json(["undo"]);
+    let answer = sandbox.json(["undo", "-y"]);
     assert_eq!(answer["head_stayed"], "head-moved", "{answer}");
     assert!(
         answer["notices"]
@@ -339,9 +342,9 @@ fn an_operation_under_way_survives_undo_and_redo() {
     sandbox.json(["travel", &id]);
     let past = sandbox.state();
     for _ in 0..2 {
-        sandbox.json(["undo"]);
+        sandbox.json(["undo", "-y"]);
         merging.assert_same(&sandbox.state());
-        sandbox.json(["redo"]);
+        sandbox.json(["redo", "-y"]);
         past.assert_same(&sandbox.state());
     }
     sandbox.json(["return"]);
@@ -388,9 +391,9 @@ fn undo_and_redo_take_no_reflog_entry_that_checkout_would_follow() {
     sandbox.write("a.txt", "two\n");
     commit(&sandbox, "two");
     sandbox.json(["travel", &id]);
-    sandbox.json(["undo"]);
-    sandbox.json(["redo"]);
-    sandbox.json(["undo"]);
+    sandbox.json(["undo", "-y"]);
+    sandbox.json(["redo", "-y"]);
+    sandbox.json(["undo", "-y"]);
     assert_eq!(
         sandbox.git(["rev-parse", "--abbrev-ref", "@{-1}"]),
         "other\n"
@@ -413,9 +416,9 @@ fn files_only_travel_is_undone_without_head_and_index() {
     sandbox.json(["travel", &id, "--files-only"]);
     let past = sandbox.state();
     let reflog = sandbox.git(["reflog"]);
-    sandbox.json(["undo"]);
+    sandbox.json(["undo", "-y"]);
     before.assert_same(&sandbox.state());
-    sandbox.json(["redo"]);
+    sandbox.json(["redo", "-y"]);
     past.assert_same(&sandbox.state());
     assert_eq!(sandbox.git(["reflog"]), reflog);
     sandbox.json(["return"]);
@@ -447,9 +450,9 @@ fn undo_of_a_return_that_kept_files_goes_back_and_home_again() {
     let past = sandbox.state();
     sandbox.json(["return", "--keep", "notes.md"]);
     let kept = sandbox.state();
-    sandbox.json(["undo"]);
+    sandbox.json(["undo", "-y"]);
     past.assert_same(&sandbox.state());
-    sandbox.json(["redo"]);
+    sandbox.json(["redo", "-y"]);
     kept.assert_same(&sandbox.state());
 }
 

@@ -6,11 +6,11 @@ use serde::Serialize;
 use super::{sessions, talk};
 use crate::agents::by_name;
 use crate::error::{Code, Error, Result};
+use crate::ops::Context;
 use crate::ops::checkpoints::resolve_session;
 use crate::ops::resume_command::ResumeCommandOrNull;
-use crate::ops::steps::step;
+use crate::ops::steps::{self, StepRequest, step};
 use crate::ops::swap::undo_log::{self, Log};
-use crate::ops::{Context, outcome};
 use crate::store::Store;
 use crate::store::checkpoint::{self as notes, Rewind};
 use crate::store::state::{Journal, read_json};
@@ -28,7 +28,7 @@ pub struct Undone {
     /// The rewind that was taken back.
     pub rewind: Rewind,
     /// The swap of the files; null when no files had gone back, or they were brought back before.
-    pub code: Option<outcome::Undone>,
+    pub code: Option<steps::Undone>,
     /// The session that was rewound, and goes on.
     pub session_id: String,
     /// The agent's command that resumes it.
@@ -54,7 +54,9 @@ pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
     })?;
     let mut notices = Vec::new();
     let code = match &rewind.backup_id {
-        Some(backup) if is_last_swap(store, backup)? => Some(step(ctx, Log::Undo)?),
+        Some(backup) if is_last_swap(store, backup)? => {
+            Some(step(ctx, &StepRequest::last(Log::Undo))?)
+        }
         Some(backup) => {
             notices.push(format!(
                 "the files had been brought back before; what the rewind replaced is in backup {backup}"

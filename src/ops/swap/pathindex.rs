@@ -76,6 +76,12 @@ pub fn read(journal: &Journal, which: SwapSide) -> Result<Option<PathEntries>> {
     Ok(Some(paths))
 }
 
+/// Whether two paths have the same stages in an index, stat data aside.
+pub fn are_alike(one: &[Entry], other: &[Entry]) -> bool {
+    let all = |entries: &[Entry]| entries.iter().map(self::one).collect::<Vec<_>>();
+    all(one) == all(other)
+}
+
 fn entry(value: &Value) -> Option<Entry> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let mode = u32::from_str_radix(text("mode")?, 8).ok()?;

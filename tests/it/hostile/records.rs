@@ -192,7 +192,7 @@ fn harms(bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
 fn damaged_files_of_ours_are_errors_that_lose_nothing() {
     let (sandbox, _, _) = in_the_past();
     sandbox.json(["return"]);
-    sandbox.json(["undo"]);
+    sandbox.json(["undo", "-y"]);
     let bytes = blobs(&sandbox);
     let before = sandbox.state();
     let files = [

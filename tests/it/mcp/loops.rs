@@ -58,6 +58,7 @@ fn without_the_token_nobody_returns_and_taking_over_is_recorded() {
         &json!({"take_over": true, "dry_run": true}),
     );
     assert_eq!(dry["dry_run"], true);
+    sandbox.write("made.txt", "in the past\n");
     let returned = other.tool("timewarp_return", &json!({"take_over": true}));
     assert_eq!(returned["verified"], true);
     assert!(

@@ -300,7 +300,7 @@ impl Drive {
     }
 
     fn step_over(&mut self, verb: &str) {
-        let mut told = self.swap(&[verb], format!("tw {verb}"));
+        let mut told = self.swap(&[verb, "-y"], format!("tw {verb} -y"));
         let levels = if verb == "undo" {
             &mut self.undo
         } else {

@@ -265,7 +265,7 @@ fn an_operation_started_in_the_past_goes() {
     });
     assert!(!sandbox.exists(".git/MERGE_HEAD"));
     // What the experiment holds says so.
-    let answer = sandbox.json(["undo"]);
+    let answer = sandbox.json(["undo", "-y"]);
     assert_eq!(answer["mode"], "past");
     assert!(sandbox.exists(".git/MERGE_HEAD"));
     assert_ne!(sandbox.git(["ls-files", "-u"]), "");

@@ -1,0 +1,277 @@
+//! One swap taken back although others came after it: what it changed is merged out of what is there now. What was changed since in
+//! other places stays; where the same lines were changed, nothing is done.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Step, Undone};
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::objects::{ObjectKind, hash};
+use crate::git::path;
+use crate::git::textmerge::Labels;
+use crate::git::tree::{self, Node};
+use crate::ops::capture::Capture;
+use crate::ops::merge::{Conflict, Merged};
+use crate::ops::record::Made;
+use crate::ops::swap::extras::stored_extras;
+use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
+use crate::ops::swap::journal::{SwapSide, path_of, permissions_of, side_of};
+use crate::ops::swap::pathindex::{self, PathEntries};
+use crate::ops::swap::{read_tree, swap, undo_log};
+use crate::ops::three_way::{Sides, ThreeWay};
+use crate::store::state::State;
+use crate::store::stored::Stored;
+use crate::worktree::plan::{Extras, Side};
+
+/// The paths of a level, before and after its swap.
+type BothSides = BTreeMap<Vec<u8>, [Option<Side>; 2]>;
+
+/// What is needed at every look at what is there.
+struct TakingBack<'a> {
+    step: &'a Step<'a>,
+    saved: Stored,
+    extras: Extras,
+    paths: BothSides,
+    merging: ThreeWay<'a, 'a>,
+    entries: RefCell<PathEntries>,
+}
+
+impl Step<'_> {
+    /// Takes back this swap alone.
+    ///
+    /// # Errors
+    /// `USAGE` for one that went to another time, or was made in another; `CONFLICT` with the paths where later changes touch the
+    /// same lines. Nothing is changed then.
+    pub(super) fn take_back_alone(&self) -> Result<Undone> {
+        self.refuse_other_times()?;
+        let saved = self.saved("the undo log names no backup")?;
+        let taking = TakingBack {
+            extras: stored_extras(self.store, &saved)?,
+            paths: self.both_sides()?,
+            merging: ThreeWay::new(self.ctx, self.store)?,
+            entries: RefCell::default(),
+            step: self,
+            saved,
+        };
+        taking.run()
+    }
+
+    fn refuse_other_times(&self) -> Result<()> {
+        let now = self.store.dir.state()?;
+        let (before, after) = (&self.level.state_before, &self.level.state_after);
+        let stays = before.mode == after.mode;
+        if stays && after.mode == now.mode && after.entered_at == now.entered_at {
+            return Ok(());
+        }
+        let log = self.reversal.log;
+        let message = if stays {
+            format!(
+                "swap {} was made in another time than this",
+                self.view.level
+            )
+        } else {
+            format!(
+                "swap {} is a {}, which is taken back only after what came later",
+                self.view.level, self.view.operation
+            )
+        };
+        Err(Error::new(Code::Usage, message)
+            .hint(format!("'tw {log}' takes back the last one, each time"))
+            .hint(format!("'tw {log} --list' shows them")))
+    }
+
+    fn both_sides(&self) -> Result<BothSides> {
+        let sides = self.level.entries.iter().map(|entry| {
+            let sides = [
+                side_of(entry.before.as_ref())?,
+                side_of(entry.after.as_ref())?,
+            ];
+            Ok((path_of(&entry.path)?, sides))
+        });
+        sides.collect()
+    }
+}
+
+impl TakingBack<'_> {
+    fn run(&self) -> Result<Undone> {
+        let step = self.step;
+        let compute = |capture: &Capture<'_>| self.changes(capture);
+        let aim = Aim::Computed {
+            compute: &compute,
+            // Ignored by now, maybe: the merge has to see them, and the backup to have them.
+            forced: self.paths.keys().cloned().collect(),
+            saved: &self.extras,
+            unwritten: self.merging.unwritten(),
+        };
+        let log = step.reversal.log;
+        let title = format!("before {log} of {}", step.reversal.kind);
+        let goal = Goal::new(log.name(), title, aim)
+            .git(GitGoal::Entries(&self.entries))
+            .reversing(Some(step.reversal.clone()));
+        // A look without writing first: a conflict is to be found before anything is merged for good.
+        if let Some(changes) = step.dry_changes(&goal)? {
+            return Ok(step.would(changes));
+        }
+        self.merging.write();
+        let state_after = |before: &State, _: &Made<'_>| before.clone();
+        let swapped = swap(step.ctx, step.store, &goal, &state_after);
+        self.merging.release()?;
+        Ok(step.answer(&swapped?, Vec::new(), None))
+    }
+
+    /// What the paths become, given what is there.
+    fn changes(&self, capture: &Capture<'_>) -> Result<PathChanges> {
+        let merged = self.merge(capture)?;
+        if !merged.conflicts.is_empty() || !merged.blocked.is_empty() {
+            return Err(self.conflict(&merged));
+        }
+        self.entries.replace(self.index_entries(capture)?);
+        Ok(PathChanges {
+            paths: self.sides(capture, &merged),
+            dirs: self.dirs()?,
+        })
+    }
+
+    fn merge(&self, capture: &Capture<'_>) -> Result<Merged> {
+        let store = self.step.store;
+        let node = |side: &Option<Side>| side.map(|side| side.node);
+        let edits: Vec<(Vec<u8>, Option<Node>)> = self
+            .paths
+            .iter()
+            .map(|(path, [_, after])| (path.clone(), node(after)))
+            .collect();
+        // The trees that the swap made of what was there were never stored whole.
+        let mut made: BTreeMap<Oid, Vec<u8>> = BTreeMap::new();
+        let stored = |oid: Oid| store.objects.read_tree(oid);
+        let mut put = |bytes: &[u8]| {
+            let oid = hash(ObjectKind::Tree, bytes)?;
+            made.insert(oid, bytes.to_vec());
+            Ok(oid)
+        };
+        let base = tree::edit(&stored, &mut put, Some(self.saved.tree), &edits)?;
+        let read = |oid: Oid| match made.get(&oid) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => read_tree(store, capture, oid),
+        };
+        let sides = Sides {
+            base,
+            ours: capture.tree,
+            theirs: self.saved.tree,
+            labels: Labels {
+                base: &self.step.view.swap_id,
+                ours: "now",
+                theirs: &self.step.view.backup_id,
+            },
+        };
+        self.merging.merge(&read, &sides)
+    }
+
+    /// What becomes of each path: permission bits are those of before the swap, unless somebody changed them since.
+    fn sides(&self, capture: &Capture<'_>, merged: &Merged) -> Vec<(Vec<u8>, Option<Side>)> {
+        let mut sides = Vec::new();
+        for (path, node) in &merged.paths {
+            sides.push((
+                path.clone(),
+                node.map(|node| self.side(capture, path, node)),
+            ));
+        }
+        for (path, [before, after]) in &self.paths {
+            let (Some(before), Some(after), Some(here)) =
+                (before, after, capture.manifest.file(path))
+            else {
+                continue;
+            };
+            let bits_alone = before.node == after.node && before.perm != after.perm;
+            let untouched =
+                here.stamp.permissions() == after.perm && here.git_mode == after.node.mode;
+            if bits_alone && untouched && !merged.paths.contains_key(path) {
+                let node = Node {
+                    mode: here.git_mode,
+                    oid: here.oid.get(),
+                };
+                sides.push((
+                    path.clone(),
+                    Some(Side {
+                        node,
+                        perm: before.perm,
+                    }),
+                ));
+            }
+        }
+        sides
+    }
+
+    fn side(&self, capture: &Capture<'_>, path: &[u8], node: Node) -> Side {
+        let [before, after] = self.paths.get(path).copied().unwrap_or_default();
+        let of_mode = |side: &Side| side.node.mode == node.mode;
+        let before = before.filter(of_mode).map(|side| side.perm);
+        let after = after.filter(of_mode).map(|side| side.perm);
+        let here = capture.manifest.file(path);
+        let here = here.filter(|file| file.git_mode == node.mode);
+        let here = here.map(|file| file.stamp.permissions());
+        let perm = match here {
+            Some(here) if Some(here) != after => here,
+            _ => before
+                .or(here)
+                .unwrap_or_else(|| self.extras.permissions(path, node.mode)),
+        };
+        Side { node, perm }
+    }
+
+    /// Directories as they were, but for those that a later swap made, removed or changed.
+    fn dirs(&self) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
+        let step = self.step;
+        let mut later = BTreeSet::new();
+        let levels = undo_log::levels(&step.store.dir, step.reversal.log)?;
+        for level in levels.iter().take(step.view.level - 1) {
+            later.extend(level.journal.dirs.iter().map(|dir| dir.path.clone()));
+        }
+        let dirs = step
+            .level
+            .dirs
+            .iter()
+            .filter(|dir| !later.contains(&dir.path));
+        dirs.map(|dir| Ok((path_of(&dir.path)?, permissions_of(dir.before.as_deref())?)))
+            .collect()
+    }
+
+    /// Index entries as they were, where the index is as the swap left it.
+    fn index_entries(&self, capture: &Capture<'_>) -> Result<PathEntries> {
+        let level = &self.step.level;
+        let sides = (
+            pathindex::read(level, SwapSide::Before)?,
+            pathindex::read(level, SwapSide::After)?,
+        );
+        let ((Some(mut before), Some(after)), Some(index)) = (sides, &capture.parsed_index) else {
+            return Ok(PathEntries::new());
+        };
+        if self.step.head_moved()? {
+            return Ok(PathEntries::new());
+        }
+        before.retain(|path, _| {
+            let left = after.get(path).map(Vec::as_slice).unwrap_or_default();
+            pathindex::are_alike(index.stages(path), left)
+        });
+        Ok(before)
+    }
+
+    fn conflict(&self, merged: &Merged) -> Error {
+        let conflicts = merged.conflicts.iter().map(|Conflict { path, .. }| path);
+        let paths = conflicts.chain(&merged.blocked);
+        let names: Vec<String> = paths.map(|path| path::display(path)).collect();
+        let shown = names.iter().take(5).map(|name| format!("'{name}'"));
+        let message = format!(
+            "what came after swap {} changed the same lines: {}",
+            self.step.view.level,
+            shown.collect::<Vec<_>>().join(", ")
+        );
+        let (log, backup) = (self.step.reversal.log, &self.step.view.backup_id);
+        Error::new(Code::Conflict, message)
+            .hint(format!("'tw {log}' takes back the later ones first"))
+            .hint(format!(
+                "or take single files from before it: tw restore {backup} PATH"
+            ))
+            .detail("paths", names)
+    }
+}
