@@ -12,8 +12,8 @@ use super::inflate::Inflater;
 pub(super) enum Entry {
     /// A whole object: kind, size, length of the header.
     Whole(ObjectKind, u64, usize),
-    /// A difference from another object, and the length of the header.
-    Delta(Base, usize),
+    /// A difference: what it is from, its own size, length of the header.
+    Delta(Base, u64, usize),
 }
 
 /// What a difference is from.
@@ -70,11 +70,11 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
         2 => ObjectKind::Tree,
         3 => ObjectKind::Blob,
         4 => ObjectKind::Tag,
-        6 => return distance(bytes, length),
+        6 => return distance(bytes, size, length),
         7 => {
             let name = bytes.get(length..length + 20)?;
             let base = Base::Named(Oid::from_bytes(name).ok()?);
-            return Some(Entry::Delta(base, length + 20));
+            return Some(Entry::Delta(base, size, length + 20));
         }
         _ => return None,
     };
@@ -86,7 +86,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
 pub(super) fn size_of_blob(bytes: &[u8]) -> Option<u64> {
     match decode(bytes.get(..LONGEST.min(bytes.len()))?)? {
         Entry::Whole(kind, size, _) => (kind == ObjectKind::Blob).then_some(size),
-        Entry::Delta(_, length) => {
+        Entry::Delta(_, _, length) => {
             let mut sizes = Vec::with_capacity(20);
             let data = Inflater::new(bytes.get(length..)?, 64);
             data.take(20).read_to_end(&mut sizes).ok()?;
@@ -96,7 +96,7 @@ pub(super) fn size_of_blob(bytes: &[u8]) -> Option<u64> {
 }
 
 /// How far back the base is: 7 bits in each byte, the highest first, one added for each byte but the last.
-fn distance(bytes: &[u8], mut at: usize) -> Option<Entry> {
+fn distance(bytes: &[u8], size: u64, mut at: usize) -> Option<Entry> {
     let mut byte = *bytes.get(at)?;
     let mut distance = u64::from(byte & 0x7f);
     while byte & 0x80 != 0 {
@@ -104,28 +104,31 @@ fn distance(bytes: &[u8], mut at: usize) -> Option<Entry> {
         byte = *bytes.get(at)?;
         distance = distance.checked_add(1)?.checked_mul(128)? | u64::from(byte & 0x7f);
     }
-    Some(Entry::Delta(Base::Before(distance), at + 1))
+    Some(Entry::Delta(Base::Before(distance), size, at + 1))
 }
 
 /// The size of what a difference makes, from the beginning of its bytes: it comes after the size of its base.
 pub(super) fn made_size(bytes: &[u8]) -> Option<u64> {
     let mut rest = bytes.iter();
-    let mut number = || {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = *rest.next()?;
-            let bits = u64::from(byte & 0x7f);
-            if (bits << shift) >> shift != bits {
-                return None;
-            }
-            value |= bits << shift;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
+    number(&mut rest)?;
+    number(&mut rest)
+}
+
+/// A number at the beginning of a difference: 7 bits in each byte, the lowest first.
+pub(super) fn number(rest: &mut std::slice::Iter<'_, u8>) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = *rest.next()?;
+        let bits = u64::from(byte & 0x7f);
+        if (bits << shift) >> shift != bits {
+            return None;
         }
-        None
-    };
-    number().and_then(|_| number())
+        value |= bits << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn differences_say_what_they_are_from() {
-        let before = |distance, length| Some(Entry::Delta(Base::Before(distance), length));
+        let before = |distance, length| Some(Entry::Delta(Base::Before(distance), 1, length));
         assert_eq!(decode(&[0b0110_0001, 5]), before(5, 2));
         assert_eq!(decode(&[0b0110_0001, 0x80, 0]), before(128, 3));
         assert_eq!(
@@ -166,7 +169,7 @@ mod tests {
         );
         let named = [&[0b0111_0001][..], &[7; 20]].concat();
         let base = Base::Named(Oid::from_bytes(&[7; 20]).expect("oid"));
-        assert_eq!(decode(&named), Some(Entry::Delta(base, 21)));
+        assert_eq!(decode(&named), Some(Entry::Delta(base, 1, 21)));
         assert_eq!(made_size(&[0x81, 1, 0x82, 2, 9]), Some(2 + 256));
         assert_eq!(made_size(&[0x81, 1, 0x82]), None);
         assert_eq!(made_size(&[0xff; 30]), None);

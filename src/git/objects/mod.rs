@@ -5,9 +5,10 @@
 //! touch the network, and to leave no named litter but what git's own prune clears (`tmp_*`).
 //!
 //! Left out on purpose: refs and reachability (the caller looks its objects up once more when the ref is in place), delta
-//! compression (git's gc does that), and SHA-256. Deltas that git made are resolved by libgit2.
+//! compression (git's gc does that), and SHA-256.
 
 mod deflate;
+mod delta;
 mod entry;
 mod fold;
 mod hash;
@@ -65,16 +66,6 @@ impl ObjectKind {
         [Self::Commit, Self::Tree, Self::Blob, Self::Tag]
             .into_iter()
             .find(|kind| kind.name().as_bytes() == name)
-    }
-
-    fn from_git2(kind: git2::ObjectType) -> Option<Self> {
-        match kind {
-            git2::ObjectType::Commit => Some(Self::Commit),
-            git2::ObjectType::Tree => Some(Self::Tree),
-            git2::ObjectType::Blob => Some(Self::Blob),
-            git2::ObjectType::Tag => Some(Self::Tag),
-            git2::ObjectType::Any => None,
-        }
     }
 }
 

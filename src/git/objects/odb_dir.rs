@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use git2::Oid;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW};
 
+use super::delta::Bases;
 use super::idx::Idx;
 use super::read::Opened;
 use super::{ObjectKind, entry, loose};
@@ -33,6 +34,8 @@ pub(super) struct Pack {
     pub(super) idx: Idx,
     /// The pack itself, mapped when the sizes of many objects are asked for; none when it cannot be.
     map: OnceLock<Option<memmap2::Mmap>>,
+    /// What differences are made from, as far as it was read before.
+    pub(super) bases: Bases,
 }
 
 impl Pack {
@@ -79,7 +82,7 @@ struct Listing {
 
 /// An opened objects directory.
 pub(super) struct OdbDir {
-    /// Its resolved path, for messages and for libgit2.
+    /// Its resolved path.
     pub(super) path: PathBuf,
     pub(super) fd: Arc<OwnedFd>,
     listing: RwLock<Option<Listing>>,
@@ -316,6 +319,7 @@ impl OdbDir {
             cruft,
             idx,
             map: OnceLock::new(),
+            bases: Bases::default(),
         }))
     }
 }

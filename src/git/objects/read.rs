@@ -1,22 +1,22 @@
 //! Reading objects, each proven to hash to its name.
 //!
-//! Loose objects and whole objects in packs are inflated here, large ones without being loaded; deltas are left to libgit2.
+//! Loose objects and whole objects in packs are inflated here, large ones without being loaded; differences are `delta`'s.
 //! When one copy of an object is damaged the next is tried, as git does.
 
+use std::borrow::Borrow;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use git2::Oid;
 
-use super::entry::{self, Base, Entry};
+use super::entry::{self, Entry};
 use super::hash::Proof;
 use super::inflate::Inflater;
 use super::odb_dir::{OdbDir, Pack};
 use super::store::ObjectStore;
-use super::{ObjectKind, loose};
+use super::{ObjectKind, delta, loose};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::work::{Work, count};
 
@@ -24,7 +24,7 @@ use crate::work::{Work, count};
 const LARGE: u64 = 32 << 20;
 const BUFFER: usize = 1 << 20;
 /// No more than this is set aside on the word of a header.
-const TRUSTED: u64 = 64 << 20;
+pub(super) const TRUSTED: u64 = 64 << 20;
 
 /// Why a copy of an object cannot be used.
 pub(super) enum Fault {
@@ -54,8 +54,16 @@ pub(super) enum Opened {
         size: u64,
         data: Box<dyn Read>,
     },
-    /// libgit2's to resolve.
-    Delta,
+    /// A difference from another object.
+    Delta(Delta),
+}
+
+/// A difference in a pack that was opened.
+pub(super) struct Delta {
+    file: File,
+    pack: Arc<Pack>,
+    /// Where its entry begins.
+    at: u64,
 }
 
 /// Where a copy of an object is.
@@ -64,7 +72,8 @@ enum Place<'a> {
     Packed(&'a OdbDir, Arc<Pack>, u64),
 }
 
-type Loaded = (ObjectKind, Vec<u8>);
+/// An object's kind and bytes.
+pub(super) type Loaded = (ObjectKind, Vec<u8>);
 
 impl ObjectStore {
     /// An object's kind and size, from its header alone; nothing when it does not exist.
@@ -75,7 +84,9 @@ impl ObjectStore {
         let header = |place: &Place| {
             Ok(match place.open(oid)? {
                 Some(Opened::Stream { kind, size, .. }) => Some((kind, size)),
-                Some(Opened::Delta) => place.delta_header()?,
+                Some(Opened::Delta(delta)) => {
+                    Some(delta::header(&delta.file, &delta.pack, delta.at)?)
+                }
                 None => None,
             })
         };
@@ -96,7 +107,7 @@ impl ObjectStore {
         count(Work::ObjectReads);
         let load = |place: &Place| {
             let opened = place.open(oid)?;
-            opened.map(|opened| self.load(opened, oid)).transpose()
+            opened.map(|opened| load(opened, oid)).transpose()
         };
         if let Some(found) = self.first_good(oid, load)? {
             return Ok(found);
@@ -177,7 +188,7 @@ impl ObjectStore {
                     stream_proven(oid, kind, size, data, out)?;
                     return Ok(Some(size));
                 }
-                Ok(Some(opened)) => self.load(opened, oid),
+                Ok(Some(opened)) => load(opened, oid),
                 Err(fault) => Err(fault),
             };
             match loaded {
@@ -219,136 +230,77 @@ impl ObjectStore {
         }
         worst.map_or(Ok(None), |fault| Err(unreadable(oid, fault)))
     }
+}
 
-    /// An opened copy's bytes, proven.
-    fn load(&self, opened: Opened, oid: Oid) -> std::result::Result<Loaded, Fault> {
-        let (kind, bytes) = match opened {
-            Opened::Delta => self.delta(oid)?,
-            Opened::Stream { kind, size, data } => (kind, read_whole(size, data)?),
-        };
-        let mut proof = Proof::new(kind, bytes.len() as u64);
-        proof.update(&bytes);
-        if proof.holds(oid) {
-            Ok((kind, bytes))
-        } else {
-            Err(Fault::Damaged)
-        }
+/// An opened copy's bytes, proven.
+fn load(opened: Opened, oid: Oid) -> std::result::Result<Loaded, Fault> {
+    match opened {
+        Opened::Stream { kind, size, data } => proven(oid, (kind, read_whole(size, data)?)),
+        Opened::Delta(Delta { file, pack, at }) => delta::load(&file, &pack, at)
+            .and_then(|loaded| proven(oid, loaded))
+            .inspect_err(|_| pack.bases.clear()),
     }
+}
 
-    fn delta(&self, oid: Oid) -> std::result::Result<Loaded, Fault> {
-        self.with_odb(|odb| {
-            let object = odb.read(oid)?;
-            Ok((object.kind(), object.data().to_vec()))
-        })
-    }
-
-    /// Asks libgit2; once more after a refresh, for it may remember packs that a gc has replaced.
-    fn with_odb<T>(
-        &self,
-        ask: impl Fn(&git2::Odb) -> std::result::Result<(git2::ObjectType, T), git2::Error>,
-    ) -> std::result::Result<(ObjectKind, T), Fault> {
-        let odb = if let Some(odb) = self.odb.get() {
-            odb
-        } else {
-            let opened = self.open_odb().map_err(from_git2)?;
-            self.odb.get_or_init(|| opened)
-        };
-        let (kind, found) = ask(odb)
-            .or_else(|_| odb.refresh().and_then(|()| ask(odb)))
-            .map_err(from_git2)?;
-        let kind = ObjectKind::from_git2(kind).ok_or(Fault::Damaged)?;
-        Ok((kind, found))
-    }
-
-    fn open_odb(&self) -> std::result::Result<git2::Odb<'static>, git2::Error> {
-        let odb = git2::Odb::new()?;
-        for dir in &self.dirs {
-            match dir.path.to_str() {
-                Some(path) => odb.add_disk_alternate(path)?,
-                // git2 takes paths as text only; any other is reached through the open directory.
-                None => odb.add_disk_alternate(&format!("/dev/fd/{}", dir.fd.as_raw_fd()))?,
-            }
-        }
-        Ok(odb)
+fn proven(oid: Oid, (kind, bytes): Loaded) -> std::result::Result<Loaded, Fault> {
+    let mut proof = Proof::new(kind, bytes.len() as u64);
+    proof.update(&bytes);
+    if proof.holds(oid) {
+        Ok((kind, bytes))
+    } else {
+        Err(Fault::Damaged)
     }
 }
 
 impl Place<'_> {
-    /// Kind and size where this copy is a difference; nothing when it is gone.
-    fn delta_header(&self) -> std::result::Result<Option<(ObjectKind, u64)>, Fault> {
-        match self {
-            Self::Loose(_) => Err(Fault::Damaged),
-            Self::Packed(dir, pack, offset) => dir
-                .open_pack(pack)?
-                .map(|file| delta_header(&file, pack, *offset))
-                .transpose(),
-        }
-    }
-
     /// Opens this copy; nothing when it is gone.
     fn open(&self, oid: Oid) -> std::result::Result<Option<Opened>, Fault> {
         match self {
             Self::Loose(dir) => dir.open_loose(oid)?.map(loose::open).transpose(),
             Self::Packed(dir, pack, offset) => dir
                 .open_pack(pack)?
-                .map(|file| open_packed(file, *offset))
+                .map(|file| open_packed(file, pack, *offset))
                 .transpose(),
         }
     }
 }
 
-/// Longer than any chain of differences that git makes (its own limit is 4,095).
-const LONGEST_CHAIN: usize = 10_000;
-
-/// Kind and size of an object that is stored as a difference. libgit2's answer cannot be asked for: git2 panics when a damaged
-/// pack names a kind that is none.
-fn delta_header(
-    file: &File,
-    pack: &Pack,
-    mut offset: u64,
-) -> std::result::Result<(ObjectKind, u64), Fault> {
-    let mut made = None;
-    for _ in 0..LONGEST_CHAIN {
-        let mut head = [0; entry::LONGEST];
-        let got = read_up_to(file, &mut head, offset)?;
-        let entry = entry::decode(head.get(..got).unwrap_or_default());
-        let (base, length) = match entry.ok_or(Fault::Damaged)? {
-            Entry::Whole(kind, size, _) => return Ok((kind, made.unwrap_or(size))),
-            Entry::Delta(base, length) => (base, length),
-        };
-        if made.is_none() {
-            let at = offset + length as u64;
-            let file = file.try_clone()?;
-            let mut sizes = Vec::new();
-            let data = Inflater::new(Section { file, at }, 64);
-            data.take(20).read_to_end(&mut sizes)?;
-            made = Some(entry::made_size(&sizes).ok_or(Fault::Damaged)?);
-        }
-        let next = match base {
-            Base::Before(distance) => offset.checked_sub(distance),
-            Base::Named(oid) => pack.offset(oid),
-        };
-        offset = next.ok_or(Fault::Damaged)?;
-    }
-    Err(Fault::Damaged)
+fn open_packed(file: File, pack: &Arc<Pack>, at: u64) -> std::result::Result<Opened, Fault> {
+    Ok(match entry_at(&file, at)? {
+        Entry::Whole(kind, size, length) => Opened::Stream {
+            kind,
+            size,
+            data: Box::new(inflater(file, at.saturating_add(length as u64), size)),
+        },
+        Entry::Delta(..) => Opened::Delta(Delta {
+            file,
+            pack: Arc::clone(pack),
+            at,
+        }),
+    })
 }
 
-fn open_packed(file: File, offset: u64) -> std::result::Result<Opened, Fault> {
+/// The header of the entry at a place in a pack.
+pub(super) fn entry_at(file: &File, at: u64) -> std::result::Result<Entry, Fault> {
     let mut head = [0; entry::LONGEST];
-    let got = read_up_to(&file, &mut head, offset)?;
-    let entry = entry::decode(head.get(..got).unwrap_or_default());
-    let Entry::Whole(kind, size, length) = entry.ok_or(Fault::Damaged)? else {
-        return Ok(Opened::Delta);
-    };
-    let at = Section {
-        file,
-        at: offset + length as u64,
-    };
-    Ok(Opened::Stream {
-        kind,
-        size,
-        data: Box::new(Inflater::new(at, size.saturating_add(64))),
-    })
+    let got = read_up_to(file, &mut head, at)?;
+    entry::decode(head.get(..got).unwrap_or_default()).ok_or(Fault::Damaged)
+}
+
+fn inflater<F: Borrow<File>>(file: F, at: u64, size: u64) -> Inflater<Section<F>> {
+    Inflater::new(Section { file, at }, size.saturating_add(64))
+}
+
+/// The bytes of the entry in a pack whose stream begins at a place.
+pub(super) fn inflated(file: &File, at: u64, size: u64) -> std::result::Result<Vec<u8>, Fault> {
+    read_whole(size, inflater(file, at, size))
+}
+
+/// The first bytes of such a stream, at most so many.
+pub(super) fn begin_of(file: &File, at: u64, most: u64) -> std::result::Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    inflater(file, at, 0).take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn read_up_to(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
@@ -365,21 +317,21 @@ fn read_up_to(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
 }
 
 /// A file from some place on, without a file position.
-struct Section {
-    file: File,
+struct Section<F> {
+    file: F,
     at: u64,
 }
 
-impl Read for Section {
+impl<F: Borrow<File>> Read for Section<F> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.at)?;
+        let count = self.file.borrow().read_at(buffer, self.at)?;
         self.at += count as u64;
         Ok(count)
     }
 }
 
 /// All bytes of an object, which are as many as its header says.
-fn read_whole(size: u64, data: Box<dyn Read>) -> std::result::Result<Vec<u8>, Fault> {
+fn read_whole(size: u64, data: impl Read) -> std::result::Result<Vec<u8>, Fault> {
     let room = usize::try_from(size.min(TRUSTED)).map_err(|_| Fault::Damaged)?;
     let mut bytes = Vec::with_capacity(room.saturating_add(1));
     data.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -418,13 +370,6 @@ pub(super) fn stream_proven(
         Ok(())
     } else {
         Err(unreadable(oid, Fault::Damaged))
-    }
-}
-
-fn from_git2(error: git2::Error) -> Fault {
-    match error.class() {
-        git2::ErrorClass::Os | git2::ErrorClass::NoMemory => Fault::Io(io::Error::other(error)),
-        _ => Fault::Damaged,
     }
 }
 

@@ -4,7 +4,6 @@
 //! never fetches. Reading is in `read`, writing in `writer`.
 
 use std::path::Path;
-use std::sync::OnceLock;
 
 use git2::Oid;
 
@@ -20,8 +19,6 @@ const DEEPEST: usize = 5;
 pub struct ObjectStore {
     /// The repository's own directory first, then alternates.
     pub(super) dirs: Vec<OdbDir>,
-    /// For deltas; opened when the first one is met.
-    pub(super) odb: OnceLock<git2::Odb<'static>>,
     /// Trees that were read.
     pub(super) trees: Remembered,
 }
@@ -39,7 +36,6 @@ impl ObjectStore {
         add_alternates(&mut dirs, 0, 0);
         Ok(Self {
             dirs,
-            odb: OnceLock::new(),
             trees: Remembered::default(),
         })
     }

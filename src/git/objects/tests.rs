@@ -454,6 +454,70 @@ fn deltas_that_git_made_are_read() {
 }
 
 #[test]
+fn deltas_that_name_their_bases_are_read() {
+    let repo = Repo::new();
+    let all = packed_by_git(&repo);
+    repo.git(&["config", "repack.useDeltaBaseOffset", "false"]);
+    repo.git(&["repack", "-q", "-a", "-d", "-f"]);
+    let store = repo.store();
+    for (oid, data) in &all {
+        assert!(&store.read(*oid).expect("read").1 == data);
+        assert_eq!(
+            store.header(*oid).expect("header"),
+            Some((ObjectKind::Blob, data.len() as u64))
+        );
+    }
+}
+
+#[test]
+fn a_base_that_is_damaged_spoils_what_is_made_of_it_until_it_is_mended() {
+    let repo = Repo::new();
+    let all = packed_by_git(&repo);
+    let pack = repo
+        .files("pack")
+        .into_iter()
+        .find(|name| Path::new(name).extension() == Some("pack".as_ref()));
+    let pack = repo.objects().join("pack").join(pack.expect("one"));
+    let listed = repo.git(&[
+        "verify-pack",
+        "-v",
+        pack.with_extension("idx").to_str().expect("text"),
+    ]);
+    // A whole object has a line of five words: name, kind, size, size in the pack, and where it begins.
+    let listed = String::from_utf8(listed).expect("text");
+    let lines = listed
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let whole: Vec<usize> = lines
+        .filter(|words| words.len() == 5 && words[1] == "blob")
+        .map(|words| words[4].parse().expect("a number"))
+        .collect();
+    assert!((1..all.len() / 2).contains(&whole.len()), "{listed}");
+    let good = std::fs::read(&pack).expect("read");
+    let replace = |bytes: &[u8]| {
+        std::fs::remove_file(&pack).expect("removed");
+        std::fs::write(&pack, bytes).expect("written");
+    };
+    // A size that is a little too large, one that is nowhere, and bytes that are others.
+    for (place, bits) in [(0, 1), (2, 0x40), (2, 0xc0), (40, 0xff)] {
+        let mut bad = good.clone();
+        for at in &whole {
+            bad[at + place] ^= bits;
+        }
+        replace(&bad);
+        let store = repo.store();
+        for (oid, _) in &all {
+            let error = store.verify(*oid).expect_err("damaged");
+            assert_eq!(error.code(), Code::CorruptRecord, "{place} {bits}");
+        }
+        replace(&good);
+        for (oid, data) in &all {
+            assert!(&store.read(*oid).expect("mended").1 == data);
+        }
+    }
+}
+
+#[test]
 fn deltas_are_read_where_the_path_is_not_text() {
     let (other, repo) = (Repo::named(b"other \xff"), Repo::named(b"odd \xff\n"));
     let mut all = packed_by_git(&repo);
