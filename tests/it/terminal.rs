@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -23,12 +23,17 @@ const DEVICE: &str = "TW_IT_TERMINAL";
 /// The program's arguments, as JSON.
 const ARGS: &str = "TW_IT_ARGS";
 
+/// Comes from a terminal when all else has come; no program writes it.
+const END: &str = "\0the end\0";
+
 /// Nothing that is waited for takes longer, unless it never comes.
 const LONG: Duration = Duration::from_secs(120);
 
 /// A program that runs on a terminal.
 pub struct Terminal {
     keyboard: File,
+    /// The program's side.
+    line: File,
     screen: Receiver<Vec<u8>>,
     shown: Vec<u8>,
     program: Child,
@@ -37,13 +42,17 @@ pub struct Terminal {
 impl Terminal {
     /// Starts `tw` on a new terminal, without colours and bars.
     pub fn tw(sandbox: &Sandbox, args: &[&str]) -> Self {
+        Self::start(sandbox, &sandbox.tw_command(), args)
+    }
+
+    /// As [`Terminal::tw`], with the environment of `prepared`.
+    pub fn start(sandbox: &Sandbox, prepared: &assert_cmd::Command, args: &[&str]) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let device = ptsname(&master, Vec::new()).unwrap();
         let args: Vec<_> = ["--no-progress"].iter().chain(args).collect();
-        let prepared = sandbox.tw_command();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env_clear();
         for (name, value) in prepared.get_envs() {
@@ -60,9 +69,11 @@ impl Terminal {
             .spawn()
             .unwrap();
         let keyboard = File::from(master);
+        let line = open_line(Path::new(std::ffi::OsStr::from_bytes(device.as_bytes())));
         let screen = keyboard.try_clone().unwrap();
         Self {
             keyboard,
+            line,
             screen: watched(screen),
             shown: Vec::new(),
             program,
@@ -93,19 +104,12 @@ impl Terminal {
 
     /// Waits for the end: the exit code, and all that was shown.
     pub fn ends(mut self) -> (i32, String) {
-        loop {
-            match self.screen.recv_timeout(Duration::from_millis(20)) {
-                Ok(bytes) => self.shown.extend(bytes),
-                Err(RecvTimeoutError::Disconnected) => break,
-                // On some systems the terminal does not tell that its last program is gone.
-                Err(RecvTimeoutError::Timeout) if self.program.try_wait().unwrap().is_some() => {
-                    break;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
         let code = self.program.wait().unwrap().code().unwrap();
-        (code, self.text())
+        // What the program wrote may still be on its way when the program is gone. What is written behind it comes last.
+        self.line.write_all(END.as_bytes()).unwrap();
+        self.shows(END);
+        let text = self.text();
+        (code, text.strip_suffix(END).unwrap().to_owned())
     }
 
     fn text(&self) -> String {
@@ -121,7 +125,14 @@ impl Drop for Terminal {
     }
 }
 
-/// What the screen shows, piece by piece, until the program's end.
+/// The program's side of a terminal, without taking it as one's own.
+fn open_line(device: &Path) -> File {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+    File::from(open(device, flags, Mode::empty()).unwrap())
+}
+
+/// What the screen shows, piece by piece, until nobody has the other side.
 fn watched(mut screen: File) -> Receiver<Vec<u8>> {
     let (tell, told) = channel();
     std::thread::spawn(move || {
