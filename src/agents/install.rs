@@ -4,14 +4,18 @@
 //! stands in each is in its folder. Reads and writes no file.
 
 mod apply;
+mod holds;
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::places::Places;
 use super::{AGENTS, Agent, by_name};
 pub use apply::{Refusal, put, take};
+pub use holds::Holds;
 
 /// How an agent should use `tw`: the skill file, and what `tw agent-help` prints.
 pub const SKILL: &str = include_str!("skill.md");
@@ -31,7 +35,9 @@ pub fn directories() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whose settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum Scope {
     /// The project's, for everyone who works on it.
     Project,

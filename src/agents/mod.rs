@@ -26,6 +26,7 @@ pub mod pi;
 pub mod places;
 pub mod prefix;
 pub mod transcript;
+pub mod used;
 mod value;
 
 #[cfg(test)]
@@ -45,6 +46,7 @@ use fork::{Draft, ForkPlan, Validation};
 use install::{InstallPaths, SetupOf};
 use places::{Candidate, Places};
 use transcript::{Cut, Detail, Transcript};
+use used::Traces;
 
 /// How many records at the head of a file tell its format.
 const HEAD: usize = 12;
@@ -145,6 +147,16 @@ pub trait Agent: Sync {
     /// The directories that setting it up may make, by name, besides those that hold a skill.
     fn directories(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// What it leaves where it is used.
+    fn traces(&self) -> Traces {
+        Traces::default()
+    }
+
+    /// Whether a program of one of its names is its own, for names that another agent has, too.
+    fn is_its_program(&self, _program: &Path) -> bool {
+        true
     }
 
     /// The settings that can keep its hooks from running, whatever the scope of `paths`.

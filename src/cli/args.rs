@@ -89,7 +89,7 @@ pub struct Globals {
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub no_progress: bool,
 
-    /// Answer yes to the questions of drop and recover
+    /// Answer yes to the questions of init, drop and recover
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub yes: bool,
 }

@@ -73,6 +73,18 @@ impl Ask {
 }
 
 impl Ask {
+    /// Asks `question`, where a yes is expected: Enter is one. None at the end of the input, and where nobody can be asked.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read.
+    pub fn agree(&self, question: &str) -> Result<Option<bool>> {
+        if !self.terminal {
+            return Ok(None);
+        }
+        let mut stderr = std::io::stderr();
+        agreed(question, &mut std::io::stdin().lock(), &mut stderr)
+    }
+
     /// Asks for one of `choices` by its number, from 1, until one is given; None at the end of the input, and where nobody
     /// can be asked.
     ///
@@ -84,6 +96,23 @@ impl Ask {
         }
         let mut stderr = std::io::stderr();
         chosen(question, choices, &mut std::io::stdin().lock(), &mut stderr)
+    }
+}
+
+fn agreed(
+    question: &str,
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+) -> Result<Option<bool>> {
+    loop {
+        let Some(line) = answer(&format!("{question} [Y/n]"), input, output)? else {
+            return Ok(None);
+        };
+        match line.trim().to_lowercase().as_str() {
+            "" | "y" | "yes" => return Ok(Some(true)),
+            "n" | "no" => return Ok(Some(false)),
+            _ => writeln!(output, "y or n is needed")?,
+        }
     }
 }
 
@@ -146,6 +175,27 @@ mod tests {
             assert_eq!(
                 String::from_utf8_lossy(&shown),
                 format!("Sure? [y/N] {end}")
+            );
+        }
+    }
+
+    #[test]
+    fn where_a_yes_is_expected_enter_is_one_and_anything_else_is_asked_again() {
+        for (typed, expected, asked) in [
+            ("\n", Some(true), 1),
+            (" Y \n", Some(true), 1),
+            ("no\n", Some(false), 1),
+            ("ja\n1\nn\n", Some(false), 3),
+            ("ja\n", None, 2),
+            ("", None, 1),
+        ] {
+            let mut shown = Vec::new();
+            let answer = agreed("Now?", &mut typed.as_bytes(), &mut shown);
+            assert!(answer.is_ok_and(|answer| answer == expected), "{typed:?}");
+            let end = if expected.is_none() { "\n" } else { "" };
+            assert_eq!(
+                String::from_utf8_lossy(&shown),
+                ["Now? [Y/n] "; 3][..asked].join("y or n is needed\n") + end
             );
         }
     }

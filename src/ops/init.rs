@@ -1,129 +1,64 @@
-//! Sets a repository up: the team's settings, commented out, and git's `info/exclude`. Never required.
+//! `tw init`: the team's settings, the agents that a person uses, and git's hooks. Never required.
 //!
-//! Nothing is written through a symlink, and what is there already stays as it is.
+//! What each needs is elsewhere: `config` below, and `ops::install`. What cannot be set up is named at the end, when all the
+//! rest is done.
 
-use std::os::fd::AsFd;
-use std::path::PathBuf;
-
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+mod config;
 
 use super::Context;
-use super::fingerprint;
-use super::issues::desk::exclude::{CONFIG, check_desk, exclude_desk, exclude_file};
-use super::outcome::Initialised;
+use super::install::{self, Install, Installed, Whose};
 use super::request::DryRun;
-use crate::error::{Result, ResultExt};
-use crate::git::create;
-use crate::git::fs::{Root, rename_to_free};
-use crate::git::repo::SharedRepository;
-use crate::worktree::scan::DESK;
+use crate::env::Env;
+use crate::error::Result;
+use crate::store::state::Mode;
 
 /// Set the repository up.
 #[derive(Debug, Clone, Default)]
 pub struct Init {
-    /// List only.
-    pub dry_run: DryRun,
+    /// Write the team's settings.
+    pub config: bool,
+    /// What of agents and git is set up, or taken out.
+    pub install: Install,
 }
 
-/// The team's settings, every one commented out.
-const TEMPLATE: &str = r#"# Settings of tw for everyone who works on this repository.
-# Only what stands here counts here; your own settings are 'git config timewarp.*' and win.
-# 'tw config' lists every setting with its value and where it comes from.
-
-# Untracked files to leave out of snapshots, as in .gitignore. What git tracks is never left out.
-# exclude = ["data/raw/", "*.sqlite"]
-
-# Ignored files to take into snapshots all the same. Names that look like secrets do not count here.
-# include = ["local.settings.json"]
-
-# Snapshots younger than this many days are kept. Here it can only be raised.
-# keep_days = 14
-
-# So many of the newest snapshots are kept, whatever their age. Here it can only be raised.
-# keep_last = 200
-
-# Backups and experiments younger than this many days are kept. Here it can only be raised.
-# keep_backup_days = 30
-"#;
-
-/// Sets up.
+/// Sets up, or takes out. `ctx` is None outside of a repository, which is enough for the user's own settings of agents.
 ///
 /// # Errors
-/// `WOULD_OVERWRITE` when a symlink, or a file that git tracks, stands where the desk should be.
-pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Initialised> {
-    let store = ctx.store()?;
-    check_desk(ctx, store)?;
-    let mut done = Initialised {
-        dry_run: request.dry_run == DryRun::Yes,
-        changed: Vec::new(),
-        unchanged: Vec::new(),
-        notices: ctx.settings.warnings.clone(),
+/// `NOT_A_REPOSITORY`, `USAGE` for an unknown agent, `ALREADY_IN_PAST` for a project's files of an agent, `WOULD_OVERWRITE` when
+/// a symlink, or a file that git tracks, stands where the desk should be. `WOULD_OVERWRITE` or `IO` when a file could not be
+/// edited: all others are done, and it is named.
+pub fn init(ctx: Option<&Context<'_>>, env: &Env, request: &Init) -> Result<Installed> {
+    perform(ctx, env, request)?.complete()
+}
+
+/// What [`init`] would do, and what it could not: for the question before it. None where it would refuse everything or nothing can
+/// be asked: in the past, and without a home directory.
+///
+/// # Errors
+/// As [`init`], except for files that could not be edited.
+pub fn offer(ctx: Option<&Context<'_>>, env: &Env, request: &Init) -> Result<Option<Installed>> {
+    let here = ctx.filter(|_| request.install.whose != Whose::User);
+    let is_past = match here {
+        Some(ctx) => ctx.state_dir().state()?.mode == Mode::Past,
+        None => false,
     };
-    let mut note = |path: PathBuf, changed: bool| {
-        if changed {
-            done.changed.push(path);
-        } else {
-            done.unchanged.push(path);
-        }
-    };
-    let changed = write_config(ctx, request.dry_run)?;
-    note(ctx.repo.worktree_root().join(CONFIG), changed);
-    let changed = exclude_desk(ctx, request.dry_run)?;
-    note(exclude_file(ctx), changed);
-    if request.dry_run == DryRun::No {
-        fingerprint::refresh(ctx)?;
+    if is_past || env.home().is_none() {
+        return Ok(None);
     }
+    let mut request = request.clone();
+    request.install.dry_run = DryRun::Yes;
+    perform(ctx, env, &request).map(Some)
+}
+
+fn perform(ctx: Option<&Context<'_>>, env: &Env, request: &Init) -> Result<Installed> {
+    let mut done = Installed {
+        dry_run: request.install.dry_run == DryRun::Yes,
+        ..Installed::default()
+    };
+    if request.config {
+        let ctx = ctx.ok_or_else(install::no_repository)?;
+        config::write(ctx, request.install.dry_run, &mut done)?;
+    }
+    install::install(ctx, env, &request.install, &mut done)?;
     Ok(done)
-}
-
-/// Writes the template when there is no file yet. Answers whether it was, or would be, written.
-fn write_config(ctx: &Context<'_>, dry_run: DryRun) -> Result<bool> {
-    let root = Root::open(ctx.repo.worktree_root())?;
-    if root.stamp(CONFIG.as_bytes())?.is_some() {
-        return Ok(false);
-    }
-    if dry_run == DryRun::No {
-        place_config(&root).context(|| format!("cannot write '{CONFIG}'"))?;
-    }
-    Ok(true)
-}
-
-fn place_config(root: &Root) -> rustix::io::Result<()> {
-    create::dir_in(root.fd(), ".timewarp", 0o777)?;
-    let dir = root.open_dir(DESK)?;
-    let temp = format!("config.toml.tmp-{}", std::process::id());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&dir, &temp, flags, Mode::from_raw_mode(0o666))?;
-    create::settle_in(&file, &dir, SharedRepository::Umask)?;
-    let mut rest = TEMPLATE.as_bytes();
-    while !rest.is_empty() {
-        let count = rustix::io::write(&file, rest)?;
-        rest = rest.get(count..).unwrap_or_default();
-    }
-    let placed = rename_to_free(dir.as_fd(), temp.as_bytes(), b"config.toml");
-    if placed.is_err() {
-        // Somebody else was first: theirs stays.
-        rustix::fs::unlinkat(&dir, &temp, rustix::fs::AtFlags::empty())?;
-    }
-    match placed {
-        Err(Errno::EXIST) => Ok(()),
-        other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_template_sets_nothing() {
-        let table: toml::Table = TEMPLATE.parse().expect("valid TOML");
-        assert!(table.is_empty());
-        let bare = TEMPLATE
-            .replace("# exclude", "exclude")
-            .replace("# keep", "keep");
-        let table: toml::Table = bare.replace("# include", "include").parse().expect("TOML");
-        assert_eq!(table.len(), 5);
-    }
 }

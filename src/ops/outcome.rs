@@ -553,20 +553,3 @@ pub struct Checkup {
     /// Every check.
     pub checks: Vec<Check>,
 }
-
-/// Answer of `init`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Initialised {
-    /// Nothing was written.
-    pub dry_run: bool,
-    /// Files made or changed (or that would be).
-    #[serde(serialize_with = "json::files")]
-    #[schemars(with = "Vec<String>")]
-    pub changed: Vec<PathBuf>,
-    /// Files that were right already.
-    #[serde(serialize_with = "json::files")]
-    #[schemars(with = "Vec<String>")]
-    pub unchanged: Vec<PathBuf>,
-    /// Sentences for people.
-    pub notices: Vec<String>,
-}

@@ -20,12 +20,10 @@ pub struct Document {
 
 /// The document of an outcome.
 pub const fn document<T: JsonSchema>(command: &'static str) -> Document {
-    described_by(command, of_outcome::<T>)
-}
-
-/// A document that its type does not describe in full.
-pub const fn described_by(command: &'static str, describe: fn(&str) -> Value) -> Document {
-    Document { command, describe }
+    Document {
+        command,
+        describe: of_outcome::<T>,
+    }
 }
 
 impl Document {

@@ -24,15 +24,18 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn both(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
+/// Every file of the working tree and the home directory.
+pub fn both(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = tree(&sandbox.repo());
     all.extend(tree(&sandbox.home()));
     all
 }
 
-const ALL: &str = "claude,codex,gemini,kimi,kimi-code,opencode,cursor,copilot";
+/// Every agent that can be set up.
+pub const ALL: &str = "claude,codex,gemini,kimi,kimi-code,opencode,cursor,copilot";
 
-const SETTINGS: &str = "{\n\t\"model\": \"x\", // mine\n\t\"hooks\": {\n\t\t\"SessionStart\": [\n\t\t\t{ \"hooks\": [{\"type\": \"command\", \"command\": \"other\"}] }\n\t\t]\n\t},\n}\n";
+/// Settings as a person has them, with tabs, a comment and another hook.
+pub const SETTINGS: &str = "{\n\t\"model\": \"x\", // mine\n\t\"hooks\": {\n\t\t\"SessionStart\": [\n\t\t\t{ \"hooks\": [{\"type\": \"command\", \"command\": \"other\"}] }\n\t\t]\n\t},\n}\n";
 
 #[test]
 fn every_agent_in_and_out_again_byte_for_byte() {

@@ -28,6 +28,7 @@ mod golden;
 mod hook;
 mod hostile;
 mod init;
+mod init_all;
 mod interop;
 mod issue;
 mod layers;

@@ -4,17 +4,19 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use timewarp::agents::install::{Holds, Scope};
 use timewarp::cli::diff::{DiffPage, Form};
 use timewarp::cli::human::style::Style;
 use timewarp::cli::human::{Human, RenderOptions};
 use timewarp::env::Moment;
 use timewarp::git::Oid;
 use timewarp::git::path::RepoPath;
+use timewarp::ops::install::{AgentFile, AgentFiles, Became, Installed};
 use timewarp::ops::outcome::{
     Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry, ConfigListing, Counts,
-    Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport, Initialised, Interrupted,
-    Invalid, Labelled, Listed, Listing, MovedAside, Opened, Pruned, Purged, Recovered,
-    RepositoryInfo, Restored, Returned, Rewritten, Shown, SnapshotView, Status, Taken, Travelled,
+    Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport, Interrupted, Invalid,
+    Labelled, Listed, Listing, MovedAside, Opened, Pruned, Purged, Recovered, RepositoryInfo,
+    Restored, Returned, Rewritten, Shown, SnapshotView, Status, Taken, Travelled,
 };
 use timewarp::ops::steps::{LevelView, Levels, Undone};
 use timewarp::store::state::Mode;
@@ -365,12 +367,23 @@ fn labelled() -> Labelled {
     }
 }
 
-fn initialised() -> Initialised {
-    Initialised {
+fn initialised() -> Installed {
+    Installed {
         dry_run: true,
         changed: vec![".timewarp/config.toml".into()],
         unchanged: vec![".git/info/exclude".into()],
-        notices: Vec::new(),
+        agents: vec![AgentFiles {
+            name: "claude",
+            title: "Claude Code",
+            found: vec!["/usr/bin/claude".into()],
+            files: vec![AgentFile {
+                path: ".mcp.json".into(),
+                scope: Scope::Project,
+                holds: vec![Holds::Mcp],
+                became: Became::Unchanged,
+            }],
+        }],
+        ..Installed::default()
     }
 }
 

@@ -32,18 +32,22 @@ fn documents() -> Vec<(String, String)> {
 
 const SKILL: &str = "src/agents/skill.md";
 
-/// Every command in a document: lines of code that begin with it, with or without a prompt, and words between backticks.
+/// Every command in a document: lines of code that begin with it, with or without a prompt, and words between backticks. What a
+/// console shows has a prompt before each command: all else is what they print.
 fn commands(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut prose = String::new();
     let mut fenced = false;
+    let mut prompted = false;
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
+            prompted = fenced && line.trim_end().ends_with("console");
         } else if fenced || line.starts_with("    ") {
             let line = line.trim_start();
-            let command = line.strip_prefix("$ ").unwrap_or(line);
+            let typed = line.strip_prefix("$ ");
+            let command = typed.unwrap_or(if prompted { "" } else { line });
             if command.starts_with("tw ") {
                 let mut whole = command.to_owned();
                 while let Some(begun) = whole.strip_suffix('\\') {

@@ -17,6 +17,7 @@ use super::fork::shape::Shape;
 use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
+use super::used::{Traces, UserDirectory};
 use super::value::text;
 use super::{Agent, words};
 use crate::error::Result;
@@ -83,6 +84,14 @@ impl Agent for Claude {
 
     fn directories(&self) -> &'static [&'static str] {
         &[".claude"]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &["claude"],
+            user: vec![UserDirectory::moved_by("CLAUDE_CONFIG_DIR", ".claude")],
+            project: &[".claude"],
+        }
     }
 
     fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {

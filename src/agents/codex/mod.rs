@@ -14,6 +14,7 @@ use super::fork::{Draft, ForkPlan, ids};
 use super::install::{InstallPaths, SetupOf};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
+use super::used::{Traces, UserDirectory};
 use super::value::text;
 use super::{Agent, words};
 use crate::env::Moment;
@@ -81,6 +82,14 @@ impl Agent for Codex {
 
     fn directories(&self) -> &'static [&'static str] {
         &[".codex"]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &["codex"],
+            user: vec![UserDirectory::moved_by("CODEX_HOME", ".codex")],
+            project: &[".codex"],
+        }
     }
 
     fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::install::{InstallPaths, Parts, Piece, Scope, SetupOf, command, events, target, whole};
+use super::used::{Traces, UserDirectory};
 use super::{Agent, words};
 
 /// The agent's name in the table.
@@ -36,6 +37,15 @@ impl Agent for Copilot {
 
     fn directories(&self) -> &'static [&'static str] {
         &[".copilot", ".github"]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &["copilot"],
+            user: vec![UserDirectory::moved_by("COPILOT_HOME", ".copilot")],
+            // '.github' is there for much else.
+            project: &[],
+        }
     }
 }
 

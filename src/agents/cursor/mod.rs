@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::install::{
     InstallPaths, Parts, Piece, Scope, SetupOf, events, flat, mcp_servers, target,
 };
+use super::used::{Traces, UserDirectory};
 use super::{Agent, words};
 
 /// The agent's name in the table.
@@ -38,6 +39,14 @@ impl Agent for Cursor {
 
     fn directories(&self) -> &'static [&'static str] {
         &[".cursor"]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &["cursor-agent"],
+            user: vec![UserDirectory::moved_by("", ".cursor")],
+            project: &[".cursor"],
+        }
     }
 
     fn runs_hooks_of(&self) -> Option<&'static str> {

@@ -16,6 +16,7 @@ use super::fork::{Draft, ForkPlan, Validation};
 use super::install::SetupOf;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
+use super::used::{Traces, UserDirectory};
 use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
@@ -76,6 +77,18 @@ impl Agent for Gemini {
 
     fn directories(&self) -> &'static [&'static str] {
         &[".gemini"]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &["gemini"],
+            user: vec![UserDirectory {
+                variable: "GEMINI_CLI_HOME",
+                base: "",
+                name: ".gemini",
+            }],
+            project: &[".gemini"],
+        }
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

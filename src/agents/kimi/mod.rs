@@ -16,6 +16,7 @@ use super::fork::{Draft, ForkPlan};
 use super::install::{InstallPaths, SetupOf, toml_settings};
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
+use super::used::{Traces, UserDirectory};
 use super::value::text;
 use super::{Agent, words};
 use crate::env::Moment;
@@ -26,6 +27,9 @@ pub const NAME: &str = "kimi";
 
 const VARIABLE: &str = "KIMI_SHARE_DIR";
 const DIRECTORY: &str = ".kimi";
+
+/// The program that only its package has: `kimi` is another agent's, too.
+pub const PROGRAM: &str = "kimi-cli";
 
 /// kimi-cli.
 pub struct Kimi;
@@ -90,6 +94,14 @@ impl Agent for Kimi {
 
     fn directories(&self) -> &'static [&'static str] {
         &[DIRECTORY]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &[PROGRAM],
+            user: vec![UserDirectory::moved_by(VARIABLE, DIRECTORY)],
+            project: &[],
+        }
     }
 
     fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {

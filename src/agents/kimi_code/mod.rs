@@ -12,8 +12,10 @@ use serde_json::Value;
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan, ids};
 use super::install::{InstallPaths, SetupOf};
+use super::kimi;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
+use super::used::{Traces, UserDirectory};
 use super::value::text;
 use super::{Agent, words};
 use crate::env::Moment;
@@ -79,6 +81,19 @@ impl Agent for KimiCode {
 
     fn directories(&self) -> &'static [&'static str] {
         &[".kimi-code"]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &["kimi"],
+            user: vec![UserDirectory::moved_by(setup::VARIABLE, setup::DIRECTORY)],
+            project: &[],
+        }
+    }
+
+    fn is_its_program(&self, program: &Path) -> bool {
+        // kimi-cli's package has a program of this name, too, and one of its own beside it.
+        !program.with_file_name(kimi::PROGRAM).exists()
     }
 
     fn deciding_files(&self, paths: &InstallPaths<'_>) -> Vec<PathBuf> {

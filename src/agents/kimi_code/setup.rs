@@ -6,8 +6,10 @@ use super::NAME;
 use crate::agents::install::{InstallPaths, Parts, toml_settings};
 use crate::agents::kimi;
 
-const VARIABLE: &str = "KIMI_CODE_HOME";
-const DIRECTORY: &str = ".kimi-code";
+/// The variable that says where its directory is.
+pub const VARIABLE: &str = "KIMI_CODE_HOME";
+/// Its directory under HOME.
+pub const DIRECTORY: &str = ".kimi-code";
 
 /// The keys that it knows in an entry of `[[hooks]]`: any other, and it loads none of the file.
 const HOOK_KEYS: [&str; 4] = ["event", "command", "matcher", "timeout"];

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::fork::{Draft, ForkPlan, Validation, ids};
 use super::install::SetupOf;
 use super::transcript::{Cut, Detail, Transcript};
+use super::used::{Traces, UserDirectory};
 use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
@@ -74,6 +75,25 @@ impl Agent for Opencode {
 
     fn directories(&self) -> &'static [&'static str] {
         &[".opencode", "opencode", "plugins"]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &["opencode"],
+            user: vec![
+                UserDirectory {
+                    variable: "XDG_CONFIG_HOME",
+                    base: ".config",
+                    name: "opencode",
+                },
+                UserDirectory {
+                    variable: "XDG_DATA_HOME",
+                    base: ".local/share",
+                    name: "opencode",
+                },
+            ],
+            project: &[".opencode", "opencode.json"],
+        }
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

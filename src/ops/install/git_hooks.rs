@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Change, Install, Installed, Printed, Way, carry_out, write};
+use super::files::{Change, carry_out, write};
+use super::{Install, Installed, Printed, Way};
 use crate::agents::edit::{has_block, put_block, take_block};
 use crate::error::Result;
 use crate::git::fs;
@@ -54,40 +55,50 @@ esac
 
 const HOOKS: [(&str, &str); 2] = [("pre-push", PRE_PUSH), ("post-checkout", POST_CHECKOUT)];
 
-/// Puts both blocks in, or takes them out.
-pub fn install(ctx: &Context<'_>, request: &Install, done: &mut Installed) -> Result<()> {
+/// Puts both blocks in, or takes them out. A hook that cannot be read or written is noted.
+pub fn install(ctx: &Context<'_>, request: &Install, done: &mut Installed) {
     let dir = ctx.repo.hooks_dir();
     let is_own = lies_within(&dir, ctx.repo.common_dir()) || lies_within(&dir, ctx.repo.git_dir());
     for (name, body) in HOOKS {
         let body = body
             .replace("@REFS@", names::ROOT)
             .replace("@NOTES@", names::NOTES);
-        let body = body.as_str();
         let path = dir.join(name);
-        let old = fs::read_optional(&path)?.map(String::from_utf8);
-        let reason = match &old {
-            _ if !is_own && !request.yes => {
-                Some("lies outside of this repository's git directory (core.hooksPath)")
-            }
-            _ if path.is_symlink() => Some("is a symbolic link"),
-            Some(Err(_)) => Some("is not a shell script"),
-            Some(Ok(text)) if !is_shell(text) => Some("is not a shell script"),
-            _ => None,
-        };
-        let old = old.and_then(std::result::Result::ok);
-        if request.way == Way::Out && !old.as_deref().is_some_and(has_block) {
-            continue;
-        }
-        if let Some(reason) = reason {
-            left_alone(&path, body, reason, is_own, request, done);
-            continue;
-        }
-        match request.way {
-            Way::In => put_in(&path, old.as_deref(), body, done)?,
-            Way::Out => take_out(&path, &old.unwrap_or_default(), done)?,
+        if let Err(error) = install_one(&path, &body, is_own, request, done) {
+            done.leave_for(path, &error);
         }
     }
-    Ok(())
+}
+
+fn install_one(
+    path: &Path,
+    body: &str,
+    is_own: bool,
+    request: &Install,
+    done: &mut Installed,
+) -> Result<()> {
+    let old = fs::read_optional(path)?.map(String::from_utf8);
+    let reason = match &old {
+        _ if !is_own && !request.yes => {
+            Some("lies outside of this repository's git directory (core.hooksPath)")
+        }
+        _ if path.is_symlink() => Some("is a symbolic link"),
+        Some(Err(_)) => Some("is not a shell script"),
+        Some(Ok(text)) if !is_shell(text) => Some("is not a shell script"),
+        _ => None,
+    };
+    let old = old.and_then(std::result::Result::ok);
+    if request.way == Way::Out && !old.as_deref().is_some_and(has_block) {
+        return Ok(());
+    }
+    if let Some(reason) = reason {
+        left_alone(path, body, reason, is_own, request, done);
+        return Ok(());
+    }
+    match request.way {
+        Way::In => put_in(path, old.as_deref(), body, done),
+        Way::Out => take_out(path, &old.unwrap_or_default(), done),
+    }
 }
 
 fn lies_within(dir: &Path, git_dir: &Path) -> bool {

@@ -1,6 +1,6 @@
 use super::Lab;
+use super::setup::run_init;
 use crate::ops::doctor::doctor;
-use crate::ops::init::Init;
 use crate::ops::outcome::CheckStatus;
 use crate::ops::request::DryRun;
 use crate::store::lock::Owner;
@@ -20,10 +20,7 @@ fn a_sound_repository_has_nothing_to_mend_and_is_not_touched() {
     let checkup = doctor(&lab.ctx()).expect("a check-up");
     assert!(!lab.path(".git/timewarp").exists());
     lab.snapshot("one");
-    let init = Init {
-        dry_run: DryRun::No,
-    };
-    crate::ops::init::init(&lab.ctx(), &init).expect("set up");
+    run_init(&lab, DryRun::No).expect("set up");
     let later = doctor(&lab.ctx()).expect("a check-up");
     for check in checkup.checks.iter().chain(&later.checks) {
         assert_eq!(check.status, CheckStatus::Ok, "{check:?}");

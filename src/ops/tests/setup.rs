@@ -3,10 +3,12 @@
 use std::os::unix::fs::symlink;
 
 use super::Lab;
+use crate::env::Env;
 use crate::error::{Code, Result};
 use crate::ops::init::Init;
+use crate::ops::install::{Install, Installed};
 use crate::ops::label::Label;
-use crate::ops::outcome::{Initialised, Labelled};
+use crate::ops::outcome::Labelled;
 use crate::ops::request::DryRun;
 use crate::ops::{address, config, init, label};
 use crate::store::names::label_ref;
@@ -78,8 +80,14 @@ fn a_label_is_taken_away_even_when_its_snapshot_is_gone() {
     assert!(remove(&lab, "odd").is_ok());
 }
 
-fn run_init(lab: &Lab, dry_run: DryRun) -> Result<Initialised> {
-    init::init(&lab.ctx(), &Init { dry_run })
+/// `tw init`, without agents.
+pub(super) fn run_init(lab: &Lab, dry_run: DryRun) -> Result<Installed> {
+    let install = Install {
+        dry_run,
+        ..Install::default()
+    };
+    let config = true;
+    init::init(Some(&lab.ctx()), &Env::default(), &Init { config, install })
 }
 
 #[test]

@@ -1,0 +1,316 @@
+//! The settings of agents: read and planned, all of them, before the first is written.
+
+use std::path::{Path, PathBuf};
+
+use super::files::{Change, carry_out};
+use super::outcome::{AgentFile, AgentFiles, Became, Installed, LeftFile};
+use super::{Install, Wanted, Way};
+use crate::agents::by_name;
+use crate::agents::edit::NO_FILE;
+use crate::agents::install::{
+    Piece, Refusal, Scope, Setup, Steps, Target, has_hooks_of, installable, put, setup,
+    stale_hooks, take,
+};
+use crate::agents::places::Places;
+use crate::env::Env;
+use crate::error::{Code, Error, Result};
+use crate::git::fs;
+use crate::ops::Context;
+use crate::ops::settings::Automatic;
+
+/// A file as it is and as it is to be; [`NO_FILE`] stands for none.
+struct Planned {
+    path: PathBuf,
+    old: String,
+    new: String,
+    existed: bool,
+}
+
+impl Planned {
+    fn became(&self) -> Became {
+        if self.old == self.new {
+            Became::Unchanged
+        } else if self.new == NO_FILE {
+            Became::Removed
+        } else {
+            Became::Changed
+        }
+    }
+
+    fn change(self) -> Change {
+        match self.became() {
+            Became::Removed => Change::Remove,
+            Became::Changed => Change::Write(self.new),
+            Became::Unchanged | Became::Left => Change::None,
+        }
+    }
+}
+
+/// A file of an agent, before it is known what becomes of it.
+struct Named {
+    agent: usize,
+    scope: Scope,
+    target: Target,
+    /// Where it really is; None when it is left alone.
+    path: Option<PathBuf>,
+}
+
+/// Sets agents up, or takes that out.
+pub struct Installer<'a> {
+    request: &'a Install,
+    steps: Steps,
+    root: PathBuf,
+    home: PathBuf,
+    places: Places,
+}
+
+impl<'a> Installer<'a> {
+    /// For a repository, or outside of one.
+    ///
+    /// # Errors
+    /// `USAGE` without a home directory.
+    pub fn new(ctx: Option<&Context<'_>>, env: &Env, request: &'a Install) -> Result<Self> {
+        let home = env.home().ok_or_else(|| {
+            Error::new(
+                Code::Usage,
+                "HOME is not set, so your settings cannot be found",
+            )
+        })?;
+        let steps = ctx.map(|ctx| ctx.settings.checkpoints);
+        Ok(Self {
+            request,
+            // What was set up for steps goes, whatever the setting is by now.
+            steps: if request.way == Way::Out || steps == Some(Automatic::Steps) {
+                Steps::Told
+            } else {
+                Steps::Silent
+            },
+            root: ctx.map_or_else(|| home.clone(), |ctx| ctx.repo.worktree_root().to_owned()),
+            places: Places::from(env),
+            home,
+        })
+    }
+
+    fn setup(&self, agent: &str, scope: Scope, steps: Steps) -> Result<Setup> {
+        setup(agent, (scope, steps), &self.root, &self.home, &self.places).ok_or_else(|| {
+            Error::new(Code::Usage, format!("'{agent}' cannot be set up")).hint(format!(
+                "the agents are {}; 'all' stands for those that you use",
+                installable().join(", ")
+            ))
+        })
+    }
+
+    /// Does it; what cannot be edited is noted.
+    ///
+    /// # Errors
+    /// `USAGE` for an unknown agent, before anything is done.
+    pub fn run(&self, wanted: Vec<Wanted>, done: &mut Installed) -> Result<()> {
+        let mut planned: Vec<Planned> = Vec::new();
+        let mut named: Vec<Named> = Vec::new();
+        for &scope in self.request.whose.scopes() {
+            for (agent, one) in wanted.iter().enumerate() {
+                let setup = self.setup(&one.name, scope, self.steps)?;
+                let told = self.setup(&one.name, scope, Steps::Told)?;
+                for target in setup.targets {
+                    if target.shared && self.is_needed(&target, &wanted, scope)? {
+                        continue;
+                    }
+                    let stale = stale_hooks(&target, &told);
+                    let path = self.plan(&target, scope, &stale, &mut planned, done);
+                    named.push(Named {
+                        agent,
+                        scope: self.scope_of(&target, scope),
+                        target,
+                        path,
+                    });
+                }
+                let notices = setup.notices.into_iter();
+                for notice in notices.filter(|_| self.request.way == Way::In) {
+                    if !done.notices.contains(&notice) {
+                        done.notices.push(notice);
+                    }
+                }
+            }
+        }
+        self.describe(wanted, named, &planned, done);
+        for file in planned {
+            if matches!(file.became(), Became::Unchanged) && !file.existed {
+                continue;
+            }
+            let path = file.path.clone();
+            if let Err(error) = carry_out(&path, file.change(), done) {
+                done.leave_for(path, &error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whose settings a file has: an agent without any of a project's has its user's in a project, too.
+    fn scope_of(&self, target: &Target, scope: Scope) -> Scope {
+        if target.path.starts_with(&self.root) {
+            scope
+        } else {
+            Scope::User
+        }
+    }
+
+    /// Tells each agent's files; on the way out only those that something was in.
+    fn describe(
+        &self,
+        wanted: Vec<Wanted>,
+        named: Vec<Named>,
+        planned: &[Planned],
+        done: &mut Installed,
+    ) {
+        let mut agents: Vec<AgentFiles> = wanted
+            .into_iter()
+            .filter_map(|one| {
+                let agent = by_name(&one.name)?;
+                Some(AgentFiles {
+                    name: agent.name(),
+                    title: agent.title(),
+                    found: one.found,
+                    files: Vec::new(),
+                })
+            })
+            .collect();
+        for one in named {
+            let known = planned
+                .iter()
+                .find(|file| one.path.as_ref() == Some(&file.path));
+            let became = known.map_or(Became::Left, Planned::became);
+            let is_silent = self.request.way == Way::Out && became == Became::Unchanged;
+            let Some(agent) = agents.get_mut(one.agent).filter(|_| !is_silent) else {
+                continue;
+            };
+            if agent.files.iter().any(|file| file.path == one.target.path) {
+                continue;
+            }
+            agent.files.push(AgentFile {
+                holds: one.target.holds(),
+                path: one.target.path,
+                scope: one.scope,
+                became,
+            });
+        }
+        if self.request.way == Way::Out {
+            agents.retain(|agent| !agent.files.is_empty());
+        }
+        done.agents = agents;
+    }
+
+    /// Whether a file that would go is used by an agent that stays. Settings that cannot be read may use it.
+    fn is_needed(&self, target: &Target, wanted: &[Wanted], scope: Scope) -> Result<bool> {
+        if self.request.way == Way::In {
+            return Ok(false);
+        }
+        for agent in installable() {
+            if wanted.iter().any(|own| own.name == agent) {
+                continue;
+            }
+            let setup = self.setup(agent, scope, self.steps)?;
+            if !setup.targets.iter().any(|other| other.path == target.path) {
+                continue;
+            }
+            for other in setup.targets.iter().filter(|other| !other.shared) {
+                let Ok(bytes) = fs::read_optional(&other.path) else {
+                    return Ok(true);
+                };
+                if has_hooks_of(&String::from_utf8_lossy(&bytes.unwrap_or_default()), agent) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Plans what a file becomes, on top of what is planned for it already, and answers where it really is; None when it is
+    /// left alone, which `done` then says. The hooks in `stale` go in either way.
+    fn plan(
+        &self,
+        target: &Target,
+        scope: Scope,
+        stale: &[Piece],
+        planned: &mut Vec<Planned>,
+        done: &mut Installed,
+    ) -> Option<PathBuf> {
+        let refused = |path: &Path, why: &str| LeftFile {
+            path: path.to_owned(),
+            code: Code::WouldOverwrite,
+            why: format!("'{}' {why} and was left alone", path.display()),
+        };
+        let Some(path) = self.resolved(&target.path, scope) else {
+            let why = "leads out of the working tree through a symbolic link";
+            done.leave(refused(&target.path, why));
+            return None;
+        };
+        let known = planned.iter().position(|file| file.path == path);
+        let at = known.unwrap_or(planned.len());
+        if known.is_none() {
+            match read(&path) {
+                Ok(Some(file)) => planned.push(file),
+                Ok(None) => {
+                    done.leave(refused(&path, Refusal::Unreadable.as_str()));
+                    return None;
+                }
+                Err(error) => {
+                    done.leave_for(path, &error);
+                    return None;
+                }
+            }
+        }
+        let file = planned.get_mut(at)?;
+        let edited = match self.request.way {
+            Way::In => take(&file.new, stale).and_then(|text| put(&text, &target.pieces)),
+            Way::Out => take(&file.new, &target.pieces),
+        };
+        match edited {
+            Ok(new) => file.new = new,
+            Err(refusal) => {
+                done.leave(refused(&path, refusal.as_str()));
+                // What another agent has there stays planned.
+                if known.is_none() {
+                    planned.truncate(at);
+                }
+                return None;
+            }
+        }
+        Some(path)
+    }
+
+    /// Where a file really is; None when a project's lies outside of the working tree.
+    fn resolved(&self, path: &Path, scope: Scope) -> Option<PathBuf> {
+        let mut missing: Vec<&std::ffi::OsStr> = Vec::new();
+        let mut at = path;
+        // A dangling link cannot be resolved: it is there, and leads nowhere that is known.
+        while at.symlink_metadata().is_err() {
+            missing.push(at.file_name()?);
+            at = at.parent()?;
+        }
+        let mut real = at.canonicalize().ok()?;
+        let is_users = !path.starts_with(&self.root) || scope == Scope::User;
+        let root = self.root.canonicalize().ok()?;
+        if !is_users && !real.starts_with(root) {
+            return None;
+        }
+        real.extend(missing.into_iter().rev());
+        Some(real)
+    }
+}
+
+/// A file as it is; None when it is no text.
+fn read(path: &Path) -> Result<Option<Planned>> {
+    let bytes = fs::read_optional(path)?;
+    let existed = bytes.is_some();
+    let text = match bytes.map(String::from_utf8) {
+        None => NO_FILE.to_owned(),
+        Some(Ok(text)) => text,
+        Some(Err(_)) => return Ok(None),
+    };
+    Ok(Some(Planned {
+        path: path.to_owned(),
+        old: text.clone(),
+        new: text,
+        existed,
+    }))
+}
