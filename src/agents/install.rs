@@ -51,7 +51,7 @@ pub enum Steps {
     /// Each costs a process: only where somebody asked for it.
     Silent,
     /// It does.
-    Told,
+    Reported,
 }
 
 /// Something of ours in a file.
@@ -236,7 +236,7 @@ pub(super) fn command(agent: &str, event: &str) -> String {
 
 /// The events that are asked for, `step` among them where steps are told.
 pub(super) fn events<T: Copy>(paths: &InstallPaths<'_>, always: &[T], step: &[T]) -> Vec<T> {
-    let steps = if paths.steps == Steps::Told {
+    let steps = if paths.steps == Steps::Reported {
         step
     } else {
         &[]

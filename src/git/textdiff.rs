@@ -31,9 +31,9 @@ pub struct TextDiff {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hunks {
     /// With three lines of context.
-    Wanted,
+    Full,
     /// Counts only.
-    No,
+    None,
 }
 
 /// One side of a patch.
@@ -73,7 +73,7 @@ pub fn compare(old: &[u8], new: &[u8], hunks: Hunks) -> Result<TextDiff> {
         deletions,
         hunks: Vec::new(),
     };
-    if hunks == Hunks::Wanted {
+    if hunks == Hunks::Full {
         for at in 0..patch.num_hunks() {
             let (hunk, lines) = patch.hunk(at)?;
             diff.hunks.extend_from_slice(hunk.header());
@@ -128,7 +128,7 @@ pub fn patch(
         out.extend([&parts.concat()[..], b" differ\n"].concat());
         return Ok(out);
     };
-    let hunks = compare(&old_text, &new_text, Hunks::Wanted)?.hunks;
+    let hunks = compare(&old_text, &new_text, Hunks::Full)?.hunks;
     if !hunks.is_empty() {
         let tab = |side: Option<PatchSide<'_>>| if side.is_some() { tab } else { b"" };
         out.extend([b"--- ", &old_name[..], tab(old), b"\n"].concat());
@@ -244,10 +244,10 @@ mod tests {
 
     #[test]
     fn counts_are_lines() {
-        let diff = compare(b"a\nb\nc\n", b"a\nx\ny\nc", Hunks::No).expect("compared");
+        let diff = compare(b"a\nb\nc\n", b"a\nx\ny\nc", Hunks::None).expect("compared");
         assert_eq!((diff.insertions, diff.deletions), (3, 2));
         assert!(diff.hunks.is_empty());
-        let same = compare(b"a\n", b"a\n", Hunks::Wanted).expect("compared");
+        let same = compare(b"a\n", b"a\n", Hunks::Full).expect("compared");
         assert_eq!(same, TextDiff::default());
     }
 

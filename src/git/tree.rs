@@ -42,7 +42,7 @@ impl Node {
 pub struct Entry<'a> {
     /// Its name.
     pub name: &'a [u8],
-    /// What it is.
+    /// Its mode and its object.
     pub node: Node,
 }
 

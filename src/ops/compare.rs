@@ -41,9 +41,9 @@ impl Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Patches {
     /// Each file's.
-    Wanted,
+    Full,
     /// Line counts will do.
-    No,
+    None,
 }
 
 /// Compares two sides, in these paths only, or everywhere when there are none.
@@ -72,7 +72,7 @@ pub fn sides(
         Some(false) => QuotePath::ControlOnly,
         _ => QuotePath::All,
     };
-    let patch = (patches == Patches::Wanted).then_some(quote);
+    let patch = (patches == Patches::Full).then_some(quote);
     file_diffs(ctx, &contents, &changes, patch).map(|files| Diff {
         from: from.name().to_owned(),
         to: to.name().to_owned(),
@@ -166,11 +166,11 @@ fn file_diff(
     match (&old, &new) {
         (Some(old), Some(new)) if status == 'T' => {
             // As git has it: everything goes, and everything comes.
-            file.deletions = textdiff::compare(old, b"", Hunks::No)?.deletions;
-            file.insertions = textdiff::compare(b"", new, Hunks::No)?.insertions;
+            file.deletions = textdiff::compare(old, b"", Hunks::None)?.deletions;
+            file.insertions = textdiff::compare(b"", new, Hunks::None)?.insertions;
         }
         (Some(old), Some(new)) => {
-            let lines = textdiff::compare(old, new, Hunks::No)?;
+            let lines = textdiff::compare(old, new, Hunks::None)?;
             (file.insertions, file.deletions) = (lines.insertions, lines.deletions);
         }
         _ => file.binary = true,

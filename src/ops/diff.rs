@@ -22,9 +22,9 @@ pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
         .map(|word| ctx.repo_path(word))
         .collect::<Result<_>>()?;
     let patches = if request.patch {
-        Patches::Wanted
+        Patches::Full
     } else {
-        Patches::No
+        Patches::None
     };
     sides(ctx, store, (&from, &to), &only, patches)
 }

@@ -18,7 +18,7 @@ use crate::store::paths;
 
 /// What is kept of one directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
+struct KnownDir {
     /// `mtime, ctime, ino`.
     stamp: (i64, i64, u64),
     /// Its `.env*` files, as far as the directory tells what is a file.
@@ -30,26 +30,26 @@ struct Seen {
 }
 
 /// By name, the root's is empty. Names that are not UTF-8 are not kept.
-type Kept = BTreeMap<String, Seen>;
+type KnownDirs = BTreeMap<String, KnownDir>;
 
 /// The paths of the files, in no order. `kept`: where names are kept; nothing is written where its directory is missing.
 pub fn find(root: &Root, kept: &Path) -> Vec<Vec<u8>> {
-    let old: Kept = crate::git::regular::read(kept)
+    let old: KnownDirs = crate::git::regular::read(kept)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok())
         .unwrap_or_default();
-    let mut look = Look {
+    let mut search = Search {
         root,
         old: &old,
-        new: Kept::new(),
+        new: KnownDirs::new(),
         files: Vec::new(),
         buffer: Vec::new(),
     };
-    let dirs = look.at(b"");
+    let dirs = search.at(b"");
     for dir in &dirs {
-        look.at(dir);
+        search.at(dir);
     }
-    let Look { new, files, .. } = look;
+    let Search { new, files, .. } = search;
     if new != old && kept.parent().is_some_and(Path::is_dir) {
         let text = serde_json::to_vec(&new).unwrap_or_default();
         // Without it all is read again the next time.
@@ -58,15 +58,15 @@ pub fn find(root: &Root, kept: &Path) -> Vec<Vec<u8>> {
     files
 }
 
-struct Look<'a> {
+struct Search<'a> {
     root: &'a Root,
-    old: &'a Kept,
-    new: Kept,
+    old: &'a KnownDirs,
+    new: KnownDirs,
     files: Vec<Vec<u8>>,
     buffer: Vec<u8>,
 }
 
-impl Look<'_> {
+impl Search<'_> {
     /// Looks at one directory and answers those in it.
     fn at(&mut self, dir: &[u8]) -> Vec<Vec<u8>> {
         let name: &[u8] = if dir.is_empty() { b"." } else { dir };
@@ -93,11 +93,11 @@ impl Look<'_> {
     }
 
     /// Reads a directory; also whether its stamp will tell of a change.
-    fn read(&mut self, dir: &[u8]) -> Option<(Seen, bool)> {
+    fn read(&mut self, dir: &[u8]) -> Option<(KnownDir, bool)> {
         let started = clock_nanos();
         let fd = self.root.open_dir_for_reading(dir).ok()?;
         let stamp = fs::stamp_of(fd.as_fd()).ok()?;
-        let mut seen = Seen {
+        let mut seen = KnownDir {
             stamp: short(&stamp),
             files: Vec::new(),
             dirs: Vec::new(),

@@ -105,24 +105,24 @@ impl Store {
         let known = entries(&file);
         let objects = &self.objects;
         // The threads ask the disk; what they need not hold, they do not make.
-        let looks = threads::map(&refs, |SnapshotRef { id, name, commit }| {
+        let sources = threads::map(&refs, |SnapshotRef { id, name, commit }| {
             let commit = *commit.as_ref().ok()?;
             let entry = known.get(&commit).filter(|entry| is_for(entry, name));
             // What git has lost is not shown as if it were there.
             Some(match entry {
-                Some(entry) if objects.contains(commit) => Look::Known(entry),
-                _ => Look::Read(stored::read(objects, id, commit).map(Summary::from)),
+                Some(entry) if objects.contains(commit) => Source::Known(entry),
+                _ => Source::Read(stored::read(objects, id, commit).map(Summary::from)),
             })
         });
         let mut summaries = Summaries::default();
         let mut read = 0;
-        for (SnapshotRef { id, commit, .. }, look) in refs.into_iter().zip(looks) {
-            let summary = match (look, commit) {
-                (Some(Look::Read(summary)), _) => {
+        for (SnapshotRef { id, commit, .. }, source) in refs.into_iter().zip(sources) {
+            let summary = match (source, commit) {
+                (Some(Source::Read(summary)), _) => {
                     read += usize::from(summary.is_ok());
                     summary
                 }
-                (Some(Look::Known(entry)), Ok(commit)) => {
+                (Some(Source::Known(entry)), Ok(commit)) => {
                     let summary = Summary::decode(entry, id);
                     summary.map_or_else(|| self.read(&id, commit).map(Summary::from), Ok)
                 }
@@ -175,7 +175,7 @@ struct SnapshotRef {
 }
 
 /// How a summary was had.
-enum Look<'a> {
+enum Source<'a> {
     /// The file has this entry.
     Known(&'a [u8]),
     /// From the objects.

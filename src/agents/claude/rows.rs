@@ -83,7 +83,7 @@ pub struct Row {
     pub position: Position,
     /// Its length in bytes, without the newline.
     pub len: u64,
-    /// What it is.
+    /// What kind of row it is.
     pub kind: Kind,
     /// `type`, and `subtype` for system rows.
     pub what: Box<str>,

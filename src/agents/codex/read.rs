@@ -55,7 +55,7 @@ pub struct Entry {
     pub position: Position,
     /// Its length, without the newline.
     pub len: u64,
-    /// What it is.
+    /// What it says, as far as it counts here.
     pub item: Item,
     /// Whether it is of the old form, without a wrapper.
     pub bare: bool,

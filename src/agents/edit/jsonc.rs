@@ -33,7 +33,7 @@ pub struct Node {
     pub start: usize,
     /// Behind its last byte.
     pub end: usize,
-    /// What it is.
+    /// The value itself.
     pub kind: Kind,
 }
 

@@ -10,7 +10,7 @@ fn setups(scope: Scope) -> Vec<(&'static str, Setup)> {
         .map(|agent| {
             let setup = setup(
                 agent,
-                (scope, Steps::Told),
+                (scope, Steps::Reported),
                 Path::new("/work"),
                 Path::new("/home/u"),
                 &places,
@@ -157,7 +157,7 @@ fn steps_are_told_only_where_they_are_asked_for() {
             "opencode" => "tool.execute.after".to_owned(),
             agent => format!("tw hook {agent} post-tool-use"),
         };
-        assert!(text(agent, Steps::Told).contains(&word), "{agent}");
+        assert!(text(agent, Steps::Reported).contains(&word), "{agent}");
         assert!(!text(agent, Steps::Silent).contains(&word), "{agent}");
     }
 }

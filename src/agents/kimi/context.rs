@@ -33,7 +33,7 @@ pub struct Entry {
     pub position: Position,
     /// Its length, without the newline.
     pub len: u64,
-    /// What it is.
+    /// What it says, as far as it counts here.
     pub item: Item,
 }
 
@@ -57,7 +57,7 @@ impl ToolUse for Entry {
 
 /// A place to cut in mid-turn, told by how far its turn had come.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
+pub struct CutPoint {
     /// The turn, counted from 0 in this file.
     pub turn: usize,
     /// How many calls of the turn had been answered.
@@ -75,7 +75,7 @@ pub struct Scan {
     /// Its lines.
     pub entries: Vec<Entry>,
     /// Places to cut.
-    pub marks: Vec<Mark>,
+    pub cut_points: Vec<CutPoint>,
 }
 
 /// Reads a context file, up to `limit` bytes.
@@ -83,7 +83,7 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     let mut state = State {
         builder: Builder::new(NAME, detail),
         entries: Vec::new(),
-        marks: Vec::new(),
+        cut_points: Vec::new(),
         answered: 0,
     };
     let counts = lines::each_record(path, limit, |record, line| state.take(record, line))?;
@@ -93,14 +93,14 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     Ok(Scan {
         transcript,
         entries: state.entries,
-        marks: state.marks,
+        cut_points: state.cut_points,
     })
 }
 
 struct State {
     builder: Builder,
     entries: Vec<Entry>,
-    marks: Vec<Mark>,
+    cut_points: Vec<CutPoint>,
     answered: usize,
 }
 
@@ -135,7 +135,7 @@ impl State {
             .last()
             .filter(|cut| cut.position == end);
         if let (Some(cut), Some(prompt)) = (last, transcript.prompts.last()) {
-            self.marks.push(Mark {
+            self.cut_points.push(CutPoint {
                 turn: prompt.index,
                 answered: self.answered,
                 messages: cut.messages - prompt.message,

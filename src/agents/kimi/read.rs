@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::context::{self, Mark};
+use super::context::{self, CutPoint};
 use super::place::{CONTEXT, WIRE, session_of, work_dir_of};
 use super::{NAME, wire};
 use crate::agents::transcript::{Cut, Detail, Position, Prompt, Transcript};
@@ -75,7 +75,12 @@ fn merge(context: context::Scan, wire: wire::Scan) -> Transcript {
             prompt.tokens = cut.tokens;
         }
     }
-    transcript.boundaries = boundaries(&context.marks, &wire.marks, &turns, &transcript.prompts);
+    transcript.boundaries = boundaries(
+        &context.cut_points,
+        &wire.cut_points,
+        &turns,
+        &transcript.prompts,
+    );
     transcript.tokens.context = held.tokens.context.or(transcript.tokens.context);
     transcript.companion = Some(transcript.path);
     transcript.path = held.path;
@@ -115,8 +120,8 @@ fn align(held: &[Prompt], turns: &[Prompt]) -> Vec<Option<usize>> {
 
 /// Places in mid-turn that both files have: the same turn, with as many messages and as many calls answered.
 fn boundaries(
-    context: &[Mark],
-    wire: &[Mark],
+    context: &[CutPoint],
+    wire: &[CutPoint],
     turns: &[Option<usize>],
     prompts: &[Prompt],
 ) -> Vec<Cut> {

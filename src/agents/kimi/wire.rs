@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::NAME;
-use super::context::Mark;
+use super::context::CutPoint;
 use crate::agents::builder::{Builder, Call, Typed};
 use crate::agents::fork::calls::{Half, HalfUse};
 use crate::agents::lines::{self, Line};
@@ -34,7 +34,7 @@ pub struct Entry {
     pub position: Position,
     /// Its length, without the newline.
     pub len: u64,
-    /// What it is.
+    /// What it says, as far as it counts here.
     pub item: Item,
 }
 
@@ -55,7 +55,7 @@ pub struct Scan {
     /// Its lines.
     pub entries: Vec<Entry>,
     /// Places to cut.
-    pub marks: Vec<Mark>,
+    pub cut_points: Vec<CutPoint>,
 }
 
 /// Reads a wire file, up to `limit` bytes.
@@ -65,7 +65,7 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     let mut state = State {
         builder,
         entries: Vec::new(),
-        marks: Vec::new(),
+        cut_points: Vec::new(),
         answered: 0,
         step: 0,
         last_call: None,
@@ -86,14 +86,14 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     Ok(Scan {
         transcript,
         entries: state.entries,
-        marks: state.marks,
+        cut_points: state.cut_points,
     })
 }
 
 struct State {
     builder: Builder,
     entries: Vec<Entry>,
-    marks: Vec<Mark>,
+    cut_points: Vec<CutPoint>,
     answered: usize,
     step: u64,
     last_call: Option<String>,
@@ -132,7 +132,7 @@ impl State {
             .last()
             .filter(|cut| cut.position == end);
         if let (Some(cut), Some(prompt)) = (last, transcript.prompts.last()) {
-            self.marks.push(Mark {
+            self.cut_points.push(CutPoint {
                 turn: prompt.index,
                 answered: self.answered,
                 messages: cut.messages - prompt.message,

@@ -35,7 +35,7 @@ pub struct Entry {
     pub position: Position,
     /// Its length, without the newline.
     pub len: u64,
-    /// What it is.
+    /// What it says, as far as it counts here.
     pub item: Item,
 }
 

@@ -42,7 +42,7 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
 fn opencode_plugin(steps: Steps) -> String {
     const END: &str = "})\n";
     match (steps, OPENCODE.strip_suffix(END)) {
-        (Steps::Told, Some(start)) => format!("{start}{OPENCODE_STEP}{END}"),
+        (Steps::Reported, Some(start)) => format!("{start}{OPENCODE_STEP}{END}"),
         _ => OPENCODE.to_owned(),
     }
 }

@@ -21,7 +21,7 @@ use crate::git::fs::{Durable, Stamp, read_optional, write_atomic};
 const FRESH_NANOS: i64 = 2_000_000_000;
 
 /// How the directories of objects are.
-struct Seen {
+struct Directories {
     /// Equal as long as nothing was added.
     text: String,
     /// When the youngest was changed.
@@ -69,14 +69,14 @@ impl ObjectStore {
         Ok(known.map(|(_, before)| before.saturating_sub(FRESH_NANOS)))
     }
 
-    fn seen(&self) -> Result<Seen> {
+    fn seen(&self) -> Result<Directories> {
         let mut all = String::new();
         let mut youngest = 0;
         for dir in &self.dirs {
             dir.describe(&mut all, &mut youngest);
         }
         let text = hash(ObjectKind::Blob, all.as_bytes())?.to_string();
-        Ok(Seen { text, youngest })
+        Ok(Directories { text, youngest })
     }
 }
 

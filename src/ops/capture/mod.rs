@@ -10,9 +10,9 @@ mod derived;
 pub mod heldcommits;
 mod index;
 mod rules;
+mod run;
 pub mod seeds;
 mod sinks;
-mod taking;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -41,8 +41,8 @@ pub use derived::Derived;
 pub use index::IndexSummary;
 use index::head_text;
 pub use rules::{load_ignore_file, rule_parts};
+use run::CaptureRun;
 pub use sinks::Writing;
-use taking::CaptureRun;
 
 /// From so many new objects on they go into a pack: as many as git keeps in one when it fetches (`transfer.unpackLimit`).
 const PACK_FROM: usize = 100;

@@ -188,19 +188,21 @@ pub fn spot(
         };
         return Ok(within(transcript, cut));
     }
-    let wanted = Wanted {
+    let expected = ExpectedPrompt {
         checkpoint,
         redactor,
     };
     if agents::is_rewritten(&transcript.path) {
-        return told_by_text(transcript, &wanted);
+        return find_by_text(transcript, &expected);
     }
     let next = noted.next_prompt();
     // It may have been written before the hook looked.
-    let last = noted.unanswered_prompt().filter(|prompt| wanted.is(prompt));
+    let last = noted
+        .unanswered_prompt()
+        .filter(|prompt| expected.is(prompt));
     let found = match (last, next) {
-        (Some(last), Some(next)) if wanted.is(next) => {
-            if wanted.seconds_from(last) < wanted.seconds_from(next) {
+        (Some(last), Some(next)) if expected.is(next) => {
+            if expected.seconds_from(last) < expected.seconds_from(next) {
                 Some(last)
             } else {
                 Some(next)
@@ -216,10 +218,13 @@ pub fn spot(
 }
 
 /// A prompt's place in a file that is written anew each time: its text and its time tell.
-fn told_by_text(transcript: &Transcript, wanted: &Wanted<'_>) -> Result<Spot> {
-    let checkpoint = wanted.checkpoint;
-    let found = transcript.prompts.iter().filter(|prompt| wanted.is(prompt));
-    if let Some(prompt) = found.min_by_key(|prompt| wanted.seconds_from(prompt)) {
+fn find_by_text(transcript: &Transcript, expected: &ExpectedPrompt<'_>) -> Result<Spot> {
+    let checkpoint = expected.checkpoint;
+    let found = transcript
+        .prompts
+        .iter()
+        .filter(|prompt| expected.is(prompt));
+    if let Some(prompt) = found.min_by_key(|prompt| expected.seconds_from(prompt)) {
         return held(prompt, checkpoint);
     }
     let at = &checkpoint.created_at;
@@ -278,12 +283,12 @@ fn unavailable(checkpoint: &Checkpoint, why: &str) -> Error {
 }
 
 /// The prompt that a checkpoint was made for, as far as it is known.
-struct Wanted<'a> {
+struct ExpectedPrompt<'a> {
     checkpoint: &'a Checkpoint,
     redactor: &'a Redactor,
 }
 
-impl Wanted<'_> {
+impl ExpectedPrompt<'_> {
     fn is(&self, prompt: &Prompt) -> bool {
         let Some(noted) = self.checkpoint.prompt.as_deref() else {
             return false;

@@ -105,7 +105,10 @@ fn against(ctx: &Context<'_>, one: &Hooked) -> Vec<(String, String)> {
             format!("run 'tw init --agent {agent} --remove' or 'tw init --agent {agent} --user --remove'"),
         ));
     }
-    let told = one.scopes.iter().any(|(_, steps)| *steps == Steps::Told);
+    let told = one
+        .scopes
+        .iter()
+        .any(|(_, steps)| *steps == Steps::Reported);
     if ctx.settings.checkpoints == Automatic::Steps && !told {
         let user = match one.scopes.first() {
             Some((Scope::User, _)) => " --user",
@@ -158,7 +161,7 @@ fn installed(ctx: &Context<'_>) -> Vec<Hooked> {
         });
         let text = texts.find(|text| has_hooks_of(text, agent))?;
         let steps = if tells_steps(&text) {
-            Steps::Told
+            Steps::Reported
         } else {
             Steps::Silent
         };

@@ -81,7 +81,7 @@ impl<'a> Installer<'a> {
             request,
             // What was set up for steps goes, whatever the setting is by now.
             steps: if request.way == Way::Out || steps == Some(Automatic::Steps) {
-                Steps::Told
+                Steps::Reported
             } else {
                 Steps::Silent
             },
@@ -110,7 +110,7 @@ impl<'a> Installer<'a> {
         for &scope in self.request.whose.scopes() {
             for (agent, one) in wanted.iter().enumerate() {
                 let setup = self.setup(&one.name, scope, self.steps)?;
-                let told = self.setup(&one.name, scope, Steps::Told)?;
+                let told = self.setup(&one.name, scope, Steps::Reported)?;
                 for target in setup.targets {
                     if target.shared && self.is_needed(&target, &wanted, scope)? {
                         continue;

@@ -31,7 +31,7 @@ pub fn look(ctx: &Context<'_>, store: &Store, checkpoint: &Checkpoint) -> Result
         &purpose(checkpoint),
     )?;
     let to = Side::of(&stored);
-    let diff = sides(ctx, store, (&Side::Present, &to), &[], Patches::No)?;
+    let diff = sides(ctx, store, (&Side::Present, &to), &[], Patches::None)?;
     Ok(part(checkpoint, diff.files, None))
 }
 

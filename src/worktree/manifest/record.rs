@@ -133,7 +133,7 @@ impl From<Oid> for RawOid {
 pub struct FileRec {
     /// Its name.
     pub name: Name,
-    /// What it is.
+    /// A file, a symlink, a directory, or what else it may be.
     pub kind: Kind,
     /// What is known of it.
     pub flags: FileFlags,

@@ -23,13 +23,13 @@ struct Level {
 }
 
 /// What a command answered, and the worlds around it.
-struct Told {
+struct Answered {
     document: Value,
     before: World,
     after: World,
 }
 
-impl Told {
+impl Answered {
     fn ok(&self) -> bool {
         self.document["ok"] == true
     }
@@ -142,7 +142,7 @@ impl Drive {
 
     // --- commands ---
 
-    fn tw(&mut self, args: &[&str]) -> Told {
+    fn tw(&mut self, args: &[&str]) -> Answered {
         let before = World::take(&self.sandbox);
         let output = self
             .sandbox
@@ -156,25 +156,25 @@ impl Drive {
             self.problems.push(format!("tw {args:?}: {error}: {text}"));
             Value::Null
         });
-        let told = Told {
+        let answered = Answered {
             document,
             before,
             after: World::take(&self.sandbox),
         };
-        if !told.ok() && told.before != told.after {
+        if !answered.ok() && answered.before != answered.after {
             self.problems
                 .push("a command that failed changed something".to_owned());
         }
-        told
+        answered
     }
 
     /// A command that may swap: what a swap met is kept for ever.
-    fn swap(&mut self, args: &[&str], line: String) -> Told {
+    fn swap(&mut self, args: &[&str], line: String) -> Answered {
         self.lines.push(line);
-        let told = self.tw(args);
-        let swapped = told.ok() && told.before != told.after;
-        for path in told.before.captured.iter().filter(|_| swapped) {
-            if let Some((_, oid)) = told.before.nodes[path].entry() {
+        let answered = self.tw(args);
+        let swapped = answered.ok() && answered.before != answered.after;
+        for path in answered.before.captured.iter().filter(|_| swapped) {
+            if let Some((_, oid)) = answered.before.nodes[path].entry() {
                 let at = format!("{path} before step {}", self.lines.len());
                 self.keep.entry(oid).or_insert(at);
             }
@@ -185,31 +185,32 @@ impl Drive {
             refs.retain(|name, _| !name.starts_with("refs/bisect/"));
             refs
         };
-        if branches(&told.before) != branches(&told.after) {
+        if branches(&answered.before) != branches(&answered.after) {
             self.problems
                 .push("the command moved branches, tags or the stash".to_owned());
         }
-        self.check_stamps(&told);
-        told
+        self.check_stamps(&answered);
+        answered
     }
 
     /// Reports an error that nothing excuses.
-    fn expect_error(&mut self, told: &Told, code: &str) {
-        if told.code() != code {
+    fn expect_error(&mut self, answered: &Answered, code: &str) {
+        if answered.code() != code {
             self.problems
-                .push(format!("expected {code}, got {}", told.document));
+                .push(format!("expected {code}, got {}", answered.document));
         }
     }
 
     /// True when the command succeeded and left that mode behind.
-    fn expect_ok(&mut self, told: &Told, mode: Mode) -> bool {
-        if !told.ok() {
+    fn expect_ok(&mut self, answered: &Answered, mode: Mode) -> bool {
+        if !answered.ok() {
             self.problems
-                .push(format!("refused: {}", told.document["error"]));
-        } else if told.after.mode != mode {
-            self.problems.push(format!("mode is {:?}", told.after.mode));
+                .push(format!("refused: {}", answered.document["error"]));
+        } else if answered.after.mode != mode {
+            self.problems
+                .push(format!("mode is {:?}", answered.after.mode));
         }
-        told.ok()
+        answered.ok()
     }
 
     fn nth(&self, nth: usize) -> Option<usize> {
@@ -224,51 +225,56 @@ impl Drive {
         ));
         let index = self.sandbox.path(".git/index");
         let bytes = std::fs::read(&index).ok();
-        let told = self.tw(&["snapshot"]);
-        if !told.ok() {
+        let answered = self.tw(&["snapshot"]);
+        if !answered.ok() {
             self.problems
-                .push(format!("refused: {}", told.document["error"]));
+                .push(format!("refused: {}", answered.document["error"]));
             return;
         }
-        if told.before != told.after || bytes != std::fs::read(&index).ok() {
+        if answered.before != answered.after || bytes != std::fs::read(&index).ok() {
             self.problems
                 .push("the snapshot changed something".to_owned());
         }
-        let text = |name: &str| told.document["snapshot"][name].as_str().unwrap().to_owned();
-        self.check_trees(&text("commit"), &told.before);
+        let text = |name: &str| {
+            answered.document["snapshot"][name]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        self.check_trees(&text("commit"), &answered.before);
         self.saved.push(Saved {
             id: text("snapshot_id"),
-            world: told.before,
+            world: answered.before,
         });
     }
 
     fn travel(&mut self, nth: usize) {
         let Some(at) = self.nth(nth) else { return };
         let id = self.saved[at].id.clone();
-        let mut told = self.swap(&["travel", &id], format!("tw travel $S{at}"));
+        let mut answered = self.swap(&["travel", &id], format!("tw travel $S{at}"));
         if self.home.is_some() {
-            self.expect_error(&told, "ALREADY_IN_PAST");
-        } else if self.expect_ok(&told, Mode::Past) {
+            self.expect_error(&answered, "ALREADY_IN_PAST");
+        } else if self.expect_ok(&answered, Mode::Past) {
             let target = self.saved[at].world.clone();
-            self.judge(&told, &target, None, Way::There, true);
-            meet(&mut told, &target);
-            self.home = Some(told.before.clone());
+            self.judge(&answered, &target, None, Way::There, true);
+            meet(&mut answered, &target);
+            self.home = Some(answered.before.clone());
             self.placed.clone_from(&target.captured);
-            self.log(told);
+            self.log(answered);
         }
     }
 
     fn go_home(&mut self) {
-        let mut told = self.swap(&["return"], "tw return".to_owned());
+        let mut answered = self.swap(&["return"], "tw return".to_owned());
         let Some(home) = self.home.clone() else {
-            self.expect_error(&told, "NOT_IN_PAST");
+            self.expect_error(&answered, "NOT_IN_PAST");
             return;
         };
-        if self.expect_ok(&told, Mode::Present) {
-            self.judge(&told, &home, None, Way::Home, true);
-            meet(&mut told, &home);
+        if self.expect_ok(&answered, Mode::Present) {
+            self.judge(&answered, &home, None, Way::Home, true);
+            meet(&mut answered, &home);
             self.home = None;
-            self.log(told);
+            self.log(answered);
         }
     }
 
@@ -278,7 +284,7 @@ impl Drive {
         let mut args = vec!["restore", &id];
         args.extend(path);
         let named = path.map_or(String::new(), |path| format!(" '{path}'"));
-        let mut told = self.swap(&args, format!("tw restore $S{at}{named}"));
+        let mut answered = self.swap(&args, format!("tw restore $S{at}{named}"));
         let target = self.saved[at].world.clone();
         let beneath = |file: &String| {
             path.is_none_or(|path| {
@@ -286,64 +292,64 @@ impl Drive {
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
         };
-        if !told.ok() && !target.captured.iter().any(beneath) {
+        if !answered.ok() && !target.captured.iter().any(beneath) {
             return;
         }
-        let mode = told.before.mode;
-        if self.expect_ok(&told, mode) {
-            self.judge(&told, &target, path, Way::There, false);
-            meet(&mut told, &target);
-            if !told.document["backup_id"].is_null() {
-                self.log(told);
+        let mode = answered.before.mode;
+        if self.expect_ok(&answered, mode) {
+            self.judge(&answered, &target, path, Way::There, false);
+            meet(&mut answered, &target);
+            if !answered.document["backup_id"].is_null() {
+                self.log(answered);
             }
         }
     }
 
     fn step_over(&mut self, verb: &str) {
-        let mut told = self.swap(&[verb, "-y"], format!("tw {verb} -y"));
+        let mut answered = self.swap(&[verb, "-y"], format!("tw {verb} -y"));
         let levels = if verb == "undo" {
             &mut self.undo
         } else {
             &mut self.redo
         };
         let Some(level) = levels.pop() else {
-            self.expect_error(&told, "NOTHING_TO_UNDO");
+            self.expect_error(&answered, "NOTHING_TO_UNDO");
             return;
         };
         let flips = level.before.mode != level.after.mode;
-        let mode = match (told.before.mode, flips) {
+        let mode = match (answered.before.mode, flips) {
             (mode, false) => mode,
             (Mode::Past, true) => Mode::Present,
             (Mode::Present, true) => Mode::Past,
         };
-        if !self.expect_ok(&told, mode) {
+        if !self.expect_ok(&answered, mode) {
             return;
         }
         match (mode, flips, self.home.clone()) {
             (_, false, _) => {
                 let around = (&level.before, &level.after);
-                let problems = judge::touched(around, &told.before, &told.after);
+                let problems = judge::touched(around, &answered.before, &answered.after);
                 self.problems.extend(problems);
-                self.check_git_left_alone(&told);
+                self.check_git_left_alone(&answered);
             }
             (Mode::Present, true, Some(home)) => {
-                self.judge(&told, &home, None, Way::Home, true);
+                self.judge(&answered, &home, None, Way::Home, true);
                 self.home = None;
             }
             _ => {
-                let moved = level.after.head != told.before.head
-                    || level.after.head_oid != told.before.head_oid;
-                self.judge(&told, &level.before, None, Way::PastAgain, !moved);
+                let moved = level.after.head != answered.before.head
+                    || level.after.head_oid != answered.before.head_oid;
+                self.judge(&answered, &level.before, None, Way::PastAgain, !moved);
             }
         }
-        meet(&mut told, &level.before);
+        meet(&mut answered, &level.before);
         if flips && mode == Mode::Past {
-            self.home = Some(told.before.clone());
+            self.home = Some(answered.before.clone());
             self.placed.clone_from(&level.before.captured);
         }
         let level = Level {
-            before: told.before,
-            after: told.after,
+            before: answered.before,
+            after: answered.after,
         };
         if verb == "undo" {
             self.redo.push(level);
@@ -353,31 +359,38 @@ impl Drive {
     }
 
     fn recover(&mut self) {
-        let told = self.swap(&["recover"], "tw recover".to_owned());
-        if told.before != told.after {
+        let answered = self.swap(&["recover"], "tw recover".to_owned());
+        if answered.before != answered.after {
             self.problems
                 .push("nothing to recover, and yet a change".to_owned());
         }
     }
 
-    fn log(&mut self, told: Told) {
+    fn log(&mut self, answered: Answered) {
         self.redo.clear();
         self.undo.push(Level {
-            before: told.before,
-            after: told.after,
+            before: answered.before,
+            after: answered.after,
         });
     }
 
     // --- checks ---
 
-    fn judge(&mut self, told: &Told, target: &World, scope: Option<&str>, way: Way, git: bool) {
+    fn judge(
+        &mut self,
+        answered: &Answered,
+        target: &World,
+        scope: Option<&str>,
+        way: Way,
+        git: bool,
+    ) {
         let swap = Swap {
-            before: &told.before,
+            before: &answered.before,
             target,
-            after: &told.after,
+            after: &answered.after,
             ignored: self.ignored(
                 target,
-                &judge::questions([&told.before, target, &told.after]),
+                &judge::questions([&answered.before, target, &answered.after]),
             ),
             scope,
             way,
@@ -387,12 +400,14 @@ impl Drive {
         if git {
             self.problems.extend(swap.git());
         } else {
-            self.check_git_left_alone(told);
+            self.check_git_left_alone(answered);
         }
     }
 
-    fn check_git_left_alone(&mut self, told: &Told) {
-        if told.before.head != told.after.head || told.before.index != told.after.index {
+    fn check_git_left_alone(&mut self, answered: &Answered) {
+        if answered.before.head != answered.after.head
+            || answered.before.index != answered.after.index
+        {
             self.problems
                 .push("HEAD or index should have been left alone".to_owned());
         }
@@ -461,7 +476,7 @@ impl Drive {
 
     /// Git sees the files that differ from the index: no stale stamp hides one, nor makes one up where the swap wrote an
     /// index, as it does when it moves HEAD.
-    fn check_stamps(&mut self, told: &Told) {
+    fn check_stamps(&mut self, answered: &Answered) {
         let ran = self.sandbox.try_git(["diff-files", "--name-only", "-z"]);
         let text = ran.out();
         let seen: BTreeSet<_> = text
@@ -469,8 +484,8 @@ impl Drive {
             .filter(|path| *path != "n")
             .map(str::to_owned)
             .collect();
-        let truth = told.after.unstaged();
-        let index_written = told.before.head != told.after.head;
+        let truth = answered.after.unstaged();
+        let index_written = answered.before.head != answered.after.head;
         if index_written && seen != truth || !seen.is_superset(&truth) {
             self.problems
                 .push(format!("diff-files says {seen:?}, true is {truth:?}"));
@@ -535,16 +550,16 @@ impl Drive {
 }
 
 /// Notes what stood where the target has something and was captured only for that: it must come back as captured paths do.
-fn meet(told: &mut Told, target: &World) {
-    let met: Vec<_> = told
+fn meet(answered: &mut Answered, target: &World) {
+    let met: Vec<_> = answered
         .before
         .nodes
         .iter()
         .filter(|(path, node)| {
-            let moved = told.after.nodes.get(*path) != Some(node);
+            let moved = answered.after.nodes.get(*path) != Some(node);
             !node.is_dir() && (moved || target.captured.contains(*path))
         })
         .map(|(path, _)| path.clone())
         .collect();
-    told.before.captured.extend(met);
+    answered.before.captured.extend(met);
 }

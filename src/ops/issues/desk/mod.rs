@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 
 use base::Base;
 pub use markdown::render;
-use place::{Found, Place};
+use place::{DeskEntry, Place};
 use serde_json::Value;
 
 use super::{DeskPaths, extended, load, update};
@@ -71,24 +71,24 @@ fn try_write(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<String
     let mut writes = Vec::new();
     for (name, bytes) in contents(store, &loaded.issue)? {
         match place.read(name)? {
-            Found::File(found) if found == bytes => base.only(name, &bytes, loaded.tip),
-            Found::File(found) if !base.knows(name, &found) => {
+            DeskEntry::File(found) if found == bytes => base.only(name, &bytes, loaded.tip),
+            DeskEntry::File(found) if !base.knows(name, &found) => {
                 notices.push(format!(
                     "'{}/{name}' was edited and could not be taken in, so it is left as it is",
                     directory(id)
                 ));
             }
-            Found::Other => notices.push(format!(
+            DeskEntry::Other => notices.push(format!(
                 "'{}/{name}' is not a regular file and is left alone",
                 directory(id)
             )),
-            Found::Nothing | Found::File(_) if is_tracked(ctx, store, id, name)? => {
+            DeskEntry::Nothing | DeskEntry::File(_) if is_tracked(ctx, store, id, name)? => {
                 notices.push(format!(
                     "'{}/{name}' is tracked by git and is left alone",
                     directory(id)
                 ));
             }
-            Found::Nothing | Found::File(_) => writes.push((name, bytes)),
+            DeskEntry::Nothing | DeskEntry::File(_) => writes.push((name, bytes)),
         }
     }
     for (name, bytes) in &writes {
@@ -208,7 +208,7 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
         return Ok(edited);
     };
     for name in [ISSUE_FILE, EXPERIMENT_FILE] {
-        let Found::File(bytes) = place.read(name)? else {
+        let DeskEntry::File(bytes) = place.read(name)? else {
             continue;
         };
         if base.knows(name, &bytes) || is_tracked(ctx, store, id, name)? {
@@ -242,7 +242,7 @@ fn settle(ctx: &Context<'_>, store: &Store, id: IssueId, edited: &Edited) -> Res
         (EXPERIMENT_FILE, edited.experiment.is_some()),
     ];
     for (name, _) in taken.into_iter().filter(|(_, taken)| *taken) {
-        let Found::File(bytes) = place.read(name)? else {
+        let DeskEntry::File(bytes) = place.read(name)? else {
             continue;
         };
         let text = without_mark(&bytes);

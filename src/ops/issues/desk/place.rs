@@ -17,7 +17,7 @@ use crate::ops::Context;
 const LARGEST: u64 = 256 << 20;
 
 /// What stands under a name.
-pub enum Found {
+pub enum DeskEntry {
     /// Nothing.
     Nothing,
     /// A regular file's bytes.
@@ -69,13 +69,13 @@ impl Place {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn read(&self, name: &str) -> Result<Found> {
+    pub fn read(&self, name: &str) -> Result<DeskEntry> {
         let what = || format!("cannot read '{name}'");
         let Some(stamp) = stamp_at(self.fd.as_fd(), name.as_bytes()).context(what)? else {
-            return Ok(Found::Nothing);
+            return Ok(DeskEntry::Nothing);
         };
         if !stamp.is_file() || stamp.size > LARGEST {
-            return Ok(Found::Other);
+            return Ok(DeskEntry::Other);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty()).context(what)?;
@@ -85,7 +85,7 @@ impl Place {
             .take(LARGEST)
             .read_to_end(&mut bytes)
             .context(what)?;
-        Ok(Found::File(bytes))
+        Ok(DeskEntry::File(bytes))
     }
 
     /// Puts a file in place, whole.
