@@ -7,7 +7,7 @@ use crate::cli::prelude::*;
 
 /// Print how an agent should use tw
 ///
-/// Prints the text that 'tw init --agent' installs as a skill: what the commands are for, how to report friction and how
+/// Prints the text that 'tw init' installs as a skill: what the commands are for, how to report friction and how
 /// to work on issues, in a form for an agent to read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -6,17 +6,17 @@ use crate::mcp;
 
 /// Serve an agent over the Model Context Protocol
 ///
-/// Agents start this; 'tw init --agent' sets it up. Speaks the protocol on standard input and output until the agent closes
+/// Agents start this; 'tw init' sets it up. Speaks the protocol on standard input and output until the agent closes
 /// its end. The tools are those of an agent that may be misled: nothing in them runs a command, forgets a record, or leads out
 /// of the workspace. A travel gives a guard token, without which another agent cannot return by accident. Issues and their
 /// conversations are resources, and the way of an issue is a prompt.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # Let Claude Code use it in this project
-  tw init --agent claude
+  # Let the agents that you use start it in this project
+  tw init
 
-  # The same by hand
+  # The same for one of them, by hand
   claude mcp add tw -- tw mcp")]
 pub struct Args {
     /// Do the one call that stands on standard input: how the server does each

@@ -124,7 +124,7 @@ impl Human for Returned {
             Some(id) => page.hint(format!(
                 "'tw diff {id} present' shows what differs from the past"
             )),
-            None => page.hint("'tw undo' goes back into the past as it was left"),
+            None => page.hint("'tw undo --into-past' goes back into the past as it was left"),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::cli::prelude::*;
 use crate::ops::rewind::{
     self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
 };
+use crate::store::checkpoint::Checkpoint;
 use crate::text::command_line;
 
 /// Go back to a checkpoint: files, conversation, or both
@@ -212,15 +213,20 @@ impl Choices {
     }
 }
 
+/// A line about a checkpoint with the checkpoint's prompt behind it, where it has one.
+fn called(line: String, checkpoint: &Checkpoint) -> String {
+    match headline(checkpoint).as_str() {
+        "" => line,
+        prompt => format!("{line}: {prompt}"),
+    }
+}
+
 impl Human for Choices {
     fn print(&self, page: &mut Page) {
         let checkpoint = &self.checkpoint;
-        page.line(format!(
-            "checkpoint {} ({}): {}",
-            checkpoint.checkpoint_id,
-            page.options.ago(&checkpoint.created_at),
-            headline(checkpoint)
-        ));
+        let age = page.options.ago(&checkpoint.created_at);
+        let id = checkpoint.checkpoint_id;
+        page.line(called(format!("checkpoint {id} ({age})"), checkpoint));
         let code = or_why(&self.code, code_numbers);
         let talk = or_why(&self.conversation, talk_numbers);
         let both = match (&self.code, &self.conversation) {
@@ -319,11 +325,9 @@ impl Human for Rewound {
         } else {
             "rewound"
         };
-        page.line(format!(
-            "{verb} {what} to checkpoint {}: {}",
-            self.checkpoint.checkpoint_id,
-            headline(&self.checkpoint)
-        ));
+        let id = self.checkpoint.checkpoint_id;
+        let line = format!("{verb} {what} to checkpoint {id}");
+        page.line(called(line, &self.checkpoint));
         if let Some(part) = &self.code {
             code_lines(page, part);
         }

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
+
 use super::args::{ColorChoice, Globals};
 use crate::error::Error;
 
@@ -53,8 +55,38 @@ pub fn is_hook(words: &[OsString]) -> bool {
     false
 }
 
-/// Clap's words as one message and hints. Clap writes paragraphs: the message, tips, the usage, where help is.
+/// What to say of a command line that is refused.
 pub fn error(error: &clap::Error) -> Error {
+    match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => missing_command(error),
+        _ => as_clap_says(error),
+    }
+}
+
+/// A command that only has others beneath it, alone. Clap would show its whole help.
+fn missing_command(error: &clap::Error) -> Error {
+    let text = error.render().to_string();
+    let usage = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Usage: "));
+    let path = usage.map_or("tw", command_of);
+    let mut command = super::args::tree();
+    for name in path.split(' ').skip(1) {
+        command = match command.find_subcommand(name) {
+            Some(below) => below.clone(),
+            None => break,
+        };
+    }
+    let shown = command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set());
+    let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
+    Error::usage(format!("'{path}' needs a command: {}", names.join(", ")))
+        .hint(format!("'{path} --help' says what each does"))
+}
+
+/// Clap's words as one message and hints. Clap writes paragraphs: the message, tips, the usage, where help is.
+fn as_clap_says(error: &clap::Error) -> Error {
     let text = error.render().to_string();
     let mut message = Vec::new();
     let mut hints = Vec::new();
@@ -114,6 +146,27 @@ mod tests {
                 "'tw travel --help' says more"
             ]
         );
+    }
+
+    #[test]
+    fn a_command_that_needs_another_names_those_that_it_has() {
+        for (line, first) in [
+            ("tw issue", "report"),
+            ("tw session", "start"),
+            ("tw context", "append"),
+        ] {
+            let error = refused(line);
+            let message = error.message();
+            let start = format!("'{line}' needs a command: ");
+            assert!(
+                message.starts_with(&start) && message.contains(first),
+                "{message}"
+            );
+            assert_eq!(
+                error.hints(),
+                [format!("'{line} --help' says what each does")]
+            );
+        }
     }
 
     #[test]

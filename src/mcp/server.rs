@@ -66,7 +66,7 @@ pub fn serve(start: PathBuf, env: Env) -> Result<()> {
                 Code::Io,
                 format!("the client does not speak the Model Context Protocol: {error}"),
             )
-            .hint("an agent starts 'tw mcp'; 'tw init --agent NAME' sets that up")),
+            .hint("an agent starts 'tw mcp'; 'tw init' sets that up")),
         }
     })
 }

@@ -132,6 +132,88 @@ fn every_command_that_a_document_names_is_one() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The texts of the program: what it prints, and the comments that become its help. Each in one line.
+fn texts(path: &Path, text: &str) -> String {
+    let text = text
+        .split("\n#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or(text);
+    let is_help = path.components().any(|part| part.as_os_str() == "cli");
+    let mut joined = String::new();
+    for line in text.lines().map(str::trim) {
+        if let Some(comment) = line.strip_prefix("///") {
+            if is_help {
+                joined.push_str(comment);
+            }
+            continue;
+        }
+        // A text goes on in the next line behind a backslash.
+        match line.strip_suffix('\\') {
+            Some(begun) => joined.push_str(begun),
+            None if line.starts_with("//") => joined.push('\n'),
+            None => {
+                joined.push('\n');
+                joined.push_str(line);
+            }
+        }
+    }
+    joined
+}
+
+/// Every source of the program but those of its unit tests.
+fn sources(dir: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("tests") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_command_that_a_message_names_is_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    sources(&root, &mut paths);
+    let quoted = Regex::new(r"'(tw [^'\n]+)'").unwrap();
+    let filled = Regex::new(r"\{(\w*)[^}]*\}").unwrap();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in paths {
+        let text = texts(&path, &std::fs::read_to_string(&path).unwrap());
+        for found in quoted.captures_iter(&text) {
+            count += 1;
+            // What stands there when it is printed.
+            let command =
+                filled.replace_all(&found[1], |part: &regex::Captures<'_>| match &part[1] {
+                    "log" => "undo",
+                    "user" => "",
+                    "agent" => "claude",
+                    _ => "1",
+                });
+            let value = |word: &str| (word == "N").then(|| "1".to_owned());
+            let words: Vec<OsString> = words(&command, value)
+                .into_iter()
+                .map(OsString::from)
+                .collect();
+            if let Err(error) = args::parse(&words) {
+                let by_name = [
+                    ErrorKind::MissingRequiredArgument,
+                    ErrorKind::DisplayHelp,
+                    ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+                ];
+                if !by_name.contains(&error.kind()) {
+                    wrong.push(format!("{}: {command}\n{error}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 180, "{count}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// A repository as an agent finds it: a session with a checkpoint, a snapshot with a change since, and an issue.
 fn at_work() -> (Sandbox, String, String) {
     let sandbox = Sandbox::new();
@@ -200,6 +282,117 @@ fn every_command_of_the_skill_does_what_it_says() {
         if ran.code != 0 {
             wrong.push(format!("{command}: exit {}\n{}", ran.code, ran.err()));
         }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The commands that notes, hints and answers name, as a person would type them; none that has a word to be replaced.
+fn named(said: &str) -> Vec<Vec<String>> {
+    let quoted = Regex::new(r"'(tw [^'\n]+)'").unwrap();
+    let placeholder = |word: &String| {
+        word.len() > 1
+            && word
+                .chars()
+                .all(|char| char.is_ascii_uppercase() || char == '.')
+    };
+    let number = |word: &str| (word == "N").then(|| "0".to_owned());
+    let all = quoted
+        .captures_iter(said)
+        .map(|found| words(&found[1], number));
+    all.filter(|words| !words.iter().any(placeholder)).collect()
+}
+
+/// Runs a command in a repository of its own, then each command that it names, each in a new one: what does not end well.
+fn typed(make: fn() -> Sandbox, before: &[&str], command: &str) -> Vec<String> {
+    let run = |sandbox: &Sandbox, words: &[String]| sandbox.tw(words.iter().skip(1));
+    let start = || {
+        let sandbox = make();
+        for earlier in before {
+            sandbox.tw(words(earlier, |_| None).iter().skip(1));
+        }
+        let ran = run(&sandbox, &words(command, |_| None));
+        (sandbox, format!("{}{}", ran.out(), ran.err()))
+    };
+    let mut wrong = Vec::new();
+    let count = named(&start().1).len();
+    for at in 0..count {
+        let (sandbox, said) = start();
+        let hint = &named(&said)[at];
+        let ran = run(&sandbox, hint);
+        let hint = hint.join(" ");
+        // In passing, a command is called by its name alone, and one that asks does so on a terminal.
+        let by_name = [
+            "required arguments were not provided",
+            "no terminal to ask on",
+        ];
+        let is_named = hint == command || by_name.iter().any(|words| ran.err().contains(words));
+        if ran.code != 0 && !is_named {
+            wrong.push(format!(
+                "{command}: {hint}: exit {}\n{}",
+                ran.code,
+                ran.err()
+            ));
+        }
+    }
+    // A command that names nothing would prove nothing here.
+    if count == 0 {
+        wrong.push(format!("{command}: no hint"));
+    }
+    wrong
+}
+
+#[test]
+fn what_a_hint_names_works_when_it_is_typed() {
+    let mut wrong = Vec::new();
+    for command in [
+        "tw",
+        "tw session list",
+        "tw checkpoint list",
+        "tw rewind 0 --code",
+        "tw rewind --undo",
+        "tw session show",
+        "tw session end",
+        "tw session resume",
+        "tw context show",
+        "tw context checkpoint",
+        "tw backtrack show",
+        "tw list",
+        "tw show latest",
+        "tw diff",
+        "tw travel latest",
+        "tw restore latest a.txt",
+        "tw undo",
+        "tw redo",
+        "tw init",
+        "tw issue",
+        "tw context",
+        "tw session",
+        "tw label --remove x",
+    ] {
+        wrong.extend(typed(Sandbox::new, &[], command));
+    }
+    for (before, command) in [
+        (&[][..], "tw checkpoint"),
+        (&[], "tw checkpoint list"),
+        (&[], "tw rewind 0 --code"),
+        (&[], "tw rewind 7 --code"),
+        (&[], "tw travel latest"),
+        (&["tw travel latest"], "tw"),
+        (&["tw travel latest"], "tw travel latest"),
+        (&["tw travel latest"], "tw return"),
+        (&["tw restore latest"], "tw undo"),
+        (&[], "tw open latest"),
+        (&[], "tw drop latest -y"),
+        (&[], "tw diff latest nothing"),
+        (
+            &["tw context append --role user x"],
+            "tw context checkpoint",
+        ),
+        (&["tw context append --role user x"], "tw context revert 3"),
+        (&["tw context checkpoint"], "tw backtrack 0 --note x"),
+        (&[], "tw issue next"),
+    ] {
+        wrong.extend(typed(|| at_work().0, before, command));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

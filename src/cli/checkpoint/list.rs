@@ -76,7 +76,7 @@ impl Human for Listing {
         page.notices(&self.invalid);
         page.notices(&self.notices);
         if self.checkpoints.is_empty() {
-            page.hint("'tw checkpoint' makes one; 'tw init --agent NAME' lets an agent do it at each prompt");
+            page.hint("'tw checkpoint' makes one; 'tw init' lets your agents do it at each prompt");
         } else {
             page.hint("'tw rewind N' shows what going back would do");
         }

@@ -12,8 +12,8 @@ use crate::store::checkpoint::{Checkpoint, Kind};
 /// Mark this point of the session's conversation
 ///
 /// A checkpoint ties a numbered point of an agent's conversation to a snapshot of the working tree; 'tw rewind' goes back
-/// to it. Agents that were set up with 'tw init --agent' make one at each prompt, before they act; with
-/// 'git config timewarp.checkpoints steps' (before 'tw init --agent', so that the agent tells of its tools) also after each tool
+/// to it. Agents that were set up with 'tw init' make one at each prompt, before they act; with
+/// 'git config timewarp.checkpoints steps' (before 'tw init', so that the agent tells of its tools) also after each tool
 /// that wrote, with 'false' none. TW_DISABLE_CHECKPOINTS=1
 /// turns those off for one process. Numbers count up from 0 in each session and are never given twice. When nothing has
 /// changed since the newest snapshot, no new one is taken. Where no session was started, this starts one.

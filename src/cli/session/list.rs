@@ -56,7 +56,7 @@ impl Human for Listing {
             ));
         }
         if self.sessions.is_empty() {
-            page.hint("'tw session start' starts one; 'tw init --agent NAME' lets an agent do it");
+            page.hint("'tw session start' starts one; 'tw init' lets your agents do it");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::ops::sessions::{SessionView, Talk};
 /// Start, list, show and end the sessions of agents
 ///
 /// A session is one run of an agent. Its start takes a snapshot, which 'session' names wherever a snapshot is asked for,
-/// and then forgets old snapshots as 'tw prune' would. Agents that were set up with 'tw init --agent' do this by
+/// and then forgets old snapshots as 'tw prune' would. Agents that were set up with 'tw init' do this by
 /// themselves. A session is live until it ends or nothing was heard of it for 24 hours; the snapshots of live
 /// sessions are kept.
 #[derive(Debug, clap::Args)]

@@ -110,7 +110,7 @@ fn by_number(store: &Store, session_id: &str, number: u64) -> Result<Named> {
     let range = ids.clone().min().zip(ids.max());
     let has = match range {
         None => "it has none".to_owned(),
-        Some((first, last)) if first == last => format!("it has {first}"),
+        Some((first, last)) if first == last => format!("it has only checkpoint {first}"),
         Some((first, last)) => format!("it has {first} to {last}"),
     };
     let error = Error::new(
@@ -122,7 +122,7 @@ fn by_number(store: &Store, session_id: &str, number: u64) -> Result<Named> {
             .detail("first", first)
             .detail("last", last)
             .hint("'tw checkpoint list' shows them"),
-        None => error.hint("'tw checkpoint' makes one; an agent that was set up with 'tw init --agent' does at each prompt"),
+        None => error.hint("'tw checkpoint' makes one; an agent that was set up with 'tw init' does at each prompt"),
     })
 }
 

@@ -35,7 +35,7 @@ pub fn sessions(ctx: &Context<'_>) -> Result<Finding> {
 pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
     let installed = installed(ctx);
     if installed.is_empty() {
-        return Ok(ok("no agent is set up; 'tw init --agent NAME' does it"));
+        return Ok(ok("no agent is set up; 'tw init' does it"));
     }
     let names: Vec<String> = installed
         .iter()
