@@ -10,6 +10,9 @@
 mod block;
 mod json;
 mod jsonc;
+mod toml;
 
 pub use block::{BEGIN, END, has_block, put_block, take_block};
+use block::{inside_block, replace_block};
 pub use json::{Document, Found, NO_FILE, put_entry, put_member, take_entry, take_member};
+pub use toml::{has_other_server, put_toml, take_toml};

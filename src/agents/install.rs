@@ -1,7 +1,7 @@
 //! What each agent's settings need so that it tells `tw` of its sessions, reaches `tw mcp`, and knows how to use it.
 //!
 //! Pure: what the agents' settings have in common, and the edits of their texts. Which files an agent has and what of ours
-//! stands in each is in its folder. Reads and writes no file.
+//! stands in each is in its folder. Writes no file, and reads those alone by which an agent itself decides what it reads.
 
 mod apply;
 mod holds;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::places::Places;
 use super::{AGENTS, Agent, by_name};
+use crate::git::fs;
 pub use apply::{Refusal, put, take};
 pub use holds::Holds;
 
@@ -126,6 +127,12 @@ impl InstallPaths<'_> {
             .dir(variable)
             .unwrap_or_else(|| self.home.join(dir));
         dir.join(name)
+    }
+
+    /// The text of a file that decides where others of the agent's belong; None when there is none that can be read.
+    pub(super) fn text(path: &Path) -> Option<String> {
+        let bytes = fs::read_optional(path).ok()??;
+        String::from_utf8(bytes).ok()
     }
 
     /// Hooks in groups for the events that are asked for: those of `always`, those of `step` where steps are told.

@@ -419,3 +419,86 @@ fn a_hook_that_is_no_shell_script_is_left() {
         "#!/usr/bin/env python3\n"
     );
 }
+
+/// The MCP server in a settings file of Codex.
+fn server_in(text: &[u8]) -> bool {
+    let table: toml::Table = String::from_utf8_lossy(text).parse().unwrap();
+    let server = table
+        .get("mcp_servers")
+        .and_then(|servers| servers.get("tw"));
+    server.is_some_and(|server| server["command"].as_str() == Some("tw"))
+}
+
+#[test]
+fn codex_gets_the_server_where_it_reads_it() {
+    let sandbox = Sandbox::new();
+    let user = "../home/.codex/config.toml";
+    let mine = format!(
+        "# mine\n[projects.{:?}]\ntrust_level = \"untrusted\"\n",
+        sandbox.repo()
+    );
+    sandbox.write(user, &mine);
+    let answer = sandbox.json(["init", "--agent", "codex"]);
+    assert!(server_in(&sandbox.read(user)) && !sandbox.exists(".codex/config.toml"));
+    assert!(
+        answer["notices"]
+            .to_string()
+            .contains("in your own settings"),
+        "{answer}"
+    );
+    sandbox.json(["init", "--agent", "codex", "--remove"]);
+    assert_eq!(sandbox.text(user), mine);
+
+    let trusted = mine.replace("untrusted", "trusted");
+    sandbox.write(user, &trusted);
+    sandbox.json(["init", "--agent", "codex"]);
+    assert!(server_in(&sandbox.read(".codex/config.toml")));
+    assert_eq!(sandbox.text(user), trusted);
+    // Trust that was withdrawn since hides nothing from taking out.
+    sandbox.write(user, &mine);
+    sandbox.json(["init", "--agent", "codex", "--remove"]);
+    assert!(!sandbox.exists(".codex"));
+    assert_eq!(sandbox.text(user), mine);
+
+    // What is set up for all projects stays when one project's goes.
+    sandbox.json(["init", "--agent", "codex", "--user"]);
+    sandbox.json(["init", "--agent", "codex"]);
+    sandbox.json(["init", "--agent", "codex", "--remove"]);
+    assert!(server_in(&sandbox.read(user)));
+    sandbox.json(["init", "--agent", "codex", "--user", "--remove"]);
+    assert_eq!(sandbox.text(user), mine);
+}
+
+#[test]
+fn settings_that_an_agent_wrote_anew_are_set_up_once_and_taken_out_again() {
+    let sandbox = Sandbox::new();
+    let user = "../home/.codex/config.toml";
+    let kimi = "../home/.kimi/config.toml";
+    sandbox.write(user, "model = \"c\"\n");
+    sandbox.write(kimi, "model = \"k\"\n");
+    sandbox.json(["init", "--agent", "codex,kimi", "--user"]);
+    // As 'codex mcp add' and kimi-cli's own settings leave them: without comments, with a server of another tool.
+    for path in [user, kimi] {
+        let text = sandbox.text(path);
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let kept: String = lines.flat_map(|line| [line, "\n"]).collect();
+        sandbox.write(path, format!("{kept}\n[other]\na = 1\n"));
+    }
+    let before = (sandbox.text(user), sandbox.text(kimi));
+    let again = sandbox.json(["init", "--agent", "codex,kimi", "--user"]);
+    assert_eq!(again["changed"], json!([]));
+    assert_eq!((sandbox.text(user), sandbox.text(kimi)), before);
+    sandbox.json(["init", "--agent", "codex,kimi", "--user", "--remove"]);
+    for (path, model) in [(user, "c"), (kimi, "k")] {
+        let left: toml::Table = sandbox.text(path).parse().unwrap();
+        let expected = format!("model = {model:?}\n[other]\na = 1\n");
+        assert_eq!(left, expected.parse().unwrap(), "{path}");
+    }
+
+    // Another program's server of this name is no reason to guess.
+    let theirs = "[mcp_servers.tw]\ncommand = \"twitter\"\n";
+    sandbox.write(user, theirs);
+    let (error, code) = sandbox.json_error(["init", "--agent", "codex", "--user"]);
+    assert_eq!((&error["code"], code), (&json!("WOULD_OVERWRITE"), 5));
+    assert_eq!(sandbox.text(user), theirs);
+}

@@ -109,6 +109,7 @@ tw would set up, for this project, in ROOT/repo:
   tw           .timewarp/config.toml
                .git/info/exclude
 tw would set up, for all your projects:
+  Codex      ~/.codex/config.toml      MCP server
   Kimi Code  ~/.kimi-code/config.toml  hooks
              ~/.kimi-code/mcp.json     MCP server
 ";
@@ -134,7 +135,7 @@ fn enter_and_yes_set_up_what_was_shown() {
             assert!(text.contains("tw hook "), "{}: {text}", path.display());
         }
         assert!(machine.has_config());
-        assert_eq!(rest.matches("wrote ").count(), 11, "{rest}");
+        assert_eq!(rest.matches("wrote ").count(), 12, "{rest}");
         assert!(
             rest.ends_with("hint: 'tw init --remove' takes it out again\n"),
             "{rest}"
@@ -148,7 +149,7 @@ fn enter_and_yes_set_up_what_was_shown() {
         // All is there now: nothing is asked.
         let (code, shown) = machine.terminal(&["init"]).ends();
         assert_eq!((code, shown.contains("[Y/n]")), (0, false), "{shown}");
-        assert_eq!(shown.matches("as it should be: ").count(), 11, "{shown}");
+        assert_eq!(shown.matches("as it should be: ").count(), 12, "{shown}");
         assert_eq!(machine.files(), files);
     }
     assert!(results.iter().all(|files| *files == results[0]));
@@ -159,7 +160,7 @@ fn yes_is_said_in_advance() {
     let machine = Machine::with_four();
     let (code, shown) = machine.terminal(&["init", "-y"]).ends();
     assert_eq!((code, shown.contains("[Y/n]")), (0, false), "{shown}");
-    assert_eq!(shown.matches("wrote ").count(), 11, "{shown}");
+    assert_eq!(shown.matches("wrote ").count(), 12, "{shown}");
     assert!(machine.has_config() && machine.sandbox.exists(".mcp.json"));
 }
 
@@ -484,14 +485,14 @@ tw would take out what it put in, for this project, in ROOT/repo:
         );
         assert!(
             offer
-                .contains("for all your projects:\n  Kimi Code  ~/.kimi-code/config.toml  hooks\n"),
+                .contains("for all your projects:\n  Codex      ~/.codex/config.toml      MCP server\n  Kimi Code  ~/.kimi-code/config.toml  hooks\n"),
             "{offer}"
         );
         assert_eq!((machine.files(), hooks(&machine)), made);
     }
     let (code, _, rest) = machine.answer(&["init", "--remove"], OUT, b"y\n");
     assert_eq!(code, 0, "{rest}");
-    assert_eq!(rest.matches("removed ").count(), 11, "{rest}");
+    assert_eq!(rest.matches("removed ").count(), 12, "{rest}");
     let mut left = machine.files();
     left.remove(&machine.sandbox.path(".timewarp/config.toml"));
     assert_eq!(left, before);

@@ -80,6 +80,21 @@ pub fn take_block(text: &str) -> String {
     [before, &text[end..]].concat()
 }
 
+/// The lines between the marks; None without a block.
+pub fn inside_block(text: &str) -> Option<&str> {
+    let (start, end) = block(text)?;
+    let lines = text[start..end].split_once('\n')?.1.trim_end();
+    lines.strip_suffix(END)
+}
+
+/// The text with other lines in the block's place, without marks.
+pub fn replace_block(text: &str, lines: &str) -> String {
+    match block(text) {
+        Some((start, end)) => [&text[..start], lines, &text[end..]].concat(),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -88,9 +88,12 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
         if !is_toml(text) {
             return Err(Refusal::Unreadable);
         }
+        if edit::has_other_server(text) {
+            return Err(Refusal::OtherServer);
+        }
         let new = match text {
             NO_FILE => format!("{}\n", edit::put_block("", body, None)),
-            text => edit::put_block(text, body, None),
+            text => edit::put_toml(text, body).ok_or(Refusal::Unreadable)?,
         };
         return if is_toml(&new) {
             Ok(new)
@@ -166,7 +169,7 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
             Piece::Whole(new) if is_our_file(&text, new) => NO_FILE.to_owned(),
             Piece::Whole(_) => return Err(Refusal::OtherFile),
             Piece::Block(_) => {
-                let left = edit::take_block(&text);
+                let left = edit::take_toml(&text).ok_or(Refusal::Unreadable)?;
                 let was_ours = left.is_empty() && text.ends_with('\n');
                 if was_ours { NO_FILE.to_owned() } else { left }
             }

@@ -37,6 +37,7 @@ fn the_project_s_files_are_those_that_the_agents_read() {
             "claude /work/.claude/settings.json",
             "claude /work/.mcp.json",
             "codex /work/.codex/hooks.json",
+            "codex /home/u/.codex/config.toml",
             "gemini /work/.gemini/settings.json",
             "kimi /home/u/.kimi/config.toml",
             "kimi /home/u/.kimi/mcp.json",
@@ -117,7 +118,9 @@ fn what_is_not_ours_is_left_and_named() {
     assert_eq!(put("mine\n", &whole), Err(Refusal::OtherFile));
     assert_eq!(take("mine\n", &whole), Err(Refusal::OtherFile));
     assert_eq!(put("{", &server), Err(Refusal::Unreadable));
-    let block = [Piece::Block("[[hooks]]\nevent = \"x\"\n".to_owned())];
+    let block = [Piece::Block(
+        "[[hooks]]\nevent = \"x\"\ncommand = \"tw hook kimi x\"\n".to_owned(),
+    )];
     assert_eq!(put("hooks = []\n", &block), Err(Refusal::NoRoom));
     assert_eq!(put("= 1", &block), Err(Refusal::Unreadable));
 }

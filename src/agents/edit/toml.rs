@@ -1,0 +1,294 @@
+//! Our entries in TOML settings: in a block between marks, so that what was there before comes back byte for byte.
+//!
+//! Marks are comments, and agents that write their settings anew drop those, or put other tools' entries between them. So our
+//! entries are also known by what they are: an MCP server `tw` that runs `tw mcp`, hooks that run `tw hook`.
+
+use std::ops::Range;
+
+use super::{inside_block, put_block, replace_block, take_block};
+use toml_edit::{Array, ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, Value};
+
+/// The tables of MCP servers, and the list of hooks.
+const SERVERS: &str = "mcp_servers";
+const HOOKS: &str = "hooks";
+const NAME: &str = "tw";
+
+fn is_text(item: Option<&Item>, fits: impl Fn(&str) -> bool) -> bool {
+    item.and_then(Item::as_str).is_some_and(fits)
+}
+
+fn is_server(table: &dyn TableLike) -> bool {
+    let args = table.get("args").and_then(Item::as_array);
+    let serves = |args: &Array| args.iter().any(|arg| arg.as_str() == Some("mcp"));
+    is_text(table.get("command"), |command| command == "tw") && args.is_some_and(serves)
+}
+
+fn is_hook(table: &dyn TableLike) -> bool {
+    is_text(table.get("command"), |command| {
+        command.starts_with("tw hook ")
+    })
+}
+
+/// Whether another program's server has our name.
+pub fn has_other_server(text: &str) -> bool {
+    let Ok(document) = Document::parse(text) else {
+        return false;
+    };
+    let servers = document.get(SERVERS).and_then(Item::as_table_like);
+    let server = servers.and_then(|servers| servers.get(NAME));
+    server.is_some_and(|server| !server.as_table_like().is_some_and(is_server))
+}
+
+/// The text with the entries of `body` in it, once; None when it is not valid TOML.
+pub fn put_toml(text: &str, body: &str) -> Option<String> {
+    let bare = without_block(text)?;
+    let stray = without_ours(&bare)?;
+    if !super::has_block(text) && entries(&bare)? == entries(body)? {
+        // Somebody wrote the file anew, and they stand there as they should.
+        return Some(text.to_owned());
+    }
+    if stray == bare && bare == take_block(text) {
+        return Some(put_block(text, body, None));
+    }
+    Some(put_block(&stray, body, None))
+}
+
+/// The text without our entries; None when it is not valid TOML.
+pub fn take_toml(text: &str) -> Option<String> {
+    without_ours(&without_block(text)?)
+}
+
+/// The text without our block. What others put between its marks stays.
+fn without_block(text: &str) -> Option<String> {
+    let Some(inside) = inside_block(text) else {
+        return Some(text.to_owned());
+    };
+    let foreign = without_ours(inside)?;
+    if foreign.trim().is_empty() {
+        return Some(take_block(text));
+    }
+    Some(replace_block(text, foreign.trim_start()))
+}
+
+/// Our entries by what they say: the server, and the hooks.
+fn entries(text: &str) -> Option<(Option<::toml::Value>, Vec<::toml::Value>)> {
+    let table: ::toml::Table = text.parse().ok()?;
+    let ours: ::toml::Table = without_ours(text)?.parse().ok()?;
+    let server = |table: &::toml::Table| table.get(SERVERS)?.get(NAME).cloned();
+    let hooks = |table: &::toml::Table| {
+        let list = table.get(HOOKS).and_then(::toml::Value::as_array);
+        list.cloned().unwrap_or_default()
+    };
+    let others = hooks(&ours);
+    let hooks = hooks(&table)
+        .into_iter()
+        .filter(|hook| !others.contains(hook));
+    Some((server(&table), hooks.collect()))
+}
+
+/// The text without our entries, marked or not; None when it is not valid TOML. Marks stay.
+fn without_ours(text: &str) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let Some(mut ranges) = ranges(&document, text) else {
+        return without_inline(text);
+    };
+    let mut left = text.to_owned();
+    ranges.sort_by_key(|range| std::cmp::Reverse(range.start));
+    for range in ranges {
+        left.replace_range(range, "");
+    }
+    Some(left)
+}
+
+/// Where our entries stand, each with the line feed of its last line; None when one is written in another way than with a header.
+fn ranges(document: &Document<&str>, text: &str) -> Option<Vec<Range<usize>>> {
+    let mut found = Vec::new();
+    let servers = document.get(SERVERS);
+    if let Some(server) = servers.and_then(|servers| servers.get(NAME)) {
+        match server {
+            Item::Table(table) if is_server(table) => add_range(table, text, &mut found)?,
+            other if other.as_table_like().is_some_and(is_server) => return None,
+            _ => {}
+        }
+    }
+    match document.get(HOOKS) {
+        Some(Item::ArrayOfTables(hooks)) => {
+            for hook in hooks.iter().filter(|hook| is_hook(*hook)) {
+                add_range(hook, text, &mut found)?;
+            }
+        }
+        Some(Item::Value(Value::Array(hooks))) if hooks.iter().any(is_inline_hook) => return None,
+        _ => {}
+    }
+    Some(found)
+}
+
+fn is_inline_hook(value: &Value) -> bool {
+    value.as_inline_table().is_some_and(|table| is_hook(table))
+}
+
+/// From the table's header to the end of its last value, and the same for the tables below it.
+fn add_range(table: &Table, text: &str, found: &mut Vec<Range<usize>>) -> Option<()> {
+    let header = table.span()?;
+    let mut end = header.end;
+    for (_, item) in table {
+        match item {
+            Item::Value(value) => end = end.max(value.span()?.end),
+            Item::Table(below) => add_range(below, text, found)?,
+            Item::ArrayOfTables(below) => {
+                for table in below {
+                    add_range(table, text, found)?;
+                }
+            }
+            Item::None => {}
+        }
+    }
+    let line_end = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
+    found.push(header.start..line_end);
+    Some(())
+}
+
+/// For entries that were written inline: the document is written anew without them.
+fn without_inline(text: &str) -> Option<String> {
+    let mut document: DocumentMut = text.parse().ok()?;
+    let servers = document.get_mut(SERVERS).and_then(Item::as_table_like_mut);
+    if let Some(servers) = servers {
+        let ours = servers.get(NAME).and_then(Item::as_table_like);
+        if ours.is_some_and(is_server) {
+            servers.remove(NAME);
+            if servers.is_empty() {
+                document.remove(SERVERS);
+            }
+        }
+    }
+    let emptied = match document.get_mut(HOOKS) {
+        Some(Item::ArrayOfTables(hooks)) => {
+            hooks.retain(|hook| !is_hook(hook));
+            ArrayOfTables::is_empty(hooks)
+        }
+        Some(Item::Value(Value::Array(hooks))) => {
+            hooks.retain(|hook| !is_inline_hook(hook));
+            hooks.is_empty()
+        }
+        _ => false,
+    };
+    if emptied {
+        document.remove(HOOKS);
+    }
+    let left = document.to_string();
+    // What writes TOML writes line feeds.
+    Some(if text.contains("\r\n") {
+        left.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        left
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_go_and_every_other_byte_stays() {
+        for (text, left) in [
+            ("", ""),
+            ("a = 1\n", "a = 1\n"),
+            (
+                "# mine\r\n[mcp_servers.tw] # x\r\ncommand = \"tw\"\r\nargs = [\"mcp\"] # y\r\n\r\n# next\r\n[b]\r\nc=1\r\n",
+                "# mine\r\n\r\n# next\r\n[b]\r\nc=1\r\n",
+            ),
+            (
+                "[mcp_servers.tw]\nargs = [\n  \"mcp\",\n]\ncommand = \"tw\"\n[mcp_servers.tw.env]\nX = \"1\"\n[mcp_servers.o]\ncommand = \"o\"",
+                "[mcp_servers.o]\ncommand = \"o\"",
+            ),
+            (
+                "[[hooks]]\nevent = \"a\"\ncommand = \"theirs\"\n\n[[hooks]]\nevent = 'b'\ncommand = 'tw hook kimi session-start'\ntimeout = 30\n\n[x]\n",
+                "[[hooks]]\nevent = \"a\"\ncommand = \"theirs\"\n\n\n[x]\n",
+            ),
+            (
+                "mcp_servers = { tw = { command = \"tw\", args = [\"mcp\"] }, o = { command = \"o\" } }\r\na = 1\r\n",
+                "mcp_servers = { o = { command = \"o\" } }\r\na = 1\r\n",
+            ),
+            (
+                "a = 1\nhooks = [{ event = \"b\", command = \"tw hook kimi session-start\" }]\n",
+                "a = 1\n",
+            ),
+            (
+                "[mcp_servers.tw]\ncommand = \"twitter\"\n",
+                "[mcp_servers.tw]\ncommand = \"twitter\"\n",
+            ),
+        ] {
+            let found = without_ours(text);
+            let tables = |text: &str| text.parse::<::toml::Table>().ok();
+            assert_eq!(
+                tables(found.as_deref().unwrap_or("broken =")),
+                tables(left),
+                "{text:?}"
+            );
+            assert_eq!(found.as_deref(), Some(left), "{text:?}");
+            assert_eq!(without_ours(left).as_deref(), Some(left), "{text:?}");
+        }
+        assert_eq!(without_ours("a ="), None);
+    }
+
+    const BODY: &str = "[mcp_servers.tw]\ncommand = \"tw\"\nargs = [\"mcp\"]\n";
+
+    #[test]
+    fn marks_that_an_agent_dropped_make_no_doubles() {
+        let mine = "a = 1\n\n[b]\nc = 2\n";
+        let made = put_toml(mine, BODY).expect("valid");
+        // As 'codex mcp add' leaves it: no comments, and a server of its own.
+        let unmarked: String = made
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        assert_eq!(
+            put_toml(&unmarked, BODY).as_deref(),
+            Some(unmarked.as_str())
+        );
+        assert_eq!(take_toml(&unmarked).as_deref(), Some(mine));
+        let older = unmarked.replace("[\"mcp\"]", "[\"--quiet\", \"mcp\"]");
+        assert_eq!(put_toml(&older, BODY).as_deref(), Some(made.as_str()));
+        // Both: marked, and once more without marks.
+        let doubled = format!(
+            "{made}\n{}",
+            "[[hooks]]\nevent = \"x\"\ncommand = \"tw hook kimi session-start\"\n"
+        );
+        assert_eq!(
+            take_toml(&doubled)
+                .map(|left| left.trim_end().to_owned())
+                .as_deref(),
+            Some(mine.trim_end())
+        );
+    }
+
+    #[test]
+    fn what_others_put_between_our_marks_stays() {
+        let mine = "a = 1\n";
+        let made = put_toml(mine, BODY).expect("valid");
+        let other = "[mcp_servers.other]\ncommand = \"other\"\n";
+        let mixed = made.replace(
+            super::super::END,
+            &format!("\n{other}{}", super::super::END),
+        );
+        let left = take_toml(&mixed).expect("valid");
+        assert_eq!(left, format!("{mine}{other}"));
+        let again = put_toml(&mixed, BODY).expect("valid");
+        assert_eq!(take_toml(&again).as_deref(), Some(left.as_str()));
+        assert!(
+            again.contains(other) && again.matches("mcp_servers.tw").count() == 1,
+            "{again}"
+        );
+    }
+
+    #[test]
+    fn a_server_of_our_name_that_runs_another_program_is_not_ours() {
+        assert!(has_other_server(
+            "[mcp_servers.tw]\ncommand = \"twitter\"\n"
+        ));
+        assert!(has_other_server("mcp_servers.tw = 1\n"));
+        let ours = "[mcp_servers.tw]\ncommand = \"tw\"\nargs = [\"mcp\"]\n";
+        assert!(!has_other_server(ours) && !has_other_server("a = 1\n"));
+    }
+}
