@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::Oid;
 use super::create;
 use super::fs::{Durable, read_optional, sync_parent, write_atomic_with_mode};
+use super::objects::{ObjectStore, PartOfId};
 use super::regular::{self, Links};
 use super::repo::Repo;
 use crate::env::Moment;
@@ -103,10 +104,11 @@ impl Repo {
         Ok(walk.take(most).collect::<std::result::Result<_, _>>()?)
     }
 
-    /// The commits that hang on `head` alone: reachable from it, but neither from `base` nor from any branch but `own`, tag or
+    /// The commits, with their titles, that hang on `head` alone: reachable from it, but neither from `base` nor from any branch but `own`, tag or
     /// remote ref. Newest first, at most 100.
     pub fn commits_on_head_alone(
         &self,
+        objects: &ObjectStore,
         head: Oid,
         base: Option<Oid>,
         own: Option<&str>,
@@ -129,9 +131,7 @@ impl Repo {
         let mut commits = Vec::new();
         for oid in walk.take(COMMITS) {
             let oid = oid?;
-            let commit = git2.find_commit(oid)?;
-            let title = commit.summary_bytes().unwrap_or_default();
-            commits.push((oid, String::from_utf8_lossy(title).into_owned()));
+            commits.push((oid, objects.commit(oid)?.title()));
         }
         Ok(commits)
     }
@@ -204,16 +204,9 @@ fn is_on_branch(git_dir: &Path, branch: &str) -> Result<bool> {
 
 impl Repo {
     /// The commit that a full or abbreviated id, or a ref's full name, names. No other revision syntax.
-    pub fn resolve_commit(&self, name: &str) -> Option<Oid> {
-        let git2 = self.git2();
-        let is_hex = name.len() >= 4
-            && name.len() <= 40
-            && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if is_hex {
-            return git2
-                .find_commit_by_prefix(name)
-                .ok()
-                .map(|commit| commit.id());
+    pub fn resolve_commit(&self, objects: &ObjectStore, name: &str) -> Option<Oid> {
+        if let Some(part) = PartOfId::parse(name.as_bytes()) {
+            return objects.resolve(part).filter(|oid| objects.is_commit(*oid));
         }
         let refs = super::refs::Refs::new(self.common_dir(), self.git_dir());
         // git's order for short names, as far as a ref of ours or a tag or branch of the user's goes.
@@ -221,6 +214,6 @@ impl Repo {
             .iter()
             .filter_map(|prefix| refs.read(&format!("{prefix}{name}")).ok().flatten());
         let oid = oids.next()?;
-        self.is_commit(oid).then_some(oid)
+        objects.is_commit(oid).then_some(oid)
     }
 }

@@ -4,6 +4,7 @@
 pub mod access;
 pub mod access_list;
 pub mod command;
+pub mod commit;
 pub mod create;
 pub mod durable;
 pub mod fs;

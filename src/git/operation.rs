@@ -19,6 +19,7 @@ use git2::Oid;
 pub use self::names::{is_known_name, is_known_ref};
 
 use super::create;
+use super::objects::ObjectStore;
 use super::repo::{Repo, SharedRepository};
 use crate::error::{Code, Error, Result, ResultExt};
 
@@ -60,13 +61,13 @@ impl OperationState {
 ///
 /// # Errors
 /// `IO` when a file there is larger than [`MAX_FILE`] or cannot be read.
-pub fn read(repo: &Repo) -> Result<OperationState> {
+pub fn read(repo: &Repo, objects: &ObjectStore) -> Result<OperationState> {
     let mut state = OperationState::default();
     read_into(repo, &mut state).context(|| "read the operation under way")?;
     state.files.sort();
     state.refs.sort();
     state.unknown.sort();
-    commits::collect(repo, &mut state);
+    commits::collect(objects, &mut state);
     Ok(state)
 }
 

@@ -11,7 +11,6 @@ mod discover;
 mod format;
 mod head;
 mod notes;
-mod objects;
 mod settings;
 #[cfg(test)]
 pub(in crate::git) mod testing;

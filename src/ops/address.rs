@@ -119,7 +119,7 @@ fn with_commit(store: &Store, commit: Oid) -> Result<Option<Stored>> {
 }
 
 fn by_commit(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Option<Stored>> {
-    let Some(oid) = ctx.repo.resolve_commit(name) else {
+    let Some(oid) = ctx.repo.resolve_commit(&store.objects, name) else {
         return Ok(None);
     };
     with_commit(store, oid)

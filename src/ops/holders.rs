@@ -332,7 +332,7 @@ fn session_notes(
     // Every change of a record is a commit: the newest one's date is the last sign of life.
     let last = tips
         .iter()
-        .filter_map(|tip| ctx.repo.commit_author_time(*tip).ok())
+        .filter_map(|tip| Some(store.objects.commit(*tip).ok()?.author_time))
         .max();
     let age = last.map_or(0, |last| reach.now.seconds().saturating_sub(last));
     let kept = i64::from(reach.keep_days) * 24 * 3600;

@@ -431,17 +431,17 @@ impl Store {
 
     /// What becomes of two commits that differ: where both refs go, and what is said. For a second version, the notes ref.
     fn judge(&self, backing_ref: Oid, notes_ref: Oid) -> Result<(Oid, Option<&'static str>)> {
-        Ok(if !self.repo.is_commit(notes_ref) {
+        Ok(if !self.objects.is_commit(notes_ref) {
             (
                 backing_ref,
                 Some("its notes ref led nowhere and is put back"),
             )
-        } else if self.repo.descends(notes_ref, backing_ref)? {
+        } else if self.repo.descends(&self.objects, notes_ref, backing_ref)? {
             (
                 notes_ref,
                 Some("it was changed by plain git, which is taken in"),
             )
-        } else if self.repo.descends(backing_ref, notes_ref)? {
+        } else if self.repo.descends(&self.objects, backing_ref, notes_ref)? {
             (
                 backing_ref,
                 Some("its notes ref was set back and is put right"),

@@ -11,6 +11,7 @@ use super::snapshot::{Lists, SnapshotRecord, VERSION, split_message};
 use super::state::parse_versioned_object;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
+use crate::git::commit::RawCommit;
 use crate::git::objects::ObjectStore;
 use crate::git::operation::{OperationState, is_known_name, is_known_ref};
 use crate::git::tree::{self, Node};
@@ -56,58 +57,11 @@ pub struct Stored {
     pub index_commit: Oid,
 }
 
-/// The fields of a raw commit that matter here.
-#[derive(Debug, Clone)]
-pub struct RawCommit {
-    /// Its tree.
-    pub tree: Oid,
-    /// Its parents.
-    pub parents: Vec<Oid>,
-    /// Its message.
-    pub message: Vec<u8>,
-    /// Author time, seconds.
-    pub author_time: i64,
-}
-
-/// Parses a commit object.
-pub fn parse_commit(bytes: &[u8]) -> Option<RawCommit> {
-    let end = bytes.windows(2).position(|pair| pair == b"\n\n")?;
-    let header = std::str::from_utf8(&bytes[..end]).ok()?;
-    let mut tree = None;
-    let mut parents = Vec::new();
-    let mut author_time = 0;
-    for line in header.lines() {
-        if let Some(oid) = line.strip_prefix("tree ") {
-            tree = Oid::from_str(oid).ok();
-        } else if let Some(oid) = line.strip_prefix("parent ") {
-            parents.push(Oid::from_str(oid).ok()?);
-        } else if let Some(author) = line.strip_prefix("author ") {
-            let mut words = author.rsplit(' ');
-            words.next();
-            author_time = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
-        }
-    }
-    Some(RawCommit {
-        tree: tree?,
-        parents,
-        message: bytes[end + 2..].to_vec(),
-        author_time,
-    })
-}
-
-fn commit(objects: &ObjectStore, oid: Oid) -> Result<RawCommit> {
-    let bytes = objects.read_commit(oid)?;
-    parse_commit(&bytes).ok_or_else(|| {
-        Error::new(
-            Code::CorruptRecord,
-            format!("commit {oid} is not well formed"),
-        )
-    })
-}
-
 /// [`Store::read`], for several threads at once.
 pub(super) fn read(objects: &ObjectStore, id: &SnapshotId, commit: Oid) -> Result<Stored> {
-    let raw = self::commit(objects, commit).context(|| format!("cannot read '{id}'"))?;
+    let raw = objects
+        .commit(commit)
+        .context(|| format!("cannot read '{id}'"))?;
     let name = id.to_string();
     let (title, body) = split_message(&raw.message, &name)?;
     let (record, json) = parse_versioned_object::<SnapshotRecord>(body, VERSION, &name)?;
@@ -137,7 +91,7 @@ pub(super) fn read(objects: &ObjectStore, id: &SnapshotId, commit: Oid) -> Resul
 impl Store {
     /// Reads a raw commit.
     pub fn commit(&self, oid: Oid) -> Result<RawCommit> {
-        commit(&self.objects, oid)
+        self.objects.commit(oid)
     }
 
     /// Reads a snapshot commit.

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use timewarp::git::Oid;
+use timewarp::git::commit::RawCommit;
 use timewarp::git::refs::Refs;
 use timewarp::store::snapshot::SnapshotRecord;
 use timewarp::store::state::{Journal, State, parse_versioned};
-use timewarp::store::stored;
 use timewarp::worktree::cache;
 
 use crate::damage::{document, walk};
@@ -171,7 +171,7 @@ fn snapshot_records_and_commits() {
     let name = format!("refs/timewarp/snapshots/{id}");
     let commit = sandbox.git(["cat-file", "commit", &name]).into_bytes();
     let long = sandbox.git(["cat-file", "commit", "HEAD"]).into_bytes();
-    let good = stored::parse_commit(&commit).unwrap();
+    let good = RawCommit::parse(&commit).unwrap();
     assert!(SnapshotRecord::from_message(&good.message, "good").is_ok());
     let seeds = [commit, long];
     rounds(2000, |random| {

@@ -8,6 +8,7 @@ use std::io;
 use git2::Oid;
 
 use super::hash::checksum;
+use super::part::PartOfId;
 use crate::git::mapped::{self, Use};
 
 const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
@@ -102,6 +103,22 @@ impl Idx {
 
     /// The row of an object.
     pub(super) fn find(&self, oid: Oid) -> Option<usize> {
+        self.search(oid)?.ok()
+    }
+
+    /// The objects whose ids begin so.
+    pub(super) fn beginning_with(&self, part: PartOfId) -> impl Iterator<Item = Oid> {
+        let row = self
+            .search(part.least)
+            .map(|row| row.unwrap_or_else(|row| row));
+        let rows = row.unwrap_or(self.count)..self.count;
+        rows.map_while(|row| self.oid_at(row))
+            .take_while(move |oid| part.begins(oid))
+            .filter_map(|oid| Oid::from_bytes(oid).ok())
+    }
+
+    /// The row of an object, or the one that it would have.
+    fn search(&self, oid: Oid) -> Option<Result<usize, usize>> {
         let wanted = oid.as_bytes();
         let first = usize::from(*wanted.first()?);
         let bound = |row: usize| self.u32_at(self.fanout() + 4 * row).map(|n| n as usize);
@@ -110,12 +127,12 @@ impl Idx {
         while low < high {
             let middle = low + (high - low) / 2;
             match self.oid_at(middle)?.cmp(wanted) {
-                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Equal => return Some(Ok(middle)),
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
             }
         }
-        None
+        Some(Err(low))
     }
 
     /// Every object; nothing when this is no index of version 2, or not a sound one.

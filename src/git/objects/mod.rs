@@ -20,6 +20,7 @@ mod midx;
 mod new;
 mod odb_dir;
 mod pack_writer;
+mod part;
 mod read;
 mod remembered;
 mod store;
@@ -35,6 +36,7 @@ mod tests;
 pub use hash::{Hasher, hash, is_collision};
 pub use keep::KeptPack;
 pub use new::{NewObjects, Storage};
+pub use part::PartOfId;
 pub use store::ObjectStore;
 pub use writer::{ObjectWriter, PutError, WriteMode, Written};
 

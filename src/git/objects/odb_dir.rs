@@ -2,6 +2,7 @@
 //!
 //! The list of packs is read when first needed and again only when asked: a lookup that misses costs no directory scan.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -16,6 +17,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UT
 
 use super::delta::Bases;
 use super::idx::Idx;
+use super::part::PartOfId;
 use super::read::Opened;
 use super::{ObjectKind, entry, loose};
 use crate::env::clock_nanos;
@@ -140,6 +142,21 @@ impl OdbDir {
 
     pub(super) fn has_packed(&self, oid: Oid) -> bool {
         self.packs().iter().any(|pack| pack.idx.find(oid).is_some())
+    }
+
+    /// Adds the ids that begin so, of packed and of loose objects.
+    pub(super) fn add_beginning_with(&self, part: PartOfId, found: &mut BTreeSet<Oid>) {
+        for pack in self.packs().iter() {
+            found.extend(pack.idx.beginning_with(part));
+        }
+        let least = part.least.to_string();
+        let (dir, _) = least.split_at(2);
+        let names = std::fs::read_dir(self.path.join(dir)).into_iter().flatten();
+        let names = names.flatten().map(|entry| entry.file_name());
+        let oids = names.filter_map(|name| {
+            PartOfId::parse(&[dir.as_bytes(), name.as_bytes()].concat())?.whole()
+        });
+        found.extend(oids.filter(|oid| part.begins(oid.as_bytes()) && self.has_loose(*oid)));
     }
 
     /// Gives what holds the object a new mtime, as git does before it relies on an object that exists.

@@ -454,6 +454,43 @@ fn deltas_that_git_made_are_read() {
 }
 
 #[test]
+fn parts_of_ids_name_what_git_says() {
+    let repo = Repo::new();
+    packed_by_git(&repo);
+    let store = repo.store();
+    let writer = ObjectWriter::new(&store, WriteMode::Loose).expect("writer");
+    // So many that four digits are not always enough.
+    put_all(
+        &writer,
+        (0..600).map(|n| format!("{n}").into_bytes()).collect(),
+    );
+    let listed = repo.git(&[
+        "cat-file",
+        "--batch-all-objects",
+        "--batch-check=%(objectname)",
+    ]);
+    let listed = String::from_utf8(listed).expect("text");
+    let oids: Vec<&str> = listed.lines().collect();
+    let mut ambiguous = 0;
+    for oid in &oids {
+        for digits in [4, 5, 7, 39, 40] {
+            let part = &oid[..digits];
+            let fitting = oids.iter().filter(|oid| oid.starts_with(part)).count();
+            let found = store.resolve(PartOfId::parse(part.as_bytes()).expect("a part"));
+            let found = found.map(|oid| oid.to_string());
+            assert_eq!(found.as_deref(), (fitting == 1).then_some(*oid), "{part}");
+            ambiguous += usize::from(fitting > 1);
+        }
+    }
+    assert!(ambiguous > 0);
+    // One that others made since is found, too.
+    let one = repo.run(&["hash-object", "-w", "--stdin"], b"made by git");
+    let one = String::from_utf8(one.stdout).expect("text");
+    let part = PartOfId::parse(&one.as_bytes()[..12]).expect("a part");
+    assert_eq!(store.resolve(part).expect("found").to_string(), one.trim());
+}
+
+#[test]
 fn deltas_that_name_their_bases_are_read() {
     let repo = Repo::new();
     let all = packed_by_git(&repo);

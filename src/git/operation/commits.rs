@@ -6,10 +6,7 @@ use git2::Oid;
 
 use super::OperationState;
 use super::names::{is_libgit2_commit, is_mail};
-use crate::git::repo::Repo;
-
-/// The shortest abbreviation that git writes or takes.
-const MIN_ABBREV: usize = 4;
+use crate::git::objects::{ObjectStore, PartOfId};
 
 /// Files whose every full commit id counts.
 const FULL_IDS: [&str; 33] = [
@@ -59,7 +56,7 @@ const LISTS: [&str; 6] = [
 ];
 
 /// Fills in `commits` and `trees` from files and refs.
-pub(super) fn collect(repo: &Repo, state: &mut OperationState) {
+pub(super) fn collect(objects: &ObjectStore, state: &mut OperationState) {
     let mut named: Vec<Oid> = Vec::new();
     let mut trees = Vec::new();
     for (name, content, _) in &state.files {
@@ -73,20 +70,22 @@ pub(super) fn collect(repo: &Repo, state: &mut OperationState) {
             named.extend(
                 content
                     .split(|&byte| byte == b'\n')
-                    .filter_map(|line| id_of_line(repo, line)),
+                    .filter_map(|line| id_of_line(objects, line)),
             );
         } else if name.strip_prefix("rebase-apply/").is_some_and(is_mail) {
             // git: a rebase's mails begin with the commit that each was made from.
             let first = content.split(|&byte| byte == b'\n').next();
             named.extend(full_ids(first.unwrap_or_default()));
         } else if name == "AUTO_MERGE" {
-            let tree = full_ids(content).into_iter().find(|&oid| repo.is_tree(oid));
+            let tree = full_ids(content)
+                .into_iter()
+                .find(|&oid| objects.is_tree(oid));
             trees.extend(tree.map(|oid| (name.clone(), oid)));
         }
     }
     named.extend(state.refs.iter().map(|(_, oid)| *oid));
     let mut seen = HashSet::new();
-    named.retain(|&oid| seen.insert(oid) && repo.is_commit(oid));
+    named.retain(|&oid| seen.insert(oid) && objects.is_commit(oid));
     state.commits = named;
     state.trees = trees;
 }
@@ -101,7 +100,7 @@ fn full_ids(content: &[u8]) -> Vec<Oid> {
 }
 
 /// The commit of `pick <id> …`, `fixup -C <id> …`, `merge -C <id> …`, or of a bare `<id>`.
-fn id_of_line(repo: &Repo, line: &[u8]) -> Option<Oid> {
+fn id_of_line(objects: &ObjectStore, line: &[u8]) -> Option<Oid> {
     let mut words = line
         .split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty());
@@ -113,20 +112,8 @@ fn id_of_line(repo: &Repo, line: &[u8]) -> Option<Oid> {
         Some(word) => word,
         None => command,
     };
-    resolve(repo, word)
-}
-
-/// A full or abbreviated id.
-fn resolve(repo: &Repo, word: &[u8]) -> Option<Oid> {
-    if !(MIN_ABBREV..=40).contains(&word.len()) || !word.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let oid = Oid::from_str(std::str::from_utf8(word).ok()?).ok()?;
-    if word.len() == 40 {
-        return Some(oid);
-    }
-    let odb = repo.git2().odb().ok()?;
-    odb.exists_prefix(oid, word.len()).ok()
+    let part = PartOfId::parse(word)?;
+    objects.resolve(part)
 }
 
 #[cfg(test)]
@@ -148,6 +135,7 @@ mod tests {
         let repo = test.open();
         let oid = repo.head().expect("read").oid.expect("born");
         let (full, short) = (oid.to_string(), &oid.to_string()[..7]);
+        let objects = ObjectStore::open(repo.common_dir()).expect("opened");
         for line in [
             format!("pick {full} dead beef"),
             format!("  fixup -C {short} # one"),
@@ -155,7 +143,7 @@ mod tests {
             format!("revert {short} one"),
             short.to_owned(),
         ] {
-            assert_eq!(id_of_line(&repo, line.as_bytes()), Some(oid), "{line}");
+            assert_eq!(id_of_line(&objects, line.as_bytes()), Some(oid), "{line}");
         }
         for line in [
             "",
@@ -165,7 +153,7 @@ mod tests {
             "label onto",
             "update-ref refs/heads/x",
         ] {
-            assert_eq!(id_of_line(&repo, line.as_bytes()), None, "{line}");
+            assert_eq!(id_of_line(&objects, line.as_bytes()), None, "{line}");
         }
     }
 }

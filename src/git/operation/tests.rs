@@ -28,6 +28,10 @@ fn diverged() -> TestRepo {
     test
 }
 
+fn read(repo: &Repo) -> Result<OperationState> {
+    super::read(repo, &ObjectStore::open(repo.common_dir())?)
+}
+
 fn open(dir: &Path) -> Repo {
     Repo::discover(dir, &Env::default()).expect("a repository")
 }

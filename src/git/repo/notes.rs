@@ -4,17 +4,18 @@ use git2::Oid;
 
 use super::Repo;
 use crate::error::{Code, Error, Result};
+use crate::git::objects::ObjectStore;
 
 impl Repo {
     /// Whether `commit` is `ancestor` or comes after it. False when either is no commit that is there.
     ///
     /// # Errors
     /// When a commit between them cannot be read.
-    pub fn descends(&self, commit: Oid, ancestor: Oid) -> Result<bool> {
+    pub fn descends(&self, objects: &ObjectStore, commit: Oid, ancestor: Oid) -> Result<bool> {
         if commit == ancestor {
             return Ok(true);
         }
-        if !self.is_commit(commit) || !self.is_commit(ancestor) {
+        if !objects.is_commit(commit) || !objects.is_commit(ancestor) {
             return Ok(false);
         }
         self.git2

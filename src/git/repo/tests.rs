@@ -6,6 +6,8 @@ use super::testing::TestRepo;
 use super::{ConfigLevel, Repo, SharedRepository};
 use crate::env::Env;
 use crate::error::Code;
+use crate::git::objects::ObjectStore;
+use crate::git::tree;
 
 fn committed() -> TestRepo {
     let test = TestRepo::new();
@@ -322,33 +324,28 @@ fn commits_and_trees_answer() {
     test.git(&["commit", "-qam", "two"]);
     let repo = discover(test.dir());
     let oid = repo.head().expect("read").oid.expect("born");
-    let parents = repo.commit_parents(oid).expect("read");
-    assert_eq!(parents.len(), 1);
+    let objects = ObjectStore::open(repo.common_dir()).expect("opened");
+    let commit = objects.commit(oid).expect("read");
+    let [parent] = commit.parents[..] else {
+        panic!("one parent, not {:?}", commit.parents);
+    };
     assert_eq!(
-        repo.read_commit_message(parents[0]).expect("read"),
+        objects.commit(parent).expect("read").message,
         b"one\n\nbody\n"
     );
-    assert_eq!(repo.commit_author_time(oid).expect("read"), 1_700_000_000);
-    let tree = repo.commit_tree(oid).expect("read");
-    let (mode, blob) = repo
-        .tree_entry(tree, b"dir/a")
-        .expect("read")
-        .expect("there");
-    assert_eq!(mode, 0o100_644);
-    assert_eq!(
-        blob.to_string(),
-        test.git(&["rev-parse", "HEAD:dir/a"]).trim()
+    assert_eq!(commit.author_time, 1_700_000_000);
+    let read = |oid| objects.read_tree(oid);
+    let at = |path: &[u8]| tree::find(&read, commit.tree, path).expect("read");
+    let file = at(b"dir/a").expect("there");
+    assert_eq!(file.mode, 0o100_644);
+    let blob = test.git(&["rev-parse", "HEAD:dir/a"]);
+    assert_eq!(file.oid.to_string(), blob.trim());
+    assert_eq!(at(b"dir").expect("there").mode, 0o040_000);
+    assert!(at(b"dir/b").is_none());
+    assert!(objects.commit(commit.tree).is_err());
+    assert!(
+        objects.is_commit(oid) && !objects.is_commit(commit.tree) && objects.is_tree(commit.tree)
     );
-    assert_eq!(
-        repo.tree_entry(tree, b"dir")
-            .expect("read")
-            .expect("there")
-            .0,
-        0o040_000
-    );
-    assert_eq!(repo.tree_entry(tree, b"dir/b").expect("read"), None);
-    assert!(repo.commit_tree(tree).is_err());
-    assert!(repo.is_commit(oid) && !repo.is_commit(tree) && repo.is_tree(tree));
 }
 
 /// Runs itself again in a child whose environment is the one that git gives to a hook of another repository.
@@ -360,7 +357,9 @@ fn variables_of_another_repository_never_mislead() {
         assert_eq!(repo.git_dir(), Path::new(dir).join(".git"));
         assert_eq!(repo.worktree_root(), Path::new(dir));
         let oid = repo.head().expect("read").oid.expect("born");
-        assert!(repo.is_commit(oid));
+        assert!(repo.git2().find_commit(oid).is_ok());
+        let objects = ObjectStore::open(repo.common_dir()).expect("opened");
+        assert!(objects.is_commit(oid));
         let top = crate::git::command::Git::new(&repo)
             .args(["ls-files", "--full-name"])
             .run()

@@ -2,7 +2,7 @@
 
 use super::super::gitview::{head_only_paths, read_index};
 use super::{CaptureRun, index_stamp, is_fresh};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree, build_tree_without};
 use crate::git::objects::{ObjectKind, ObjectStore, hash};
 use crate::git::repo::Head;
@@ -169,6 +169,18 @@ impl CaptureRun<'_, '_, '_> {
         self.read_index_state(head, stamp, known)
     }
 
+    fn head_tree(&self, commit: Oid) -> Result<Oid> {
+        let found = self.store.objects.commit(commit).map_err(|error| {
+            Error::new(
+                Code::Io,
+                format!("read commit '{commit}': {}", error.message()),
+            )
+            .caused_by(error)
+            .hint("'git fsck' says what is missing; 'git reflog' shows where HEAD was")
+        })?;
+        Ok(found.tree)
+    }
+
     /// `known`: the tree of an earlier index, which is held with all that it names.
     fn read_index_state(
         &self,
@@ -177,17 +189,15 @@ impl CaptureRun<'_, '_, '_> {
         known: Option<Oid>,
     ) -> Result<IndexState> {
         let index = read_index(&self.ctx.repo, &self.store.objects)?;
-        let head_tree = head
-            .oid
-            .map(|oid| self.ctx.repo.commit_tree(oid))
-            .transpose()?;
+        let head_tree = head.oid.map(|oid| self.head_tree(oid)).transpose()?;
         let mut memory = MemoryTrees {
             store: Some(self.store),
             made: HashMap::new(),
         };
         let unmerged = |path: &[u8]| match head_tree {
             Some(tree) => {
-                let found = self.ctx.repo.tree_entry(tree, path)?;
+                let read = |oid| self.store.objects.read_tree(oid);
+                let found = tree::find(&read, tree, path)?.map(|node| (node.mode, node.oid));
                 Ok(found.filter(|(mode, oid)| is_held(&self.store.objects, *mode, *oid)))
             }
             None => Ok(None),

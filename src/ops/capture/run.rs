@@ -85,7 +85,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         };
         let anchor = self.anchor(&meta)?;
         let mut state = self.index_state(&head, &meta, anchor.is_some())?;
-        let operation = operation::read(&self.ctx.repo)?;
+        let operation = operation::read(&self.ctx.repo, &self.store.objects)?;
         let root = Root::open(self.ctx.repo.worktree_root())?;
         let (globals, globs, options) = self.rules()?;
         let same_rules = meta.options == options && meta.index.tracked == state.tracked;

@@ -183,7 +183,10 @@ fn said(
     let base: Option<Oid> = id
         .and_then(|id| store.read_id(&id).ok())
         .and_then(|stored| stored.head);
-    for (oid, title) in there.repo.commits_on_head_alone(head, base, None)? {
+    for (oid, title) in there
+        .repo
+        .commits_on_head_alone(&store.objects, head, base, None)?
+    {
         said.push(format!(
             "commit {oid} ({title}) is on no branch: git branch NAME {oid}"
         ));

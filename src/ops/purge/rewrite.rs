@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
+use crate::git::commit::RawCommit;
 use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, Node};
@@ -14,7 +15,7 @@ use crate::store::snapshot::{
     FIXED_TIME, IndexRecord, Lists, SnapshotRecord, Uncaptured, encode_commit,
 };
 use crate::store::state::path_from_stored;
-use crate::store::stored::{RawCommit, Stored, part};
+use crate::store::stored::{Stored, part};
 use crate::worktree::capture::Sink;
 
 /// Why a path is not in a snapshot any more.

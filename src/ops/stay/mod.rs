@@ -293,7 +293,10 @@ impl<'a> ReturnOperation<'a> {
         let ours = ours.filter(|branch| is_past_branch(branch));
         match head.oid {
             Some(tip) if Some(tip) != base && Some(tip) != self.backup.head => {
-                self.ctx.repo.commits_on_head_alone(tip, base, ours)
+                let objects = &self.store.objects;
+                self.ctx
+                    .repo
+                    .commits_on_head_alone(objects, tip, base, ours)
             }
             _ => Ok(Vec::new()),
         }

@@ -11,6 +11,7 @@ use timewarp::agents::{self, transcript::Detail};
 use timewarp::env::{Env, Moment};
 use timewarp::error::Result;
 use timewarp::git::Oid;
+use timewarp::git::commit::RawCommit;
 use timewarp::git::index::{Checksum, Index, TreeSource};
 use timewarp::git::objects::{ObjectStore, hash};
 use timewarp::git::refs::Refs;
@@ -22,7 +23,7 @@ use timewarp::store::lock::Owner;
 use timewarp::store::session::SessionRecord;
 use timewarp::store::snapshot::SnapshotRecord;
 use timewarp::store::state::{Journal, State, parse_versioned, path_from_stored, stored_path};
-use timewarp::store::{address, names, stored};
+use timewarp::store::{address, names};
 use timewarp::worktree::attributes::{AttributeConfig, AttributeFiles, DirAttributes};
 use timewarp::worktree::cache;
 use timewarp::worktree::globs::{GlobSettings, Globs, Source};
@@ -206,7 +207,7 @@ pub fn names(bytes: &[u8]) {
 /// A commit of ours with its record, and the records that stand in notes.
 pub fn records(bytes: &[u8]) {
     let _ = SnapshotRecord::from_message(bytes, "whole");
-    if let Some(commit) = stored::parse_commit(bytes)
+    if let Some(commit) = RawCommit::parse(bytes)
         && let Ok((title, record)) = SnapshotRecord::from_message(&commit.message, "damaged")
     {
         let again = record.message(&title);
