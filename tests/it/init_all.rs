@@ -287,6 +287,38 @@ tw would set up, for this project, in ROOT/repo:
     assert_eq!(machine.files(), before);
 }
 
+/// As a manager of dotfiles has it.
+#[test]
+fn settings_behind_a_link_are_named_where_the_agent_looks_for_them() {
+    let machine = Machine::new();
+    let sandbox = &machine.sandbox;
+    sandbox.write("../home/dotfiles/claude.json", SETTINGS);
+    sandbox.symlink("../dotfiles/claude.json", "../home/.claude/settings.json");
+    let before = machine.files();
+    let args = ["init", "--agent", "all", "--user"];
+    let ran = machine.tw(&[&args[..], &["--dry-run"]].concat());
+    let expected = "\
+coding agents that you use:
+  Claude Code  ~/.claude
+tw would set up, for all your projects:
+  Claude Code  ~/.claude/settings.json             hooks
+               ~/.claude/skills/timewarp/SKILL.md  skill
+";
+    assert_eq!(machine.plain(&ran.out()), expected);
+    let (code, done) = machine.json(&args);
+    assert_eq!(code, 0);
+    let dotfile = sandbox.home().join("dotfiles/claude.json");
+    assert_eq!(done["changed"][0], json!(dotfile));
+    assert!(
+        std::fs::read_to_string(dotfile)
+            .unwrap()
+            .contains("tw hook")
+    );
+    let (code, done) = machine.json(&["init", "--remove", "-y"]);
+    assert_eq!((code, Machine::agents(&done)), (0, vec!["claude"]));
+    assert_eq!(machine.files(), before);
+}
+
 #[test]
 fn all_stands_for_the_agents_that_are_used() {
     let machine = Machine::with_four();
@@ -434,6 +466,32 @@ fn everything_comes_out_again_byte_for_byte() {
     }
 }
 
+/// Where people keep their dotfiles in git, the project's settings and the user's are the same files.
+#[test]
+fn everything_comes_out_of_a_working_tree_that_is_the_home_directory() {
+    let machine = Machine::new();
+    machine.sandbox.write(".claude/settings.json", SETTINGS);
+    machine.sandbox.write(".gemini/settings.json", "{\"a\":1}");
+    let before = machine.files();
+    let run = |args: &[&str]| {
+        let mut command = machine.command();
+        command.env("HOME", machine.sandbox.repo()).args(args);
+        let ran: Ran = command.output().unwrap().into();
+        assert_eq!(ran.code, 0, "{}", ran.err());
+        ran.out()
+    };
+    run(&["init", "--agent", ALL]);
+    run(&["init", "--agent", ALL, "--user"]);
+    let shown = run(&["init", "--remove", "--dry-run"]);
+    assert_eq!(
+        shown.matches(" .claude/settings.json ").count(),
+        1,
+        "{shown}"
+    );
+    run(&["init", "--remove", "-y"]);
+    assert_eq!(machine.files(), before);
+}
+
 #[test]
 fn the_user_s_settings_are_taken_out_alone() {
     let machine = Machine::new();
@@ -482,6 +540,10 @@ tw would take out what it put in, for this project, in ROOT/repo:
         assert!(
             offer.contains("  git          .git/hooks/pre-push\n"),
             "{offer}"
+        );
+        assert!(
+            !offer.contains("Gemini"),
+            "it shares a skill alone: {offer}"
         );
         assert!(
             offer

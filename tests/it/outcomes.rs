@@ -378,6 +378,8 @@ fn initialised() -> Installed {
             found: vec!["/usr/bin/claude".into()],
             files: vec![AgentFile {
                 path: ".mcp.json".into(),
+                leads_to: ".mcp.json".into(),
+                is_shared: false,
                 scope: Scope::Project,
                 holds: vec![Holds::Mcp],
                 became: Became::Unchanged,

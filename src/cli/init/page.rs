@@ -86,7 +86,7 @@ impl Offer<'_> {
     /// The files that are no agent's: settings of tw, hooks of git.
     fn others(&self) -> Vec<Row> {
         let agents = self.plan.agents.iter().flat_map(|agent| &agent.files);
-        let known: Vec<&Path> = agents.map(|file| file.path.as_path()).collect();
+        let known: Vec<&Path> = agents.map(|file| file.leads_to.as_path()).collect();
         let all = self.plan.changed.iter().chain(&self.plan.removed);
         all.filter(|path| !known.contains(&path.as_path()))
             .map(|path| {

@@ -69,10 +69,16 @@ pub struct AgentFiles {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct AgentFile {
-    /// The file.
+    /// The file, where the agent looks for it.
     #[serde(serialize_with = "json::file")]
     #[schemars(with = "String")]
     pub path: PathBuf,
+    /// Where that leads to through symbolic links: what was edited.
+    #[serde(skip)]
+    pub leads_to: PathBuf,
+    /// Other agents use the same file.
+    #[serde(skip)]
+    pub is_shared: bool,
     /// Whose settings it has.
     pub scope: Scope,
     /// What of ours belongs into it.

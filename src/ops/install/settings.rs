@@ -154,7 +154,7 @@ impl<'a> Installer<'a> {
         }
     }
 
-    /// Tells each agent's files; on the way out only those that something was in.
+    /// Tells each agent's files; on the way out only those that something was in, and the agents that had it.
     fn describe(
         &self,
         wanted: Vec<Wanted>,
@@ -188,13 +188,15 @@ impl<'a> Installer<'a> {
             }
             agent.files.push(AgentFile {
                 holds: one.target.holds(),
+                leads_to: one.path.unwrap_or_else(|| one.target.path.clone()),
                 path: one.target.path,
+                is_shared: one.target.shared,
                 scope: one.scope,
                 became,
             });
         }
         if self.request.way == Way::Out {
-            agents.retain(|agent| !agent.files.is_empty());
+            leave_out_sharers(&mut agents);
         }
         done.agents = agents;
     }
@@ -295,6 +297,20 @@ impl<'a> Installer<'a> {
         }
         real.extend(missing.into_iter().rev());
         Some(real)
+    }
+}
+
+/// Leaves out the agents that had nothing: a file that others share says nothing of one, unless it is no other's.
+fn leave_out_sharers(agents: &mut Vec<AgentFiles>) {
+    let has_own = |agent: &AgentFiles| agent.files.iter().any(|file| !file.is_shared);
+    let (own, sharing): (Vec<_>, Vec<_>) = std::mem::take(agents).into_iter().partition(has_own);
+    *agents = own;
+    for agent in sharing {
+        let known: Vec<&AgentFile> = agents.iter().flat_map(|known| &known.files).collect();
+        let is_told = |file: &AgentFile| known.iter().any(|other| other.path == file.path);
+        if !agent.files.iter().all(is_told) {
+            agents.push(agent);
+        }
     }
 }
 
