@@ -11,8 +11,12 @@ use clap_complete::{ArgValueCompleter, CompletionCandidate};
 
 use super::args;
 use super::human::text::clean;
+use crate::agents::AGENTS;
 use crate::env::Env;
 use crate::ops;
+
+/// The word for all agents that are used.
+pub const ALL_AGENTS: &str = "all";
 
 /// The variable by which a script asks for completions.
 const VARIABLE: &str = "COMPLETE";
@@ -83,6 +87,25 @@ fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
         .collect()
 }
 
+/// Completes the name of an agent that can be set up.
+pub fn agents() -> ArgValueCompleter {
+    ArgValueCompleter::new(agent_names)
+}
+
+/// The agents with their titles, and the word for those that are used.
+fn agent_names(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else {
+        return Vec::new();
+    };
+    let known = AGENTS.iter().filter(|agent| agent.setup().is_some());
+    [(ALL_AGENTS, "those that you use")]
+        .into_iter()
+        .chain(known.map(|agent| (agent.name(), agent.title())))
+        .filter(|(name, _)| name.starts_with(current))
+        .map(|(name, title)| CompletionCandidate::new(name).help(Some(title.into())))
+        .collect()
+}
+
 /// True when what is typed so far begins the id or its random tail.
 fn names(id: &str, typed: &str) -> bool {
     let tail = id.rsplit('_').next().unwrap_or(id);
@@ -116,6 +139,18 @@ mod tests {
         assert!(names(id, "ab1"));
         assert!(names(id, ""));
         assert!(!names(id, "153012"));
+    }
+
+    #[test]
+    fn an_agent_is_completed_by_its_name() {
+        let names = |typed: &str| -> Vec<String> {
+            let found = agent_names(OsStr::new(typed)).into_iter();
+            let values = found.map(|one| one.get_value().to_string_lossy().into_owned());
+            values.collect()
+        };
+        assert_eq!(names("ki"), ["kimi", "kimi-code"]);
+        assert_eq!(names("al"), [ALL_AGENTS]);
+        assert_eq!(names("generic"), [""; 0], "it cannot be set up");
     }
 
     #[test]

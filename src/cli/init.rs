@@ -11,9 +11,6 @@ use crate::ops::install::{Install, Installed, Way, Whose};
 use crate::ops::request::DryRun;
 use page::{Done, Offer, Room};
 
-/// The word for all agents.
-const ALL: &str = "all";
-
 /// Set the repository up for tw and the coding agents that you use
 ///
 /// Never required: every command works without it. Writes a .timewarp/config.toml with every setting commented out, and
@@ -68,7 +65,7 @@ pub struct Args {
     ///
     /// May be given more than once, or with commas between the names. 'all' stands for those that you use, with --remove for
     /// every one. kimi and kimi-code have settings for the user only.
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', add = complete::agents())]
     pub agent: Vec<String>,
 
     /// Write your own settings under HOME instead of the project's; with --remove, touch those alone
@@ -125,12 +122,12 @@ impl Args {
     fn request(&self, call: &Call<'_>) -> Init {
         let is_alone = self.agent.is_empty() && !self.git_hooks;
         let everything = is_alone && self.remove;
-        let named = |name: &&String| *name != ALL;
+        let named = |name: &&String| *name != complete::ALL_AGENTS;
         Init {
             config: is_alone && !self.remove,
             install: Install {
                 agents: self.agent.iter().filter(named).cloned().collect(),
-                all: everything || self.agent.iter().any(|name| name == ALL),
+                all: everything || self.agent.iter().any(|name| name == complete::ALL_AGENTS),
                 whose: match (self.user, everything) {
                     (true, _) => Whose::User,
                     (false, true) => Whose::Both,

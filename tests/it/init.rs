@@ -38,6 +38,19 @@ pub const ALL: &str = "claude,codex,gemini,kimi,kimi-code,opencode,cursor,copilo
 pub const SETTINGS: &str = "{\n\t\"model\": \"x\", // mine\n\t\"hooks\": {\n\t\t\"SessionStart\": [\n\t\t\t{ \"hooks\": [{\"type\": \"command\", \"command\": \"other\"}] }\n\t\t]\n\t},\n}\n";
 
 #[test]
+fn every_agent_that_can_be_set_up_is_tested_and_named_in_the_help() {
+    let installable = timewarp::agents::install::installable();
+    assert_eq!(ALL.split(',').collect::<Vec<_>>(), installable);
+    let help = Sandbox::new().ok(["init", "--help"]);
+    let words: Vec<&str> = help.split_whitespace().collect();
+    let list = installable.join(", ");
+    assert!(
+        words.join(" ").contains(&format!("up: all, {list} ")),
+        "{help}"
+    );
+}
+
+#[test]
 fn every_agent_in_and_out_again_byte_for_byte() {
     for user in [&[][..], &["--user"]] {
         let sandbox = Sandbox::new();

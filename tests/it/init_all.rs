@@ -622,6 +622,36 @@ fn what_fails_for_one_agent_is_named_and_the_others_are_done() {
 }
 
 #[test]
+fn a_link_that_leads_nowhere_is_left_and_named() {
+    let machine = Machine::new();
+    let sandbox = &machine.sandbox;
+    sandbox.symlink("dotfiles/gone.json", "../home/.claude/settings.json");
+    sandbox.symlink("gone.json", ".mcp.json");
+    sandbox.symlink("../gone", "../home/.cursor");
+    for args in [
+        &["init", "--agent", "claude"][..],
+        &["init", "--agent", "claude,cursor", "--user"],
+    ] {
+        let (code, error) = machine.json(args);
+        assert_eq!(code, 5, "{error}");
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("is behind a symbolic link that leads nowhere"),
+            "{message}"
+        );
+        assert!(!message.contains("leads out"), "{message}");
+    }
+    assert!(sandbox.exists(".claude/settings.json"));
+    assert!(
+        sandbox
+            .home()
+            .join(".claude/skills/timewarp/SKILL.md")
+            .exists()
+    );
+    assert!(sandbox.home().join(".cursor").is_symlink());
+}
+
+#[test]
 fn what_cannot_be_written_is_no_reason_to_stop() {
     let machine = Machine::new();
     machine.sandbox.mkdir("../home/.claude");

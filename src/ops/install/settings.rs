@@ -241,10 +241,12 @@ impl<'a> Installer<'a> {
             code: Code::WouldOverwrite,
             why: format!("'{}' {why} and was left alone", path.display()),
         };
-        let Some(path) = self.resolved(&target.path, scope) else {
-            let why = "leads out of the working tree through a symbolic link";
-            done.leave(refused(&target.path, why));
-            return None;
+        let path = match self.resolved(&target.path, scope) {
+            Ok(path) => path,
+            Err(why) => {
+                done.leave(refused(&target.path, why));
+                return None;
+            }
         };
         let known = planned.iter().position(|file| file.path == path);
         let at = known.unwrap_or(planned.len());
@@ -280,23 +282,24 @@ impl<'a> Installer<'a> {
         Some(path)
     }
 
-    /// Where a file really is; None when a project's lies outside of the working tree.
-    fn resolved(&self, path: &Path, scope: Scope) -> Option<PathBuf> {
+    /// Where a file really is. The error is why it is left alone.
+    fn resolved(&self, path: &Path, scope: Scope) -> std::result::Result<PathBuf, &'static str> {
+        const NOWHERE: &str = "is behind a symbolic link that leads nowhere";
         let mut missing: Vec<&std::ffi::OsStr> = Vec::new();
         let mut at = path;
-        // A dangling link cannot be resolved: it is there, and leads nowhere that is known.
+        // A dangling link is there, and cannot be resolved.
         while at.symlink_metadata().is_err() {
-            missing.push(at.file_name()?);
-            at = at.parent()?;
+            missing.extend(at.file_name());
+            at = at.parent().ok_or(NOWHERE)?;
         }
-        let mut real = at.canonicalize().ok()?;
+        let mut real = at.canonicalize().map_err(|_| NOWHERE)?;
         let is_users = !path.starts_with(&self.root) || scope == Scope::User;
-        let root = self.root.canonicalize().ok()?;
+        let root = self.root.canonicalize().map_err(|_| NOWHERE)?;
         if !is_users && !real.starts_with(root) {
-            return None;
+            return Err("leads out of the working tree through a symbolic link");
         }
         real.extend(missing.into_iter().rev());
-        Some(real)
+        Ok(real)
     }
 }
 
