@@ -43,6 +43,7 @@ pub(super) fn add_absent(manifest: &mut Manifest, view: &GitView<'_>, unheld: &[
 
 fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
     use std::collections::BTreeMap;
+    // The manifest's own order: a directory comes before what is beneath, so that its position is known when a child asks for it.
     struct ByPreorder(Vec<u8>);
     impl PartialEq for ByPreorder {
         fn eq(&self, other: &Self) -> bool {
@@ -73,6 +74,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
     for (full, mode, oid) in missing {
         let (dir, name) = crate::git::path::split(full);
         let mut at = dir;
+        // A sparse checkout removes the directories that it empties: those above may be missing on disk, too.
         while !at.is_empty() {
             dirs.entry(ByPreorder(at.to_vec())).or_default();
             at = crate::git::path::split(at).0;
@@ -87,6 +89,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
         };
         let slot = dirs.entry(ByPreorder(dir.to_vec())).or_default();
         slot.1.push((name.to_vec(), rec));
+        // The tree that is known of it was made without this entry.
         if let Some(dir) = &mut slot.0 {
             dir.flags |= DirFlags::DIRTY;
         }
@@ -125,6 +128,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
         });
         places.insert(dir_path, at);
     }
+    // Parents come before children: one pass backwards carries the mark up to the root.
     for at in (1..new.dirs.len()).rev() {
         if new.dirs[at].flags.has(DirFlags::DIRTY) {
             let parent = new.dirs[at].parent as usize;

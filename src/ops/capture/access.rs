@@ -57,6 +57,7 @@ fn access_of<'p>(
     let mut found = BTreeMap::new();
     for full in paths {
         let (dir, name) = path::split(full);
+        // What a swap is about to make need not have a directory yet.
         let Ok(dir) = root.open_dir(dir) else {
             continue;
         };
@@ -80,6 +81,7 @@ pub fn recorded(
 ) -> Result<Option<AccessList>> {
     let known = capture.access(ctx)?;
     let Some(touched) = touched else {
+        // The usual case: nothing is stored for it.
         if known.paths.is_empty() && is_of_the_root_directory(known, &capture.manifest) {
             return Ok(None);
         }
@@ -92,6 +94,7 @@ pub fn recorded(
     let mut list = known.clone();
     if !list.complete {
         let root = Root::open(ctx.repo.worktree_root())?;
+        // Where ids came from git's index no file was opened. The swap can only lose the access of what it touches: that is read now.
         let unknown = touched.iter().filter(|path| known.of(path).is_none());
         list.paths.extend(access_of(&root, unknown)?);
     }

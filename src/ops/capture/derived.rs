@@ -10,6 +10,7 @@ use crate::store::snapshot::{DefaultModes, Lists, Stats, Uncaptured, octal};
 use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest, no_oid};
 
 /// With more paths than this it is not kept.
+// Every command and every hook parses the cache: what is long is worked out again by those who need it.
 const LIMIT: usize = 200;
 
 /// The permission bits of plain files, executables and directories as git makes them under the usual umask.
@@ -96,6 +97,7 @@ impl Derived {
                 }
             }
         }
+        // Directories come in preorder, but the record's lists are in the order of whole paths.
         derived.uncaptured.sort_by(|a, b| a.0.cmp(&b.0));
         derived.absent.sort();
         derived.unstable.sort();

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 /// An index summary with more paths than this is not kept in the cache.
+// As for `derived`: every command and every hook parses the cache.
 const SUMMARY_LIMIT: usize = 200;
 
 /// Many small pieces cost more than their bytes.
@@ -194,6 +195,7 @@ impl CaptureRun<'_, '_, '_> {
             store: Some(self.store),
             made: HashMap::new(),
         };
+        // A tree has each name once, and no stages: for a conflict HEAD's entry stands, the stages are stored beside it.
         let unmerged = |path: &[u8]| match head_tree {
             Some(tree) => {
                 let read = |oid| self.store.objects.read_tree(oid);
@@ -205,6 +207,7 @@ impl CaptureRun<'_, '_, '_> {
         let mut index_tree = build_tree(&index, &unmerged, &mut memory)?;
         let missing = self.missing(&index, index_tree, known, &memory)?;
         if !missing.is_empty() {
+            // A tree of ours that names a missing object would make the user's `git gc` and `git fsck` fail.
             memory.made.clear();
             index_tree = build_tree_without(&index, &missing, &unmerged, &mut memory)?;
         }
@@ -271,6 +274,7 @@ impl CaptureRun<'_, '_, '_> {
         let new: Vec<usize> = match known {
             Some(known) => tree::diff(&read, Some(known), Some(tree))?
                 .iter()
+                // What both trees name is held by the earlier one: only what is new has to be looked up.
                 .filter(|change| change.new.is_some())
                 .filter_map(|change| index.position(&change.path, 0).ok())
                 .collect(),
@@ -380,6 +384,7 @@ fn resolve_undo_blobs(payload: &[u8]) -> Vec<String> {
                 return blobs;
             };
             rest = &rest[20..];
+            // A submodule's commit is in the submodule's repository.
             if mode != tree::GITLINK_MODE {
                 blobs.push(oid.to_string());
             }
@@ -402,6 +407,7 @@ fn tracked_hash(
         let link = entry.mode == tree::GITLINK_MODE;
         let executable = !modes_from_disk && entry.mode == 0o100_755;
         buffer.extend_from_slice(&[0, u8::from(skip), u8::from(link), u8::from(executable)]);
+        // These stand in the captured tree with the index's id; of all others only that they are tracked matters.
         if skip || link {
             buffer.extend_from_slice(entry.oid.as_bytes());
         }
@@ -412,6 +418,7 @@ fn tracked_hash(
     }
     for path in head_only {
         buffer.extend_from_slice(path);
+        // Where an entry of the index has a zero: a path that moves between the two lists changes the hash.
         buffer.push(1);
     }
     sha1::Digest::update(&mut sum, &buffer);

@@ -176,6 +176,7 @@ pub fn index_stamp(ctx: &Context<'_>) -> Vec<i64> {
         Ok(meta) => vec![
             nanoseconds(meta.mtime(), meta.mtime_nsec()),
             nanoseconds(meta.ctime(), meta.ctime_nsec()),
+            // git replaces its index by a rename: within one tick of the clock only the inode differs.
             i64::try_from(meta.ino()).unwrap_or(i64::MAX),
             i64::try_from(meta.size()).unwrap_or(i64::MAX),
         ],
@@ -206,7 +207,9 @@ pub fn capture<'s>(
         ctx,
         store,
         wanted,
+        // Before anything is read: what changes from here on has a stamp that counts as racy.
         started: clock_nanos(),
+        // An object that is there may be one that the gc has already decided to remove.
         afresh: gc::is_running(ctx.repo.common_dir()),
         own: OwnDirs::of(&ctx.repo, &store.objects),
     }
@@ -222,6 +225,7 @@ impl Capture<'_> {
             anchor_ref: anchor_ref.to_owned(),
             anchor_commit: anchor_commit.to_string(),
             index: IndexMeta {
+                // It may be replaced again within this tick of the clock; without a stamp the next capture reads it.
                 stamp: if fresh {
                     Vec::new()
                 } else {
@@ -250,6 +254,7 @@ impl Capture<'_> {
 
     /// Every id of the manifest and the index that was reused and has to be there still: those missing from the object store.
     pub fn missing(&self, store: &Store) -> Vec<Oid> {
+        // A repack moves objects into packs that were not listed yet: that is not missing.
         store.objects.refresh();
         let files = self.manifest.entries().map(|(_, file)| file);
         let files = files

@@ -18,6 +18,7 @@ pub fn rule_parts(
     let repo = &ctx.repo;
     let settings = &ctx.settings;
     let ignore_case = repo.ignore_case()?;
+    // In the common directory also for a linked worktree, as git has it.
     let info = read_rules(&repo.common_dir().join("info/exclude"))?.unwrap_or_default();
     let global = match repo.excludes_file() {
         Some(file) => read_rules(&file)?.unwrap_or_default(),
@@ -44,6 +45,7 @@ pub fn rule_parts(
     })?;
     let mut text = Vec::new();
     for part in [&info[..], &global, &globs.fingerprint()[..]] {
+        // With its length: a line that moves from one file to the other must change the text.
         text.extend_from_slice(&(part.len() as u64).to_le_bytes());
         text.extend_from_slice(part);
     }
@@ -62,6 +64,7 @@ pub fn load_ignore_file(objects: &ObjectStore, tree: Oid, dir: &[u8]) -> Option<
     let read = |oid| objects.read_tree(oid);
     let full = crate::git::path::join(dir, b".gitignore");
     let node = tree::find(&read, tree, &full).ok()??;
+    // git does not follow a `.gitignore` that is a symbolic link.
     if node.mode & 0o170_000 != 0o100_000 {
         return None;
     }

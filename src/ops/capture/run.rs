@@ -78,6 +78,7 @@ struct Files<'s> {
 
 impl<'s> CaptureRun<'_, 's, '_> {
     pub(super) fn run(&self, base: Option<(Cow<'_, Manifest>, Meta)>) -> Result<Capture<'s>> {
+        // HEAD and the index before the files: both are compared once more when the files are done.
         let head = self.ctx.repo.head()?;
         let (base, meta) = match base {
             Some((base, meta)) => (Some(base), meta),
@@ -106,6 +107,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                 let seen = match compared {
                     Comparison::Differs(seen) => seen,
                     Comparison::Same => {
+                        // No directory has to be listed again, but ids are still to be proven, or somebody is to see the manifest.
                         vec![Seen::Same; base.as_ref().map_or(0, |base| base.dirs.len())]
                     }
                 };
@@ -116,6 +118,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                     parsed,
                     base,
                     seen,
+                    // Under other rules there may be files that the cache never looked at.
                     way: if same_rules { Way::Fast } else { Way::Full },
                     anchored: anchor.is_some(),
                 };
@@ -189,6 +192,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             derived,
             made_trees: HashMap::new(),
             parsed_index: parsed,
+            // The files are stored, but git may have staged something since.
             writer: self.writer((index_trees, 0))?,
             unchanged: true,
             seeded: false,
@@ -238,6 +242,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         };
         unchanged &= self.prove(&root, &mut manifest, how, way)?.looked_at == 0;
         if way == Way::Full {
+            // Nothing is known of any directory yet: git's cache tree spares making the trees that a commit has already.
             let cached = view.index().and_then(|index| index.cache_tree.as_ref());
             let has = |oid| !self.afresh && self.store.objects.contains(oid);
             take_known_trees(&mut manifest, cached.map(index::Cached), &has);
@@ -249,6 +254,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             None => &HashOnly,
         };
         hash_files(&root, &mut manifest, sink, how, self.ctx.progress)?;
+        // What vanished between the scan and the reading is as if it had never been there.
         drop_gone(&mut manifest);
         let mut made_trees = HashMap::new();
         let tree = build_trees(&mut manifest, sink, &mut |oid, bytes| {
@@ -275,6 +281,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         way: Way,
     ) -> Result<Proven> {
         match &self.wanted.prove {
+            // Only a full scan takes ids from git's index; what an earlier one left unproven is work for the background.
             Prove::Cheap if way == Way::Fast => Ok(Proven::default()),
             Prove::Cheap => {
                 let (count, bytes) = unproven(manifest);
@@ -383,6 +390,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                         sync: true,
                     }
                 } else {
+                    // As git writes its own: not waited for, but looked at after a power cut (`swap/recover/unwaited.rs`).
                     WriteMode::Loose
                 }
             }

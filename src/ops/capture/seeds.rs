@@ -47,6 +47,7 @@ pub fn remember(store: &Store, id: &SnapshotId) -> Result<()> {
     let file = store.dir.file(LIST);
     let mut list = fs::read_optional(&file)?.unwrap_or_default();
     list.extend_from_slice(format!("{id}\n").as_bytes());
+    // Nobody waits for the disk: without the list the ids merely stay unproven for longer.
     fs::write_atomic(&file, &list, Durable::No)
 }
 
@@ -64,6 +65,7 @@ pub fn prove(ctx: &Context<'_>) -> Result<()> {
         return Ok(());
     }
     let store = ctx.store()?;
+    // Without waiting: work in the background gives way to a swap.
     let _lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "prove", Duration::ZERO)?;
     let list = fs::read_optional(&store.dir.file(LIST))?.unwrap_or_default();
     let proven = prove_cache(ctx, store)?;

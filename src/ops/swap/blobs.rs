@@ -79,6 +79,7 @@ struct Keeping {
 impl Keeping {
     /// The bytes, when they are all there and there is room for them.
     fn finish(self, room: &AtomicUsize) -> Option<Vec<u8>> {
+        // What is allocated counts, which may be nearly twice what is used.
         let take = |room: usize| room.checked_sub(self.bytes.capacity());
         let kept = !self.too_many
             && room
@@ -92,6 +93,7 @@ impl Write for Keeping {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.too_many |= self.bytes.len() + bytes.len() > SMALL;
         if self.too_many {
+            // The memory goes back at once: from here on the blob is only hashed.
             self.bytes = Vec::new();
         } else {
             self.bytes.extend_from_slice(bytes);

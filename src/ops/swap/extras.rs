@@ -21,6 +21,7 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
     } else {
         store.access(stored)?
     };
+    // Nobody looked at the access of its files on this machine: each keeps that of what it replaces.
     access.inherits = store.is_foreign(stored)? || record.seeds_unproven.is_some();
     let defaults =
         [0o100_644, 0o100_755, tree::DIR_MODE].map(|mode| record.default_permissions(mode));
@@ -35,6 +36,7 @@ pub fn stored_extras(store: &Store, stored: &Stored) -> Result<Extras> {
         empty_dirs: lists
             .empty_dirs
             .into_iter()
+            // A record from elsewhere may name anything, also a path out of the working tree.
             .filter(|dir| path::is_safe(dir))
             .collect(),
         absent: lists.absent.into_iter().collect(),

@@ -121,6 +121,7 @@ pub enum GitGoal<'a> {
     /// They stay.
     Stay,
     /// Entries of single paths of the index change, all else stays. Without any the index stays.
+    // A cell: paths that are computed are decided anew by every scan, when the goal has long been made.
     Entries(&'a RefCell<PathEntries>),
     /// They become a snapshot's.
     Snapshot(GitSide<'a>),
@@ -169,6 +170,7 @@ pub struct Experiment<'a> {
     /// Looks at the scan before anything is hashed.
     pub before_hashing: Option<BeforeHashing<'a>>,
     /// Paths that `before_hashing` left out of the experiment; they stay in place.
+    // A cell: every scan calls `before_hashing` anew, and only the proof at the end reads what it left out.
     pub discarded: &'a RefCell<Vec<Vec<u8>>>,
     /// What the past was when it was entered: an experiment that equals it is not kept.
     pub start: Option<PastStart<'a>>,

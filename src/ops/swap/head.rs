@@ -124,6 +124,7 @@ pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(Str
         None
     };
     let text = match (reason, oid) {
+        // Old repositories, and `core.preferSymlinkRefs`, have HEAD as a symbolic link.
         (None, _) if recorded.symlink => format!("{SYMLINK}{branch}\n"),
         (None, _) => format!("ref: {branch}\n"),
         (Some(_), Some(oid)) => format!("{oid}\n"),

@@ -51,6 +51,7 @@ pub(super) fn put_back(ctx: &Context<'_>, store: &Store, was_absent: bool) -> Re
     let kept = store.dir.file(BEFORE);
     if kept.exists() {
         rename_into(&kept, &ctx.repo.index_path())
+    // With neither a kept index nor the mark, a recovery that died had put it back already.
     } else if was_absent {
         remove_optional(&ctx.repo.index_path())
     } else {

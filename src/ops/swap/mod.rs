@@ -176,6 +176,7 @@ pub fn swap_unless<'s, Finding>(
         match result {
             Ok(Some(swapped)) => return released.map(|()| ControlFlow::Continue(swapped)),
             Ok(None) => released?,
+            // Why the swap failed says more than why a lock could not be released.
             Err(error) => return Err(error),
         }
     }
@@ -186,6 +187,7 @@ pub fn swap_unless<'s, Finding>(
 /// After the commit point: the journal becomes a level of the log, what was kept for going back goes. Can be run again.
 pub fn finish(store: &Store, journal: &Journal) -> Result<()> {
     index_file::forget(store)?;
+    // The journal goes last: who dies in here is followed by a recovery that does all of it again.
     undo_log::add(store, journal)?;
     fail_point("swap-logged");
     store.dir.end_journal()

@@ -239,6 +239,7 @@ impl Finder<'_> {
 
     fn holds_repository(&self, at: &[u8]) -> bool {
         let dot_git = path::join(at, b".git");
+        // In doubt it holds one: an error must not cost somebody a repository.
         !matches!(self.root.stamp(&dot_git), Ok(None))
     }
 
@@ -250,10 +251,7 @@ impl Finder<'_> {
                 return Ok(());
             }
             let is_dir = self.stamp(full)?.is_some_and(|stamp| stamp.is_dir());
-            if !is_dir || !self.known(full, kind) {
-                if !is_dir {
-                    self.known(full, kind);
-                }
+            if !self.known(full, kind) || !is_dir {
                 return Ok(());
             }
         }
@@ -282,7 +280,9 @@ impl Finder<'_> {
             }
             let fd = match self.root.open_dir_for_reading(&at) {
                 Ok(fd) => fd,
+                // Replaced since: `apply` looks at each path once more before it touches it.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                // What nobody can list, nobody can save.
                 Err(Errno::ACCESS | Errno::PERM) => {
                     self.refuse(&at, "unreadable");
                     continue;

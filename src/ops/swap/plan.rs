@@ -296,6 +296,7 @@ fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
             mode: file.git_mode,
             oid: file.oid.get(),
         },
+        // Linux has no permission bits for symbolic links: what `lstat` says of them is always the same.
         perm: if file.kind == Kind::Symlink {
             0
         } else {

@@ -118,6 +118,7 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(None);
         }
         let blobs = prove_objects(ctx, store, goal, &capture, &plan)?;
+        // After the proof, which tells the sizes.
         check_room(ctx, &plan, &blobs)?;
         Ok(Some(Prepared {
             capture,
@@ -291,10 +292,12 @@ fn prove_objects(
     }
     let stored: Vec<Oid> = needed
         .into_iter()
+        // What is there already is not written again: its stored bytes are the ones that would be used.
         .filter(|oid| !captured.contains(oid) || store.objects.contains(*oid))
         .collect();
     ctx.progress.begin("checking", Some(stored.len() as u64));
     let blobs = Blobs::prove(&store.objects, &stored, ctx.progress).map_err(|error| {
+        // The error names an object; who reads it knows only paths.
         let cannot_be_read = |side: Side| store.objects.verify(side.node.oid).is_err();
         let mut entries = plan.entries.iter();
         match entries.find(|entry| !entry.is_chmod() && entry.after.is_some_and(cannot_be_read)) {
@@ -322,6 +325,7 @@ fn check_room(ctx: &Context<'_>, plan: &Plan, blobs: &Blobs) -> Result<()> {
     }
     let stat = rustix::fs::statvfs(ctx.repo.worktree_root())
         .context(|| format!("cannot inspect '{}'", ctx.repo.worktree_root().display()))?;
+    // `f_bavail` leaves out what the file system keeps for root.
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     if needed > free {
         return Err(Error::new(

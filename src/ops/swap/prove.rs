@@ -67,6 +67,7 @@ pub(super) fn prove(
         // What the backup saw of files that nobody touched since need not be hashed again.
         base: saved.recorded.clone().map(|meta| (before, meta)),
         storing: Storing::No,
+        // What was captured against the rules then is compared now, too.
         forced: claim.git.lists.forced.iter().cloned().collect(),
         whole_index: true,
         ..CaptureOptions::default()
@@ -78,6 +79,7 @@ pub(super) fn prove(
         !claim
             .except
             .iter()
+            // Also the directories above: they are there only because of it.
             .any(|except| path::is_within(path, except) || path::is_within(except, path))
     });
     let (changed_since, wrong): (Vec<_>, Vec<_>) = differing

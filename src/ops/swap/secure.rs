@@ -180,6 +180,7 @@ fn store_file(
     // Somebody may go on writing: the bytes up to here are one version of the file.
     let size = file.metadata()?.len();
     let oid = writer.put_reader(size, &mut file.take(size))?;
+    // The owner's bit alone counts, as for git.
     let mode = if stamp.mode & 0o100 == 0 {
         0o100_644
     } else {

@@ -56,6 +56,7 @@ impl<'a> TreeRules<'a> {
         if let Some(known) = lock().get(dir) {
             return known.clone();
         }
+        // The lock is free meanwhile: asking for the parent takes it again.
         let ignore = load_ignore_file(self.objects, self.tree, dir);
         let made = if dir.is_empty() {
             let (globals, globs) = (self.globals.clone(), self.globs.clone());

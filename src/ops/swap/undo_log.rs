@@ -187,6 +187,7 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     if let (Some(popped), Some(level)) = (popped, word("pops")) {
         // Only the name counts: what stands in a journal must not lead out of the log.
         if let Some(name) = std::path::Path::new(level).file_name() {
+            // The journal stands until all is done: a death between this and the new level is made up for.
             fs::remove_optional(&store.dir.file(popped.name()).join(name))?;
         }
     }
@@ -207,6 +208,7 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     let last = files
         .last()
         .and_then(|file| name_of(file).split('-').next()?.parse::<u64>().ok());
+    // With leading zeros names sort as numbers.
     let name = format!("{:08}{suffix}", last.unwrap_or(0) + 1);
     let bytes = serde_json::to_vec(journal).expect("plain data serialises");
     fs::write_atomic(&dir.join(name), &bytes, Durable::Yes)

@@ -48,6 +48,7 @@ pub(super) fn converted_paths(store: &Store, capture: &Capture<'_>) -> Result<Ve
         return Ok(Vec::new());
     };
     let mut unwritten: HashMap<Oid, &Vec<u8>> = HashMap::new();
+    // They are stored together with the backup, which comes after this.
     for bytes in &capture.index_trees {
         unwritten.insert(hash(ObjectKind::Tree, bytes)?, bytes);
     }
@@ -177,6 +178,7 @@ impl IndexBuilder<'_> {
     /// The index that is there, whose entries are the target's as well, under the target's marks.
     fn with_flags(&self, undo: Option<Vec<u8>>, flags: &dyn Fn(&[u8]) -> Flags) -> Index {
         let mut index = self.current.clone();
+        // These described the file that it was read from. What is written is one whole file; git splits or folds it again when so set.
         (index.file, index.checksum) = (None, Oid::ZERO_SHA1);
         (index.was_split, index.was_sparse) = (false, false);
         index.resolve_undo = undo;

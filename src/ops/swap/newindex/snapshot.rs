@@ -18,6 +18,7 @@ impl IndexBuilder<'_> {
     pub(super) fn of_snapshot(&self, stored: &Stored) -> Result<Index> {
         let target = Target::of(self, stored)?;
         let undo = self.store.state_blob(target.state, part::RESOLVE_UNDO)?;
+        // The usual case: a copy of the index costs less than one made entry by entry.
         if target.has_what_is_there() {
             return Ok(self.with_flags(undo, &|path| target.flags(path)));
         }
@@ -165,6 +166,7 @@ impl<'a, 'b> Target<'a, 'b> {
 
     /// The entries of `git add -N`.
     fn push_intents(&self, builder: &mut Builder) -> Result<()> {
+        // What git gives an entry that was only announced.
         let empty_blob = hash(ObjectKind::Blob, b"")?;
         let modes = &self.stored.record.index.intent_to_add_modes;
         for path in &self.builder.lists.intent_to_add {
@@ -182,6 +184,7 @@ impl<'a, 'b> Target<'a, 'b> {
     fn push_stages(&self, builder: &mut Builder) -> Result<()> {
         for (path, entry) in &self.stages {
             let mut entry = entry.clone();
+            // git keeps neither flags nor stat data for the stages of a conflict.
             if entry.stage == 0 {
                 entry.flags = self.flags(path);
                 entry.stat = self.builder.stat_of_missing(path, &entry);

@@ -19,6 +19,7 @@ impl IndexBuilder<'_> {
         for (at, (path, entry)) in index.iter().enumerate() {
             while touched.next_if(|next| *next < path).is_some() {}
             let is_touched = touched.peek() == Some(&path);
+            // git keeps no stat data for conflicts, and of a submodule compares the commit instead.
             if entry.stage != 0 || entry.mode == tree::GITLINK_MODE {
                 continue;
             }
@@ -86,6 +87,7 @@ impl IndexBuilder<'_> {
             }
             None => node.mode == tree::GITLINK_MODE,
         };
+        // Zeros match no file: git reads it, and decides for itself.
         if !clean {
             return Stat::default();
         }
@@ -115,6 +117,7 @@ impl IndexBuilder<'_> {
         }
         let has = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
         self.store.objects.read(node.oid).is_ok_and(|(_, bytes)| {
+            // `ident` shortens `$Id: …$` when a file is added, and a normalized file loses its carriage returns.
             !(has(&bytes, b"$Id") || conversion.normalizes && has(&bytes, b"\r\n"))
         })
     }

@@ -80,6 +80,7 @@ impl Unfinished<'_> {
             ..CaptureOptions::default()
         };
         let seen = capture(ctx, store, &options)?;
+        // Which stamps the dead process left nobody knows: those of the capture just made stand for all.
         let (applied, plan) = (Default::default(), Default::default());
         let index = new_index(ctx, store, &seen, source, &applied, &plan)?;
         index_file::install(ctx, store, &index)

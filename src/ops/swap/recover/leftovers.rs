@@ -44,6 +44,7 @@ pub(super) fn remove(ctx: &Context<'_>, store: &Store) -> Result<()> {
     store
         .objects
         .clear_dead(&|token| is_of_a_journal(&worktrees, token))?;
+    // Last: that somebody died is what makes the next command look, should this one die as well.
     for dead in dead {
         dead.forget()?;
     }

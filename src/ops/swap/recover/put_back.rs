@@ -161,11 +161,13 @@ impl<'a> Unfinished<'a> {
         }
         // Not before what they hold is saved.
         remove_temps(&root, survey)?;
+        // Late changes are noted in the journal; what was surveyed here is of the journal as it was found.
         let mut scratch = journal.clone();
         Placing {
             ctx,
             store,
             aim: &goal.aim,
+            // Other names than the dead swap's files, but its prefix: the next recovery finds both.
             tag: &format!("{}-r", journal.swap_id),
             manifest: &prepared.capture.manifest,
             plan: &prepared.plan,

@@ -56,6 +56,7 @@ pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Disk> {
         return Ok(None);
     };
     let what = || format!("cannot read '{}'", path::display(full));
+    // The owner's bit alone makes a file executable, as for git.
     let mode = match (stamp.is_symlink(), stamp.is_file(), stamp.mode & 0o100) {
         (true, _, _) => LINK_MODE,
         (_, true, 0) => 0o100_644,
@@ -157,6 +158,7 @@ fn torn_of(
 /// Whether what stands at a path is what a power cut leaves of a side: nothing, or no more than a beginning of its bytes, with
 /// zeros where some did not reach the disk.
 pub(super) fn is_torn(store: &Store, root: &Root, full: &[u8], side: Side) -> Result<bool> {
+    // The smallest unit that a disk writes: each has reached it or has not.
     const SECTOR: usize = 512;
     let Some(stamp) = root.stamp(full)? else {
         return Ok(true);
@@ -168,6 +170,7 @@ pub(super) fn is_torn(store: &Store, root: &Root, full: &[u8], side: Side) -> Re
     let (_, whole) = store.objects.read(side.node.oid)?;
     let mut found = Vec::new();
     let file = File::from(root.open_file(full).context(what)?);
+    // One byte more shows that a file is longer, however long it is.
     file.take(whole.len() as u64 + 1)
         .read_to_end(&mut found)
         .context(what)?;

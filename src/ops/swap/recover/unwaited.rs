@@ -103,6 +103,7 @@ fn find(ctx: &Context<'_>, store: &Store) -> Result<Vec<Lost>> {
             }
         }
     }
+    // What this user may not read would pass for lost.
     if !found.is_empty() && !store.objects.may_read_all() {
         found.clear();
     }
@@ -122,6 +123,7 @@ fn is_young(store: &Store, name: &str, commit: Option<Oid>, since: i64) -> bool 
         .into_iter()
         .max()
         .flatten()
+        // Whole seconds are rounded down: one more, so that nothing passes for older than it is.
         .is_some_and(|seconds| seconds.saturating_add(1) >= since / NANOS)
 }
 
@@ -134,6 +136,7 @@ fn take_away(ctx: &Context<'_>, store: &Store, lost: &Lost) -> Result<String> {
 }
 
 fn remove(ctx: &Context<'_>, store: &Store, lost: &Lost) -> Result<()> {
+    // Noted first: after a death in between the log names a ref that stands, and never misses one that is gone.
     note(ctx, store, lost, "lost", None)?;
     let mut edit = store.refs.transaction();
     edit.durable();
@@ -219,6 +222,7 @@ fn newest_whole(ctx: &Context<'_>, store: &Store, record: &Record) -> Result<Opt
     let word = name.rsplit('/').next().unwrap_or_default();
     let kind = [
         "--batch-all-objects",
+        // In the order of the packs: git need not sort all ids first.
         "--unordered",
         "--batch-check=%(objecttype) %(objectname)",
     ];
