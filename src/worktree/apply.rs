@@ -171,6 +171,7 @@ impl Apply<'_> {
         let mut opened = OpenedDirs::default();
         self.remove_all(plan, &needed, &mut opened, &mut applied)?;
         fail_point("apply-removed");
+        // Between removals and new files: a file may come where a directory was, and a directory where a file was.
         self.remove_dirs(plan, &mut opened)?;
         for dir in &plan.dirs {
             if let (None, Some(perm)) = (dir.before, dir.after) {
@@ -240,6 +241,7 @@ impl Apply<'_> {
         applied: &mut Applied,
     ) -> Result<()> {
         let mut moved_out = BTreeSet::new();
+        // Backwards: what is in a directory goes before whatever else the plan has for the directory itself.
         for (nth, entry) in plan.entries.iter().enumerate().rev() {
             if entry.after.is_none() {
                 let moved = self.move_out(nth, entry, opened);
@@ -274,6 +276,7 @@ impl Apply<'_> {
         opened.with_write_access(self.root, dir_path, || {
             rename_to_free(dir.as_fd(), name, &temp_name(self.tag, nth))
         })?;
+        // Given a name of ours first, and removed only when its bytes are known: whoever saves under the old name meanwhile loses nothing.
         fail_point("apply-removing");
         Ok(true)
     }
@@ -311,6 +314,7 @@ impl Apply<'_> {
         };
         if moved.is_dir() {
             // Somebody put a directory there. It cannot be captured as a file: give it its name back and stop.
+            // By exchange, so that neither the directory nor what we put in its place is without a name for a moment.
             exchange(dir, temp, name)?;
             return Err(Error::new(
                 Code::WouldOverwrite,
@@ -424,10 +428,12 @@ pub fn content_oid(dir: BorrowedFd<'_>, name: &[u8], stamp: &Stamp) -> Result<Op
     if !stamp.is_file() {
         return Ok(None);
     }
+    // Not blocking: a pipe that took the file's place would be waited for without end.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = rustix::fs::openat(dir, OsStr::from_bytes(name), flags, Mode::empty())?;
     match HashOnly.put_reader(stamp.size, &mut File::from(fd)) {
         Ok(oid) => Ok(Some(oid)),
+        // It is being written to: whatever it has now, it is not what was seen.
         Err(PutError::SizeChanged) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -438,6 +444,7 @@ pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<()> {
     let what = || format!("cannot set the mode of '{}'", path::display(full));
     let mode = Mode::from_raw_mode(perm);
     let opened = match root.open_file(full) {
+        // A file that its own bits close to us: only `/proc` reaches it without following a link.
         Err(Errno::ACCESS | Errno::PERM) => None,
         other => Some(other.context(what)?),
     };
@@ -446,6 +453,7 @@ pub fn set_permissions(root: &Root, full: &[u8], perm: u32) -> Result<()> {
     }
     let (dir, name) = path::split(full);
     let dir = root.open_dir(dir).context(what)?;
+    // `fchmod` refuses a descriptor made with `O_PATH`, and `fchmodat` could not refuse a link before Linux 6.6.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd =
         rustix::fs::openat(&dir, OsStr::from_bytes(name), flags, Mode::empty()).context(what)?;

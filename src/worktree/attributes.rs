@@ -114,6 +114,7 @@ impl DirAttributes {
             read(files.root),
             read(files.global),
             read(files.system),
+            // git's only built-in macro, which any file may define anew.
             read(Some(b"[attr]binary -diff -merge -text")),
         ];
         let mut shared = Shared::with_macros(&parsed, config);
@@ -132,6 +133,7 @@ impl DirAttributes {
     /// The attributes in `dir` (its whole path, not the root), given the bytes of its `.gitattributes`.
     #[must_use]
     pub fn descend(&self, dir: &[u8], gitattributes: Option<&[u8]>) -> Self {
+        // git takes macros from the root's file and those outside the working tree only.
         let lines = parse::parse(gitattributes.unwrap_or_default(), Macros::Refused);
         self.with(dir, self.shared.keep(lines))
     }
@@ -230,6 +232,7 @@ impl Shared {
         }
         let mut names: Vec<Box<[u8]>> = CONVERTING.iter().map(|&name| name.into()).collect();
         let mut known = 0;
+        // A macro may lead to another macro: until no further one is found.
         while known != names.len() {
             known = names.len();
             for (name, states) in &macros {

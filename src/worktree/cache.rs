@@ -123,6 +123,7 @@ fn map(file: &Path, what: Use) -> Option<Bytes> {
 /// Reads the cache, and what it was made under; `None` when there is none, or on any doubt.
 pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
     let base = open(map(file, Use::Whole)?)?;
+    // Base first, patch second: one that was replaced in between names another base, and is not used.
     let patch = fs::read_optional(&patch_of(file)).ok().flatten();
     let patched = patch.and_then(|patch| patch::put_on(&base.manifest, patch));
     patched.or_else(|| base.alone())
@@ -131,18 +132,21 @@ pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
 /// Writes the cache: as a patch where not much differs from the one that is there.
 pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
     count(Work::CacheWrites);
+    // Without its checksum, which means reading all of it: the manifest stands on records that were checked when they were loaded.
     let base = map(file, Use::Parts).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
     if let Some(patch) = base.and_then(|base| patch::encode(&base, manifest, meta)) {
         // Lost in a crash, it costs one full look.
         return fs::write_atomic(&patch_of(file), &patch, Durable::No);
     }
     let id = getrandom::u64().map_err(|error| std::io::Error::other(error.to_string()))?;
+    // The names of all files, also of those that others may not list, are in it: for the owner alone.
     fs::write_atomic_by(file, Durable::No, 0o600, &mut |file| {
         let mut sum = Sum::default();
         put_whole(manifest, meta, id, |piece| {
             sum.add(piece);
             file.write_all(piece)
         })?;
+        // The header comes first, but its checksum is known only at the end.
         file.write_all_at(&sum.bytes(), SUM_AT as u64)
     })?;
     // It belongs to the base that was there, and says nothing beside this one.

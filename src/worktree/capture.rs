@@ -31,6 +31,7 @@ const WHOLE: u64 = 4 << 20;
 /// How often a file that changes under our hands is read.
 const TRIES: usize = 3;
 /// Files a worker takes at a time.
+// So few that no thread is left with a row of large files at the end, so many that threads seldom meet at the counter.
 const CHUNK: usize = 16;
 /// Reading and hashing a file takes as long as looking at so many.
 const WEIGHT: usize = 4;
@@ -126,6 +127,7 @@ pub fn prove_seeds(
     };
     for (at, nth, seen) in read {
         let dir = manifest.dirs[at];
+        // Only what was read moves from the mapped cache into memory.
         let Some(file) = manifest.files_mut(at).get_mut(nth) else {
             continue;
         };
@@ -235,6 +237,7 @@ impl Reader<'_> {
     fn file(&self, full: &[u8], rec: &FileRec, buffer: &mut Vec<u8>) -> Result<FileRec> {
         let fd = match self.root.open_file(full) {
             Ok(fd) => fd,
+            // `NXIO` is what a socket, or a device without a driver, answers to being opened.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
                 return Ok(without(rec, Kind::Gone));
             }
@@ -243,6 +246,7 @@ impl Reader<'_> {
         };
         let mut file = File::from(fd);
         for attempt in 1.. {
+            // Of the open file, not of its name: something else may have taken the name since.
             let before = stamp_of(file.as_fd())?;
             if !before.is_file() {
                 return Ok(without(rec, Kind::Gone));

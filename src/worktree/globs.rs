@@ -195,6 +195,7 @@ impl Globs {
         let mut hits = Hits::default();
         let mut take = |effect| match effect {
             Effect::Exclude(by) => hits.exclude = hits.exclude.max(Some(by)),
+            // The team's file comes with a clone: it must not put a stranger's hand on `.env`.
             Effect::Include(Source::Team) if is_secret(path) => {}
             Effect::Include(source) => hits.include = hits.include.max(Some(source)),
         };

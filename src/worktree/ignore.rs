@@ -38,6 +38,7 @@ impl PatternFile {
         if bytes.len() > MAX_FILE {
             return Self::default();
         }
+        // git skips the byte order mark that some editors put in front.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         Self {
             base: base_dir.into(),
@@ -72,6 +73,7 @@ impl PatternFile {
 }
 
 fn parse_line(line: &[u8]) -> Option<Pattern> {
+    // Before anything is cut off, as git does: `\#` begins a pattern.
     if line.first() == Some(&b'#') {
         return None;
     }

@@ -31,6 +31,7 @@ pub struct Manifest {
     /// Directories in pre-order; the first is the root.
     pub dirs: Vec<DirRec>,
     /// What stands in a file of the cache. Its files have the places from 0 on, its names the bytes.
+    // Shared: a capture and the proof of a swap stand on the same mapped file.
     cached: Option<Arc<CachedRecords>>,
     /// The files whose places come behind those.
     files: Vec<FileRec>,
@@ -53,6 +54,7 @@ impl Manifest {
         Self {
             dirs: Vec::new(),
             cached: self.cached.clone(),
+            // Of those few that differ from the cache: the mapped ones are shared, not copied.
             files: self.files.clone(),
             names: self.names.clone(),
         }
@@ -259,6 +261,7 @@ impl Manifest {
 /// Orders directory paths so that a parent stands right before what lies beneath it: by bytes, `/` first of all.
 pub fn preorder(a: &[u8], b: &[u8]) -> Ordering {
     let at = common(a, b);
+    // By bytes alone `a-b` would come between `a` and `a/b`.
     let rank = |byte: &u8| if *byte == b'/' { -1 } else { i16::from(*byte) };
     // What ends first comes first.
     a.get(at).map(rank).cmp(&b.get(at).map(rank))

@@ -58,6 +58,7 @@ impl Pattern {
     /// Reads a pattern. `None` when it can match nothing because it is empty.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (negative, text) = strip(text, text.strip_prefix(b"!"));
+        // Before looking for a slash within: one at the end does not anchor a pattern.
         let (dir_only, text) = strip(text, text.strip_suffix(b"/"));
         let anchored = text.contains(&b'/');
         let glob = text.strip_prefix(b"/").unwrap_or(text);
@@ -99,6 +100,7 @@ impl Pattern {
                     pathname: false,
                     fold_case,
                 };
+                // The literal head first: it tells most names without the matcher.
                 starts_with(name, head, fold_case) && wildmatch(&self.glob, name, flags)
             }
             Shape::Path => {

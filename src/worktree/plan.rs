@@ -218,6 +218,7 @@ pub fn plan(planning: &Planning<'_>) -> Result<Plan> {
 impl Planning<'_> {
     fn wanted(&self, full: &[u8]) -> bool {
         let in_desk =
+            // Issues under edit are not of any past state; only what git may track there is.
             path::is_within(full, DESK) && full != b".timewarp/config.toml" && full != DESK;
         !in_desk
             && (self.only.is_empty() || self.only.iter().any(|only| path::is_within(full, only)))

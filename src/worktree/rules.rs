@@ -101,6 +101,7 @@ impl RulesDir {
     /// Decides on an entry directly in this directory, given by its whole path. For a directory, `tracked` means that
     /// tracked files lie beneath it.
     pub fn judge(&self, path: &[u8], is_dir: bool, tracked: bool) -> Decision {
+        // git tracks files: that some lie beneath does not keep a rule from hiding the rest of the directory.
         let holds = self.what_holds(path, is_dir, tracked && !is_dir);
         if is_dir {
             self.judge_dir(path, holds, tracked)

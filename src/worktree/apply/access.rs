@@ -17,6 +17,7 @@ impl Apply<'_> {
         plan: &Plan,
         lost: &mut BTreeMap<Vec<u8>, Lost>,
     ) -> Result<()> {
+        // The deepest first: final bits may close a directory to us.
         for dir in plan.dirs.iter().rev() {
             let Some(perm) = dir.after else {
                 continue;
@@ -36,6 +37,7 @@ impl Apply<'_> {
             match self.access.of(&dir.path).filter(|_| dir.before.is_some()) {
                 Some(access) if *access != now && may_change(now.uid) => {
                     // Whoever may get in meanwhile is somebody whom neither side keeps out.
+                    // It is ours alone while it changes hands.
                     set_permissions(self.root, &dir.path, 0o700)?;
                     let fd = self.root.open_dir_for_reading(&dir.path).context(what)?;
                     let mut missed = access.give_owner(&fd).context(what)?;

@@ -36,6 +36,7 @@ impl Apply<'_> {
             });
             match removed {
                 Ok(()) => opened.forget(at),
+                // POSIX allows either of the first two for a directory with something in it; a mount point is busy.
                 Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY) => return Ok(()),
                 Err(Errno::NOENT) => {}
                 Err(errno) => {
@@ -89,6 +90,7 @@ impl Apply<'_> {
         let (parent, name) = path::split(full);
         let dir = opened.dir(self.root, parent).context(what)?;
         let made = opened.with_write_access(self.root, parent, || {
+            // Closed to others until it has its owner and attributes: who gets in before stays in.
             rustix::fs::mkdirat(&dir, OsStr::from_bytes(name), Mode::from_raw_mode(0o700))
         });
         match made {
@@ -105,6 +107,7 @@ impl Apply<'_> {
                 .context(what)?;
             return Ok(lost);
         }
+        // Else everything that `sudo tw` makes would belong to root.
         if rustix::process::geteuid().is_root() {
             let owner = rustix::fs::fstat(&dir)?;
             let (uid, gid) = (Uid::from_raw(owner.st_uid), Gid::from_raw(owner.st_gid));

@@ -16,6 +16,7 @@ pub(super) fn remove(root: &Root, dir: &[u8]) -> Result<()> {
     let Some(dirs) = all_below(root, dir)? else {
         return Ok(());
     };
+    // `REMOVEDIR` takes empty ones only: a file that somebody makes in there meanwhile stops it.
     for full in dirs.iter().rev() {
         let (parent, name) = path::split(full);
         let parent = root.open_dir(parent)?;

@@ -53,6 +53,7 @@ impl OpenedDirs {
         mut attempt: impl FnMut() -> rustix::io::Result<T>,
     ) -> rustix::io::Result<T> {
         match attempt() {
+            // Tried first: asking for the bits of every directory would cost a call each, and nearly all are writable.
             Err(Errno::ACCESS) => {}
             other => return other,
         }
@@ -78,7 +79,9 @@ impl OpenedDirs {
 
     /// Gives the directories that were opened up their bits back.
     pub(super) fn close(self, root: &Root) -> Result<()> {
+        // In the opposite order: a closed directory above would keep us from those beneath.
         for (full, perm) in self.opened_up.iter().rev() {
+            // It may have been removed since, as a directory that the plan does not have.
             if root.open_dir(full).is_ok() {
                 set_permissions(root, full, *perm)?;
             }

@@ -99,6 +99,7 @@ impl<'a> Temps<'a> {
     /// Writes what goes into one directory.
     fn write_in(&self, (dir, entries): &InDir<'_>, written: &mut Vec<usize>) -> Result<()> {
         let fd = match self.root.open_dir(dir) {
+            // The plan has still to make or open the directory: `Apply::put` writes these later.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(()),
             other => other.context(|| format!("cannot open '{}'", path::display(dir)))?,
         };
@@ -205,6 +206,7 @@ impl<'a> Temps<'a> {
         if access.is_none() && !self.granted.inherits() {
             disinherit(file)?;
         }
+        // After the owner, before the bits: a change of owner and every write clear setuid and setgid.
         (self.copy_blob)(side.node.oid, &mut file)?;
         if let Some(access) = access {
             access.give_rest(file, side.perm, &mut lost)?;
@@ -307,6 +309,7 @@ fn make<T>(
 }
 
 fn create(dir: BorrowedFd<'_>, temp: &[u8], bits: u32) -> rustix::io::Result<OwnedFd> {
+    // `EXCL` with `NOFOLLOW`: a link that somebody laid under the temporary name is not written through.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(bits);
     rustix::fs::openat(dir, OsStr::from_bytes(temp), flags, mode)

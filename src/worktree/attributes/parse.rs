@@ -45,6 +45,7 @@ pub(super) fn parse(bytes: &[u8], macros: Macros) -> Vec<Line> {
     if bytes.len() > MAX_FILE {
         return Vec::new();
     }
+    // git skips the byte order mark that some editors put in front.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     bytes
         .split(|&byte| byte == b'\n')
@@ -53,6 +54,7 @@ pub(super) fn parse(bytes: &[u8], macros: Macros) -> Vec<Line> {
 }
 
 fn parse_line(line: &[u8], macros: Macros) -> Option<Line> {
+    // git reads lines as C strings: a zero byte ends them.
     let line = c_string(line.strip_suffix(b"\r").unwrap_or(line));
     let (_, text) = split_blank(line);
     if line.len() >= MAX_LINE || text.is_empty() || text[0] == b'#' {
@@ -98,6 +100,7 @@ fn parse_state(word: &[u8]) -> Option<(Box<[u8]>, State)> {
         (_, None) => (name, State::Set),
         (_, Some(at)) => (name, State::Value(word[at + 1..].into())),
     };
+    // git keeps that prefix for attributes of its own.
     let valid = is_valid_name(name) && !name.starts_with(b"builtin_");
     valid.then(|| (name.into(), state))
 }

@@ -120,11 +120,13 @@ fn parent_of(dir: &DirRec, places: &[Option<u32>]) -> Option<u32> {
 /// The patch that makes a manifest of the base; `None` where there is none that is worth it, and where the manifest does not
 /// stand on this base.
 pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<Vec<u8>> {
+    // Another process has written the cache since it was loaded: places and names would be those of another file.
     if manifest.cached()?.id() != base.frame.id {
         return None;
     }
     let mut builder = PatchBuilder {
         manifest,
+        // With some to spare: in a small tree a quarter would be passed by a handful of changes.
         most: manifest.cached_files() as usize / PART + 64,
         dirs: Vec::new(),
         files: Vec::new(),

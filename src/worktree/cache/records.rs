@@ -44,6 +44,7 @@ impl Frame {
         let files_at = dirs_at.checked_add(dirs.checked_mul(DIR)?)?;
         let names_at = files_at.checked_add(files.checked_mul(FILE)?)?;
         let whole = names_at.checked_add(names)? == bytes.len();
+        // Places in it are numbers of 32 bits.
         u32::try_from(names).ok()?;
         u32::try_from(files).ok().filter(|_| whole)?;
         Some(Self {

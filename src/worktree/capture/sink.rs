@@ -31,6 +31,7 @@ impl Sink for HashOnly {
     fn put_reader(&self, size: u64, reader: &mut dyn Read) -> std::result::Result<Oid, PutError> {
         let mut hasher = Hasher::new(ObjectKind::Blob, size);
         let most = usize::try_from(size).unwrap_or(BUFFER).min(BUFFER);
+        // One byte more than announced, so that growth shows in the same read.
         let mut buffer = vec![0; most + 1];
         let mut total = 0;
         loop {

@@ -69,6 +69,7 @@ pub fn take_known_trees(
         let known = node.and_then(KnownTrees::tree);
         if dir.flags.has(DirFlags::DIRTY)
             && let Some((tree, entries)) = known
+            // git's count is of entries of the index: where as many names were captured and all are seeded, both have the same.
             && entries > 0
             && all == entries
             && seeded == entries
@@ -81,6 +82,7 @@ pub fn take_known_trees(
     }
     for at in manifest.dirs_in_memory() {
         for file in manifest.files_mut(at) {
+            // It holds for this index alone; the next full scan asks the index of its time.
             file.flags = file.flags.without(FileFlags::SEEDED);
         }
     }
@@ -129,6 +131,7 @@ pub fn build_trees(manifest: &mut Manifest, sink: &dyn Sink, see: SeeTree<'_>) -
     if root != no_oid() {
         return Ok(root);
     }
+    // Directories without files have no tree, but a commit must have one.
     let empty = sink.put(ObjectKind::Tree, b"")?;
     see(empty, Vec::new());
     if let Some(dir) = manifest.dirs.first_mut() {

@@ -91,6 +91,7 @@ impl Builder {
         GlobBuilder::new(text)
             .literal_separator(separators)
             .backslash_escape(true)
+            // As shells have it: `{,x}` stands for nothing or `x`.
             .empty_alternates(true)
             .case_insensitive(self.ignore_case)
             .build()
@@ -122,6 +123,7 @@ impl Builder {
             Effect::Include(Source::User) => b"iu",
             Effect::Include(Source::Flag) => b"if",
         };
+        // A glob cannot hold a zero byte, so no two lists hash alike.
         for part in [tag, b"\0", text.as_bytes(), b"\0"] {
             self.hasher.update(part);
         }
@@ -150,6 +152,7 @@ struct Read {
 
 /// Whether ordinary names, or paths of one depth, match without exception.
 fn matches_everything(glob: &Glob) -> bool {
+    // They have no letter that all share, differ in length, and some have no dot: no useful glob matches every one.
     const NAMES: [&str; 5] = ["quince.txt", "zebra", "src-main", "module_1.rs", "beta"];
     let Ok(set) = GlobSet::new([glob]) else {
         return false;

@@ -138,6 +138,7 @@ impl Reader<'_> {
         while let Some(ch) = self.next() {
             match ch {
                 '/' => self.slash()?,
+                // An escaped slash is a slash: the next round reads it.
                 '\\' if self.rest.starts_with('/') => {}
                 '\\' => {
                     self.push(ch);
@@ -171,6 +172,7 @@ impl Reader<'_> {
     }
 
     fn literal(&mut self, ch: char) {
+        // In braces it is one choice of several: no match need contain it.
         self.names_a_byte |= self.depth == 0;
         self.push(ch);
     }

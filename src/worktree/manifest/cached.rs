@@ -77,6 +77,7 @@ pub fn are_right(records: &[u8], is_there: impl Fn(Name) -> bool) -> bool {
             name.len > 0
                 && is_there(name)
                 && Kind::from_u8(record[8]).is_some()
+                // A file without an id would go into a tree with the id zero.
                 && !FileFlags(record[9]).has(FileFlags::TO_HASH)
         })
 }

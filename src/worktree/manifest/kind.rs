@@ -5,6 +5,7 @@
 #[repr(u8)]
 pub enum Kind {
     /// A captured regular file.
+    // The numbers stand in cache files: one that is used keeps its meaning.
     File = 1,
     /// A captured symbolic link.
     Symlink = 2,

@@ -131,6 +131,7 @@ impl Planning<'_> {
         };
         let inside = path::join(full, b"");
         let absent = &self.after.absent;
+        // `absent` is sorted by bytes: what lies beneath stands in one row from `full/` on.
         let mut beneath = absent.range(inside.clone()..);
         if !beneath.next().is_some_and(|path| path.starts_with(&inside)) {
             return Ok(true);

@@ -139,6 +139,7 @@ impl Sides {
             if inside.disk.is_some() || inside.other.is_some() {
                 return Decision::Descend(inside);
             }
+        // In doubt a file is taken: one too many in a snapshot is a nuisance, one too few is lost.
         } else if disk == Some(Decision::Capture) || other == Some(Decision::Capture) {
             return Decision::Capture;
         }

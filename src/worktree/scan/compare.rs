@@ -63,6 +63,7 @@ pub fn compare_with_cache(
                 other => differing.push((at, other)),
             }
         }
+        // Whatever fails is not the same, and the scan finds out why.
         Ok::<(), Infallible>(())
     };
     let (differing, _) = threads::gather(&chunks, dirs.len() * WEIGHT, work);
@@ -91,6 +92,7 @@ impl Comparer<'_> {
             Err(Errno::NOENT) if dir.flags.has(DirFlags::VIRTUAL) => return Seen::Same,
             _ => return Seen::Moved,
         };
+        // Of the directory that was opened: between two looks by name another could take its place.
         let Ok(stamp) = stamp_of(fd.as_fd()) else {
             return Seen::Moved;
         };

@@ -179,6 +179,7 @@ impl Run<'_, '_, '_> {
         if let Some(file) = known
             && self.way == Way::Fast
             && file.kind.is_watched()
+            // These are more than a stamp can say: what is in them makes them what they are.
             && !matches!(
                 file.kind,
                 Kind::Nested | Kind::StrayGit | Kind::Gitlink | Kind::Absent | Kind::Unreadable
@@ -207,6 +208,7 @@ impl Run<'_, '_, '_> {
         if stamp.is_dir() {
             return self.dir_entry(look, full, Some(stamp));
         }
+        // `.git` may be a symbolic link to a file in here that says where the git directory is.
         if self.scan.own.is_pointer(fd, &stamp) {
             return Ok(Entry::File(Self::listed(Kind::GitDirectory, &stamp)));
         }
@@ -307,6 +309,7 @@ impl Run<'_, '_, '_> {
             }))
         };
         let verdict = self.judge_dir(look.rules, full);
+        // A submodule is listed also where the rules leave it out: the index names it.
         if let Some(oid) = self.scan.tracked.gitlink(full) {
             let mut entry = listed(Kind::Gitlink)?;
             if let Entry::File(rec) = &mut entry {
@@ -330,6 +333,7 @@ impl Run<'_, '_, '_> {
                     return Ok(Entry::File(Self::listed(Kind::GitDirectory, &now)));
                 }
                 match stamp_at(fd.as_fd(), b".git") {
+                    // It stays open: the worker that reads it need not walk down its path again.
                     Ok(None) => Ok(Entry::Dir(inside, Some((fd, now)))),
                     // Without the x bit names can be read, but nothing behind them.
                     Err(Errno::ACCESS) => unreadable(),

@@ -66,6 +66,7 @@ impl ReadNames {
     pub(super) fn with_capacity(files: usize) -> Self {
         Self {
             files: Vec::with_capacity(files),
+            // On the fast way most names are the earlier manifest's: no room is made for bytes.
             bytes: Vec::new(),
         }
     }

@@ -51,6 +51,7 @@ fn change(manifest: &mut Manifest, at: usize, found: FoundDir) {
     let differs = put_names(manifest, at, found.names);
     let dir = &mut manifest.dirs[at];
     dir.stamp = found.stamp;
+    // One that is new, or whose tree was in doubt before, stays dirty.
     dir.flags = found.flags | dir.flags.only(DirFlags::DIRTY);
     if differs {
         dir.flags |= DirFlags::DIRTY;
@@ -84,6 +85,7 @@ fn put_names(manifest: &mut Manifest, at: usize, names: Names) -> bool {
                 let bytes = manifest.intern(&read.bytes);
                 for mut file in read.files {
                     if file.is_new {
+                        // The worker counted from the start of its own bytes.
                         file.rec.name.start += bytes.start;
                     }
                     manifest.push_file(file.rec);

@@ -154,6 +154,7 @@ struct Run<'a, 'b, 'r> {
 /// # Errors
 /// A directory whose names cannot be read for another reason than permissions, with its path.
 pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Scanned> {
+    // Without an earlier manifest there is nothing that could be as it was.
     let way = if old.is_some() { way } else { Way::Full };
     let known = if way == Way::Fast {
         old.map_or(0, |old| old.dirs.len())
@@ -191,6 +192,7 @@ pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Sca
 
 impl Run<'_, '_, '_> {
     fn needs_full(&self) {
+        // Relaxed: a worker that sees it late only does some more work; the end of the threads orders the rest.
         self.give_up.store(true, Ordering::Relaxed);
     }
 
@@ -201,6 +203,7 @@ impl Run<'_, '_, '_> {
     fn is_racy(&self, stamp: &Stamp) -> bool {
         let time = match self.scan.ctime {
             Ctime::Trusted => stamp.ctime,
+            // Where backup programs or file systems move ctimes (`core.trustctime=false`), the time of a write has to do.
             Ctime::Ignored => stamp.mtime,
         };
         is_racy(time, self.scan.started)
@@ -233,6 +236,7 @@ pub fn read_ignore_file_named(
 ) -> Result<Option<Vec<u8>>> {
     use std::io::Read;
     let full = path::join(dir_path, name);
+    // As git: a rule file that cannot be opened has no rules.
     let Ok(fd) = root.open_file(&full) else {
         return Ok(None);
     };

@@ -23,6 +23,7 @@ impl NameBuffer {
         fs::each_name(fd, &mut self.raw, |name, kind| {
             let start = self.bytes.len();
             self.bytes.extend_from_slice(name);
+            // Some file systems leave the kind unknown: such a name is looked at like any other.
             let is_dir = kind == FileType::Directory;
             self.spans.push((start, self.bytes.len(), is_dir));
         })

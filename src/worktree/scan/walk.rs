@@ -269,6 +269,7 @@ impl Run<'_, '_, '_> {
                     .context(|| format!("cannot read '{}'", path::display(&dir_path)));
             }
         };
+        // A directory with `r` and without `x` still lists its names, but none can be looked at.
         if stamp_at(fd.as_fd(), b".git") == Err(Errno::ACCESS) {
             // It was taken away from us since: its parent lists it now.
             self.needs_full();
@@ -351,6 +352,7 @@ impl Run<'_, '_, '_> {
                     if !known {
                         tasks.push(Task {
                             path: full,
+                            // One huge directory must not use up all that may be open.
                             fd: fd.filter(|_| tasks.len() < self.most_open_of_one()),
                             above: Some((rules.clone(), inside)),
                         });

@@ -14,6 +14,7 @@ use crate::worktree::rules::{Sides, SidesInside};
 /// So many directories that wait to be read are held open, where the process may open many more; the others are opened again.
 const MOST_OPEN: usize = 64;
 /// One of so many that may be open is enough.
+// The rest is for the threads' own directories, for packs and for what was inherited.
 const PART_OPEN: u64 = 8;
 
 /// A directory that is to be read.
@@ -87,6 +88,7 @@ impl Run<'_, '_, '_> {
 
     /// What all threads found.
     pub(super) fn in_parallel(&self) -> Vec<FoundDir> {
+        // This thread works as well: one less has to be started.
         let threads = self.scan.threads.max(1);
         // Starting threads costs more than looking at a few directories.
         if threads == 1 || (self.way == Way::Fast && self.same.len() <= CHUNK) {
@@ -136,6 +138,7 @@ impl Run<'_, '_, '_> {
             queue.busy -= 1;
             if let Err(error) = result {
                 queue.error.get_or_insert(error);
+                // Nobody needs the rest, and workers that wait must find the queue empty to end.
                 queue.tasks.clear();
                 queue.open = 0;
                 self.give_up.store(true, Ordering::Relaxed);
