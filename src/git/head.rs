@@ -96,7 +96,7 @@ impl Repo {
     /// # Errors
     /// A commit on the way is not there.
     pub fn commits_beyond(&self, oid: Oid, base: Option<Oid>, most: usize) -> Result<Vec<Oid>> {
-        let mut walk = self.git2().revwalk()?;
+        let mut walk = self.git2()?.revwalk()?;
         walk.push(oid)?;
         if let Some(base) = base {
             walk.hide(base)?;
@@ -113,7 +113,7 @@ impl Repo {
         base: Option<Oid>,
         own: Option<&str>,
     ) -> Result<Vec<(Oid, String)>> {
-        let git2 = self.git2();
+        let git2 = self.git2()?;
         let mut walk = git2.revwalk()?;
         walk.push(head)?;
         if let Some(base) = base {

@@ -18,6 +18,7 @@ pub(in crate::git) mod testing;
 mod tests;
 mod trust;
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +37,8 @@ use crate::git::regular;
 
 /// An open repository with a working tree.
 pub struct Repo {
-    git2: git2::Repository,
+    /// Opened at its first use: few commands ask for what libgit2 does.
+    git2: OnceCell<git2::Repository>,
     git_dir: PathBuf,
     common_dir: PathBuf,
     root: PathBuf,
@@ -69,8 +71,9 @@ impl Repo {
         let local = Config::local(sources, dirs)?;
         format::check(&local)?;
         let root = format::worktree_root(&found, &local)?;
+        check_files(&found)?;
         let repo = Self {
-            git2: open_git2(&found, &root)?,
+            git2: OnceCell::new(),
             linked: found.is_linked(),
             index: super::fs::followed(found.git_dir.join("index")),
             config: Config::merged(protected, local),
@@ -154,8 +157,43 @@ impl Repo {
     }
 
     /// libgit2's handle, for this layer alone. Its view of the environment is its own: ask [`Repo`] for configuration.
-    pub(in crate::git) fn git2(&self) -> &git2::Repository {
-        &self.git2
+    ///
+    /// # Errors
+    /// libgit2 cannot open the repository.
+    pub(in crate::git) fn git2(&self) -> Result<&git2::Repository> {
+        if let Some(git2) = self.git2.get() {
+            return Ok(git2);
+        }
+        let opened = self.open_git2()?;
+        Ok(self.git2.get_or_init(|| opened))
+    }
+
+    /// Opens exactly this git directory. Not by libgit2's own walk and never from the environment.
+    fn open_git2(&self) -> Result<git2::Repository> {
+        let git_dir = &self.git_dir;
+        format::teach_libgit2();
+        let flags = RepositoryOpenFlags::NO_SEARCH
+            | RepositoryOpenFlags::NO_DOTGIT
+            | RepositoryOpenFlags::CROSS_FS;
+        let none: [&OsStr; 0] = [];
+        let opened = match git2::Repository::open_ext(git_dir, flags, none) {
+            // Ownership has been judged by git's rules; libgit2 knows fewer of them. Opening as bare asks no owner.
+            Err(error) if error.code() == ErrorCode::Owner => git2::Repository::open_bare(git_dir),
+            // Nor does it know a HEAD that is a symlink to a branch which is packed, unborn, or another directory's.
+            Err(error) if error.code() == ErrorCode::NotFound && head::is_symlink(git_dir) => {
+                return open_objects(&self.common_dir);
+            }
+            // And it refuses grafts with comments, or with a space at a line's end, which git reads.
+            Err(_) if self.common_dir.join("info/grafts").exists() => {
+                return open_objects(&self.common_dir);
+            }
+            other => other,
+        };
+        let repo = opened.context(|| format!("open the repository at '{}'", git_dir.display()))?;
+        // libgit2 trusts a moved worktree's old link and knows no config.worktree here; the root is known better.
+        repo.set_workdir(&self.root, false)
+            .context(|| format!("open the working tree '{}'", self.root.display()))?;
+        Ok(repo)
     }
 
     /// The environment that the repository was found with.
@@ -197,36 +235,13 @@ fn open_objects(common_dir: &Path) -> Result<git2::Repository> {
     git2::Repository::from_odb(odb).context(what)
 }
 
-/// Opens exactly this git directory. Not by libgit2's own walk and never from the environment.
-fn open_git2(found: &Discovered, root: &Path) -> Result<git2::Repository> {
-    let git_dir = &found.git_dir;
-    format::teach_libgit2();
-    let flags = RepositoryOpenFlags::NO_SEARCH
-        | RepositoryOpenFlags::NO_DOTGIT
-        | RepositoryOpenFlags::CROSS_FS;
-    let none: [&OsStr; 0] = [];
+/// Refuses what would keep whoever opens it waiting, before anything is asked of the repository.
+fn check_files(found: &Discovered) -> Result<()> {
     for name in READ_BY_LIBGIT2 {
-        regular::check(&git_dir.join(name))?;
+        regular::check(&found.git_dir.join(name))?;
         if found.is_linked() {
             regular::check(&found.common_dir.join(name))?;
         }
     }
-    let opened = match git2::Repository::open_ext(git_dir, flags, none) {
-        // Ownership has been judged by git's rules; libgit2 knows fewer of them. Opening as bare asks no owner.
-        Err(error) if error.code() == ErrorCode::Owner => git2::Repository::open_bare(git_dir),
-        // Nor does it know a HEAD that is a symlink to a branch which is packed, unborn, or another directory's.
-        Err(error) if error.code() == ErrorCode::NotFound && head::is_symlink(git_dir) => {
-            return open_objects(&found.common_dir);
-        }
-        // And it refuses grafts with comments, or with a space at a line's end, which git reads.
-        Err(_) if found.common_dir.join("info/grafts").exists() => {
-            return open_objects(&found.common_dir);
-        }
-        other => other,
-    };
-    let repo = opened.context(|| format!("open the repository at '{}'", git_dir.display()))?;
-    // libgit2 trusts a moved worktree's old link and knows no config.worktree here; the root is known better.
-    repo.set_workdir(root, false)
-        .context(|| format!("open the working tree '{}'", root.display()))?;
-    Ok(repo)
+    Ok(())
 }

@@ -98,7 +98,20 @@ const OTHER_WRITERS: [&str; 40] = [
     "odb.write",
 ];
 
-/// The same where the name means other things, too: as methods of libgit2's repository.
+/// What reads objects in libgit2: named nowhere. There is one reader, `git::objects::ObjectStore`, which proves what it reads.
+const OTHER_READERS: [&str; 9] = [
+    "find_object",
+    "find_commit",
+    "find_tree",
+    "find_blob",
+    "find_commit_by_prefix",
+    "find_annotated_commit",
+    "revparse_single",
+    "exists_prefix",
+    "odb()",
+];
+
+/// Writers whose names mean other things, too: as methods of libgit2's repository.
 const OTHER_METHODS: [&str; 8] = [
     "blob",
     "commit",
@@ -145,9 +158,14 @@ fn breaches(source: &Source) -> Vec<String> {
             found.push(format!("{}: writes by {word}", source.path));
         }
     }
+    for word in OTHER_READERS {
+        if names(&source.code, word) {
+            found.push(format!("{}: reads by {word}", source.path));
+        }
+    }
     for word in OTHER_METHODS {
         let called = |of: &str| names(&source.code, &format!("{of}.{word}"));
-        if ["git2", "git2()"].into_iter().any(called) {
+        if ["git2", "git2()", "git2()?"].into_iter().any(called) {
             found.push(format!("{}: writes by {word}", source.path));
         }
     }
@@ -270,6 +288,17 @@ fn every_kind_of_breach_is_found() {
         ),
         ("git/repo.rs", "self.git2.blob(b\"x\")?", "writes by blob"),
         ("git/x.rs", "repo.git2().commit(None)", "writes by commit"),
+        ("git/x.rs", "repo.git2()?.tag(a)", "writes by tag"),
+        (
+            "git/x.rs",
+            "repo.git2()?.find_commit(a)",
+            "reads by find_commit",
+        ),
+        (
+            "git/x.rs",
+            "let odb = repo.git2()?.odb()?;",
+            "reads by odb()",
+        ),
         (
             "git/fs.rs",
             "let t = SystemTime::now();",

@@ -18,7 +18,7 @@ impl Repo {
         if !objects.is_commit(commit) || !objects.is_commit(ancestor) {
             return Ok(false);
         }
-        self.git2
+        self.git2()?
             .graph_descendant_of(commit, ancestor)
             .map_err(|error| {
                 let message = format!("cannot compare {commit} with {ancestor}: {error}");

@@ -39,6 +39,7 @@ fn a_plain_repository_from_below_and_from_inside_its_git_directory() {
         assert_eq!(repo.worktree_name(), "main");
         assert_eq!(
             repo.git2()
+                .expect("opened")
                 .workdir()
                 .and_then(|dir| dir.canonicalize().ok()),
             Some(test.dir().to_path_buf())
@@ -77,6 +78,7 @@ fn a_linked_worktree_also_relative_moved_and_of_a_bare_repository() {
     assert_eq!(
         discover(&moved)
             .git2()
+            .expect("opened")
             .workdir()
             .and_then(|dir| dir.canonicalize().ok()),
         Some(moved)
@@ -98,7 +100,7 @@ fn a_linked_worktree_also_relative_moved_and_of_a_bare_repository() {
         ],
     );
     let repo = discover(&tree);
-    assert!(repo.is_linked_worktree() && !repo.git2().is_bare());
+    assert!(repo.is_linked_worktree() && !repo.git2().expect("opened").is_bare());
     assert_eq!(repo.common_dir(), bare);
     assert_eq!(refused(&bare).0, Code::UnsupportedRepository);
 }
@@ -113,6 +115,7 @@ fn core_worktree_moves_the_working_tree() {
     assert_eq!(repo.worktree_root(), other);
     assert_eq!(
         repo.git2()
+            .expect("opened")
             .workdir()
             .and_then(|dir| dir.canonicalize().ok()),
         Some(other.clone())
@@ -239,7 +242,7 @@ fn another_owner_is_refused() {
     let found = super::discover::find(test.dir(), &super::Limits::default()).expect("found");
     let repo = Repo::open(found, &sources, &Env::default()).expect("trusted");
     assert!(repo.head().expect("read").oid.is_some());
-    assert!(!repo.git2().is_bare());
+    assert!(!repo.git2().expect("opened").is_bare());
 }
 
 #[test]
@@ -357,7 +360,7 @@ fn variables_of_another_repository_never_mislead() {
         assert_eq!(repo.git_dir(), Path::new(dir).join(".git"));
         assert_eq!(repo.worktree_root(), Path::new(dir));
         let oid = repo.head().expect("read").oid.expect("born");
-        assert!(repo.git2().find_commit(oid).is_ok());
+        assert!(repo.git2().expect("opened").find_commit(oid).is_ok());
         let objects = ObjectStore::open(repo.common_dir()).expect("opened");
         assert!(objects.is_commit(oid));
         let top = crate::git::command::Git::new(&repo)
