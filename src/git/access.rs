@@ -141,6 +141,7 @@ impl Access {
     pub fn give_owner(&self, new: impl AsFd) -> rustix::io::Result<Lost> {
         let made = rustix::fs::fstat(&new)?;
         let mut lost = Lost::default();
+        // Two calls: who may not give a file away may still give it to another of his groups.
         if made.st_uid != self.uid {
             lost.owner = refused(rustix::fs::fchown(
                 &new,
@@ -221,6 +222,7 @@ pub fn without_capabilities(access: &mut Access) {
 fn refused(done: rustix::io::Result<()>) -> rustix::io::Result<bool> {
     match done {
         Ok(()) => Ok(false),
+        // `INVAL` is what a user namespace answers for an id that it does not map.
         Err(Errno::PERM | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(true),
         Err(errno) => Err(errno),
     }
@@ -263,6 +265,7 @@ fn read_attributes(
     dir: BorrowedFd<'_>,
     name: &[u8],
 ) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    // There is no `getxattrat` before Linux 6.13, and a file that its bits close could not be opened to be asked.
     let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
     path.extend_from_slice(name);
     let listed = grown(|buffer| rustix::fs::llistxattr(OsStr::from_bytes(&path), buffer));

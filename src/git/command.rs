@@ -132,6 +132,7 @@ impl<'a> Git<'a> {
         command
             .env("LC_ALL", "C")
             .env_remove("LANGUAGE")
+            // Nothing that is only asked may take the index's lock, as `git status` does to write fresh stat data.
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_TERMINAL_PROMPT", "0")

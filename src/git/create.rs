@@ -58,6 +58,7 @@ pub fn sharing(path: &Path) -> SharedRepository {
 pub fn shared_bits(mode: u32, sharing: SharedRepository) -> u32 {
     let (tweak, replace) = match sharing {
         SharedRepository::Umask => return mode & 0o7777,
+        // git's `PERM_GROUP` and `PERM_EVERYBODY`.
         SharedRepository::Group => (0o660, false),
         SharedRepository::Everybody => (0o664, false),
         SharedRepository::Mode(bits) => (bits, true),
@@ -65,6 +66,7 @@ pub fn shared_bits(mode: u32, sharing: SharedRepository) -> u32 {
     let readable_is_executable = |bits: u32| bits | (bits & 0o444) >> 2;
     let mut tweak = tweak;
     if mode & 0o200 == 0 {
+        // What is read-only, such as an object, stays so for the others, too.
         tweak &= !0o222;
     }
     if mode & 0o100 != 0 {
@@ -79,6 +81,7 @@ pub fn shared_bits(mode: u32, sharing: SharedRepository) -> u32 {
     if mode & 0o170_000 == 0o040_000 {
         bits = readable_is_executable(bits);
         if bits & 0o060 != 0 {
+            // git's `FORCE_DIR_SET_GID`: what is made in it belongs to the same group.
             bits |= 0o2000;
         }
     }

@@ -139,6 +139,7 @@ impl Root {
 
     /// Opens a directory beneath the root for look-ups in it; `b""` is the root.
     pub fn open_dir(&self, path: &[u8]) -> rustix::io::Result<OwnedFd> {
+        // `O_PATH` asks for no permission on the directory itself: names in one that cannot be listed can still be reached.
         self.open_beneath(path, OFlags::PATH | OFlags::DIRECTORY)
     }
 
@@ -259,6 +260,7 @@ pub fn each_name(
     buffer: &mut Vec<u8>,
     mut see: impl FnMut(&[u8], FileType),
 ) -> rustix::io::Result<()> {
+    // As much as the C library asks for at once: most directories come in one call.
     buffer.reserve(32 << 10);
     let mut names = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut());
     while let Some(entry) = names.next() {
@@ -312,6 +314,7 @@ fn exchange_by_link(
     name: &[u8],
 ) -> rustix::io::Result<Exchanged> {
     let mut aside = temp.to_vec();
+    // It begins as the temporary file does, by which recovery finds both.
     aside.extend_from_slice(b"~");
     let (temp_name, place, aside_name) = (
         OsStr::from_bytes(temp),
@@ -326,6 +329,7 @@ fn exchange_by_link(
         }
         Err(errno) => return Err(errno),
     }
+    // This replaces the first name only: the old file still has the other.
     rustix::fs::renameat(dir, temp_name, dir, place)?;
     rustix::fs::renameat(dir, aside_name, dir, temp_name)?;
     Ok(Exchanged::Swapped)

@@ -52,6 +52,7 @@ impl Repo {
         message: &str,
     ) -> Result<()> {
         let path = self.git_dir().join("logs/HEAD");
+        // git goes on with a log that is there, whatever the setting says now.
         if !path.exists() && self.config_bool("core.logAllRefUpdates").ok().flatten() == Some(false)
         {
             return Ok(());
@@ -155,6 +156,7 @@ fn resolve_git_dir(dir: &Path) -> Option<PathBuf> {
     if meta.is_dir() {
         return Some(dot_git);
     }
+    // It holds one path: what is longer than a path can be is none.
     if !meta.is_file() || meta.len() > 4096 {
         return None;
     }
@@ -199,6 +201,7 @@ fn is_on_branch(git_dir: &Path, branch: &str) -> Result<bool> {
         || on(SYMLINK)
         || line("rebase-merge/head-name")?.as_deref() == Some(branch)
         || line("rebase-apply/head-name")?.as_deref() == Some(branch)
+        // git writes a branch without `refs/heads/` there.
         || line("BISECT_START")?.as_deref() == Some(short))
 }
 

@@ -79,6 +79,7 @@ impl LivenessFile {
     /// Locks the file. False: a cleaner was quicker.
     fn is_ours(&self) -> io::Result<bool> {
         match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            // A file that a cleaner removed in between can still be locked, but nobody finds it.
             Ok(()) => Ok(self.file.metadata()?.nlink() > 0),
             Err(Errno::WOULDBLOCK) => Ok(false),
             Err(errno) => Err(errno.into()),
@@ -221,6 +222,7 @@ impl Dead {
     /// One cannot be removed.
     pub fn forget(self) -> io::Result<()> {
         let marks = self.marks.iter().map(|(path, _)| path);
+        // The marks last: who dies in here leaves a source only beside its mark.
         for path in self.sources.iter().chain(marks) {
             match std::fs::remove_file(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

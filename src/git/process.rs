@@ -146,6 +146,7 @@ fn start_in(stat: &Path) -> Option<u64> {
     if matches!(fields.next()?, "Z" | "X" | "x") {
         return None;
     }
+    // `starttime`, the 22nd field of all: the state above was the third.
     fields.nth(18)?.parse().ok()
 }
 
@@ -161,6 +162,7 @@ fn is_running(pid: u32, start: u64) -> bool {
     else {
         return false;
     };
+    // `/proc` shows another namespace's processes; the kernel is asked by a signal that is not sent.
     !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH))
 }
 

@@ -65,6 +65,7 @@ pub fn is_binary(content: &[u8]) -> bool {
 /// When libgit2 runs out of memory.
 pub fn compare(old: &[u8], new: &[u8], hunks: Hunks) -> Result<TextDiff> {
     let mut options = DiffOptions::new();
+    // What is binary was decided before, by git's rule and not by libgit2's.
     options.force_text(true).context_lines(3);
     let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
     let (_, insertions, deletions) = patch.line_stats()?;
@@ -116,6 +117,7 @@ pub fn patch(
         return Ok(out);
     }
     index_line(&mut out, nodes);
+    // As git: `patch` would end the name at the space.
     let tab: &[u8] = if path.contains(&b' ') { b"\t" } else { b"" };
     let name = |side: Option<PatchSide<'_>>, name: &[u8]| match side {
         Some(_) => name.to_vec(),

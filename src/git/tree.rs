@@ -167,6 +167,7 @@ pub type ReadTree<'a> = &'a dyn Fn(Oid) -> Result<Vec<u8>>;
 /// The paths that differ between two trees, sorted by bytes. Equal subtrees are not read.
 pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
+    // A list and not recursion: how deep a tree nests must not depend on the stack.
     let mut pending = vec![(Vec::new(), old, new, 0)];
     while let Some((dir, old, new, depth)) = pending.pop() {
         if old == new {
@@ -175,6 +176,7 @@ pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Ve
         check_depth(&dir, depth)?;
         let old_bytes = old.map(read).transpose()?.unwrap_or_default();
         let new_bytes = new.map(read).transpose()?.unwrap_or_default();
+        // In tree order a file and a directory of one name may stand apart; by name they meet.
         let mut old_entries = by_name(parse(&old_bytes)?).into_iter().peekable();
         let mut new_entries = by_name(parse(&new_bytes)?).into_iter().peekable();
         loop {
@@ -298,12 +300,8 @@ fn edit_dir(
         .collect();
     // Removals come first: a file may give way to a directory of its name, or the other way round.
     for (name, node) in edits.iter().filter(|(path, _)| !path.contains(&b'/')) {
-        match node {
-            Some(_) => {}
-            None if entries.get(*name).is_some_and(|node| !node.is_dir()) => {
-                entries.remove(*name);
-            }
-            None => {}
+        if node.is_none() && entries.get(*name).is_some_and(|node| !node.is_dir()) {
+            entries.remove(*name);
         }
     }
     let mut beneath: BTreeMap<&[u8], Vec<Edit<'_>>> = BTreeMap::new();

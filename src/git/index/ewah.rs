@@ -10,6 +10,7 @@ use crate::error::Result;
 /// `CORRUPT_RECORD` when it is cut short or sets a bit at or beyond `limit`.
 pub(super) fn read(rest: &mut Cursor, limit: usize) -> Result<Vec<usize>> {
     let cut = || corrupt("a bitmap is cut short");
+    // How many bits the writer meant; what counts is how many entries there are.
     let _bits = rest.u32().ok_or_else(cut)?;
     let count = rest.u32().ok_or_else(cut)? as usize;
     let bytes = rest

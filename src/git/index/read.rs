@@ -20,6 +20,7 @@ use crate::git::{Oid, path};
 use crate::work::{Work, count};
 
 /// A file of this size is mapped, not read.
+// A smaller one is read sooner than it is mapped.
 const LARGE: u64 = 1 << 16;
 
 /// Length of the trailer.

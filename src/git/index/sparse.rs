@@ -61,6 +61,7 @@ pub(super) fn is_all(index: &Index, dir: &[u8], id: Oid, trees: &dyn TreeSource)
     let is_same = |(entry, other): (&Entry, &Entry)| {
         (entry.mode, entry.oid, entry.stage, entry.flags)
             == (other.mode, other.oid, other.stage, other.flags)
+            // git folds no directory with a submodule in it.
             && entry.mode != tree::GITLINK_MODE
             && index.path(entry) == unfold.paths.get(other.span)
     };

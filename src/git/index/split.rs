@@ -36,6 +36,7 @@ impl Link {
 
 /// Puts the changes in `small` over the shared file that its link names. Without one it stays as it is.
 pub(super) fn merge(mut small: Raw, git_dir: &Path, checksum: Checksum) -> Result<Raw> {
+    // A zero id stands for no shared file: git splits such an index at its next write.
     let Some(link) = small.link.take().filter(|link| !link.base.is_zero()) else {
         return Ok(small);
     };

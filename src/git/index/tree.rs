@@ -244,6 +244,7 @@ impl<'a> Build<'a, '_> {
         let name = named(name)?;
         if let Some(directory) = self.open.last_mut() {
             let content = &mut directory.content;
+            // Without leading zeros, as git has it in trees: `40000`, not `040000`.
             write!(content, "{mode:o} ")?;
             content.extend_from_slice(name);
             content.push(0);

@@ -137,6 +137,7 @@ impl Idx {
 
     /// Every object; nothing when this is no index of version 2, or not a sound one.
     pub(super) fn entries(&self) -> Option<Vec<IdxEntry>> {
+        // It has no checksums of entries, without which none may be copied as it stands.
         if self.layout == Layout::V1 {
             return None;
         }

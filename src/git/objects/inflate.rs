@@ -80,6 +80,7 @@ impl<R: Read> Read for Inflater<R> {
             if given > 0 {
                 return Ok(given);
             }
+            // It neither takes nor gives: this loop would not end.
             if taken == 0 && !self.ended {
                 return Err(io::ErrorKind::InvalidData.into());
             }

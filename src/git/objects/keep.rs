@@ -82,12 +82,14 @@ impl ObjectStore {
                 continue;
             }
             let token = regular::read(&path).ok().and_then(|note| token(&note));
+            // Held until its file is gone: nobody else takes it for a dead one meanwhile.
             let Some(_dead) = token
                 .filter(|token| !is_needed(token))
                 .and_then(|_| freed(&path))
             else {
                 continue;
             };
+            // Without its index nobody can have found anything in it.
             if !path.with_extension("idx").exists() {
                 remove_optional(&path.with_extension("pack"))?;
             }
@@ -121,6 +123,7 @@ fn token(note: &[u8]) -> Option<String> {
         return None;
     }
     let token = words.next()?;
+    // Only read to know a note of ours: whether its maker lives is told by the lock.
     let _pid: u32 = words.next()?.parse().ok()?;
     let _start: u64 = words.next()?.parse().ok()?;
     Some(token.to_owned())

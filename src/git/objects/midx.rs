@@ -65,6 +65,7 @@ fn names(file: &File) -> io::Result<Vec<String>> {
     let damaged = || io::Error::from(ErrorKind::InvalidData);
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0)?;
+    // Signature, version, kind of ids, number of chunks.
     let (magic, chunks) = (&header[..4], usize::from(header[6]));
     if magic != b"MIDX" {
         return Err(damaged());

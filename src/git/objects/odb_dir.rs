@@ -253,6 +253,7 @@ impl OdbDir {
     pub(super) fn reload(&self) -> Packs {
         let mut listing = self.listing.write().unwrap_or_else(PoisonError::into_inner);
         let known = listing.take().unwrap_or_default().packs;
+        // Before the listing: a pack that comes meanwhile makes the next stamp another one.
         let stamp = self.pack_dir_stamp();
         let racy = stamp.is_some_and(|stamp| {
             let (seconds, nanos) = stamp.mtime;
@@ -315,6 +316,7 @@ impl OdbDir {
             .filter(|stem| beside(stem, b".pack"))
             .filter_map(|stem| self.load_pack(stem, beside(stem, b".mtimes"), known))
             .collect();
+        // The youngest first, as git has it: what was written last is asked for most.
         packs.sort_by_key(|pack| (pack.cruft, std::cmp::Reverse(pack.stamp.mtime)));
         packs
     }

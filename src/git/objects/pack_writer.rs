@@ -40,6 +40,7 @@ impl Streamed {
 impl PackWriter {
     /// Makes the file. The count in its header is filled in at the end.
     pub(super) fn create(target: &Target) -> io::Result<Self> {
+        // It is flushed when it passes `BUFFER`: the object that does so mostly fits as well.
         let mut buffer = Vec::with_capacity(BUFFER + BUFFER / 4);
         buffer.extend_from_slice(&header(0));
         Ok(Self {

@@ -334,6 +334,7 @@ impl<F: Borrow<File>> Read for Section<F> {
 fn read_whole(size: u64, data: impl Read) -> std::result::Result<Vec<u8>, Fault> {
     let room = usize::try_from(size.min(TRUSTED)).map_err(|_| Fault::Damaged)?;
     let mut bytes = Vec::with_capacity(room.saturating_add(1));
+    // One byte more shows that the header was wrong.
     data.take(size.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == size {
         Ok(bytes)

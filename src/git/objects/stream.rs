@@ -62,6 +62,7 @@ fn feed(
         }
         left -= chunk.len() as u64;
         hasher.update(&chunk);
+        // The other side has failed: its error is told when it is joined.
         if send.send(chunk).is_err() {
             break;
         }

@@ -59,6 +59,7 @@ impl Target {
                 format!("tw-{}-{random:016x}", Maker::this()).as_bytes(),
             ]
             .concat();
+            // Read-only from the start, as git's objects are: our descriptor writes all the same.
             match rustix::fs::openat(&self.fd, &name[..], flags, Mode::from_raw_mode(0o444)) {
                 Ok(fd) => {
                     let temp = Temp {
@@ -162,6 +163,7 @@ impl Temp {
                 break;
             };
             if locked == Locked::Yes {
+                // At every attempt: the one before may have made the file anew.
                 rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive)?;
             }
             match rustix::fs::renameat(&self.target.fd, &name[..], &self.target.fd, to) {
@@ -185,6 +187,7 @@ impl Temp {
             Err(Errno::NOENT) => {
                 let fresh = self.target.create(&self.prefix)?;
                 copy(&self.file, &fresh.file)?;
+                // Its maker may have waited for the one that was pruned, and will not again.
                 fresh.file.sync_all()?;
                 *self = fresh;
                 Ok(())

@@ -37,6 +37,7 @@ impl ObjectStore {
         let name = String::from_utf8_lossy(&loose::name(oid)).into_owned();
         let (from, to) = (self.own().path.join(name), dir.join(oid.to_string()));
         let what = || format!("cannot move '{}' out of the way", from.display());
+        // Moved first and looked at then: between a look and a move somebody could write a good one.
         std::fs::rename(&from, &to).context(what)?;
         let good = regular::open(&to).is_ok_and(|file| is_good(file, oid));
         if good {

@@ -210,6 +210,7 @@ impl<'a> ObjectWriter<'a> {
         let mut new_bytes = self.loose_bytes.into_inner();
         let pack = match (pack, self.mode) {
             (Some(pack), WriteMode::Pack { keep_note, sync }) if !pack.is_empty() => {
+                // And the checksum at its end.
                 new_bytes += pack.size() + 20;
                 let own = self.store.own();
                 let kept = pack.install(&self.target, own, &keep_note, sync);

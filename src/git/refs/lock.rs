@@ -105,6 +105,7 @@ impl Locking {
                         return Err(LockError::Held(path));
                     }
                 }
+                // Without the base there is no repository any more, and nothing is to be made of it.
                 ErrorKind::NotFound if base.is_dir() => {
                     make_parent(&path)?;
                     if !self.patience.pause_after_race() {
@@ -312,6 +313,7 @@ impl Patience {
             return false;
         }
         let mut random = [128];
+        // Without a random number waiters only spread less.
         let _ = getrandom::fill(&mut random);
         let pause = (self.step / 2 + self.step * u32::from(random[0]) / 256).min(self.left);
         std::thread::sleep(pause);

@@ -237,6 +237,7 @@ impl Refs {
             return Ok(names);
         }
         loose::walk(&self.common_dir, dir, prefix, &mut names)?;
+        // Those in the common directory are the main worktree's own.
         names.retain(|name| !is_per_worktree(name));
         for own in PER_WORKTREE {
             if dir.starts_with(own) {

@@ -42,6 +42,7 @@ impl Refs {
             Err(LockError::Io(error)) => return Err(error),
             Err(LockError::Held(_) | LockError::Blocked) => return Ok(0),
         };
+        // Once more, under the lock: what was deleted since must not come back.
         let loose = self.loose_of(prefixes)?;
         let values = threads::map(&loose, |name| match loose::read(&self.path(name), name) {
             Ok(Some(Value::Direct(oid))) if is_packable(oid) => Some(oid),

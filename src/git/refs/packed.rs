@@ -180,6 +180,7 @@ impl Table {
     /// The offset of the first record that begins at or after `offset`, its line in `line`; the end and an empty
     /// comment when there is none.
     fn record_from(&mut self, offset: u64, line: &mut Vec<u8>) -> Result<u64> {
+        // From the byte before, which may be the end of a line: then a record begins at `offset` itself.
         self.file.seek(SeekFrom::Start(offset - 1))?;
         line.clear();
         let mut at = offset - 1 + self.file.read_until(b'\n', line)? as u64;

@@ -176,6 +176,7 @@ impl Prepared {
         self.delete_loose()?;
         self.rewrite = None;
         self.locks.clear();
+        // Unlocked before the wait: nobody else need wait for the disk.
         self.sync()
     }
 
@@ -299,6 +300,7 @@ impl Prepared {
     fn take_back(&mut self, placed: usize) -> Vec<String> {
         self.rewrite = None;
         self.locks.clear();
+        // Each inverse takes the locks that were just let go.
         let mut left_behind = Vec::new();
         for edit in self.edits.iter().take(placed).rev() {
             let mut inverse = self.refs.transaction();
@@ -348,6 +350,7 @@ impl Drop for Prepared {
                 parents.insert((self.refs.base(&edit.name), parent));
             }
         }
+        // Longer names first: a directory is empty only when those in it are gone.
         for (base, parent) in parents.into_iter().rev() {
             remove_empty_above(base, parent);
             remove_empty_above(&base.join("logs"), parent);

@@ -98,6 +98,7 @@ impl Sources {
             .map_or_else(|| PathBuf::from("/etc/gitconfig"), PathBuf::from);
         let global = match env.var("GIT_CONFIG_GLOBAL") {
             Some(path) => vec![PathBuf::from(path)],
+            // git reads `~/.gitconfig` second, so that it weighs more.
             None => user_file(env, "config")
                 .into_iter()
                 .chain(env.home().map(|home| home.join(".gitconfig")))
@@ -127,6 +128,7 @@ fn command_entries(env: &Env) -> Vec<(String, Vec<u8>)> {
         .text("GIT_CONFIG_COUNT")
         .and_then(|text| text.parse::<u32>().ok())
         .unwrap_or(0);
+    // A number gone wrong is not counted to its end.
     (0..count.min(1000))
         .filter_map(|n| {
             let key = env.text(&format!("GIT_CONFIG_KEY_{n}"))?;
@@ -306,6 +308,7 @@ impl Config {
             .into_os_string()
             .into_encoded_bytes();
         if !full.starts_with(b"/") {
+            // A relative pattern holds at any depth, as git has it.
             full.splice(..0, *b"**/");
         }
         wildmatch(&with_beneath(full), git_dir, flags)

@@ -80,6 +80,7 @@ pub(super) fn find(start: &Path, limits: &Limits) -> Result<Discovered> {
         let Some(parent) = dir.parent() else {
             return Err(none(&start, None));
         };
+        // A ceiling is not gone up into; whoever starts in one is still answered.
         if limits.ceilings.iter().any(|ceiling| ceiling == parent) {
             return Err(none(&start, None));
         }
@@ -127,6 +128,7 @@ fn from_gitfile(top: &Path, file: &Path, size: u64) -> Result<Discovered> {
     };
     let end = target
         .iter()
+        // As git: line ends alone are cut, for a path may end in a space.
         .rposition(|byte| !matches!(byte, b'\n' | b'\r'))
         .map_or(0, |at| at + 1);
     let target = top.join(OsStr::from_bytes(target.get(..end).unwrap_or_default()));

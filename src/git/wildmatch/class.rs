@@ -74,6 +74,7 @@ impl Class<'_> {
 
     fn in_range(&self, low: u8, high: u8) -> bool {
         let within = |byte: u8| low <= byte && byte <= high;
+        // The text was folded to lower case, the range was not.
         within(self.byte) || (self.fold_case && within(self.byte.to_ascii_uppercase()))
     }
 
