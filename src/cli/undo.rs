@@ -18,7 +18,7 @@ use crate::store::state::Mode;
 /// With the number of an older one only that is taken back: it is merged out of what is there now, and where later
 /// changes touch the same lines nothing is done.
 ///
-/// What 'tw drop' and 'tw purge' forget is no swap: 'tw recover --dropped' is for that.
+/// What 'tw drop' and 'tw purge' forget comes back by 'tw recover --dropped' alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

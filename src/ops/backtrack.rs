@@ -15,7 +15,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::store::address::{self, Address};
-use crate::store::backtrack::{Backtracks, Kept, Message};
+use crate::store::backtrack::{Backtracks, CheckpointSource, Message};
 use crate::store::checkpoint::{self, Checkpoint, Place};
 use crate::store::context::{ContextFile, path_of_session};
 
@@ -208,7 +208,7 @@ struct Point {
 
 /// The checkpoints of a session.
 struct Points {
-    of: Kept,
+    of: CheckpointSource,
     list: Vec<Point>,
     next: i64,
 }
@@ -217,7 +217,7 @@ fn points(store: &Store, session_id: &str, ctx: &Context<'_>) -> Result<Points> 
     let notes = checkpoint::read(store, session_id)?;
     if notes.next > 0 {
         return Ok(Points {
-            of: Kept::Session,
+            of: CheckpointSource::Session,
             list: notes.checkpoints.iter().filter_map(point).collect(),
             next: i64::try_from(notes.next).unwrap_or(i64::MAX),
         });
@@ -232,7 +232,7 @@ fn points(store: &Store, session_id: &str, ctx: &Context<'_>) -> Result<Points> 
         place: None,
     };
     Ok(Points {
-        of: Kept::Context,
+        of: CheckpointSource::Context,
         list: log.checkpoints().map(in_log).collect(),
         next: log.next_checkpoint(),
     })
@@ -247,7 +247,7 @@ fn point(checkpoint: &Checkpoint) -> Option<Point> {
 }
 
 /// Whether a session can go back to a checkpoint, and where that is kept.
-fn check(ctx: &Context<'_>, store: &Store, session_id: &str, id: i64) -> Result<Kept> {
+fn check(ctx: &Context<'_>, store: &Store, session_id: &str, id: i64) -> Result<CheckpointSource> {
     let points = points(store, session_id, ctx)?;
     let shrunk = Shrunk::of(ctx, session_id, &points)?;
     let left = points.list.iter().filter(|point| !shrunk.took(point));
@@ -285,7 +285,7 @@ struct Shrunk {
 impl Shrunk {
     fn of(ctx: &Context<'_>, session_id: &str, points: &Points) -> Result<Self> {
         let record = ctx.sessions().get(session_id)?;
-        let Some(record) = record.filter(|_| points.of == Kept::Session) else {
+        let Some(record) = record.filter(|_| points.of == CheckpointSource::Session) else {
             return Ok(Self::default());
         };
         let at = record.compacted_at.as_deref();

@@ -75,7 +75,7 @@ pub struct Install {
 }
 
 /// An agent by name, and what shows that it is used, where that was asked.
-struct Wanted {
+struct RequestedAgent {
     name: String,
     found: Vec<PathBuf>,
 }
@@ -121,25 +121,25 @@ const NONE_FOUND: &str = "no coding agent was found: neither a program on PATH n
                           'tw init --agent NAME' sets one up all the same";
 
 /// The agents that are asked for, each once.
-fn wanted(ctx: Option<&Context<'_>>, env: &Env, request: &Install) -> Vec<Wanted> {
-    let mut wanted: Vec<Wanted> = Vec::new();
+fn wanted(ctx: Option<&Context<'_>>, env: &Env, request: &Install) -> Vec<RequestedAgent> {
+    let mut wanted: Vec<RequestedAgent> = Vec::new();
     if request.all && request.way == Way::Out {
         let every = installable().into_iter();
-        wanted.extend(every.map(|name| Wanted {
+        wanted.extend(every.map(|name| RequestedAgent {
             name: name.to_owned(),
             found: Vec::new(),
         }));
     } else if request.all {
         let root = ctx.map(|ctx| ctx.repo.worktree_root());
         let used = used(root, &Places::from(env)).into_iter();
-        wanted.extend(used.map(|used| Wanted {
+        wanted.extend(used.map(|used| RequestedAgent {
             name: used.agent.name().to_owned(),
             found: used.found,
         }));
     }
     for name in &request.agents {
         if !wanted.iter().any(|agent| agent.name == *name) {
-            wanted.push(Wanted {
+            wanted.push(RequestedAgent {
                 name: name.clone(),
                 found: Vec::new(),
             });

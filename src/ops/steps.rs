@@ -98,7 +98,8 @@ fn forgotten_since(ctx: &Context<'_>, at: &str) -> Option<String> {
         .filter(later)
         .any(|event| event.event != "restored");
     gone.then(|| {
-        "snapshots that were dropped or purged since are no swap and stay away: 'tw recover --dropped' lists them".to_owned()
+        "snapshots that were dropped or purged since stay away: 'tw recover --dropped' lists them"
+            .to_owned()
     })
 }
 
@@ -395,7 +396,7 @@ fn find_level(store: &Store, request: &StepRequest) -> Result<(usize, PathBuf, J
 fn nothing_to(log: Log) -> Error {
     Error::new(Code::NothingToUndo, format!("nothing to {log}"))
         .hint("'tw list --kind backup' shows what was saved")
-        .hint("what 'tw drop' and 'tw purge' forgot is no swap: 'tw recover --dropped' lists it")
+        .hint("'tw recover --dropped' lists what 'tw drop' and 'tw purge' forgot")
 }
 
 fn no_such_level(log: Log, word: &str) -> Error {

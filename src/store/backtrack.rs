@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
-pub enum Kept {
+pub enum CheckpointSource {
     /// In its notes.
     #[default]
     Session,
@@ -46,7 +46,7 @@ pub struct Message {
     /// The checkpoint to go back to.
     pub checkpoint_id: i64,
     /// Where that checkpoint is kept: in the session's notes or in its context log.
-    pub of: Kept,
+    pub of: CheckpointSource,
     /// What the earlier self is told.
     pub note: String,
     /// Why.
@@ -156,7 +156,7 @@ mod tests {
         Message {
             session_id: "s/1".to_owned(),
             checkpoint_id: 3,
-            of: Kept::Session,
+            of: CheckpointSource::Session,
             note: note.to_owned(),
             rationale: None,
             created_at: "2026-02-28T15:30:12Z".to_owned(),

@@ -174,11 +174,11 @@ impl DirRules {
 pub struct PathRules<F> {
     load: F,
     above_root: DirRules,
-    seen: HashMap<Box<[u8]>, Seen>,
+    seen: HashMap<Box<[u8]>, KnownRules>,
 }
 
 #[derive(Clone)]
-enum Seen {
+enum KnownRules {
     Open(DirRules),
     Ignored,
 }
@@ -199,31 +199,31 @@ impl<F: FnMut(&[u8]) -> Result<Option<Vec<u8>>>> PathRules<F> {
     /// What the callback returns.
     pub fn is_path_ignored(&mut self, path: &[u8], is_dir: bool) -> Result<Verdict> {
         let mut rules = match self.enter(b"", None)? {
-            Seen::Open(rules) => rules,
-            Seen::Ignored => return Ok(Verdict::Ignored),
+            KnownRules::Open(rules) => rules,
+            KnownRules::Ignored => return Ok(Verdict::Ignored),
         };
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         for (slash, _) in slashes {
             rules = match self.enter(&path[..slash], Some(&rules))? {
-                Seen::Open(rules) => rules,
-                Seen::Ignored => return Ok(Verdict::Ignored),
+                KnownRules::Open(rules) => rules,
+                KnownRules::Ignored => return Ok(Verdict::Ignored),
             };
         }
         Ok(rules.is_ignored(path, is_dir))
     }
 
     /// Looks into a directory; `above` holds the rules of the one it lies in, none for the root.
-    fn enter(&mut self, dir: &[u8], above: Option<&DirRules>) -> Result<Seen> {
+    fn enter(&mut self, dir: &[u8], above: Option<&DirRules>) -> Result<KnownRules> {
         if let Some(seen) = self.seen.get(dir) {
             return Ok(seen.clone());
         }
         let ignored = above.is_some_and(|rules| rules.is_ignored(dir, true) == Verdict::Ignored);
         let seen = if ignored {
-            Seen::Ignored
+            KnownRules::Ignored
         } else {
             let gitignore = (self.load)(dir)?;
             let rules = above.unwrap_or(&self.above_root);
-            Seen::Open(rules.descend(dir, gitignore.as_deref()))
+            KnownRules::Open(rules.descend(dir, gitignore.as_deref()))
         };
         self.seen.insert(dir.into(), seen.clone());
         Ok(seen)

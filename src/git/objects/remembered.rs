@@ -17,7 +17,7 @@ struct Cached {
     total: usize,
 }
 
-/// See the module.
+/// Bytes by id, for several threads.
 #[derive(Default)]
 pub(super) struct Remembered(Mutex<Cached>);
 

@@ -36,7 +36,7 @@ use crate::worktree::ignore::Globals;
 use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, Kind, Manifest, no_oid};
 use crate::worktree::rules::{LoadOther, Rules};
 use crate::worktree::scan::{
-    Comparison, Ctime, FileMode, Scan, Scanned, Seen, Way, compare_with_cache, scan,
+    Comparison, Ctime, DirChange, FileMode, Scan, Scanned, Way, compare_with_cache, scan,
 };
 
 pub(super) struct CaptureRun<'a, 's, 'w> {
@@ -58,7 +58,7 @@ struct StartOfScan<'a> {
     /// What was seen before.
     base: Option<Cow<'a, Manifest>>,
     /// See [`Scan::seen`].
-    seen: Vec<Seen>,
+    seen: Vec<DirChange>,
     way: Way,
     /// Whether its ids hang on something.
     anchored: bool,
@@ -108,7 +108,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
                     Comparison::Differs(seen) => seen,
                     Comparison::Same => {
                         // No directory has to be listed again, but ids are still to be proven, or somebody is to see the manifest.
-                        vec![Seen::Same; base.as_ref().map_or(0, |base| base.dirs.len())]
+                        vec![DirChange::Same; base.as_ref().map_or(0, |base| base.dirs.len())]
                     }
                 };
                 let rules = Rules::new(globals, globs, self.other_side());
@@ -310,7 +310,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         rules: &Rules<'_>,
         view: &GitView<'_>,
         old: Option<Cow<'_, Manifest>>,
-        (way, seen): (Way, &[Seen]),
+        (way, seen): (Way, &[DirChange]),
     ) -> Result<(Manifest, bool, Way)> {
         let repo = &self.ctx.repo;
         let what = Scan {

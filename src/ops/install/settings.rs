@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{Change, carry_out};
 use super::outcome::{AgentFile, AgentFiles, Became, Installed, LeftFile};
-use super::{Install, Wanted, Way};
+use super::{Install, RequestedAgent, Way};
 use crate::agents::by_name;
 use crate::agents::edit::NO_FILE;
 use crate::agents::install::{
@@ -104,7 +104,7 @@ impl<'a> Installer<'a> {
     ///
     /// # Errors
     /// `USAGE` for an unknown agent, before anything is done.
-    pub fn run(&self, wanted: Vec<Wanted>, done: &mut Installed) -> Result<()> {
+    pub fn run(&self, wanted: Vec<RequestedAgent>, done: &mut Installed) -> Result<()> {
         let mut planned: Vec<Planned> = Vec::new();
         let mut named: Vec<Named> = Vec::new();
         for &scope in self.request.whose.scopes() {
@@ -157,7 +157,7 @@ impl<'a> Installer<'a> {
     /// Tells each agent's files; on the way out only those that something was in, and the agents that had it.
     fn describe(
         &self,
-        wanted: Vec<Wanted>,
+        wanted: Vec<RequestedAgent>,
         named: Vec<Named>,
         planned: &[Planned],
         done: &mut Installed,
@@ -202,7 +202,7 @@ impl<'a> Installer<'a> {
     }
 
     /// Whether a file that would go is used by an agent that stays. Settings that cannot be read may use it.
-    fn is_needed(&self, target: &Target, wanted: &[Wanted], scope: Scope) -> Result<bool> {
+    fn is_needed(&self, target: &Target, wanted: &[RequestedAgent], scope: Scope) -> Result<bool> {
         if self.request.way == Way::In {
             return Ok(false);
         }

@@ -23,12 +23,12 @@ pub enum Comparison {
     /// Every directory is as it was.
     Same,
     /// For each directory, what it is.
-    Differs(Vec<Seen>),
+    Differs(Vec<DirChange>),
 }
 
 /// What the comparison found of one directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
+pub enum DirChange {
     /// It is as it was.
     Same,
     /// The same names are in it. These files and symlinks, by their place among its names, have other stamps now, or had stamps
@@ -59,7 +59,7 @@ pub fn compare_with_cache(
     let work = |&start: &usize, differing: &mut Vec<_>| {
         for (at, dir) in dirs.iter().enumerate().skip(start).take(CHUNK) {
             match comparer.directory(dir) {
-                Seen::Same => {}
+                DirChange::Same => {}
                 other => differing.push((at, other)),
             }
         }
@@ -70,7 +70,7 @@ pub fn compare_with_cache(
     if differing.iter().all(Vec::is_empty) {
         return Comparison::Same;
     }
-    let mut seen = vec![Seen::Same; dirs.len()];
+    let mut seen = vec![DirChange::Same; dirs.len()];
     for (at, found) in differing.into_iter().flatten() {
         seen[at] = found;
     }
@@ -85,32 +85,32 @@ struct Comparer<'a> {
 }
 
 impl Comparer<'_> {
-    fn directory(&self, dir: &DirRec) -> Seen {
+    fn directory(&self, dir: &DirRec) -> DirChange {
         let fd = match self.root.open_dir(self.known.dir_path(dir)) {
             Ok(fd) if !dir.flags.has(DirFlags::VIRTUAL) => fd,
             // A sparse directory, with no other names than absent ones.
-            Err(Errno::NOENT) if dir.flags.has(DirFlags::VIRTUAL) => return Seen::Same,
-            _ => return Seen::Moved,
+            Err(Errno::NOENT) if dir.flags.has(DirFlags::VIRTUAL) => return DirChange::Same,
+            _ => return DirChange::Moved,
         };
         // Of the directory that was opened: between two looks by name another could take its place.
         let Ok(stamp) = stamp_of(fd.as_fd()) else {
-            return Seen::Moved;
+            return DirChange::Moved;
         };
         if dir.flags.has(DirFlags::RACY) || !same_stamp(self.ctime, &dir.stamp, &stamp) {
-            return Seen::Moved;
+            return DirChange::Moved;
         }
         let mut touched = Vec::new();
         for (nth, file) in self.known.files_of(dir).iter().enumerate() {
             match self.file(dir, &file, fd.as_fd()) {
                 SeenFile::Same => {}
                 SeenFile::Touched(stamp) => touched.push((nth, stamp)),
-                SeenFile::Unclear => return Seen::Moved,
+                SeenFile::Unclear => return DirChange::Moved,
             }
         }
         if touched.is_empty() {
-            Seen::Same
+            DirChange::Same
         } else {
-            Seen::Touched(touched)
+            DirChange::Touched(touched)
         }
     }
 

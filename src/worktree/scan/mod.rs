@@ -21,7 +21,7 @@ mod nested;
 mod walk;
 mod workers;
 
-pub use compare::{Comparison, Seen, compare_with_cache};
+pub use compare::{Comparison, DirChange, compare_with_cache};
 pub use found::Findings;
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -118,7 +118,7 @@ pub struct Scan<'a, 'r> {
     /// Directories that are git's own: listed, and never entered.
     pub own: &'a OwnDirs,
     /// What a [`compare_with_cache`] found of each directory of the earlier manifest; empty when none was taken.
-    pub seen: &'a [Seen],
+    pub seen: &'a [DirChange],
 }
 
 /// What a scan found.
@@ -166,7 +166,7 @@ pub fn scan(scan: &Scan<'_, '_>, old: Option<&Manifest>, way: Way) -> Result<Sca
         old,
         way,
         same: (0..known)
-            .map(|at| AtomicBool::new(scan.seen.get(at) == Some(&Seen::Same)))
+            .map(|at| AtomicBool::new(scan.seen.get(at) == Some(&DirChange::Same)))
             .collect(),
         next: AtomicUsize::new(0),
         queue: Queue::starting((way == Way::Full).then(Task::root)),

@@ -83,7 +83,7 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
     let seen =
         match old.map(|old| compare_with_cache(root, &OwnDirs::default(), old, Ctime::Trusted)) {
             Some(Comparison::Differs(seen)) => seen,
-            Some(Comparison::Same) => vec![Seen::Same; old.map_or(0, |old| old.dirs.len())],
+            Some(Comparison::Same) => vec![DirChange::Same; old.map_or(0, |old| old.dirs.len())],
             _ => Vec::new(),
         };
     let what = Scan {

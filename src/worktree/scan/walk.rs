@@ -4,7 +4,7 @@ use super::entry::{Entry, NameToJudge};
 use super::found::{FoundDir, FoundFile, Names, ReadNames};
 use super::names::NameBuffer;
 use super::workers::Task;
-use super::{Chain, Run, Seen, Way, read_ignore_file};
+use super::{Chain, DirChange, Run, Way, read_ignore_file};
 use crate::error::{Result, ResultExt};
 use crate::git::access::has_attributes;
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
@@ -36,7 +36,7 @@ impl Run<'_, '_, '_> {
     ) -> Result<()> {
         let Some(old) = self.old else { return Ok(()) };
         let dir = &old.dirs[at];
-        if let Some(Seen::Touched(touched)) = self.scan.seen.get(at) {
+        if let Some(DirChange::Touched(touched)) = self.scan.seen.get(at) {
             self.touched_names(at, touched, found);
             return Ok(());
         }
