@@ -55,10 +55,24 @@ pub fn is_hook(words: &[OsString]) -> bool {
     false
 }
 
+/// What lists the things that a word of the usage stands for.
+const LISTS: [(&str, &str); 3] = [
+    ("<CHECKPOINT>", "'tw checkpoint list' shows the checkpoints"),
+    ("<ISSUE>", "'tw issue list' shows the issues"),
+    ("<SNAPSHOT>", "'tw list' shows the snapshots"),
+];
+
 /// What to say of a command line that is refused.
 pub fn error(error: &clap::Error) -> Error {
     match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => missing_command(error),
+        ErrorKind::MissingRequiredArgument => {
+            let said = as_clap_says(error);
+            let asked = LISTS.iter().find(|(word, _)| said.message().contains(word));
+            asked
+                .into_iter()
+                .fold(said, |said, (_, list)| said.hint(*list))
+        }
         _ => as_clap_says(error),
     }
 }
@@ -143,7 +157,8 @@ mod tests {
             error.hints(),
             [
                 "usage: tw travel <SNAPSHOT>",
-                "'tw travel --help' says more"
+                "'tw travel --help' says more",
+                "'tw list' shows the snapshots"
             ]
         );
     }
