@@ -175,12 +175,16 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
     })
 }
 
-/// The command that resumes a session, and where it has to be run.
+/// The command that resumes a session, and where it has to be run. Without a word, a session that was rewound and had no prompt
+/// since goes on as its fork.
 ///
 /// # Errors
 /// `SESSION_NOT_FOUND`, `AMBIGUOUS_ADDRESS`; `USAGE` when its agent has no such command.
 pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
-    let record = find(ctx, &ctx.sessions(), word)?;
+    let mut record = find(ctx, &ctx.sessions(), word)?;
+    if word.is_none() {
+        record = goes_on_as(ctx, record)?;
+    }
     let agent = record.agent.as_deref().and_then(by_name);
     let command = resume_command(ctx.store()?, &record);
     let Some((agent, resume_command)) = agent.map(Agent::name).zip(command) else {
@@ -199,6 +203,30 @@ pub fn resume(ctx: &Context<'_>, word: Option<&str>) -> Result<Resume> {
         cwd: Some(recorded.unwrap_or_else(root)),
         session_id: record.session_id,
     })
+}
+
+/// The fork that a session goes on as, or a fork of that; the session itself where it was used since, or never rewound.
+fn goes_on_as(ctx: &Context<'_>, mut record: SessionRecord) -> Result<SessionRecord> {
+    let mut seen = vec![record.session_id.clone()];
+    loop {
+        let notes = checkpoint::read(ctx.store()?, &record.session_id)?;
+        let last = notes.rewinds.last();
+        let standing = last.filter(|rewind| rewind.undone_at.is_none());
+        let Some((rewind, fork)) =
+            standing.and_then(|rewind| Some((rewind, rewind.fork.as_ref()?)))
+        else {
+            return Ok(record);
+        };
+        let mut made = notes.checkpoints.iter().map(|known| &known.created_at);
+        if made.any(|time| *time > rewind.rewound_at) || seen.contains(&fork.session_id) {
+            return Ok(record);
+        }
+        match ctx.sessions().get(&fork.session_id)? {
+            Some(next) => record = next,
+            None => return Ok(record),
+        }
+        seen.push(record.session_id.clone());
+    }
 }
 
 /// The command that resumes a session. A fork that waits to be imported has one of its own.

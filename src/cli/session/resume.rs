@@ -7,7 +7,8 @@ use crate::text::command_line;
 
 /// Print the agent's command that resumes a session
 ///
-/// The command has to be run where the session was, so tw names that directory, too.
+/// The command has to be run where the session was, so tw names that directory, too. Without SESSION it is the caller's, or the
+/// last one here; one that was rewound and had no prompt since goes on as its fork.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -167,6 +167,36 @@ fn resume_prints_the_command_and_the_list_says_what_was_done() {
 }
 
 #[test]
+fn what_was_rewound_last_goes_on_as_its_fork() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let resumed = || {
+        let document = sandbox.json(["session", "resume"]);
+        document["session_id"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(resumed(), talk.id);
+    let rewound = sandbox.json(["rewind", "1", "--conversation"]);
+    let fork = rewound["conversation"]["fork"]["session_id"].as_str();
+    let fork = fork.unwrap().to_owned();
+    assert_eq!(resumed(), fork);
+    assert_eq!(
+        sandbox.json(["session", "resume", &talk.id])["session_id"],
+        talk.id,
+        "by its name it is meant itself"
+    );
+    sandbox.json(["rewind", "--undo"]);
+    assert_eq!(resumed(), talk.id);
+    // Files alone: the conversation goes on as it is.
+    sandbox.json(["rewind", "1", "--code"]);
+    assert_eq!(resumed(), talk.id);
+    let rewound = sandbox.json(["rewind", "1", "--both"]);
+    assert_eq!(resumed(), rewound["conversation"]["fork"]["session_id"]);
+    // The person went on in the session that was rewound.
+    sandbox.json(["checkpoint", "-m", "after all", "--session", &talk.id]);
+    assert_eq!(resumed(), talk.id);
+}
+
+#[test]
 fn a_context_that_grows_by_going_back_is_told() {
     let sandbox = Sandbox::new();
     let talk = Talk::new(&sandbox, Kind::Claude);
