@@ -76,7 +76,7 @@ pub fn used(project: Option<&Path>, places: &Places) -> Vec<UsedAgent> {
 fn found(agent: &dyn Agent, project: Option<&Path>, places: &Places) -> Vec<PathBuf> {
     let traces = agent.traces();
     let programs = traces.programs.iter().filter_map(|name| {
-        let mut named = programs(name, places);
+        let mut named = programs(name, places).into_iter();
         named.find(|program| agent.is_its_program(program))
     });
     let user = traces.user.iter().filter_map(|dir| dir.path(places));
@@ -93,14 +93,15 @@ fn found(agent: &dyn Agent, project: Option<&Path>, places: &Places) -> Vec<Path
 }
 
 /// The programs of this name that a shell would start, best first.
-fn programs<'a>(name: &'a str, places: &'a Places) -> impl Iterator<Item = PathBuf> + 'a {
-    let path = places.text("PATH").unwrap_or_default();
+fn programs(name: &str, places: &Places) -> Vec<PathBuf> {
+    let path = places.dir("PATH").unwrap_or_default();
     // A relative directory is another one in each working directory, and nobody's proof.
-    let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute());
-    dirs.map(move |dir| dir.join(name)).filter(|file| {
-        file.metadata()
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    })
+    let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
+    let can_start = |file: &PathBuf| {
+        let meta = file.metadata();
+        meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    dirs.map(|dir| dir.join(name)).filter(can_start).collect()
 }
 
 #[cfg(test)]
@@ -212,6 +213,20 @@ mod tests {
                 assert_eq!((before, count()), (0, 1), "{name}: it is moved");
             }
         }
+    }
+
+    #[test]
+    fn directories_on_path_may_have_any_name() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let room = Room::new();
+        let odd = room
+            .path("bin")
+            .join(std::ffi::OsStr::from_bytes(b"o\xffd"));
+        std::fs::create_dir(&odd).expect("made");
+        room.program("claude", 0o755);
+        std::fs::rename(room.path("bin/claude"), odd.join("claude")).expect("moved");
+        let places = Places::new(None).with_var("PATH", &odd);
+        assert_eq!(used(None, &places).len(), 1);
     }
 
     #[test]
