@@ -50,9 +50,9 @@ fn every_agent_starts_and_ends_its_session_in_its_own_words() {
         ),
         (
             "codex",
-            "session-start",
-            "session-end",
-            json!({"session_id": "abcd", "transcript_path": null}),
+            "SessionStart",
+            "SessionEnd",
+            json!({"session_id": "abcd", "transcript_path": null, "reason": "other"}),
         ),
         (
             "gemini",
@@ -260,6 +260,46 @@ fn a_start_told_twice_is_one_start() {
     assert_eq!(sessions(&sandbox)[0]["agent"], "cursor");
     silent(&sandbox, &["cursor", "session-start"], &payload);
     assert_eq!(total(&sandbox), 2, "a minute later it is another start");
+}
+
+#[test]
+fn a_session_resumed_within_a_moment_is_the_current_one_again() {
+    let sandbox = Sandbox::new();
+    let tell = |second: u32, event: &str, payload: Value| {
+        let output = sandbox
+            .tw_command()
+            .env("TW_TEST_NOW", format!("2026-02-28T15:00:0{second}Z"))
+            .args(["hook", "claude", event])
+            .write_stdin(payload.to_string())
+            .output()
+            .unwrap();
+        assert!(output.status.success() && output.stdout.is_empty());
+    };
+    let starts = |second, id, source| {
+        tell(
+            second,
+            "SessionStart",
+            json!({"session_id": id, "source": source}),
+        );
+        let state = std::fs::read(sandbox.path(".git/timewarp/state.json")).unwrap();
+        let state: Value = serde_json::from_slice(&state).unwrap();
+        let session = sandbox.json(["session", "show", id])["session"].clone();
+        let starts = session["snapshot_ids"].as_array().unwrap().len();
+        assert_eq!(state["session_snapshot_id"], session["snapshot_id"], "{id}");
+        (state["session_id"].as_str().unwrap().to_owned(), starts)
+    };
+    let is = |id: &str, count| (id.to_owned(), count);
+    assert_eq!(starts(0, "first", "resume"), is("first", 1));
+    assert_eq!(starts(1, "second", "resume"), is("second", 1));
+    assert_eq!(starts(2, "first", "resume"), is("first", 2));
+    assert_eq!(starts(3, "first", "resume"), is("first", 2), "told twice");
+    assert_eq!(starts(4, "second", "resume"), is("second", 2));
+    tell(5, "SessionEnd", json!({"session_id": "second"}));
+    assert_eq!(
+        starts(6, "second", "resume"),
+        is("second", 3),
+        "it had ended"
+    );
 }
 
 #[test]

@@ -250,6 +250,11 @@ fn the_user_is_told_what_is_left_to_do() {
             .to_string()
             .contains("reviewed and trusted")
     );
+    let hooks: Value = serde_json::from_slice(&sandbox.read(".codex/hooks.json")).unwrap();
+    assert_eq!(
+        hooks["hooks"]["SessionEnd"][0]["hooks"][0]["command"],
+        "tw hook codex session-end"
+    );
     let kimi = sandbox.json(["init", "--agent", "kimi"]);
     assert!(
         kimi["notices"]

@@ -150,15 +150,21 @@ fn the_caller_is_known_by_its_environment_before_the_state() {
     assert_eq!(shown(None), theirs["snapshot_id"]);
     assert_eq!(shown(Some("unknown")), theirs["snapshot_id"]);
     // Without an id a start takes the environment's, with its agent.
-    let output = sandbox
-        .tw_command()
-        .env("GEMINI_SESSION_ID", "gem-1")
-        .args(["--json", "session", "start"])
-        .output()
-        .unwrap();
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(document["session"]["session_id"], "gem-1");
-    assert_eq!(document["session"]["agent"], "gemini");
+    for (variable, id, agent) in [
+        ("GEMINI_SESSION_ID", "gem-1", "gemini"),
+        ("PI_SESSION_ID", "pi-1", "pi"),
+        ("COPILOT_AGENT_SESSION_ID", "copilot-1", "copilot"),
+    ] {
+        let output = sandbox
+            .tw_command()
+            .env(variable, id)
+            .args(["--json", "session", "start"])
+            .output()
+            .unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["session"]["session_id"], id);
+        assert_eq!(document["session"]["agent"], agent);
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
         &[
             ("SessionStart", "session-start", 30),
             ("UserPromptSubmit", "user-prompt-submit", 30),
+            ("SessionEnd", "session-end", 5),
         ],
         &[("PostToolUse", "post-tool-use", 30)],
     );
@@ -22,7 +23,7 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     let mut targets = vec![target(path, hooks), paths.skill()];
     let mut notices = vec![
         "Codex runs no hook before you have reviewed and trusted it: open '/hooks' in codex, now and after every change",
-        "Codex does not tell when a session ends: 'tw session end' does, else it counts as live for 24 hours",
+        "Codex tells of a session's end from version 0.169 on: before, 'tw session end' does, else it counts as live for 24 hours",
     ];
     let servers = ServerFiles::of(paths);
     if servers.project {

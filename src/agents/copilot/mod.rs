@@ -23,6 +23,10 @@ impl Agent for Copilot {
         "Copilot CLI"
     }
 
+    fn session_variables(&self) -> &'static [&'static str] {
+        &["COPILOT_AGENT_SESSION_ID"]
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["copilot"]))
     }

@@ -32,6 +32,10 @@ impl Agent for Pi {
         "pi"
     }
 
+    fn session_variables(&self) -> &'static [&'static str] {
+        &["PI_SESSION_ID"]
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["pi"]))
     }

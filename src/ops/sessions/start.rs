@@ -103,11 +103,11 @@ impl Starting<'_> {
             Asked::ByCommand => (recover::recover_locked(self.ctx, self.store, &lock)?, false),
             Asked::ByHook { .. } => (Vec::new(), self.store.dir.needs_recovery()?),
         };
+        let state = self.store.dir.state()?;
         // Another hook may have taken it while this one waited.
-        if self.is_repeated(before.as_ref(), self.sessions.get(&id)?.as_ref()) {
+        if self.is_repeated(before.as_ref(), self.sessions.get(&id)?.as_ref(), &state) {
             return self.without(record, NoSnapshot::Repeated, notices);
         }
-        let state = self.store.dir.state()?;
         if state.mode == Mode::Past && !interrupted {
             return self.without(record, NoSnapshot::Past, notices);
         }
@@ -215,15 +215,23 @@ impl Starting<'_> {
         }
     }
 
-    /// Whether a hook tells again of a start that it, or another hook, told a moment ago.
-    fn is_repeated(&self, before: Option<&SessionRecord>, now: Option<&SessionRecord>) -> bool {
+    /// Whether a hook tells again of a start that it, or another hook, told a moment ago. It does not where the session has
+    /// ended since, or another one has started: then this one goes on, and is the current one again.
+    fn is_repeated(
+        &self,
+        before: Option<&SessionRecord>,
+        now: Option<&SessionRecord>,
+        state: &State,
+    ) -> bool {
         let (Asked::ByHook { .. }, Some(record)) = (self.request.asked, now) else {
             return false;
         };
-        let same_source = before.is_none_or(|before| before.source == self.request.source);
+        let goes_on = before
+            .is_none_or(|before| before.source == self.request.source && before.ended_at.is_none());
+        let is_current = state.session_id.as_ref() == Some(&record.session_id);
         let last = record.snapshot_id().and_then(SnapshotId::parse);
         let recent = self.ctx.env.now().minus_seconds(REPEATED_SECONDS).seconds();
-        same_source && last.is_some_and(|id| id.time().seconds() >= recent)
+        goes_on && is_current && last.is_some_and(|id| id.time().seconds() >= recent)
     }
 
     fn without(
