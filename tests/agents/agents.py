@@ -211,7 +211,6 @@ class Pi(Agent):
 
 class Copilot(Agent):
     name, npm, program = "copilot", "@github/copilot", "copilot"
-    scope = ["--user"]
     lacks = {step: "its sessions cannot be forked" for step in ("rewind", "fork", "note", "points", "again", "every", "terminal", "modes", "itself")}
     lacks["report"] = "its sessions cannot be read; the report says so"
 
@@ -220,6 +219,8 @@ class Copilot(Agent):
         return {
             "COPILOT_PROVIDER_BASE_URL": lab.model.url + "/v1", "COPILOT_PROVIDER_TYPE": "openai", "COPILOT_MODEL": "one",
             "COPILOT_PROVIDER_API_KEY": "made-up", "COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false",
+            # With -p it starts a project's servers only then.
+            "GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP": "true",
         }
 
     def ask(self, prompt, session=None):

@@ -390,6 +390,7 @@ fn with_settings_of_all(machine: &Machine) {
         ("opencode.json", "{ /* mine */ \"theme\": \"x\" }\n"),
         (".cursor/hooks.json", "{\"version\": 1, \"hooks\": {}}"),
         (".github/workflows/ci.yml", "on: push\n"),
+        (".github/mcp.json", "{\"mcpServers\": {}}\n"),
         ("../home/.claude/settings.json", SETTINGS),
         ("../home/.codex/config.toml", "# mine\r\nmodel = \"c\"\r\n"),
         ("../home/.gemini/settings.json", "{}\n"),

@@ -74,18 +74,23 @@ fn setup(paths: &InstallPaths<'_>) -> Parts {
         "hooks/timewarp.json",
     );
     let mut targets = vec![whole(path, &text), paths.skill()];
+    let server = Piece::Server {
+        key: "mcpServers",
+        entry: json!({"type": "local", "command": "tw", "args": ["mcp"], "tools": ["*"]}),
+    };
+    let path = paths.file(
+        ".github/mcp.json",
+        "COPILOT_HOME",
+        ".copilot",
+        "mcp-config.json",
+    );
+    targets.push(target(path, vec![server]));
     let notices = match paths.scope {
         Scope::Project => vec![
-            "Copilot CLI keeps MCP servers in your own settings: 'tw init --agent copilot --user' adds 'tw' there",
+            "Copilot CLI starts a project's MCP servers only in a trusted folder, and none with -p unless GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP=true",
             "Copilot's cloud agent takes hooks from the default branch, and has no tw unless you install it there",
         ],
-        Scope::User => {
-            let entry = json!({"type": "local", "command": "tw", "args": ["mcp"], "tools": ["*"]});
-            let key = "mcpServers";
-            let path = paths.file("", "COPILOT_HOME", ".copilot", "mcp-config.json");
-            targets.push(target(path, vec![Piece::Server { key, entry }]));
-            Vec::new()
-        }
+        Scope::User => Vec::new(),
     };
     (targets, notices)
 }

@@ -48,6 +48,7 @@ fn the_project_s_files_are_those_that_the_agents_read() {
             "cursor /work/.cursor/hooks.json",
             "cursor /work/.cursor/mcp.json",
             "copilot /work/.github/hooks/timewarp.json",
+            "copilot /work/.github/mcp.json",
         ]
     );
 }
