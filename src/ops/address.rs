@@ -35,6 +35,7 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
             .ok_or_else(|| not_found(text).hint("run 'tw list' to see labels")),
         Address::Commit(name) => by_commit(ctx, store, &name)?.ok_or_else(|| not_found(text)),
         Address::Bare(word) => {
+            // What people named comes first, then ids of ours, then whatever git knows by the name.
             if let Some(stored) = by_label(store, &word)? {
                 return Ok(stored);
             }
@@ -107,6 +108,7 @@ fn by_label(store: &Store, name: &str) -> Result<Option<Stored>> {
 /// The snapshot whose commit this is.
 fn with_commit(store: &Store, commit: Oid) -> Result<Option<Stored>> {
     let raw = store.commit(commit)?;
+    // A commit of the user's own is no snapshot, which is not an error.
     let Ok((_, record)) =
         crate::store::snapshot::SnapshotRecord::from_message(&raw.message, "commit")
     else {

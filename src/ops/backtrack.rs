@@ -80,6 +80,7 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
     let session_id = session_of(ctx, store, named)?;
     refuse_sub_agent(ctx, &session_id)?;
     let backtracks = backtracks(ctx, store);
+    // For the better error; `put` decides, should another message come in between.
     if let Some(waiting) = backtracks.get(&session_id)? {
         return Err(occupied(&waiting));
     }

@@ -151,6 +151,7 @@ fn file_diff(
         missing: false,
         patch: None,
     };
+    // Only the mode differs: there is nothing to read.
     let skipped = same_content && status == 'M';
     for node in [change.old, change.new].into_iter().flatten() {
         file.missing |= !skipped && !contents.is_here(&change.path, node)?;

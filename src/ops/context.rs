@@ -162,6 +162,7 @@ pub fn append(log: &ContextLog, request: &Append) -> Result<Appended> {
             .iter()
             .any(|record| matches!(record, Record::Checkpoint(_)))
         {
+            // Only checkpoints are worth reading all of the log: other appends come at every message.
             count_on(&Log::read(&held.read()?), &records)?;
         }
         held.append(&lines.concat())?;
@@ -170,6 +171,7 @@ pub fn append(log: &ContextLog, request: &Append) -> Result<Appended> {
     // The prompt is the first line, so that every revert keeps it.
     let mut bytes = held.read()?;
     count_on(&Log::read(&bytes), &records)?;
+    // A torn last line must not take the next record with it.
     if bytes.last().is_some_and(|last| *last != b'\n') {
         bytes.push(b'\n');
     }
@@ -453,6 +455,7 @@ pub struct Reverted {
 /// # Errors
 /// `INVALID_CHECKPOINT` with the range of ids, `CHECKPOINT_UNAVAILABLE` after a compaction, `PATH_NOT_FOUND`.
 pub fn revert(log: &ContextLog, request: &Revert) -> Result<Reverted> {
+    // Asked first: taking a log for a change would make it, where there is none.
     log.read()?;
     let held = log.hold()?;
     let bytes = held.read()?;

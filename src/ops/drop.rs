@@ -146,13 +146,16 @@ impl Plan<'_> {
             edit.delete(name, Some(*commit));
         }
         let prepared = edit.prepare()?;
+        // Once more, now that the refs are locked: a label or an issue may have come since.
         check_held(&self.holders()?, named, force)?;
         let mut events = self.events(named);
         for (name, commit) in &labels {
             events.push(self.event(name, *commit, names::title(name)));
         }
+        // Noted before they go: `tw recover --dropped` finds them by the log.
         log::append(&self.store.dir, &events)?;
         let levels = self.levels_that_need(named)?;
+        // Before the refs: a level whose backup is gone is worse than one step less to undo.
         remove_levels(&levels)?;
         prepared.commit()?;
         let mut notices: Vec<String> = labels

@@ -58,6 +58,7 @@ pub fn mark(ctx: &Context<'_>, store: &Store, session: &Subject, asked: Asked) -
     }
     let size = meta.len();
     marked.place.offset = size;
+    // A file that is written anew each time has no beginning that stays.
     if !agents::is_rewritten(&path) {
         let begun = Instant::now();
         let in_time = || asked == Asked::ByCommand || begun.elapsed() < HOOK_READS;

@@ -171,6 +171,7 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
     }
     ctx.check_workspace(false)?;
     let store = ctx.store()?;
+    // Its start was never told: tw was set up in the middle of it, or the hook failed.
     if !touch(ctx, session_id)? {
         sessions::start(ctx, &sessions::start_of_event(event, wait))?;
     }
@@ -202,6 +203,7 @@ fn writes(event: &HookEvent) -> bool {
         // Agents whose event says that a file was edited name no tool.
         return true;
     };
+    // One agent's `ReadFile` is another's `read_file`.
     let bare: String = tool
         .name
         .chars()

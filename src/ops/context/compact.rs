@@ -151,6 +151,7 @@ fn summarize(line: &str, dir: &Path, text: String) -> Result<String> {
         .current_dir(dir)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
+    // Started from a git hook, it would work in that hook's repository and index.
     for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"] {
         process.env_remove(name);
     }

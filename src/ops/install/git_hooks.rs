@@ -19,6 +19,7 @@ const SHEBANG: &str = "#!/bin/sh\n";
 
 /// Deleting such refs elsewhere is right: then the local side is `(delete)` and its id all zeros. `@REFS@` and `@NOTES@` stand for
 /// the prefixes of our refs.
+// A here-document and no pipe: there the loop would run in a shell of its own, whose `exit` stops no push.
 const PRE_PUSH: &str = r#"tw_refs=$(cat)
 while read -r tw_local tw_id tw_remote tw_rest; do
     case "$tw_local $tw_remote" in

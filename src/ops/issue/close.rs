@@ -31,6 +31,7 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     let at = ctx.env.now().rfc3339();
     let mut notices = desk::take_in(ctx, store, id)?;
     let (is_new, issue) = update(ctx, store, id, request.status.as_str(), |issue| {
+        // Whoever closes it twice must not count it twice.
         let is_new = of.is_some() && issue.duplicate_of != of;
         issue.status = request.status;
         issue.duplicate_of = of;

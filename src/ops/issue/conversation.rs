@@ -58,6 +58,7 @@ fn read(
     if let Some(path) = of_session(ctx, source, &places) {
         return Ok((agents::read(&path, Detail::Full)?, "session"));
     }
+    // Who names a session means that one: another's conversation would be worse than none.
     if let Some(caller) = source.caller.filter(|caller| caller.via == Via::Flag) {
         let message = format!("no session file of '{}' was found", caller.session_id);
         return Err(Error::new(Code::TranscriptNotFound, message));

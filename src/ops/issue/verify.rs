@@ -112,6 +112,7 @@ fn run(ctx: &Context<'_>, command: &str) -> Result<issue::Verify> {
         .stdin(Stdio::null())
         .stdout(writer.try_clone().context(what)?)
         .stderr(writer);
+    // Started from a git hook, it would work in that hook's repository and index.
     for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"] {
         process.env_remove(name);
     }
@@ -143,6 +144,7 @@ fn listen(mut reader: PipeReader) -> mpsc::Receiver<Vec<u8>> {
         let mut buffer = vec![0; 16 << 10];
         while let Ok(count @ 1..) = reader.read(&mut buffer) {
             tail.extend_from_slice(buffer.get(..count).unwrap_or_default());
+            // In large steps: moving the bytes at every read would cost more than the reading.
             if tail.len() > 2 * READ {
                 tail.drain(..tail.len() - READ);
             }
