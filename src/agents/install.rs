@@ -74,12 +74,21 @@ pub enum Piece {
         /// The entry.
         entry: Value,
     },
+    /// A text in the list under this key.
+    Listed {
+        /// `plugin`.
+        key: &'static str,
+        /// The text.
+        text: &'static str,
+    },
     /// `version`, which a hooks file begins with.
     Version(u32),
     /// A marked block of lines in TOML.
     Block(String),
     /// The whole file.
     Whole(String),
+    /// A whole file that an earlier `tw` put here: it goes, as far as it is ours.
+    Former(String),
 }
 
 /// A file and what of ours belongs into it.

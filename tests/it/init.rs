@@ -122,11 +122,29 @@ fn an_older_plugin_of_ours_is_replaced_and_removed() {
         sandbox.write(plugin, older);
         if init_first {
             sandbox.ok(["init", "--agent", "opencode"]);
-            let text = sandbox.text(plugin);
+            // In a directory of opencode's own it would install a package at every start.
+            assert!(!sandbox.exists(".opencode"));
+            let text = sandbox.text(".agents/timewarp/opencode.js");
             assert!(text.contains("chat.message") && text.starts_with(&older[..60]));
+            let settings: Value = serde_json::from_slice(&sandbox.read("opencode.json")).unwrap();
+            let listed = json!(["./.agents/timewarp/opencode.js"]);
+            assert_eq!(settings["plugin"], listed);
         }
         sandbox.ok(["init", "--agent", "opencode", "--remove"]);
         assert_eq!(both(&sandbox), before);
+        // One that is somebody else's stays.
+        sandbox.write(plugin, "export const Mine = 1\n");
+        let settings = "{\n  \"plugin\": [\"opencode-gemini-auth\"]\n}\n";
+        sandbox.write("opencode.json", settings);
+        sandbox.ok(["init", "--agent", "opencode"]);
+        assert_eq!(sandbox.text(plugin), "export const Mine = 1\n");
+        assert!(
+            sandbox
+                .text("opencode.json")
+                .contains("opencode-gemini-auth")
+        );
+        sandbox.ok(["init", "--agent", "opencode", "--remove"]);
+        assert_eq!(sandbox.text("opencode.json"), settings);
     }
 }
 

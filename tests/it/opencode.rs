@@ -327,6 +327,40 @@ fn what_was_written_out_goes_when_it_was_read_and_a_fork_when_it_was_imported() 
 }
 
 #[test]
+fn a_report_has_the_conversation_that_it_writes_out() {
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::new(&sandbox);
+    talk.turn(
+        "one, with a secret: ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
+        100,
+        true,
+    );
+    let args = [
+        "--task-context=t",
+        "--symptom=s",
+        "--success-criteria=c",
+        "--session",
+        SESSION,
+    ];
+    let ran = talk.tw(&[&["--json", "issue", "report"], &args[..]].concat());
+    let reported: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let issue = reported["issue_id"].as_str().unwrap();
+    let chat = sandbox.json(["issue", "chat", issue]);
+    assert_eq!(chat["chat"]["agent"], "opencode", "{chat}");
+    let text = chat.to_string();
+    assert!(
+        text.contains("one, with a secret") && !text.contains("ghp_"),
+        "{text}"
+    );
+    let left = sandbox.path(".git/timewarp/exports");
+    assert_eq!(
+        std::fs::read_dir(left).unwrap().count(),
+        0,
+        "what was written out goes"
+    );
+}
+
+#[test]
 fn a_fork_that_nobody_imported_is_pruned_with_its_session() {
     let sandbox = Sandbox::new();
     let talk = three_turns(&sandbox, true);

@@ -84,6 +84,9 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
             Err(Refusal::OtherFile)
         };
     }
+    if let Piece::Former(old) = piece {
+        return Ok(without_former(text, old));
+    }
     if let Piece::Block(body) = piece {
         if !is_toml(text) {
             return Err(Refusal::Unreadable);
@@ -120,6 +123,13 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
             Found::Other => return Err(Refusal::OtherServer),
             Found::Absent => put_member(text, &[key, "tw"], entry),
         },
+        Piece::Listed { key, text: own } => {
+            let is_ours = |value: &Value| value == own;
+            if document.has_entry(&[key], &is_ours) {
+                return Ok(text.to_owned());
+            }
+            put_entry(text, &[key], &json!(own), &is_ours)
+        }
         Piece::Version(version) if !document.keys().contains(&"version") => {
             put_member(text, &["version"], &json!(version))
         }
@@ -168,6 +178,10 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
             _ if text == NO_FILE => return Ok(text),
             Piece::Whole(new) if is_our_file(&text, new) => NO_FILE.to_owned(),
             Piece::Whole(_) => return Err(Refusal::OtherFile),
+            Piece::Former(old) => without_former(&text, old),
+            Piece::Listed { key, text: own } => {
+                take_entry(&text, &[key], None, &|value| value == own).ok_or(Refusal::Unreadable)?
+            }
             Piece::Block(_) => {
                 let left = edit::take_toml(&text).ok_or(Refusal::Unreadable)?;
                 let was_ours = left.is_empty() && text.ends_with('\n');
@@ -184,6 +198,15 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
         };
     }
     Ok(text)
+}
+
+/// What is left of a file that an earlier `tw` wrote whole: nothing, unless somebody else has put another in its place.
+fn without_former(text: &str, old: &str) -> String {
+    if is_our_file(text, old) {
+        NO_FILE.to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Whether a whole file is ours: as it is now, or as an older `tw` wrote it.

@@ -37,8 +37,10 @@ impl Piece {
             Self::Server { .. } => Some(Holds::Mcp),
             Self::Block(text) if text.contains("[mcp_servers.") => Some(Holds::Mcp),
             Self::Whole(text) if text == SKILL => Some(Holds::Skill),
-            Self::Hook { .. } | Self::Block(_) | Self::Whole(_) => Some(Holds::Hooks),
-            Self::Version(_) => None,
+            Self::Hook { .. } | Self::Block(_) | Self::Whole(_) | Self::Listed { .. } => {
+                Some(Holds::Hooks)
+            }
+            Self::Version(_) | Self::Former(_) => None,
         }
     }
 }

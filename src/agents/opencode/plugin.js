@@ -20,7 +20,7 @@ const tell = (event, payload, cwd) =>
     }
   })
 
-const EVENTS = ["session.created", "session.compacted", "session.deleted"]
+const EVENTS = ["session.created", "session.idle", "session.compacted", "session.deleted"]
 
 export const Timewarp = async ({ directory }) => ({
   event: async ({ event }) => {

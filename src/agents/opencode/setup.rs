@@ -19,25 +19,42 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
         Some(dir) => dir,
         None => paths.home.join(".config"),
     };
-    let (plugin, settings) = match paths.scope {
-        Scope::Project => (
-            paths.root.join(".opencode/plugins/timewarp.js"),
-            paths.root.join("opencode.json"),
-        ),
-        Scope::User => (
-            config.join("opencode/plugins/timewarp.js"),
-            config.join("opencode/opencode.json"),
-        ),
-    };
     let entry = json!({"type": "local", "command": ["tw", "mcp"], "enabled": true});
     let server = Piece::Server { key: "mcp", entry };
-    let targets = vec![
-        whole(plugin, &opencode_plugin(paths.steps)),
-        target(settings, vec![server]),
-        paths.skill(),
-    ];
+    let plugin = opencode_plugin(paths.steps);
+    let targets = match paths.scope {
+        Scope::Project => vec![
+            whole(paths.root.join(PLUGIN), &plugin),
+            target(
+                paths.root.join("opencode.json"),
+                vec![
+                    Piece::Listed {
+                        key: "plugin",
+                        text: LISTED,
+                    },
+                    server,
+                ],
+            ),
+            target(
+                paths.root.join(".opencode/plugins/timewarp.js"),
+                vec![Piece::Former(plugin)],
+            ),
+            paths.skill(),
+        ],
+        Scope::User => vec![
+            whole(config.join("opencode/plugins/timewarp.js"), &plugin),
+            target(config.join("opencode/opencode.json"), vec![server]),
+            paths.skill(),
+        ],
+    };
     (targets, Vec::new())
 }
+
+/// A project's plugin. Not in `.opencode`: into each such directory opencode installs a package of its own as soon as there is any
+/// plugin, waits for it at every start, and without a network that is more than a minute.
+const PLUGIN: &str = ".agents/timewarp/opencode.js";
+/// The same, as opencode's settings name it.
+const LISTED: &str = "./.agents/timewarp/opencode.js";
 
 fn opencode_plugin(steps: Steps) -> String {
     const END: &str = "})\n";

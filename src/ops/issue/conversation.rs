@@ -7,6 +7,7 @@ use crate::agents::transcript::{Detail, Selection, Transcript};
 use crate::agents::{self, AGENTS, Agent};
 use crate::error::{Code, Error};
 use crate::ops::Context;
+use crate::ops::exports::export;
 use crate::ops::redaction::Redacting;
 use crate::ops::sessions::{Caller, Via};
 use crate::store::chat::{Chat, Message, Redaction, Tool};
@@ -58,6 +59,9 @@ fn read(
     if let Some(path) = of_session(ctx, source, &places) {
         return Ok((agents::read(&path, Detail::Full)?, "session"));
     }
+    if let Some(transcript) = exported(ctx, source)? {
+        return Ok((transcript, "session"));
+    }
     // Who names a session means that one: another's conversation would be worse than none.
     if let Some(caller) = source.caller.filter(|caller| caller.via == Via::Flag) {
         let message = format!("no session file of '{}' was found", caller.session_id);
@@ -97,6 +101,23 @@ fn of_session(ctx: &Context<'_>, source: &Source<'_>, places: &Places) -> Option
         .iter()
         .filter(|one| agent.is_none_or(|agent| agent == one.name()))
         .find_map(|one| one.locate(&caller.session_id, Some(ctx.repo.worktree_root()), places))
+}
+
+/// The session as its agent writes it out; None where the agent keeps files.
+fn exported(ctx: &Context<'_>, source: &Source<'_>) -> crate::error::Result<Option<Transcript>> {
+    let Some(caller) = source.caller else {
+        return Ok(None);
+    };
+    let registered = || source.record.as_ref()?.agent.as_deref();
+    let agent = caller.agent.as_deref().or_else(registered);
+    let Some(agent) = agent.and_then(agents::by_name) else {
+        return Ok(None);
+    };
+    let Some(command) = agent.export_command(&caller.session_id) else {
+        return Ok(None);
+    };
+    let written = export(ctx, &caller.session_id, &command)?;
+    agent.read(written.path(), Detail::Full).map(Some)
 }
 
 fn chat(ctx: &Context<'_>, transcript: &Transcript, selection: &Selection) -> Chat {
