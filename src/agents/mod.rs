@@ -94,8 +94,9 @@ pub trait Agent: Sync {
         None
     }
 
-    /// What a session-start hook prints so that the model is told `text`; `None` for an agent that takes nothing there.
-    fn context_at_start(&self, _text: &str) -> Option<Value> {
+    /// The event of which the hook's output reaches the model, ours and the agent's own name of it; `None` for an agent that
+    /// takes nothing from hooks.
+    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
         None
     }
 
@@ -281,8 +282,11 @@ pub fn is_rewritten(path: &Path) -> bool {
 }
 
 /// What Claude Code's hooks print at a session's start to tell the model something; others took it over.
-fn additional_context(text: &str) -> Value {
-    serde_json::json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}})
+/// What the hook of [`Agent::event_that_tells`] prints so that the model is told `text`; `None` for any other event.
+pub fn additional_context(agent: &dyn Agent, event: &str, text: &str) -> Option<Value> {
+    let (ours, name) = agent.event_that_tells()?;
+    let output = serde_json::json!({"hookEventName": name, "additionalContext": text});
+    (event == ours).then(|| serde_json::json!({"hookSpecificOutput": output}))
 }
 
 /// A command line of fixed words and ids.

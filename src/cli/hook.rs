@@ -10,11 +10,14 @@ use crate::ops::hook::{Done, Hooked, Request, take_in};
 
 /// Take in an event of an agent
 ///
-/// Agents call this; 'tw init' sets it up. Reads the event's payload from standard input as JSON, and prints
-/// nothing, but for the note that a rewind left for the session that starts (see tw-rewind). Never fails the agent: the exit code is 0 whatever happens, and what went wrong stands in
-/// timewarp/log.jsonl in the git directory. EVENT is the agent's own name of it or ours: session-start and session-end
-/// start and end a session, user-prompt-submit makes a checkpoint (see tw-checkpoint), post-tool-use does when
-/// timewarp.checkpoints is 'steps', others only note that it is live. Outside of a repository nothing happens.
+/// Agents call this; 'tw init' sets it up. Reads the event's payload from standard input as JSON, and prints nothing, but
+/// for the note that a rewind left for the session that starts (see tw-rewind). Never fails the agent: the exit code is 0
+/// whatever happens, and what went wrong stands in timewarp/log.jsonl in the git directory.
+///
+/// EVENT is the agent's own name of it or ours: session-start and session-end start and end a session; user-prompt-submit
+/// makes a checkpoint (see tw-checkpoint), and post-tool-use does when timewarp.checkpoints is 'steps'; stop, the end of
+/// a turn, takes a snapshot when something changed, so that what you edit before the next prompt is not taken for the
+/// agent's work. Others only note that the session is live. Outside of a repository nothing happens.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

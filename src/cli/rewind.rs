@@ -302,6 +302,7 @@ fn talk_lines(page: &mut Page, part: &ConversationPart) {
     };
     match note.delivery {
         Delivery::SessionStartHook => page.line("  the note is handed over when the fork starts"),
+        Delivery::PromptHook => page.line("  the note is handed over with the fork's first prompt"),
         Delivery::Prompt => {
             page.line("  paste this as the first prompt:");
             page.lines("    ", &note.text);

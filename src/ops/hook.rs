@@ -15,8 +15,8 @@ use super::sessions::{self, NoSnapshot, Started};
 use super::swap::recover::taken_by_power;
 use super::{Context, redaction};
 use super::{log, sessions::Ended};
-use crate::agents::by_name;
 use crate::agents::hook::{HookEvent, parse};
+use crate::agents::{Agent, additional_context, by_name};
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::progress::Progress;
@@ -45,11 +45,11 @@ pub struct Request<'a> {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum Done {
-    /// A session was started, and a snapshot taken.
+    /// A snapshot was taken: of a session's start, or of the end of a turn.
     Snapshot,
     /// A checkpoint was made.
     Checkpoint,
-    /// A session was recorded; there was no snapshot to take.
+    /// A session was recorded; there was no snapshot to take, or nothing had changed since the last.
     Recorded,
     /// A session was ended.
     Ended,
@@ -70,7 +70,7 @@ pub struct Hooked {
     pub done: Done,
     /// The session.
     pub session_id: Option<String>,
-    /// The session's snapshot, or the checkpoint's.
+    /// The session's snapshot, the checkpoint's, or that of the end of the turn.
     pub snapshot_id: Option<String>,
     /// The checkpoint that was made.
     pub checkpoint_id: Option<u64>,
@@ -142,7 +142,6 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
         "session-start" | "subagent-start" => {
             let started = sessions::start(ctx, &sessions::start_of_event(event, BUDGET / 4))?;
             note_start(ctx, hooked, &started);
-            hooked.output = pending_note(ctx, event)?;
         }
         "session-end" | "subagent-stop" => {
             let Some(id) = event.session_id.as_deref() else {
@@ -165,6 +164,17 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
                 note_life(ctx, event, hooked)?;
             }
         }
+        "stop" => match checkpoints::on_turn_end(ctx, event, PROMPT_BUDGET / 4)? {
+            Some(taken) => {
+                hooked.done = if taken.fresh {
+                    Done::Snapshot
+                } else {
+                    Done::Recorded
+                };
+                hooked.snapshot_id = Some(taken.snapshot.id);
+            }
+            None => note_life(ctx, event, hooked)?,
+        },
         "post-compact" => {
             if let Some(id) = event.session_id.as_deref()
                 && sessions::compacted(ctx, id)?
@@ -174,17 +184,19 @@ fn handle(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<(
         }
         _ => note_life(ctx, event, hooked)?,
     }
+    hooked.output = pending_note(ctx, event)?;
     Ok(())
 }
 
-/// What a rewind left for the session that starts, as its agent takes it.
+/// What a rewind left for this session, as its agent takes it, at the event that tells the model.
 fn pending_note(ctx: &Context<'_>, event: &HookEvent) -> Result<Option<serde_json::Value>> {
-    let agent = by_name(event.agent).filter(|agent| agent.context_at_start("").is_some());
+    let tells = |agent: &&dyn Agent| additional_context(*agent, &event.event, "").is_some();
+    let agent = by_name(event.agent).filter(tells);
     let (Some(agent), Some(id)) = (agent, event.session_id.as_deref()) else {
         return Ok(None);
     };
     let note = ctx.sessions().take_note(id)?;
-    Ok(note.and_then(|note| agent.context_at_start(&note)))
+    Ok(note.and_then(|note| additional_context(agent, &event.event, &note)))
 }
 
 fn note_life(ctx: &Context<'_>, event: &HookEvent, hooked: &mut Hooked) -> Result<()> {

@@ -115,6 +115,8 @@ pub struct Forked {
 pub enum Delivery {
     /// The agent's session-start hook hands it over.
     SessionStartHook,
+    /// The hook of the first prompt hands it over.
+    PromptHook,
     /// It is to be pasted as a prompt.
     Prompt,
 }

@@ -21,6 +21,8 @@ class Agent:
     lacks = {}
     # What it may ask at its start in a terminal, and the keys that say yes: in order.
     questions = []
+    # What its screen shows once it takes prompts, where it shows something else before.
+    ready = ""
     # What its command for people needs besides, for the script.
     allow = []
     # Whether `tw` hands a note over, or prints it to be pasted.
@@ -33,6 +35,9 @@ class Agent:
     def ask(self, prompt, session=None):
         """The command that asks it one prompt, in a new session or in this one."""
         raise NotImplementedError
+
+    def adopt(self, lab, session):
+        """What the command that tw prints does before it resumes this session."""
 
     def transcripts(self, lab):
         """Where it keeps sessions, as directories or files."""
@@ -107,6 +112,7 @@ trust_level = "trusted"
 
 class Gemini(Agent):
     name, npm, program = "gemini", "@google/gemini-cli", "gemini"
+    note = "hook"
 
     def configure(self, lab):
         write(f"{lab.home}/.gemini/settings.json", {
@@ -129,6 +135,7 @@ class Gemini(Agent):
 
 class Opencode(Agent):
     name, npm, program = "opencode", "opencode-ai", "opencode"
+    ready = "commands"
 
     def configure(self, lab):
         write(f"{lab.home}/.config/opencode/opencode.json", {
@@ -139,10 +146,23 @@ class Opencode(Agent):
                 "options": {"baseURL": lab.model.url + "/v1", "apiKey": "made-up"},
             }},
         })
+        # As its first start with a network leaves its own directory: it installs a package of its own there, and asks for it
+        # again at each start until it has it.
+        package = {"@opencode-ai/plugin": "*"}
+        write(f"{lab.home}/.config/opencode/package.json", {"dependencies": package})
+        write(f"{lab.home}/.config/opencode/package-lock.json", {"packages": {"": {"dependencies": package}}})
+        os.makedirs(f"{lab.home}/.config/opencode/node_modules/@opencode-ai/plugin")
         return {}
 
     def ask(self, prompt, session=None):
-        return ["opencode", "run", *(["--session", session] if session else []), prompt]
+        # Words of their own: it puts quotes around an argument with a blank in it.
+        return ["opencode", "run", *(["--session", session] if session else []), *prompt.split(" ")]
+
+    def adopt(self, lab, session):
+        fork = f"{lab.repo}/.git/timewarp/exports/{session}.json"
+        if os.path.exists(fork):
+            lab.run(["opencode", "import", fork])
+            os.unlink(fork)
 
 
 KIMI = """\

@@ -3,13 +3,26 @@
 import hashlib
 import json
 import os
+import shlex
 import shutil
+import statistics
 import subprocess
 import tempfile
 import time
 
 from model import Model
 from terminal import Terminal
+
+
+# `tw` as the agents find it: it notes how long each hook takes.
+TIMED = """#!/bin/bash
+if [ "$1" != hook ]; then exec {tw} "$@"; fi
+began=${{EPOCHREALTIME/./}}
+{tw} "$@"
+code=$?
+echo "$3 $((${{EPOCHREALTIME/./}} - began))" >>{times}
+exit $code
+"""
 
 
 class Failed(Exception):
@@ -28,7 +41,10 @@ class Lab:
         self.home, self.repo = f"{self.top}/home", f"{self.top}/home/work"
         os.makedirs(self.repo)
         os.makedirs(f"{self.top}/bin")
-        os.symlink(tw, f"{self.top}/bin/tw")
+        self.hook_times = f"{self.top}/hook-times"
+        with open(f"{self.top}/bin/tw", "w", encoding="utf-8") as file:
+            file.write(TIMED.format(tw=shlex.quote(tw), times=shlex.quote(self.hook_times)))
+        os.chmod(f"{self.top}/bin/tw", 0o755)
         self.model = Model(self.repo)
         self.env = {
             "HOME": self.home, "PATH": ":".join([f"{self.top}/bin", *binaries, "/usr/local/bin:/usr/bin:/bin"]),
@@ -50,13 +66,22 @@ class Lab:
         if not keep:
             shutil.rmtree(self.top, ignore_errors=True)
 
+    def times(self):
+        """How long its hooks took: {event: (calls, median in milliseconds)}."""
+        taken = {}
+        if os.path.exists(self.hook_times):
+            for line in open(self.hook_times, encoding="utf-8"):
+                event, microseconds = line.split()
+                taken.setdefault(event, []).append(int(microseconds) / 1000)
+        return {event: (len(all), statistics.median(all)) for event, all in taken.items()}
+
     def put(self, path, text):
         with open(f"{self.repo}/{path}", "w", encoding="utf-8") as file:
             file.write(text)
 
     def files(self):
         """The files of the working tree, but for git's and the settings of agents."""
-        return {name for name in os.listdir(self.repo) if not name.startswith(".") and name != "README"}
+        return {name for name in os.listdir(self.repo) if not name.startswith(".") and name not in ("README", "opencode.json")}
 
     def run(self, command, check=True, timeout=180):
         done = subprocess.run(command, cwd=self.repo, env=self.env, capture_output=True, text=True, timeout=timeout,
@@ -77,6 +102,8 @@ class Lab:
 
     def ask(self, prompt, session=None):
         """Asks the agent, and returns the requests that the model got for it."""
+        if session:
+            self.agent.adopt(self, session)
         before = len(self.model.turns())
         self.run(self.agent.ask(prompt, session))
         made = self.model.turns()[before:]
@@ -95,6 +122,9 @@ class Lab:
                 if asked in seen[-1]:
                     terminal.press(*keys)
                     seen.append(terminal.settle())
+            end = time.monotonic() + 60
+            while self.agent.ready not in seen[-1] and time.monotonic() < end:
+                seen.append(terminal.settle())
             terminal.type(prompt, "Enter")
             end = time.monotonic() + 60
             while len(self.model.turns()) == before and time.monotonic() < end:

@@ -104,6 +104,17 @@ class Steps:
             found = {name for name in tree if name.endswith(".txt")}
             need(found == there, f"checkpoint {nth} has {found}, not {there}")
 
+    def turns(self):
+        """What the agent left at the end of each turn is a snapshot, taken before anybody else could edit."""
+        lab = self.lab
+        shown = [lab.tw("show", row["snapshot_id"])["snapshot"] for row in lab.tw("list")["snapshots"]]
+        ends = {one["title"]: one["snapshot_id"] for one in shown if one["trigger"] == "turn-end"}
+        expected = {f"end of turn, after checkpoint {nth}" for nth in range(3)}
+        need(set(ends) == expected, f"ends of turns: {sorted(ends)}")
+        first = ends["end of turn, after checkpoint 0"]
+        tree = lab.run(["git", "ls-tree", "--name-only", self.commit(first)]).stdout.split()
+        need("one.txt" in tree and "a.txt" not in tree, f"the first turn ended with {tree}")
+
     def commit(self, snapshot):
         refs = self.lab.run(["git", "for-each-ref", "--format=%(refname)", "refs/timewarp"]).stdout.split()
         found = [ref for ref in refs if ref.endswith(snapshot)]
@@ -132,7 +143,7 @@ class Steps:
 
     def fork(self):
         """The agent resumes the fork, and shows the model exactly what it had shown before the rewound prompt."""
-        note = "" if self.talk["note"]["delivery"] == "session-start-hook" else self.talk["note"]["text"] + "\n"
+        note = "" if self.talk["note"]["delivery"] != "prompt" else self.talk["note"]["text"] + "\n"
         self.resumed = self.lab.ask(note + "p5 [[run: echo five > five.txt]] [[say: did five]]", self.fork_id)
         same(before(self.resumed[0]), before(self.kept[1][0]), "the fork")
 
@@ -143,8 +154,8 @@ class Steps:
         again = self.lab.ask("p6 [[say: did six]]", self.fork_id)
         need(notes(again[-1], text) <= 1, f"the note stands {notes(again[-1], text)} times in the second")
         delivery = self.talk["note"]["delivery"]
-        need((delivery == "session-start-hook") == (self.agent.note == "hook"), f"the note was delivered by {delivery}")
-        return "handed over" if delivery == "session-start-hook" else "pasted"
+        need((delivery != "prompt") == (self.agent.note == "hook"), f"the note was delivered by {delivery}")
+        return "handed over" if delivery != "prompt" else "pasted"
 
     def points(self):
         """What the fork is asked is the fork's: checkpoints of its own, none more in the original."""
@@ -236,9 +247,9 @@ class Steps:
 
 
 # In order. Where one fails, those that build on it are not tried.
-ORDER = ["init", "hooks", "checkpoints", "mcp", "rewind", "fork", "note", "points", "original", "again", "every", "terminal", "modes", "itself", "report", "remove"]
+ORDER = ["init", "hooks", "checkpoints", "turns", "mcp", "rewind", "fork", "note", "points", "original", "again", "every", "terminal", "modes", "itself", "report", "remove"]
 NEEDS = {
-    "hooks": ["init"], "checkpoints": ["hooks"], "mcp": ["hooks"], "rewind": ["checkpoints"], "fork": ["rewind"],
+    "hooks": ["init"], "checkpoints": ["hooks"], "turns": ["hooks"], "mcp": ["hooks"], "rewind": ["checkpoints"], "fork": ["rewind"],
     "note": ["fork"], "points": ["fork"], "original": ["hooks"], "again": ["fork"], "every": ["fork"], "terminal": ["fork"], "modes": ["rewind"], "itself": ["mcp", "rewind"], "report": ["hooks"],
     "remove": ["init"],
 }

@@ -545,3 +545,72 @@ fn doctor_names_hooks_that_cannot_run_or_were_never_trusted() {
     );
     warned("Kimi Code does not know", "config.toml");
 }
+
+/// The titles of the snapshots that ends of turns made, newest first, each with the texts of `a.txt` in it.
+fn turn_ends(sandbox: &Sandbox) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for id in sandbox.ok(["-q", "list"]).lines() {
+        let snapshot = sandbox.json(["show", id])["snapshot"].clone();
+        if snapshot["trigger"] == "turn-end" {
+            assert_eq!(snapshot["session_id"], "abcd");
+            assert_eq!(snapshot["agent"], "claude");
+            let file = format!("{}:a.txt", snapshot["commit"].as_str().unwrap());
+            let title = snapshot["title"].as_str().unwrap().to_owned();
+            found.push((title, sandbox.git(["show", &file])));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_end_of_a_turn_keeps_what_the_agent_left_before_anybody_else_edits() {
+    let sandbox = Sandbox::new();
+    let event = |name: &str| silent(&sandbox, &["claude", name], &json!({"session_id": "abcd"}));
+    // Before anything is known of the session there is no turn that could end.
+    event("Stop");
+    assert_eq!((total(&sandbox), sessions(&sandbox).len()), (json!(0), 0));
+    event("SessionStart");
+    event("UserPromptSubmit");
+    // The agent only talked.
+    let before = total(&sandbox);
+    event("Stop");
+    assert_eq!(total(&sandbox), before);
+    event("UserPromptSubmit");
+    sandbox.write("a.txt", "the agent's\n");
+    event("Stop");
+    sandbox.write("a.txt", "the agent's, and a person's\n");
+    event("UserPromptSubmit");
+    let expected = [(
+        "end of turn, after checkpoint 1".to_owned(),
+        "the agent's\n".to_owned(),
+    )];
+    assert_eq!(turn_ends(&sandbox), expected);
+    let checkpoints =
+        sandbox.json(["checkpoint", "list", "--session", "abcd"])["checkpoints"].clone();
+    assert_eq!(
+        checkpoints.as_array().unwrap().len(),
+        3,
+        "no end is a checkpoint"
+    );
+    let last = checkpoints[2]["snapshot_id"].as_str().unwrap();
+    let diff = sandbox.json(["diff", "latest~1", last]);
+    assert_eq!(diff["files"].as_array().unwrap().len(), 1, "{diff}");
+
+    // A sub-agent's turn is a part of its root's.
+    sandbox.write("a.txt", "a helper's\n");
+    let helper = json!({"session_id": "abcd", "agent_id": "h1"});
+    silent(&sandbox, &["claude", "SubagentStart"], &helper);
+    silent(&sandbox, &["claude", "SubagentStop"], &helper);
+    assert_eq!(turn_ends(&sandbox).len(), 1);
+}
+
+#[test]
+fn ends_of_turns_are_off_where_checkpoints_are() {
+    let sandbox = Sandbox::new();
+    let payload = json!({"session_id": "abcd"});
+    silent(&sandbox, &["claude", "SessionStart"], &payload);
+    sandbox.git(["config", "timewarp.checkpoints", "false"]);
+    sandbox.write("a.txt", "changed\n");
+    silent(&sandbox, &["claude", "Stop"], &payload);
+    assert_eq!(turn_ends(&sandbox), []);
+}

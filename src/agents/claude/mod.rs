@@ -49,8 +49,8 @@ impl Agent for Claude {
         Some(words(&["claude", "--resume", session_id]))
     }
 
-    fn context_at_start(&self, text: &str) -> Option<Value> {
-        Some(super::additional_context(text))
+    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
+        Some(("session-start", "SessionStart"))
     }
 
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {

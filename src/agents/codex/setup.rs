@@ -15,6 +15,7 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
         &[
             ("SessionStart", "session-start", 30),
             ("UserPromptSubmit", "user-prompt-submit", 30),
+            ("Stop", "stop", 30),
             ("SessionEnd", "session-end", 5),
         ],
         &[("PostToolUse", "post-tool-use", 30)],

@@ -58,6 +58,7 @@ fn setup(paths: &InstallPaths<'_>) -> Parts {
     let always = [
         ("sessionStart", "session-start"),
         ("userPromptSubmitted", "user-prompt-submit"),
+        ("agentStop", "stop"),
         ("sessionEnd", "session-end"),
     ];
     let hooks: serde_json::Map<String, Value> =

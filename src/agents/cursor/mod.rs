@@ -66,6 +66,7 @@ fn setup(paths: &InstallPaths<'_>) -> Parts {
             &[
                 ("sessionStart", "session-start"),
                 ("beforeSubmitPrompt", "user-prompt-submit"),
+                ("stop", "stop"),
                 ("sessionEnd", "session-end"),
             ],
             &[

@@ -48,6 +48,11 @@ impl Agent for Gemini {
         Some(words(&["gemini", "--resume", session_id]))
     }
 
+    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
+        // What SessionStart says is lost in its terminal program, where the resumed history takes its place.
+        Some(("user-prompt-submit", "BeforeAgent"))
+    }
+
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {
         place::find(cwd, places)
     }

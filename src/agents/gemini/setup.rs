@@ -10,6 +10,7 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
         &[
             ("SessionStart", "session-start", 30_000),
             ("BeforeAgent", "user-prompt-submit", 30_000),
+            ("AfterAgent", "stop", 30_000),
             ("SessionEnd", "session-end", 5_000),
         ],
         &[("AfterTool", "post-tool-use", 30_000)],

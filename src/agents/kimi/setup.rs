@@ -13,6 +13,7 @@ pub fn setup(paths: &InstallPaths<'_>, agent: &str, variable: &str, dir: &str) -
     let always = [
         ("SessionStart", "session-start", 30),
         ("UserPromptSubmit", "user-prompt-submit", 30),
+        ("Stop", "stop", 30),
         ("SessionEnd", "session-end", 5),
     ];
     let step = [("PostToolUse", "post-tool-use", 30)];

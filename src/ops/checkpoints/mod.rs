@@ -8,6 +8,7 @@ mod find;
 mod mark;
 mod noted;
 mod resolve;
+mod turn_end;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,6 +34,7 @@ use crate::store::session::SessionRecord;
 pub use find::{Named, find, resolve_session, snapshot_of, stored};
 pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};
+pub use turn_end::on_turn_end;
 
 /// Set to anything, it turns automatic checkpoints off.
 pub const DISABLE: &str = "TW_DISABLE_CHECKPOINTS";

@@ -118,11 +118,9 @@ impl Plan {
         let text = told.and_then(|told| {
             pending_note(told, checkpoint, prompt.as_deref(), part.messages_discarded)
         });
-        let by_hook = fork.is_some() && takes_notes(ctx, agent, checkpoint)?;
-        let delivery = if by_hook {
-            Delivery::SessionStartHook
-        } else {
-            Delivery::Prompt
+        let delivery = match &fork {
+            Some(_) => delivery(ctx, agent, checkpoint)?,
+            None => Delivery::Prompt,
         };
         part.note = text.map(|text| Note { text, delivery });
         Ok(Self {
@@ -200,7 +198,7 @@ impl Staged {
     /// Leaves the note for the fork's first start.
     fn leave_note(&self, ctx: &Context<'_>) -> Result<()> {
         match (&self.fork, &self.part.note) {
-            (Some(fork), Some(note)) if note.delivery == Delivery::SessionStartHook => {
+            (Some(fork), Some(note)) if note.delivery != Delivery::Prompt => {
                 sessions(ctx).leave_note(fork.session_id(), &note.text)
             }
             _ => Ok(()),
@@ -240,11 +238,15 @@ pub fn register(ctx: &Context<'_>, checkpoint: &Checkpoint, part: &ConversationP
     Ok(())
 }
 
-/// Whether the agent's session-start hook runs here and takes what is handed to it.
-fn takes_notes(ctx: &Context<'_>, agent: &dyn Agent, checkpoint: &Checkpoint) -> Result<bool> {
+/// How a note gets to the fork: by the agent's hook where its hooks run here and tell the model something.
+fn delivery(ctx: &Context<'_>, agent: &dyn Agent, checkpoint: &Checkpoint) -> Result<Delivery> {
     let record = sessions(ctx).get(&checkpoint.session_id)?;
     let hooked = record.is_some_and(|record| record.source.is_some());
-    Ok(hooked && agent.context_at_start("").is_some())
+    Ok(match agent.event_that_tells().filter(|_| hooked) {
+        Some(("session-start", _)) => Delivery::SessionStartHook,
+        Some(_) => Delivery::PromptHook,
+        None => Delivery::Prompt,
+    })
 }
 
 /// What the future self is told; None when there is nothing to tell.

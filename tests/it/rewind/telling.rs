@@ -354,3 +354,67 @@ fn people_see_what_was_done() {
         ran.out()
     );
 }
+
+#[test]
+fn gemini_cli_is_told_with_the_fork_s_first_prompt() {
+    let sandbox = Sandbox::new();
+    let file = sandbox
+        .home()
+        .join(".gemini/tmp/repo/chats/session-2026-02-28T15-33-aaaabbbb.jsonl");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let id = "aaaabbbb-1111-4222-8333-444444444444";
+    let mut lines = vec![
+        json!({"sessionId": id, "projectHash": "h", "startTime": "2026-02-28T15:33:00Z", "kind": "main"}),
+    ];
+    let hook = |id: &str, path: &std::path::Path, event: &str, more: &Value| {
+        let mut payload = json!({"session_id": id, "transcript_path": path, "cwd": sandbox.repo(), "hook_event_name": event});
+        payload
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let output = sandbox
+            .tw_command()
+            .args(["hook", "gemini", event])
+            .write_stdin(payload.to_string())
+            .output()
+            .unwrap();
+        assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let start = json!({"source": "startup"});
+    assert_eq!(hook(id, &file, "SessionStart", &start), "");
+    for (number, text) in ["one", "two"].into_iter().enumerate() {
+        hook(id, &file, "BeforeAgent", &json!({"prompt": text}));
+        lines.push(json!({"id": format!("u{number}"), "timestamp": "2026-02-28T15:33:00Z", "type": "user", "content": [{"text": text}]}));
+        lines.push(json!({"id": format!("g{number}"), "type": "gemini", "content": "done"}));
+        let text: String = lines
+            .iter()
+            .flat_map(|line| [line.to_string(), "\n".to_owned()])
+            .collect();
+        std::fs::write(&file, text).unwrap();
+        hook(id, &file, "AfterAgent", &json!({"prompt_response": "done"}));
+    }
+    let rewound = sandbox.json([
+        "rewind",
+        "1",
+        "--conversation",
+        "--note",
+        "mind the gap",
+        "--session",
+        id,
+    ]);
+    let part = &rewound["conversation"];
+    assert_eq!(part["note"]["delivery"], "prompt-hook");
+    let fork = part["fork"]["session_id"].as_str().unwrap();
+    let resume = json!({"source": "resume"});
+    // What is said at its start does not reach the model in the terminal.
+    let file = fork_path(&rewound);
+    assert_eq!(hook(fork, &file, "SessionStart", &resume), "");
+    let prompt = json!({"prompt": "two, better"});
+    let said: Value = serde_json::from_str(&hook(fork, &file, "BeforeAgent", &prompt)).unwrap();
+    let output = &said["hookSpecificOutput"];
+    assert_eq!(output["hookEventName"], "BeforeAgent");
+    let text = output["additionalContext"].as_str().unwrap();
+    assert!(text.contains("mind the gap"), "{text}");
+    assert_eq!(hook(fork, &file, "BeforeAgent", &prompt), "", "only once");
+}
