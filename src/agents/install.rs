@@ -150,14 +150,18 @@ impl InstallPaths<'_> {
     }
 
     pub(super) fn skill(&self) -> Target {
-        let base = match self.scope {
+        skill_in(match self.scope {
             Scope::Project => self.root,
             Scope::User => self.home,
-        };
-        Target {
-            shared: true,
-            ..whole(base.join(".agents/skills/timewarp/SKILL.md"), SKILL)
-        }
+        })
+    }
+}
+
+/// The skill that agents share, in a project or a home directory.
+pub(super) fn skill_in(base: &Path) -> Target {
+    Target {
+        shared: true,
+        ..whole(base.join(".agents/skills/timewarp/SKILL.md"), SKILL)
     }
 }
 

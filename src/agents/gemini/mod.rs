@@ -21,6 +21,9 @@ use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
 
+/// The variable that names another home directory for it.
+const HOME: &str = "GEMINI_CLI_HOME";
+
 /// The agent's name in the table.
 pub const NAME: &str = "gemini";
 
@@ -88,7 +91,7 @@ impl Agent for Gemini {
         Traces {
             programs: &["gemini"],
             user: vec![UserDirectory {
-                variable: "GEMINI_CLI_HOME",
+                variable: HOME,
                 base: "",
                 name: ".gemini",
             }],

@@ -21,7 +21,7 @@ const BEGINNING: u64 = 1 << 20;
 
 fn projects(places: &Places) -> Vec<PathBuf> {
     let home = places
-        .dir("GEMINI_CLI_HOME")
+        .dir(super::HOME)
         .or_else(|| places.home().map(Path::to_owned));
     home.map(|home| places::subdirectories(&home.join(".gemini/tmp")))
         .unwrap_or_default()

@@ -1,7 +1,7 @@
 //! What Gemini CLI is given: its settings files, what of ours stands in each, and what the user has to do.
 
-use super::NAME;
-use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, target};
+use super::{HOME, NAME};
+use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, skill_in, target};
 
 /// What it needs.
 pub fn setup(paths: &InstallPaths<'_>) -> Parts {
@@ -17,8 +17,9 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
     );
     pieces.push(mcp_servers());
     let base = match paths.scope {
-        Scope::Project => paths.root,
-        Scope::User => paths.home,
+        Scope::Project => paths.root.to_owned(),
+        // It takes this for the home directory, of skills too.
+        Scope::User => paths.user_file(HOME, "", ""),
     };
     let notices = match paths.scope {
         Scope::Project => vec![
@@ -27,5 +28,5 @@ pub fn setup(paths: &InstallPaths<'_>) -> Parts {
         Scope::User => Vec::new(),
     };
     let settings = target(base.join(".gemini/settings.json"), pieces);
-    (vec![settings, paths.skill()], notices)
+    (vec![settings, skill_in(&base)], notices)
 }

@@ -70,16 +70,35 @@ fn user_files_lie_under_home_or_where_a_variable_says() {
             );
         }
     }
-    let places = Places::new(None).with_var("CODEX_HOME", "/elsewhere");
-    let setup = setup(
-        "codex",
-        (Scope::User, Steps::Silent),
-        Path::new("/"),
-        Path::new("/home/u"),
-        &places,
-    );
-    let setup = setup.expect("known");
-    assert_eq!(setup.targets[0].path, Path::new("/elsewhere/hooks.json"));
+    for (agent, variable, files) in [
+        (
+            "claude",
+            "CLAUDE_CONFIG_DIR",
+            &["settings.json", "skills/timewarp/SKILL.md"][..],
+        ),
+        ("codex", "CODEX_HOME", &["hooks.json"]),
+        (
+            "gemini",
+            "GEMINI_CLI_HOME",
+            &[".gemini/settings.json", ".agents/skills/timewarp/SKILL.md"],
+        ),
+        ("kimi", "KIMI_SHARE_DIR", &["config.toml", "mcp.json"]),
+        ("kimi-code", "KIMI_CODE_HOME", &["config.toml", "mcp.json"]),
+        ("copilot", "COPILOT_HOME", &["hooks/timewarp.json"]),
+    ] {
+        let places = Places::new(None).with_var(variable, "/elsewhere");
+        let setup = setup(
+            agent,
+            (Scope::User, Steps::Silent),
+            Path::new("/"),
+            Path::new("/home/u"),
+            &places,
+        );
+        let setup = setup.expect("known");
+        for (target, file) in setup.targets.iter().zip(files) {
+            assert_eq!(target.path, Path::new("/elsewhere").join(file), "{agent}");
+        }
+    }
 }
 
 #[test]
