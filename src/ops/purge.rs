@@ -77,6 +77,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     };
     if request.dry_run == DryRun::Yes {
         purging.refuse()?;
+        // Computes the new ids without storing anything.
         let found = purging.rewrite(&HashOnly)?;
         return purging.answer(DryRun::Yes, found);
     }
@@ -92,6 +93,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
         )?);
     }
     purging.refuse()?;
+    // The refusals were asked again under the locks: before them a swap could still begin.
     purging.settle()?;
     let found = purging.carry_out()?;
     purging.answer(DryRun::No, found)
@@ -208,6 +210,7 @@ impl Purging<'_> {
             fail_point("purge-logged");
             edit.commit_with(&self.store.objects, &notes)?;
             fail_point("purge-moved");
+            // They are kept by commit, and may name what was purged.
             self.store.forget_summaries()?;
         }
         self.follow(moved)?;
@@ -271,6 +274,7 @@ impl Purging<'_> {
                     Oid::from_str(&event.commit),
                 ) && let Ok(old) = Oid::from_str(old)
                 {
+                    // What this purge did goes first: the log has it, too, and older lines of the same commit.
                     moved.entry(old).or_insert(new);
                 }
             }

@@ -59,6 +59,7 @@ pub fn put_back(
         return Ok(restored);
     }
     let state_after = |before: &State, _: &Made<'_>| State {
+        // The directory may have been moved since the state was written.
         workspace_root: ctx.repo.worktree_root().display().to_string(),
         ..before.clone()
     };
@@ -83,6 +84,7 @@ fn named_paths(
     for word in &request.paths {
         let full = ctx.repo_path(word)?;
         if full.is_empty() {
+            // The root was named: everything, as without any path.
             return Ok(Vec::new());
         }
         let in_snapshot = tree::find(&read, stored.tree, &full)?.is_some();

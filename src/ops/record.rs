@@ -126,6 +126,7 @@ impl Commits<'_> {
             } else {
                 0o100_755
             };
+            // A git tree knows two modes only; whoever has another one stands in a list.
             if mode & 0o777 != *perm {
                 modes.push_str(&format!("{perm:04o} {name}\n"));
             }
@@ -152,6 +153,7 @@ impl Commits<'_> {
             );
         }
         for (name, oid) in &capture.operation.trees {
+            // A tree's entry has no slash in its name, and 'TREES' is one level deep.
             let flat = name.replace('/', "-");
             add(format!("{}/{flat}", part::TREES), tree::DIR_MODE, *oid);
         }
@@ -161,6 +163,7 @@ impl Commits<'_> {
         let nothing = |_: Oid| Ok(Vec::new());
         let mut put = |bytes: &[u8]| self.sink.put(ObjectKind::Tree, bytes);
         let tree = tree::edit(&nothing, &mut put, None, &edits)?;
+        // The time is fixed so that the same state is the same commit, and is stored once.
         let bytes = encode_commit(tree, held, FIXED_TIME, "timewarp: state\n");
         self.sink.put(ObjectKind::Commit, &bytes).map(Some)
     }
@@ -267,6 +270,7 @@ pub fn record<'s>(
     let held = held(ctx, store, &capture);
     let state_commit = commits.state(&capture, &long, &held)?;
     let index_commit = commits.index(&capture, state_commit)?;
+    // Its tail is random and short: two of one second may be the same.
     let id = loop {
         let id = SnapshotId::generate(kind, now)?;
         if store.refs.read(&names::snapshot_ref(&id))?.is_none() {
@@ -276,6 +280,7 @@ pub fn record<'s>(
     record.snapshot_id = id.to_string();
     kind.word().clone_into(&mut record.kind);
     record.seq = store.next_seq()?;
+    // Before the commit, in which the numbers stand.
     let counted = writer.count();
     record.stats.new_objects = counted.0;
     record.stats.new_bytes = counted.1;
@@ -289,6 +294,7 @@ pub fn record<'s>(
     let commit = writer.put(ObjectKind::Commit, &bytes)?;
     if access.is_some() || gives_special_bits(&record, &lists)? {
         let waits = if durable { Durable::Yes } else { Durable::No };
+        // Before there is a ref: whoever finds the snapshot may trust its access list only with this note.
         store.note_made_here(commit, waits)?;
     }
     fail_point("record-objects");
@@ -322,6 +328,7 @@ pub fn record<'s>(
         let _ = release(pack);
         None
     };
+    // With other globs than usual the manifest is not what the next capture would see.
     if wanted.include.is_empty() && wanted.exclude.is_empty() {
         let meta = capture.meta(&new.name, commit, index_commit);
         if capture.outdates(&meta) && !wanted.leave_cache {

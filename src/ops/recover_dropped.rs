@@ -29,6 +29,7 @@ pub fn dropped(ctx: &Context<'_>, restore: &[String]) -> Result<DroppedListing> 
     let wanted = wanted(&found, restore)?;
     let mut whole = Whole::new(store);
     for one in &mut found {
+        // All that is asked for is looked at before the first is brought back: none or all.
         one.available = whole.commit(one.commit);
         if wanted.contains(&one.id) && !(one.available && is_connected(ctx, one.commit)?) {
             return Err(gone(&one.id));
@@ -145,10 +146,12 @@ fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
 fn is_connected(ctx: &Context<'_>, commit: Oid) -> Result<bool> {
     let mut git = Git::new(&ctx.repo).args(["rev-list", "--objects", "--quiet"]);
     if ctx.repo.config("extensions.partialClone")?.is_some() {
+        // What was never fetched is not missing, and must not be fetched for this.
         git = git.arg("--exclude-promisor-objects");
     }
     let output = git
         .arg(commit.to_string())
+        // What refs hold is whole by git's own promise; without this the whole history would be walked.
         .args(["--not", "--all"])
         .output()?;
     Ok(output.status.success())

@@ -110,6 +110,7 @@ pub fn clean(ctx: Option<&Context<'_>>, input: &[u8], check: bool) -> Cleaned {
         &general
     };
     let (bytes, counts) = redacted_bytes(input, |text| {
+        // A byte order mark would hide that the first line is JSON; it is given back as it was.
         let mark = text.len() - text.trim_start_matches('\u{feff}').len();
         let (mark, text) = text.split_at(mark);
         let first = text.lines().next().unwrap_or_default();
@@ -159,6 +160,7 @@ fn small_file(root: &Root, path: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let mut bytes = Vec::new();
+    // It may have grown since it was looked at.
     File::from(fd).take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
@@ -178,6 +180,7 @@ fn settings(text: &str) -> Vec<(String, String)> {
         let value = value.trim();
         let quoted = ['"', '\'', '`'].into_iter().find_map(|quote| {
             let rest = value.strip_prefix(quote)?;
+            // A quote that is not closed here begins a value of several lines: its first line is better hidden than nothing.
             Some(rest.split_once(quote).map_or(rest, |(inner, _)| inner))
         });
         let plain = || value.split(" #").next().unwrap_or(value).trim();

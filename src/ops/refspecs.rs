@@ -66,6 +66,7 @@ fn of_spec(remote: &str, variable: &str, spec: &str, all: &[String]) -> Option<R
     // A fetch harms what it writes and prunes, a push shows what it reads.
     let side = if variable == "fetch" { target } else { source };
     let open = |prefix: &&str| {
+        // A negative refspec of the same variable takes them out again.
         let shut = all.contains(&format!("^{prefix}*"));
         covers(side, prefix) && !shut
     };

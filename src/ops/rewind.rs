@@ -273,6 +273,7 @@ impl Rewinding<'_> {
         let staged = plan.map(|plan| plan.stage(self.ctx)).transpose()?;
         fail_point("rewind-staged");
         let code = if self.request.mode.code() {
+            // Only for the files: it is let go before a failure below takes its own for the undo.
             let lock = self.ctx.lock(&self.store.dir, "rewind")?;
             notices.extend(recover::recover_locked(self.ctx, self.store, &lock)?);
             let (part, said) = code::put_back(self.ctx, self.store, &self.named.checkpoint)?;

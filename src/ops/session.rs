@@ -153,6 +153,7 @@ pub fn show(ctx: &Context<'_>, word: Option<&str>) -> Result<Shown> {
     known.title = known.title.or_else(of_origin);
     let issues = traces::issues(ctx)?.remove(&record.session_id);
     known.issues = Some(issues.unwrap_or_default());
+    // Only then is the working tree the end of what the session has done so far.
     let here = record.is_live(ctx.env.now()) && record.worktree == ctx.repo.worktree_name();
     let goes_on = here && store.dir.state()?.mode == Mode::Present;
     let files = traces::files(ctx, store, &record, &notes, goes_on).ok();

@@ -207,6 +207,7 @@ impl Settings {
 
     /// Where a key's value comes from.
     pub fn origin(&self, name: &str) -> Origin {
+        // The last one counts, as in git's own configuration.
         let found = self.origins.iter().rev().find(|(known, _)| *known == name);
         found.map_or(Origin::Default, |(_, origin)| origin.clone())
     }
@@ -216,6 +217,7 @@ impl Settings {
         let path = dir.join("config.toml");
         let is_plain =
             |path: &std::path::Path| path.symlink_metadata().is_ok_and(|meta| !meta.is_symlink());
+        // A link in a stranger's repository would have any file of the user's read, and quoted in a warning.
         if !is_plain(&dir) || !is_plain(&path) {
             return;
         }
@@ -300,6 +302,7 @@ impl Settings {
     fn load_git(&mut self, repo: &Repo) -> Result<()> {
         for entry in repo.config_entries("timewarp.")? {
             let wanted = entry.key.to_ascii_lowercase();
+            // git writes the section and the key of a setting in lower case.
             let Some(key) = KEYS
                 .iter()
                 .find(|key| key.git.eq_ignore_ascii_case(&wanted))
@@ -328,6 +331,7 @@ impl Settings {
                     let seconds = text
                         .parse()
                         .ok()
+                        // 'from_secs_f64' panics on what is negative, infinite or no number.
                         .filter(|seconds| (0.0..=86_400.0).contains(seconds));
                     let seconds =
                         seconds.ok_or_else(|| invalid("a number of seconds, 0 to 86400"))?;

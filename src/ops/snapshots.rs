@@ -56,6 +56,7 @@ pub fn take_locked(
     notices: &mut Vec<String>,
     interrupted: bool,
 ) -> Result<Taken> {
+    // Read before the capture, so that the working tree is looked at once only.
     let candidates = if request.if_changed {
         candidates(ctx, store, request)?
     } else {
@@ -158,6 +159,7 @@ fn secret_notice(
     capture: &Capture<'_>,
 ) -> Result<Option<String>> {
     let told = store.common("told-secrets");
+    // What is unchanged was told of, or had nothing to tell, when it was captured first.
     if told.exists() || capture.unchanged {
         return Ok(None);
     }
@@ -188,6 +190,7 @@ fn secret_notice(
         fs::write_atomic(&tracked, asked.as_bytes(), fs::Durable::No)?;
         return Ok(None);
     };
+    // A power cut costs no more than to be told twice.
     fs::write_atomic(&told, b"", fs::Durable::No)?;
     Ok(Some(format!(
         "the snapshot holds files with secret-looking names ('{}'); to leave them out: git config --add timewarp.exclude '{first}'",

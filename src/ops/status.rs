@@ -36,6 +36,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
                 "{} is under way in process {}",
                 journal.operation, journal.pid
             ));
+        // Asked again: it may just have ended between the two looks.
         } else if store.dir.has_journal() {
             interrupted = Some(Interrupted {
                 operation: journal.operation,
@@ -161,6 +162,7 @@ fn git_dir_above(start: &Path) -> Option<PathBuf> {
         let git_dir = if meta.is_dir() {
             dot_git
         } else {
+            // The '.git' file of a linked worktree or a submodule.
             let bytes = fs::read_optional(&dot_git).ok()??;
             let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
             dir.join(OsStr::from_bytes(target))

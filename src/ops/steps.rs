@@ -141,6 +141,7 @@ impl<'a> Step<'a> {
         if self.view.level > 1 {
             return self.take_back_alone();
         }
+        // By what it did to the mode, not by its name: an undo or a redo is a level like any other.
         match (self.level.state_before.mode, self.level.state_after.mode) {
             (Mode::Present, Mode::Past) => self.go_home(),
             (Mode::Past, Mode::Present) => self.go_back(),

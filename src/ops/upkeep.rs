@@ -56,8 +56,10 @@ pub fn settle(ctx: &Context<'_>) -> Result<()> {
     if before.is_of_another_boot() {
         return Ok(());
     }
+    // Before the lock: it may take seconds, in which commands would have to wait.
     sync_file_system(ctx.repo.worktree_root())?;
     // A swap that ended meanwhile has files of its own to wait for.
+    // Gives way to any command: whoever has the lock settles itself, or the next upkeep does.
     let lock = WorktreeLock::acquire(store.dir.path(), Hold::Exclusive, "settle", Duration::ZERO)?;
     if store
         .dir

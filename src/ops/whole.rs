@@ -36,6 +36,7 @@ impl<'a> Whole<'a> {
         let whole = if ours(&raw.message) {
             self.tree(raw.tree) && raw.parents.iter().all(|parent| self.commit(*parent))
         } else {
+            // A user's history is long, and git's own refs hold it.
             self.store.objects.contains(raw.tree)
         };
         if whole {
@@ -60,6 +61,7 @@ impl<'a> Whole<'a> {
     fn walk(&mut self, root: Oid, seen: &mut Vec<Oid>) -> bool {
         let mut pending = vec![root];
         while let Some(oid) = pending.pop() {
+            // Noted before what is beneath it was looked at, so that no tree is walked twice; taken back when something is missing.
             if !self.good.insert(oid) {
                 continue;
             }

@@ -110,5 +110,6 @@ pub fn linked_git_dir(repo: &Repo, dir: &Path) -> Option<PathBuf> {
     let target = bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end();
     let git_dir = dir.join(OsStr::from_bytes(target)).canonicalize().ok()?;
     let worktrees = repo.common_dir().join("worktrees");
+    // The link is a file in a directory that others write: one that leads elsewhere would have us remove what is not ours.
     (git_dir.parent() == Some(&worktrees)).then_some(git_dir)
 }

@@ -36,6 +36,7 @@ pub fn check_room(stored: &Stored, dir: &Path) -> Result<()> {
         .saturating_add(stats.files.saturating_mul(BLOCK));
     let room =
         rustix::fs::statvfs(dir).context(|| format!("cannot look at '{}'", dir.display()))?;
+    // Not 'f_bfree': that counts what is reserved for root, too.
     let free = room.f_bavail.saturating_mul(room.f_frsize);
     if needed <= free {
         return Ok(());
@@ -174,11 +175,13 @@ fn write_index(
     };
     let mut builder = Builder::new();
     for (full, node) in tree::flatten(&read, side.tree)? {
+        // The tree has one side of them; their stages follow below.
         if conflicts.contains(&full) {
             continue;
         }
         let mut entry = Entry::new(node.mode, node.oid);
         entry.flags = flags(&full);
+        // Stat data says that the file is as the entry: only where the bytes on disk are the entry's. Of any other git finds out itself.
         let same = nodes.get(&full) == Some(&node) && node.mode != GITLINK_MODE;
         if same || converted.contains(&full) {
             entry.stat = stat(there, &full);
@@ -199,6 +202,7 @@ fn write_index(
     }
     builder.set_resolve_undo(store.state_blob(side.state, part::RESOLVE_UNDO)?);
     let bytes = builder.finish().write_bytes();
+    // As git's own index, which is not waited for, either.
     write_atomic_with_mode(&there.repo.index_path(), &bytes, Durable::No, 0o644)
 }
 

@@ -97,6 +97,7 @@ fn whole(root: &Root, full: &[u8]) -> Result<()> {
             }
         } else {
             let names = names(root, &at)?;
+            // Asked again, for it may have been made since the survey.
             if names.iter().any(|name| name == b".git") {
                 continue;
             }
@@ -160,11 +161,13 @@ pub fn worktree(dir: &Path, git_dir: &Path, parents: &[String]) -> Result<()> {
     let what = || format!("cannot remove '{}'", dir.display());
     let link = dir.join(".git");
     let text = crate::git::regular::read(&link).context(what)?;
+    // The directory goes only by 'rmdir', which refuses when anything else is in it; so the link goes first, and comes back then.
     std::fs::remove_file(&link).context(what)?;
     if let Err(error) = std::fs::remove_dir(dir) {
         crate::git::fs::write_atomic_with_mode(&link, &text, crate::git::fs::Durable::No, 0o644)?;
         return Err(error).context(what);
     }
+    // Last: until here git still knows the worktree, and 'git worktree prune' would clear away what a death leaves.
     metadata(git_dir)?;
     for parent in parents.iter().rev() {
         if std::fs::remove_dir(parent).is_err() {

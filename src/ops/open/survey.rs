@@ -57,6 +57,7 @@ pub fn survey(there: &Context<'_>, store: &Store) -> Result<Survey> {
     };
     walk.run()?;
     let mut found = walk.found;
+    // They would be copied into the repository: the bound is that of an experiment, which asks the same question.
     if found.forced_bytes > there.settings.experiment_limit {
         let forced = std::mem::take(&mut found.forced);
         let reason = "ignored, and larger than the experiment limit together";
@@ -135,6 +136,7 @@ impl Walk<'_> {
     /// Puts a name where it belongs. Answers how to go on when it is a directory to walk.
     fn judge(&mut self, full: &[u8], stamp: &Stamp, inside: Inside) -> Option<Inside> {
         if inside == Inside::Output {
+            // It goes as a whole; it is walked only to find a repository in it, which must not go.
             return stamp.is_dir().then_some(inside);
         }
         if let Some(file) = self.manifest.file(full) {

@@ -138,9 +138,11 @@ impl Search<'_> {
 
     /// Every stash: its files, its index, and its untracked files.
     fn stash(&mut self) -> Result<()> {
+        // Only the newest stash has a ref; the others stand in its reflog.
         let log = self.ctx.repo.common_dir().join("logs/refs/stash");
         let bytes = read_optional(&log)?.unwrap_or_default();
         let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+        // The log grows at its end, and stash@{0} is the newest.
         let lines = lines.iter().filter(|line| !line.is_empty()).rev();
         for (nth, line) in lines.enumerate() {
             let id = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
@@ -149,6 +151,7 @@ impl Search<'_> {
                 continue;
             };
             let mut found = self.has(raw.tree);
+            // The first is the commit it was made on; then come its index and its untracked files.
             for parent in raw.parents.iter().skip(1) {
                 if let Ok(raw) = self.store.commit(*parent) {
                     found.extend(self.has(raw.tree));
@@ -203,6 +206,7 @@ impl Search<'_> {
     /// The tree of a commit, or of what a tag names.
     fn peeled(&self, oid: Oid) -> Option<Oid> {
         let mut at = oid;
+        // A tag may name a tag; nobody needs more than a few, and a damaged repository may have many.
         for _ in 0..8 {
             match self.store.objects.header(at).ok()?? {
                 (ObjectKind::Commit, _) => return self.store.commit(at).ok().map(|raw| raw.tree),

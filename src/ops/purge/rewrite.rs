@@ -79,9 +79,11 @@ impl<'a> Rewriter<'a> {
         self.clean_record(&mut record);
         let state = self.state(&stored, &parts, &edits)?;
         let parents: Vec<Oid> = stored.head.into_iter().chain(state).collect();
+        // With the fixed time that every index commit has, so that equal ones stay one object.
         let index = encode_commit(index_tree, &parents, FIXED_TIME, "timewarp: index\n");
         let index = self.sink.put(ObjectKind::Commit, &index)?;
         let parents: Vec<Oid> = stored.head.into_iter().chain([index]).collect();
+        // The time it was taken at stays: lists sort by it.
         let time = self.store.commit(commit)?.author_time;
         let bytes = encode_commit(tree, &parents, time, &record.message(&stored.title));
         let new = self.sink.put(ObjectKind::Commit, &bytes)?;
@@ -199,6 +201,7 @@ impl<'a> Rewriter<'a> {
                 edits.push((name.as_bytes().to_vec(), node));
             }
         }
+        // Two paths may share a blob: it goes only with the last of them.
         for oid in gone.difference(&kept) {
             edits.push((format!("{}/{oid}", part::BLOBS).into_bytes(), None));
         }
@@ -318,6 +321,7 @@ impl<'a> Rewriter<'a> {
         let lost: BTreeSet<Vec<u8>> = lists
             .modes
             .keys()
+            // Not what lies beneath: directories have modes in this list, too, and theirs tell nothing of a file's content.
             .filter(|path| self.paths.contains(path))
             .cloned()
             .collect();
@@ -345,6 +349,7 @@ impl<'a> Rewriter<'a> {
     /// What was captured and is not any more is listed, with the reason.
     fn say(&self, stored: &Stored, lists: &mut Lists) -> Result<()> {
         for (path, _) in self.files(stored.tree)? {
+            // A list has each path once.
             lists.uncaptured.retain(|(known, _)| *known != path);
             let entry = Uncaptured::new(&path, REASON);
             lists.uncaptured.push((path, entry));
@@ -369,6 +374,7 @@ impl<'a> Rewriter<'a> {
                 edits.push((path::join(part::LISTS.as_bytes(), &name), None));
             }
         }
+        // They would outlive a list that has become short enough to stand in the record.
         forget_counts(record);
         for (name, bytes) in record.set_lists(lists) {
             let full = format!("{}/{name}", part::LISTS).into_bytes();

@@ -83,6 +83,7 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
         notices.push(format!("{steps} of more than 100, older than 30 days"));
     }
     if request.dry_run == DryRun::No {
+        // Before the refs: a level that names a snapshot which is gone could not be undone. The other way round nothing is lost.
         remove_levels(&plan.gone)?;
     }
     let stale = stale::find(ctx, store, reach)?;
@@ -103,6 +104,7 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
         let orphans = holders.orphans.clone();
         match plan.forget(candidates, &orphans)? {
             Some(gone) => return Ok(answer(request.dry_run, gone, total, notices)),
+            // The next round says them again.
             None => notices.truncate(said),
         }
     }
@@ -189,6 +191,7 @@ fn beyond(
 }
 
 fn age(reach: RetentionScope, id: &SnapshotId) -> i64 {
+    // A clock that was set back makes none old.
     (reach.now.seconds() - id.time().seconds()).max(0)
 }
 
@@ -224,6 +227,7 @@ fn order_at(store: &Store, refs: &mut [(SnapshotId, Oid)], at: usize) {
     if let Some(same) = refs.get_mut(start..end) {
         same.sort_by_cached_key(|(id, commit)| {
             let seq = store.read(id, *commit).map(|stored| stored.record.seq);
+            // What cannot be read counts as newest, and so is kept.
             std::cmp::Reverse(seq.unwrap_or(u64::MAX))
         });
     }

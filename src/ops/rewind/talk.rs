@@ -154,6 +154,7 @@ impl Plan {
             }
             None => None,
         };
+        // The file that the agent exported for this is read to the end.
         drop(self.export);
         Ok(Staged {
             agent: self.agent,
@@ -173,6 +174,7 @@ impl Staged {
         fail_point("rewind-noted");
         let mut part = self.part;
         let Some(staged) = self.fork else {
+            // Before the first prompt there is nothing to fork from: the agent starts afresh.
             part.resume_command = self.agent.start_command();
             return Ok(Placed { part, noted });
         };

@@ -65,6 +65,7 @@ pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
         }
         None => None,
     };
+    // After the files: a rewind that is marked is not offered again.
     notes::mark_undone(store, &rewind, ctx.env.now())?;
     if let Some(fork) = &rewind.fork {
         talk::withdraw(ctx, &fork.session_id)?;

@@ -51,6 +51,7 @@ pub fn children(sessions: &Sessions, root: &str) -> Result<Vec<SessionRecord>> {
     let mut wanted = vec![root.to_owned()];
     while let Some(parent) = wanted.pop() {
         for record in &records {
+            // Records are files that anybody may write: parents may go round in a circle.
             let is_new = record.session_id != root && !found.contains(record);
             if record.parent.as_deref() == Some(&parent) && is_new {
                 wanted.push(record.session_id.clone());

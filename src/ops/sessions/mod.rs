@@ -45,6 +45,7 @@ impl Asked {
     pub fn wait(self, ctx: &Context<'_>) -> Duration {
         match self {
             Self::ByCommand => ctx.settings.lock_timeout,
+            // An agent kills a hook that takes too long, and with it what the hook would have said.
             Self::ByHook { wait } => wait.min(ctx.settings.lock_timeout),
         }
     }
@@ -294,6 +295,7 @@ pub fn current_snapshot(ctx: &Context<'_>, store: &Store) -> Result<SnapshotId> 
         Some((_, id)) => sessions.get(&sessions.root_of(id)?)?,
         None => None,
     };
+    // An agent may run a command in another worktree, whose files that snapshot does not have.
     let here = named.filter(|record| record.worktree == ctx.repo.worktree_name());
     let of_caller = here.and_then(|record| record.snapshot_id().map(str::to_owned));
     let id = match of_caller {

@@ -87,12 +87,14 @@ impl Starting<'_> {
         let record = self.record(&id, agent.as_deref(), parent.as_deref())?;
         if parent.is_some() {
             let root = self.sessions.root_of(&id)?;
+            // While a sub-agent works, its root lives: what it holds must not be let go.
             touch(self.ctx, &root)?;
             return self.without(record, NoSnapshot::SubAgent, Vec::new());
         }
         if self.request.source.as_deref() == Some("compact") {
             return self.without(record, NoSnapshot::Compaction, Vec::new());
         }
+        // After the register: a session whose snapshot has to wait too long is known all the same.
         let lock = WorktreeLock::acquire(
             self.store.dir.path(),
             Hold::Exclusive,
@@ -101,6 +103,7 @@ impl Starting<'_> {
         )?;
         let (notices, interrupted) = match self.request.asked {
             Asked::ByCommand => (recover::recover_locked(self.ctx, self.store, &lock)?, false),
+            // Recovering may take long and may need a decision; a hook has neither the time nor anybody to ask.
             Asked::ByHook { .. } => (Vec::new(), self.store.dir.needs_recovery()?),
         };
         let state = self.store.dir.state()?;
@@ -146,6 +149,7 @@ impl Starting<'_> {
             })?;
             match retention::prune_locked(self.ctx, self.store, &request::Prune::default()) {
                 Ok(gone) => pruned = gone.forgotten,
+                // The snapshot was taken, which is what was asked for.
                 Err(error) => notices.push(format!("nothing was pruned: {}", error.message())),
             }
         }
@@ -190,6 +194,7 @@ impl Starting<'_> {
         self.sessions
             .update(SessionRecord::new(id, &worktree, now), |record| {
                 let or = |new: Option<&str>, old: Option<String>| new.map(str::to_owned).or(old);
+                // A session may be resumed in another worktree than it began in.
                 record.worktree.clone_from(&worktree);
                 record.last_active_at = now.rfc3339();
                 record.ended_at = None;

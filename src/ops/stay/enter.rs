@@ -90,6 +90,7 @@ fn travel_to(
         travelled.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);
         return Ok(travelled);
     }
+    // Long enough not to be hit by chance; it guards against mistakes, not against an enemy.
     let token = format!("{}{}", Tail::random()?.as_str(), Tail::random()?.as_str());
     // The way back stands in the state, which a recovery and every other command read.
     let state_after = |before: &State, saved: &Made<'_>| State {

@@ -52,6 +52,7 @@ fn changed(dir: &Path, since: Moment) -> bool {
     use std::os::unix::fs::MetadataExt;
     let newer = |path: &Path| {
         path.symlink_metadata()
+            // Package managers set the modification time back to that of an archive; nobody sets the change time.
             .is_ok_and(|meta| meta.ctime() >= since.seconds())
     };
     if !dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {

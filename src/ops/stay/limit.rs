@@ -61,6 +61,7 @@ impl Limit<'_> {
             over -= file.size;
             let (dir, nth) = file.at;
             if let Some(entry) = manifest.files_mut(dir).get_mut(nth) {
+                // As if it were over the size limit: neither hashed nor replaced by the swap.
                 entry.kind = Kind::TooLarge;
                 entry.flags = FileFlags::NONE;
                 entry.git_mode = 0;

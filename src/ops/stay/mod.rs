@@ -229,6 +229,7 @@ impl<'a> ReturnOperation<'a> {
             start: self.past_start()?,
         };
         let mut goal = self.goal(keep.clone(), raw_head, experiment)?;
+        // Before the swap, whose plan has to know the new names.
         let moved_aside = if request.move_aside {
             move_aside(self.ctx, self.store, &goal, self.backup.id.tail())?
         } else {
@@ -290,6 +291,7 @@ impl<'a> ReturnOperation<'a> {
         let base = self.start.as_ref().and_then(|start| start.head);
         let head = self.ctx.repo.head()?;
         let ours = head.reference.as_deref();
+        // A branch of the user's own keeps its commits; only ours goes away with the past.
         let ours = ours.filter(|branch| is_past_branch(branch));
         match head.oid {
             Some(tip) if Some(tip) != base && Some(tip) != self.backup.head => {
