@@ -118,6 +118,7 @@ impl Backtracks {
     /// # Errors
     /// As [`Self::get`]; the message stays then. `BUSY`.
     pub fn take(&self, session_id: &str) -> Result<Option<Message>> {
+        // Most worktrees never have one: asking writes nothing there.
         if !self.dir.exists() {
             return Ok(None);
         }

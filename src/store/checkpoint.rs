@@ -285,6 +285,7 @@ impl SessionNotes {
                 Err(why) => self.pass_over(why),
             }
         }
+        // Checkpoints may be gone, with a snapshot that was forgotten: their numbers are not given again.
         let next = json.get(NEXT).and_then(Value::as_u64).unwrap_or(0);
         self.next = self.next.max(next);
     }
@@ -400,6 +401,7 @@ pub fn mark_undone(store: &Store, rewind: &Rewind, at: Moment) -> Result<bool> {
     let name = Record::session(&rewind.session_id);
     let message = format!("rewind of session {} undone", rewind.session_id);
     let marked = store.update_record(&name, &message, at, |draft| {
+        // Searched, not looked up: its checkpoint may have been moved to another snapshot's note by a purge.
         let notes: Vec<Oid> = draft.notes().map(|(oid, _)| oid).collect();
         for oid in notes {
             let Some(json) = draft.get_mut(oid) else {
@@ -449,6 +451,7 @@ fn push(
         let found = std::mem::replace(list, Value::Array(vec![entry]));
         json.insert(format!("{name}_found"), found);
     }
+    // A note with rewinds only has the list all the same: readers look for it.
     json.entry(CHECKPOINTS)
         .or_insert_with(|| Value::Array(Vec::new()));
     if let Some(next) = next {

@@ -75,6 +75,7 @@ impl ContextFile {
         let open = self.open(OpenOptions::new().read(true));
         match open {
             Ok(file) => {
+                // Appending is not atomic: unlocked, half a line could be read.
                 self.lock(&file, FlockOperation::NonBlockingLockShared)?;
                 read_all(&file).context(|| self.cannot("read")).map(Some)
             }
@@ -175,6 +176,7 @@ impl HeldContext {
                 .read_exact_at(&mut last, length - 1)
                 .context(what)?;
             if last != *b"\n" {
+                // A crash tore the last line: it is ended, so that ours is not glued to it.
                 bytes.push(b'\n');
             }
         }
@@ -190,6 +192,7 @@ impl HeldContext {
     /// Puts another file in its place, and tells where the old one stays.
     pub fn replace(self, bytes: &[u8], old: Old) -> Result<Option<PathBuf>> {
         let what = || format!("cannot replace '{}'", self.path.display());
+        // An agent's own log keeps the permissions that the agent gave it.
         let mode = self.file.metadata().context(what)?.permissions().mode() & 0o777;
         let fresh = self.fresh();
         self.remove_leftovers(&fresh)?;
@@ -202,6 +205,7 @@ impl HeldContext {
         fail_point("context-rotated");
         std::fs::rename(&fresh, &self.path).context(what)?;
         fail_point("context-replaced");
+        // Only then does the new file have the name after a power cut, too.
         fs::sync_parent(&self.path).context(what)?;
         Ok(rotated)
     }

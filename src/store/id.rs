@@ -68,6 +68,7 @@ impl Tail {
     pub fn random() -> Result<Self> {
         let mut tail = [0; TAIL];
         let mut have = 0;
+        // Some are thrown away below: enough, as a rule, for one call.
         let mut bytes = [0; 16];
         while have < TAIL {
             getrandom::fill(&mut bytes)
@@ -112,6 +113,7 @@ const LAST_SECOND: i64 = 253_402_300_799;
 
 impl Stamp {
     fn new(at: Moment, tail: Tail) -> Self {
+        // A clock that is far off still gives ids that parse again.
         let seconds = at.seconds().clamp(0, LAST_SECOND);
         Self { seconds, tail }
     }
@@ -417,6 +419,7 @@ impl<'a> ShortNames<'a> {
 
     /// Whether an id's date and time begin with this.
     fn is_time(&self, part: &[u8]) -> bool {
+        // A tail of digits alone may read as the year of any id.
         if !part.iter().all(u8::is_ascii_digit) {
             return false;
         }

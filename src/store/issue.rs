@@ -354,6 +354,7 @@ fn read_extra<'de, D: Deserializer<'de>>(
 ) -> std::result::Result<Vec<(String, String)>, D::Error> {
     let sections = Json::deserialize(deserializer)?.into_iter();
     let text = |value| match value {
+        // Somebody's hand, or a later version, may have put anything there: it is kept as text.
         Value::String(text) => text,
         other => other.to_string(),
     };

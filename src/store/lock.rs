@@ -62,6 +62,7 @@ impl Owner {
 
     /// Reads the line; `None` when it is not ours.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
+        // git's own 'index.lock' may be a whole index.
         let text = std::str::from_utf8(bytes.get(..bytes.len().min(256))?).ok()?;
         let mut words = text.strip_suffix('\n')?.split(' ');
         let ours = words.next()? == "tw";
@@ -137,6 +138,7 @@ impl WorktreeLock {
 impl Drop for WorktreeLock {
     fn drop(&mut self) {
         if self.hold == Hold::Exclusive {
+            // Else the next one that waits would be told of us.
             self.write_owner("");
         }
         // Not left to the closing: a child that another thread is just starting still has the file open.
@@ -167,6 +169,7 @@ pub fn hold_file_within(path: &Path, wait: Duration) -> Result<File> {
 }
 
 fn open_lock_file(path: &Path) -> Result<File> {
+    // Where others may write, the name could lead to a file of theirs, which would be made or emptied.
     let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     let mut both = std::fs::OpenOptions::new();
     both.read(true).write(true).custom_flags(flags);
@@ -200,6 +203,7 @@ pub fn flock_until(
             return Ok(false);
         }
         std::thread::sleep(pause);
+        // Most locks are held for milliseconds; who waits for seconds shall not keep a processor busy.
         pause = (pause * 2).min(Duration::from_millis(50));
     }
 }
@@ -257,6 +261,7 @@ impl GitLocks {
             mark,
             file,
         };
+        // Always in this order, index first, as it is let go in the opposite one.
         for path in git_locks(git_dir) {
             link_when_free(source.path(), &path, timeout)?;
             locks.held.push(path);
@@ -275,6 +280,7 @@ impl GitLocks {
     fn unlock(&mut self) -> Result<()> {
         let mut result = Ok(());
         for path in self.held.drain(..).rev() {
+            // Somebody may have removed our lock by hand and git made its own since: that one is not ours to remove.
             if is_name_of(&path, &self.file) && !remove_with_retry(&path) {
                 self.mark.stay();
                 let message = format!("cannot remove '{}'", path.display());
@@ -306,6 +312,7 @@ fn link_when_free(source: &Path, path: &Path, timeout: Duration) -> Result<()> {
             }
         }
         if Instant::now() >= deadline {
+            // Once more at the end: the last thing done may have been to remove a dead lock, or to sleep.
             return match std::fs::hard_link(source, path) {
                 Ok(()) => Ok(()),
                 Err(_) => Err(git_busy(path)),

@@ -24,6 +24,7 @@ impl Store {
         create::private_dir(&self.common(""))?;
         let path = self.common(FILE);
         let what = || format!("cannot write '{}'", path.display());
+        // One short line by one 'write' to the end: processes that write at once do not mix.
         let mut file = regular::append(&path, 0o600, Links::Refuse).context(what)?;
         file.write_all(format!("{commit}\n").as_bytes())
             .and_then(|()| match durable {

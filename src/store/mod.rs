@@ -90,6 +90,7 @@ impl Store {
             .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
         let id = hex(&random);
         // Of two that race, the first one's file stays: the link fails for the second.
+        // Written whole under another name first: nobody ever reads half an id.
         let temp = self.common(&format!("id.{}", std::process::id()));
         fs::write_atomic(&temp, format!("{id}\n").as_bytes(), Durable::Yes)?;
         let linked = std::fs::hard_link(&temp, self.common("id"));
@@ -109,6 +110,7 @@ impl Store {
         let path = self.common("seq");
         let what = || format!("cannot count in '{}'", path.display());
         let file = lock::hold_file(&path)?;
+        // As many digits as the greatest u64 has, always all of them: it is written over in place and never gets shorter.
         let mut text = [0u8; 20];
         let count = file.read_at(&mut text, 0).context(what)?;
         let last = std::str::from_utf8(&text[..count])
@@ -127,6 +129,7 @@ impl Store {
     fn last_seq(&self) -> Result<u64> {
         let mut last = 0;
         for kind in IdKind::ALL {
+            // Ids sort by the second only: the greatest number is among those of the last one, unless more were taken in it.
             for id in self.ids(kind)?.iter().take(16) {
                 if let Ok(stored) = self.read_id(id) {
                     last = last.max(stored.record.seq);

@@ -187,6 +187,7 @@ impl Record {
         match kind {
             RecordKind::Issues => IssueId::parse(text).map(Self::Issue),
             RecordKind::Chats => IssueId::parse(text).map(Self::Chat),
+            // Any other component was never made here: a second name of the same session must not be.
             RecordKind::Sessions if session_component(text) == text => {
                 Some(Self::Session(text.to_owned()))
             }

@@ -296,6 +296,7 @@ impl Store {
             );
             let answer = change(&mut draft)?;
             let changes = draft.changes();
+            // No commit that changes nothing: it would only make the history longer.
             if changes.is_empty() || (tip.is_none() && !make) {
                 return Ok((answer, tip));
             }
@@ -394,6 +395,7 @@ impl Store {
 
     /// Makes notes ref and backing ref one again, as the head of this file says. Gives the commit to read and what was done.
     fn settle(&self, name: &Record, mut at: Refs2) -> Result<Option<(Oid, Vec<String>)>> {
+        // Each round means that somebody moved a ref: they settle it, too. After so many the backing ref is read as it is.
         for _ in 0..16 {
             let (target, what) = match (at.backing_ref, at.notes_ref) {
                 (None, None) => return Ok(None),
@@ -477,6 +479,7 @@ impl Store {
         for (name, old) in moves {
             match old {
                 None => transaction.create(&name, target),
+                // Stands right already, but must not move while the other one is set.
                 Some(old) if old == target => transaction.verify(&name, target),
                 Some(old) => transaction.update(&name, target, old),
             }
@@ -495,6 +498,7 @@ impl Store {
             };
             let age = metadata.modified().ok().and_then(|at| at.elapsed().ok());
             let dead = age.is_some_and(|age| age > STALE_LOCK);
+            // A lock file that stays for ever would stop every change of the record.
             locked |= !(dead && std::fs::remove_file(&lock).is_ok());
         }
         locked

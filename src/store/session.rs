@@ -192,6 +192,7 @@ impl Sessions {
         edit(&mut record);
         let mut bytes = serde_json::to_vec_pretty(&record).expect("plain data serialises");
         bytes.push(b'\n');
+        // Written at many prompts: what a power cut takes is a sign of life.
         fs::write_atomic(&file, &bytes, Durable::No)?;
         Ok(record)
     }
@@ -207,6 +208,7 @@ impl Sessions {
     /// When it cannot be written.
     pub fn leave_note(&self, session_id: &str, text: &str) -> Result<()> {
         crate::git::create::private_dir(&self.dir)?;
+        // Waited for: it is all that is left of what the session wanted to tell itself.
         fs::write_atomic(&self.note_file(session_id), text.as_bytes(), Durable::Yes)
     }
 
@@ -216,6 +218,7 @@ impl Sessions {
     /// When it cannot be read.
     pub fn take_note(&self, session_id: &str) -> Result<Option<String>> {
         let file = self.note_file(session_id);
+        // Asked at every start: where no note is, neither a lock nor a directory is made.
         if !file.exists() {
             return Ok(None);
         }

@@ -422,6 +422,7 @@ pub fn split_message<'a>(message: &'a [u8], name: &str) -> Result<(String, &'a [
     let title = String::from_utf8_lossy(&message[..end]).into_owned();
     let title = title
         .strip_prefix("snapshot: ")
+        // Somebody may have amended the message: the document beneath it counts.
         .unwrap_or(&title)
         .to_owned();
     Ok((title, &message[end + 2..]))
@@ -480,6 +481,7 @@ pub fn joined<'a>(paths: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 
 /// The inverse of [`joined`].
 pub fn split_list(bytes: &[u8]) -> Vec<Vec<u8>> {
+    // Else the list would end with an empty path.
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if bytes.is_empty() {
         return Vec::new();
@@ -494,6 +496,7 @@ pub fn encode_commit(tree: Oid, parents: &[Oid], author_time: i64, message: &str
         out.push_str(&format!("parent {parent}\n"));
     }
     out.push_str(&format!(
+        // The committer's date never changes, so that what is captured again gives the same commit; git asks for a date that is not before 1970.
         "author {IDENTITY} {author_time} +0000\ncommitter {IDENTITY} 1 +0000\n\n"
     ));
     out.push_str(message);

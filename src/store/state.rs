@@ -246,6 +246,7 @@ impl StateDir {
 
     /// Writes the journal, synced.
     pub fn write_journal(&self, journal: &Journal) -> Result<()> {
+        // Before the first file is touched: after a power cut it is all that tells what was going on.
         fs::write_atomic(&self.file("journal.json"), &to_json(journal), Durable::Yes)
     }
 
@@ -268,6 +269,7 @@ impl StateDir {
     /// As [`StateDir::state`].
     pub fn lost_power(&self) -> Result<Option<PowerLost>> {
         let lost: Option<PowerLost> = read_json(&self.file(UNSETTLED))?;
+        // Only these few fields are read: a journal of a large swap has megabytes of paths, and 'status' asks each time.
         Ok(lost.filter(|lost| is_of_another_boot(lost.boot_id.as_deref())))
     }
 
@@ -350,6 +352,7 @@ pub fn parse_versioned<T: for<'de> Deserialize<'de>>(
         )
         .hint("run 'tw doctor'")
     };
+    // First alone: of a newer version the other fields may not parse, and the reason would be hidden.
     let version: Version = serde_json::from_slice(bytes).map_err(corrupt)?;
     if version.version > u64::from(known) {
         return Err(Error::new(
@@ -393,6 +396,7 @@ pub fn stored_path(path: &[u8]) -> String {
             let mut out = String::from('"');
             for &byte in path {
                 match byte {
+                    // As git quotes: so it can be read by eye and by the tools that know git's output.
                     b'"' | b'\\' => {
                         out.push('\\');
                         out.push(char::from(byte));
