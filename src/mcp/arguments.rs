@@ -133,6 +133,7 @@ pub fn parse<T: DeserializeOwned + JsonSchema>(
     mut given: Map<String, Value>,
 ) -> Result<(Everywhere, T)> {
     given.retain(|_, value| !value.is_null());
+    // Before serde: its messages name neither the argument nor what would do, and a model has nothing else to go by.
     check(&schema::<T>().into(), &given)?;
     let dir = given.shift_remove("dir");
     let everywhere = Everywhere {

@@ -20,14 +20,17 @@ pub fn choose(
     env: &Env,
 ) -> Result<PathBuf> {
     let roots: Option<Vec<PathBuf>> =
+        // A root that is no directory of this machine allows nothing; it is no error, for another one may.
         roots.map(|roots| roots.iter().filter_map(|uri| path_of(uri)).collect());
     let Some(dir) = dir else {
         // A client may start its servers anywhere: then its only root is what is meant.
         return Ok(match roots.as_deref() {
+            // Of several nobody knows which is meant.
             Some([only]) if Repo::discover(start, env).is_err() => only.clone(),
             _ => start.to_owned(),
         });
     };
+    // By its true path: a link inside a root may lead out of it.
     let found = start
         .join(dir)
         .canonicalize()

@@ -58,6 +58,7 @@ fn output(tool: &Tool) -> Value {
             "worktree": {"type": ["string", "null"], "description": "its name among the repository's worktrees"},
         },
         "required": ["ok", "version", "workspace_root", "worktree"],
+        // The protocol wants one object at the top; so what all have stands there, and what differs beneath.
         "anyOf": documents,
     });
     if tool.quotes.is_some() {

@@ -41,6 +41,7 @@ const ROOTS: &str = "roots";
 /// `IO` when the client does not speak the protocol, or the system refuses a thread.
 pub fn serve(start: PathBuf, env: Env) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
+        // Without input and output of its own: standard input and output are read by threads that may block.
         .enable_time()
         .max_blocking_threads(THREADS)
         .build()
@@ -99,6 +100,7 @@ impl Server {
         if !announced || !needed {
             return Roots::Known(None);
         }
+        // The revision that was agreed on decides; a client may know both ways.
         let version = context.protocol_version();
         if version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28) {
             // Since this revision a server asks by answering that it lacks something.
@@ -199,8 +201,10 @@ impl ServerHandler for Server {
     ) -> std::result::Result<CallToolResponse, ErrorData> {
         if tools::named(&request.name).is_none() {
             let message = format!("there is no tool '{}'", request.name);
+            // An error of the protocol, not a document: there is no tool that could have answered.
             return Err(ErrorData::invalid_params(message, None));
         }
+        // A lock of tokio's gives turns in the order of asking.
         let _turn = self.turn.lock().await;
         let arguments = request.arguments.unwrap_or_default();
         let needed = self.needs_roots(arguments.get("dir"));
