@@ -93,6 +93,7 @@ pub(super) fn headless(text: &str, hit: &Range<usize>) -> Option<Range<usize>> {
     // `\n` of a string that was not decoded.
     let escape = start > 0 && bytes[start - 1] == b'\\' && b"nrt".contains(&bytes[start]);
     let start = start + usize::from(escape);
+    // A key in DER is a sequence, whose first byte 0x30 gives 'M' in base64.
     if lead > LEAD || (start < hit.start && bytes[start] != b'M') {
         return None;
     }
@@ -137,6 +138,7 @@ pub(super) fn wrapped(text: &str, start: usize) -> Option<Range<usize>> {
         .filter(|byte| is_base64(*byte) && *byte != b'=')
         .take(80)
         .collect();
+    // Base64 is decoded four characters at a time; what was cut off would make it invalid.
     let whole = head.len() - head.len() % 4;
     let decoded = STANDARD_NO_PAD.decode(&head[..whole]).ok()?;
     let begins = String::from_utf8_lossy(&decoded).contains("PRIVATE KEY");

@@ -135,6 +135,7 @@ fn wide(
                 .for_each(&mut put),
         }
     }
+    // A file that was cut off may end in half a unit.
     out.extend_from_slice(input.chunks_exact(2).remainder());
     Some((out, redacted.counts))
 }

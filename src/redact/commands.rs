@@ -93,6 +93,7 @@ pub(super) fn password(text: &str, hit: &Range<usize>, program: &Program) -> Opt
         return None;
     }
     let name = run_at_start(&bytes[hit.end..], 24, alphanumeric_or(b"_-."));
+    // A bound, so that a text full of program names stays linear.
     let limit = super::span::floor(text, hit.end + REACH);
     let mut at = hit.end + name;
     let mut flagged = false;

@@ -26,6 +26,7 @@ pub(super) fn is_documented(text: &str, place: &Range<usize>) -> bool {
     let to = floor(text, place.end + REACH);
     let around = &text[from..to];
     let place = place.start - from..place.end - from;
+    // To the letter: in another case it may be somebody's own.
     KNOWN.any_exact(around, |found| {
         found.start <= place.start && place.end <= found.end && stands_whole(around, &found)
     })

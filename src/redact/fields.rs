@@ -30,6 +30,7 @@ pub(super) fn secret_after(
         return None;
     }
     let mut field = field_after(text, name, runs)?;
+    // Replaced before, or by an earlier pass: redacting twice is redacting once.
     if text.as_bytes()[field.value.start..].starts_with(b"***REDACTED") {
         return None;
     }

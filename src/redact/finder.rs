@@ -50,6 +50,7 @@ impl<W: AsRef<str>> WordFinder<W> {
             *count = total;
         }
         let heads = counts;
+        // Counting sort: two passes over the list and no allocation for each bucket.
         let mut next = heads.clone();
         let mut order = vec![0u16; words.len()];
         for (number, word) in words.iter().enumerate() {
@@ -108,6 +109,7 @@ impl<W: AsRef<str>> WordFinder<W> {
             hits.push(hit);
             false
         });
+        // The order in which an overlapping automaton answers: both finders have to lead to the same.
         hits.sort_by_key(|hit| (hit.range.end, hit.range.start, hit.word));
         hits
     }

@@ -76,9 +76,11 @@ impl Redactor {
 
     /// Redacts one line; `None` when it is no JSON document.
     pub(super) fn json_line(&self, line: &str, out: &mut String, tally: &mut Tally) -> Option<()> {
+        // A bare number or word is JSON, too, but has no strings to decode.
         if !line.trim_start().starts_with(['{', '[', '"']) {
             return None;
         }
+        // Valid as a whole first: the walk that follows relies on it, and half a document must not be taken apart.
         serde_json::from_str::<IgnoredAny>(line).ok()?;
         Splicer {
             redactor: self,

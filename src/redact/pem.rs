@@ -54,6 +54,7 @@ impl Blocks {
         let search = ceil(text, from.max(self.no_mark_before)).min(limit);
         let found = text.get(search..limit)?.find("-----");
         if found.is_none() {
+            // A mark may begin just before the end of what was searched.
             self.no_mark_before = limit.saturating_sub("-----".len());
         }
         // Another beginning: this one was torn.

@@ -72,6 +72,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn quote(&mut self) -> Option<&'static str> {
+        // Asked at every place: most bytes begin no quote.
         let first = self.rest().first();
         if !first.is_some_and(|byte| b"\"'`\\&%".contains(byte)) {
             return None;
@@ -268,6 +269,7 @@ impl Reader<'_> {
     /// Where the literal ends that `quote` has opened.
     pub(super) fn closing(&self, quote: &str) -> Option<usize> {
         let many_lines = matches!(quote, "`" | "\"\"\"" | "'''");
+        // A quote that is never closed must not make every name read to the end of the text.
         let rest = &self.rest()[..self.rest().len().min(VALUE_MAX)];
         let mut at = 0;
         while at < rest.len() {

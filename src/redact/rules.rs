@@ -83,10 +83,12 @@ impl Rule {
     fn regex(&self) -> &Regex {
         self.compiled.get_or_init(|| {
             let pattern = match self.form {
+                // Anchored: else the pattern would be searched for in all of the window.
                 Form::Prefix => format!(r"\A(?:{})", self.pattern),
                 Form::Near | Form::Around => self.pattern.to_owned(),
             };
             RegexBuilder::new(&pattern)
+                // Secrets are ASCII; without Unicode's classes patterns compile and run faster.
                 .unicode(false)
                 .build()
                 .expect("every pattern of the table is compiled by a test")
