@@ -115,6 +115,7 @@ pub fn tree() -> clap::Command {
 pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut tree = tree();
     let mut matches = tree.try_get_matches_from_mut(words)?;
+    // An error from here knows nothing of the tree yet, and would be shown without its usage.
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
 }
 

@@ -28,6 +28,7 @@ impl Ask {
             yes: globals.yes,
             terminal: !globals.json
                 && std::io::stdin().is_terminal()
+                // Questions go there: standard output may be a pipe that a program reads.
                 && std::io::stderr().is_terminal(),
         }
     }

@@ -34,6 +34,7 @@ pub fn start_when_due(context: &Context<'_>) {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // Ctrl-C at the terminal goes to the group of the command that starts this: the work goes on.
         .process_group(0)
         .spawn();
 }
@@ -47,6 +48,7 @@ pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
         .map_err(Into::into)
         .and_then(|start| Context::open(&start, env, &Silent))
         .and_then(|context| {
+            // Each is done whatever became of the one before; what they answer is only joined at the end.
             let settled = upkeep::settle(&context).and(upkeep::wait(&context));
             let proven = seeds::prove(&context);
             let refreshed = fingerprint::refresh(&context);

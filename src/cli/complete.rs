@@ -119,6 +119,7 @@ fn start() -> PathBuf {
 
 fn start_of(words: impl Iterator<Item = OsString>) -> PathBuf {
     let mut dir = PathBuf::from(".");
+    // Before it are our own words; behind it is the line that is typed.
     let mut words = words.skip_while(|word| word != "--").skip(1);
     while let Some(word) = words.next() {
         if word == "-C" {

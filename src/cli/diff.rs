@@ -148,6 +148,7 @@ fn stat(page: &mut Page, diff: &Diff) {
         .map(|name| name.chars().count())
         .max()
         .unwrap_or(0)
+        // One long path must not push the counts of all others off the line.
         .min(70);
     for ((file, name), counts) in diff.files.iter().zip(&names).zip(&counts) {
         page.line(format!(" {} {name:width$} | {counts}", file.status));

@@ -37,12 +37,14 @@ pub fn complete(fields: &mut ReportFields, env: &Env) -> Result<()> {
         crate::git::regular::read_to_string(&path)
             .context(|| format!("cannot read '{}'", path.display()))
     });
+    // Also when it was not read: a report may hold what is nobody else's business.
     fs::remove_optional(&path)?;
     take(fields, &text?);
     Ok(())
 }
 
 fn edit(path: &std::path::Path, env: &Env) -> Result<()> {
+    // In git's own order, and at its end git's default.
     let editor = ["GIT_EDITOR", "VISUAL", "EDITOR"]
         .into_iter()
         .find_map(|name| env.var(name))

@@ -25,6 +25,7 @@ fn span(seconds: i64) -> String {
         ..MINUTE => (seconds, "second"),
         MINUTE..HOUR => (seconds / MINUTE, "minute"),
         HOUR..DAY => (seconds / HOUR, "hour"),
+        // From here on at least two of a unit: one of them could be off by almost a half.
         _ if seconds < 14 * DAY => (seconds / DAY, "day"),
         _ if seconds < 60 * DAY => (seconds / (7 * DAY), "week"),
         _ if seconds < 730 * DAY => (seconds / (30 * DAY), "month"),
