@@ -27,7 +27,7 @@ use page::{Done, Offer, Room};
 ///
 /// --remove takes out what was put in and leaves every byte that is not tw's. Alone it takes out everything: of every agent,
 /// in the project and in your own settings, and git's hooks here; it asks first, and needs -y without a terminal.
-/// .timewarp/config.toml stays.
+/// .timewarp/ and its lines in info/exclude stay.
 ///
 /// A file that cannot be edited is named and makes the command fail; all others are done.
 #[derive(Debug, clap::Args)]

@@ -214,6 +214,52 @@ fn every_command_that_a_message_names_is_one() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The examples of a command's help and of those beneath it.
+fn examples(command: &clap::Command, found: &mut BTreeSet<String>) {
+    if let Some(help) = command.get_after_help() {
+        let help = help.to_string().replace("\\\n", " ");
+        let lines = help.lines().map(str::trim);
+        found.extend(
+            lines
+                .filter(|line| line.contains("tw ") && !line.starts_with('#'))
+                .map(str::to_owned),
+        );
+    }
+    for below in command.get_subcommands() {
+        examples(below, found);
+    }
+}
+
+#[test]
+fn every_example_of_the_help_can_be_typed() {
+    let mut found = BTreeSet::new();
+    examples(&args::tree(), &mut found);
+    let nested = Regex::new(r"\$\((tw [^)]*)\)").unwrap();
+    let pipe = Regex::new(r" [|<]").unwrap();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for example in &found {
+        let inner = nested
+            .captures_iter(example)
+            .map(|found| found[1].to_owned());
+        let outer = example.starts_with("tw ").then(|| example.clone());
+        for command in inner.chain(outer) {
+            count += 1;
+            // What a shell would do with the rest.
+            let command = pipe.split(&command).next().unwrap();
+            let words: Vec<OsString> = words(command, |_| None)
+                .into_iter()
+                .map(OsString::from)
+                .collect();
+            if let Err(error) = args::parse(&words) {
+                wrong.push(format!("{command}\n{error}"));
+            }
+        }
+    }
+    assert!(count > 90, "{count}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// A repository as an agent finds it: a session with a checkpoint, a snapshot with a change since, and an issue.
 fn at_work() -> (Sandbox, String, String) {
     let sandbox = Sandbox::new();
