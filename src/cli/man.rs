@@ -15,6 +15,7 @@ const WORDS: &str = include_str!("man/words.roff");
 /// Every page: the name of its file and its text.
 pub fn pages() -> Vec<(String, String)> {
     let mut tree = args::tree().disable_help_subcommand(true);
+    // Display names, of which the pages' names are made, are filled in by this only.
     tree.build();
     let mut pages = vec![page(&tree)];
     add_pages(&tree, &mut pages);

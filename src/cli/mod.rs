@@ -130,6 +130,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = words.into_iter().collect();
     let env = Env::from_process();
     crate::env::keep_own_permissions();
+    // Before anything is parsed: a shell asks with half a command line.
     if let Some(code) = complete::answer(&words, &env) {
         return code;
     }

@@ -168,6 +168,7 @@ fn style(choice: ColorChoice, terminal: bool, env: &Env) -> Style {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto => {
+            // no-color.org: whatever its value.
             terminal && env.var("NO_COLOR").is_none() && env.text("TERM") != Some("dumb")
         }
     })

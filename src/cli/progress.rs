@@ -32,6 +32,7 @@ struct Bar {
 impl Bar {
     fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        // A bar that is finished draws nothing when its target is set; 'begin' starts it.
         bar.finish_and_clear();
         let (ended, wait) = channel();
         let waiter = {

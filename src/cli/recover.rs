@@ -70,6 +70,7 @@ impl Run for Args {
         call.output.preview(&recovered);
         call.ask
             .confirm("Keep these as they are and finish?", Flag::Yes)?;
+        // All is looked at again: what changed while the question stood open is among it.
         request.yes = true;
         reply(ops::recover::recover(&context, &request))
     }

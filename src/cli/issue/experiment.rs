@@ -48,6 +48,7 @@ impl Run for Args {
         let mut text = |given: &Option<String>| -> Result<Option<String>> {
             match given.as_deref() {
                 Some("-") => {
+                    // It can be read once only, and several flags may name it.
                     if stdin.is_none() {
                         let bytes = input::read(Path::new("-"))?;
                         stdin = Some(String::from_utf8_lossy(&bytes).into_owned());

@@ -52,6 +52,7 @@ fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
         run: args.run,
         allow: args.allow.clone(),
     };
+    // Tried first: only 'ops' knows what was approved, and whether anything is to be asked at all.
     let error = match issue::verify(&context, &request) {
         Err(error) if error.code() == Code::NotApproved && call.ask.can_ask() => error,
         other => return other,
