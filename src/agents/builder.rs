@@ -80,6 +80,7 @@ impl Builder {
 
     /// A prompt: a turn begins, and the place before it is a place to cut.
     pub fn prompt(&mut self, typed: Typed) {
+        // An agent that was interrupted leaves a call without its result; the next prompt settles that nobody waits for it.
         self.open.clear();
         self.calls.clear();
         let cut = typed
@@ -225,6 +226,7 @@ impl Builder {
         let boundaries = &mut self.transcript.boundaries;
         while boundaries
             .last()
+            // They are searched by offset, so they have to ascend; of two at one place the later one stands.
             .is_some_and(|last| last.position.offset >= cut.position.offset)
         {
             boundaries.pop();

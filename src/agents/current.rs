@@ -52,6 +52,7 @@ pub fn current(
     if let Some(found) = named {
         return Some((found, Via::Environment));
     }
+    // Last: it looks into many files, and is no more than a guess.
     let newest = agents().filter_map(|agent| agent.find(cwd, places).into_iter().next());
     newest
         .max_by_key(|candidate| candidate.modified)

@@ -196,6 +196,7 @@ fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {
     )
     .or_else(|| first(inner, &["parentID"]));
     let (session_id, parent) = match sub_agent {
+        // A sub-agent's events name its root's session, too: that is then its parent.
         Some(own) if session.as_deref() != Some(&own) => (Some(own), parent.or(session)),
         _ => (session, parent),
     };

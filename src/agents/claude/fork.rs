@@ -49,6 +49,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     }
     keep_beside(rows, &tree, end, &mut kept);
     let mut sources = vec![transcript.path.clone()];
+    // A fork that only points at its parent has the beginning there: ours is whole by itself.
     sources.extend(parent);
     let file = FilePlan {
         sources,
@@ -124,6 +125,7 @@ fn relink(rows: &[Row], tree: &Tree<'_>, kept: &[bool], index: usize) -> Option<
     if found.is_some_and(|found| kept[found]) {
         return None;
     }
+    // Rows say themselves whom they follow: a damaged file may go round in a circle.
     let mut seen = HashSet::new();
     let mut next = tree.parent(index);
     while let Some(parent) = next.filter(|&parent| seen.insert(parent)) {

@@ -17,6 +17,7 @@ const FAR: usize = 60;
 /// recorded directory decides.
 pub fn slug(cwd: &[u8]) -> String {
     String::from_utf8_lossy(cwd)
+        // Claude Code replaces by JavaScript's units: a character beyond the basic plane becomes two dashes.
         .encode_utf16()
         .map(|unit| match u8::try_from(unit) {
             Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
@@ -45,6 +46,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
+        // Not the one directory alone: sessions of directories beneath have names that begin so, and so do a few others.
         let list = if name.starts_with(&own) {
             &mut near
         } else {
@@ -57,6 +59,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
     places::newest_first(&mut near);
     near.truncate(NEAR);
     near.extend(far);
+    // Sub-agents' own files: none of them is a session that goes on.
     near.retain(|file| !file.name().starts_with("agent-"));
     places::matching(NAME, near, cwd, last_cwd, |file| {
         file.name().strip_suffix(".jsonl").map(str::to_owned)

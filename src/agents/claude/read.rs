@@ -107,6 +107,7 @@ impl Meter {
             .messages
             .entry(key)
             .or_insert(Usage { output: 0, sum: 0 });
+        // One message has several rows, each with the counts so far: the last ones hold.
         if usage.output >= known.output {
             self.total = self.total - known.sum + usage.sum;
             *known = usage;

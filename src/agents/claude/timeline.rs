@@ -78,6 +78,7 @@ impl<'a> Tree<'a> {
         let mut active = vec![false; self.rows.len()];
         let mut next = leaf;
         while let Some(index) = next {
+            // Been here: in a damaged file rows may follow each other in a circle.
             if std::mem::replace(&mut active[index], true) {
                 break;
             }

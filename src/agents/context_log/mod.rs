@@ -53,6 +53,7 @@ impl<'a> Log<'a> {
     /// Reads the bytes of a log.
     pub fn read(bytes: &'a [u8]) -> Self {
         let mut log = Self::default();
+        // The loader opens the file as text, where a carriage return ends a line, too.
         let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).peekable();
         while let Some(line) = lines.next() {
             if line.iter().all(u8::is_ascii_whitespace) {

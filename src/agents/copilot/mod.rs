@@ -67,6 +67,7 @@ fn setup(paths: &InstallPaths<'_>) -> Parts {
             .map(|(name, event)| (name.to_owned(), entry(&command(NAME, event))))
             .collect();
     let hooks = json!({"version": 1, "hooks": hooks});
+    // A file of our own: every file in that directory is read, so none has to be shared.
     let text = serde_json::to_string_pretty(&hooks).expect("plain data serialises") + "\n";
     let path = paths.file(
         ".github/hooks/timewarp.json",

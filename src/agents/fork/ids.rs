@@ -35,6 +35,7 @@ pub fn uuid_of_time(mut random: [u8; 20], now: Moment) -> String {
 fn versioned(mut random: [u8; 20], version: u8) -> String {
     let (bytes, _) = random.split_first_chunk_mut::<16>().expect("twenty bytes");
     bytes[6] = version | (bytes[6] & 0x0f);
+    // The variant of RFC 9562.
     bytes[8] = 0x80 | (bytes[8] & 0x3f);
     format_uuid(*bytes)
 }

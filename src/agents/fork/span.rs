@@ -75,6 +75,7 @@ pub fn find(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
     for key in path {
         range = members(text, range)
             .into_iter()
+            // Keys are compared as they are written: agents do not escape the names of their own fields.
             .rfind(|member| text.get(member.key.clone()) == Some(key.as_bytes()))?
             .value;
     }

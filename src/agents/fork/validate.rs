@@ -56,6 +56,7 @@ pub fn validate_fork(agent: &str, originals: &[&Path], fork: &Path) -> Result<Va
         } else {
             &shape.rest
         };
+        // Compared as bytes, not as values: an agent may depend on the order of fields or on how a number is written.
         let bare = without_ids(line.bytes, free);
         if !original.advance_to(&bare, free)? {
             return Err(wrong("not a line of the original, or out of order"));

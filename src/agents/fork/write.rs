@@ -47,6 +47,7 @@ pub fn stage_fork(plan: &ForkPlan, new_id: &str, dest: &Path) -> Result<StagedFo
     create::dirs(directory, 0o700)
         .context(|| format!("cannot create '{}'", directory.display()))?;
     let maker = Maker::this();
+    // The maker in the name tells the next rewind a fork under way from one whose process died.
     let temporary = Temporary::new(directory.join(format!(".{new_id}{TEMP}{maker}")));
     let doing = || format!("cannot write a fork to '{}'", dest.display());
     write_files(plan, new_id, &temporary.path, dest).context(doing)?;
@@ -74,6 +75,7 @@ impl StagedFork {
     pub fn place(self) -> Result<ForkOutcome> {
         let (plan, dest) = (&self.plan, self.dest.as_path());
         let directory = dest.parent().unwrap_or(Path::new("."));
+        // The rename comes before the agent is told: what it is told of has to be there.
         put(&self.temporary.path, dest)?;
         sync_directory(directory)
             .context(|| format!("cannot write a fork to '{}'", dest.display()))?;
@@ -224,6 +226,7 @@ fn read_segment(source: &mut File, segment: &Segment, buffer: &mut Vec<u8>) -> R
     source.seek(SeekFrom::Start(segment.offset))?;
     buffer.clear();
     source.take(segment.len).read_to_end(buffer)?;
+    // The plan was made from what was there before: the agent may have cut its file since.
     if buffer.len() as u64 != segment.len {
         return Err(Error::new(
             Code::Io,

@@ -116,6 +116,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
 
 /// The chat with this session id. A newer log wins over the document that it was made from.
 pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
+    // The name has the beginning of the id only: several chats may share it.
     let short = session.get(..8)?;
     let mut found: Vec<SessionFile> = projects(places)
         .iter()

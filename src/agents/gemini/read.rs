@@ -81,6 +81,7 @@ pub fn is_document(path: &Path) -> bool {
     let opened = without_mark(line.bytes)
         .trim_ascii_start()
         .starts_with(b"{");
+    // A document over several lines has its head near the beginning; reading it all only to know what it is could take long.
     let file = crate::git::regular::open(path).map(|file| file.take(4096));
     let read = file.and_then(|mut file| file.read_to_end(&mut head));
     let head = String::from_utf8_lossy(&head);
