@@ -106,6 +106,7 @@ pub fn schedule(ctx: &Context<'_>, request: &Schedule) -> Result<Scheduled> {
 pub fn take(ctx: &Context<'_>, session: Option<&str>) -> Result<Taken> {
     let store = ctx.store()?;
     let session_id = session_of(ctx, store, session)?;
+    // Taken before it is checked, so that of two callers only one gets it.
     let backtrack = backtracks(ctx, store).take(&session_id)?;
     if let Some(message) = &backtrack {
         check(ctx, store, &session_id, message.checkpoint_id).map_err(|error| {

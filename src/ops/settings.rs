@@ -11,7 +11,7 @@ use crate::git::regular;
 use crate::git::repo::Repo;
 use crate::worktree::globs::is_secret_name;
 
-/// The team's file comes with the repository, perhaps from a stranger.
+/// A larger one is no settings file: it may come from a stranger, and is read whole at every command.
 const LARGEST_TEAM_FILE: u64 = 1 << 20;
 
 /// One key: name in `config.toml`, name in git config, what it does.
