@@ -65,6 +65,7 @@ pub(super) fn read(objects: &ObjectStore, id: &SnapshotId, commit: Oid) -> Resul
     let name = id.to_string();
     let (title, body) = split_message(&raw.message, &name)?;
     let (record, json) = parse_versioned_object::<SnapshotRecord>(body, VERSION, &name)?;
+    // A ref may lead anywhere, by hand or by a fetch: under another's id nothing is shown or put back.
     if record.snapshot_id != name {
         return Err(corrupt(
             id,
@@ -165,14 +166,12 @@ impl Store {
 
     /// The lists of a snapshot, whole.
     pub fn lists(&self, stored: &Stored) -> Result<Lists> {
-        let mut state = None;
         let read_list = |name: &str| {
             let side = self.index_side(stored)?;
             let blob = self.state_blob(side.state, &format!("{}/{name}", part::LISTS))?;
             blob.ok_or_else(|| corrupt(&stored.id, &format!("its list '{name}' is missing")))
         };
         let lists = stored.record.lists(&read_list);
-        state.get_or_insert(());
         lists.context(|| format!("cannot read '{}'", stored.id))
     }
 
@@ -239,7 +238,7 @@ impl Store {
         Ok(operation)
     }
 
-    /// Everything, as readers see it.
+    /// Whether a snapshot came from another repository, by the id that stands in its record.
     pub fn is_foreign(&self, stored: &Stored) -> Result<bool> {
         Ok(self.repository_id()?.as_deref() != Some(stored.record.repository_id.as_str()))
     }
