@@ -40,6 +40,7 @@ const AROUND_AFTER: usize = 700;
 pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
     let mut scan = Scan::new(text);
     each_in(text, |word, hit| scan.keyword(word, hit));
+    // What the rules found goes first: the look at every run passes over it, and needs it in order.
     let known = merged(std::mem::take(&mut scan.spans));
     tokens::each(text, &known, |range, name| {
         scan.push(range, FoundBy::General(name));
@@ -59,6 +60,7 @@ pub(super) fn secrets(text: &str, values: &Values) -> Vec<Span> {
         scan.push(range, FoundBy::Rule("known-value"));
     }
     add_repeats(text, &mut scan.spans);
+    // Last, so that a printed example stays whoever found it.
     scan.spans.retain(|span| !is_documented(text, &span.range));
     scan.spans
 }
@@ -306,6 +308,7 @@ impl<'a> Scan<'a> {
 
     fn around(&mut self, number: usize, rule: &'static Rule, hit: &Range<usize>) {
         let searched = self.searched.get(&number).copied().unwrap_or_default();
+        // The next window begins only when half of this one is passed, however dense a row's keywords stand: so the time stays linear.
         if hit.end + AROUND_AFTER / 2 <= searched {
             return;
         }

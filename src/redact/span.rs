@@ -21,6 +21,7 @@ pub(super) struct Span {
 
 /// Joins what overlaps, in order of place. A row of the table names what it shares with a general rule.
 pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    // The longer of two that begin at one place first, so that one pass joins all.
     spans.sort_by(|a, b| (a.range.start, b.range.end).cmp(&(b.range.start, a.range.end)));
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
     let mut named = 0;

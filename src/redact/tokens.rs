@@ -82,6 +82,7 @@ pub(super) fn runs(text: &str, mut found: impl FnMut(Range<usize>)) {
             at += 1;
         }
         if kinds & (LETTER | DIGIT) == LETTER | DIGIT
+            // Letters alone are words, digits alone numbers; what is longer is data.
             && (SHORTEST..=LONGEST).contains(&(at - start))
         {
             found(start..at);

@@ -19,6 +19,7 @@ pub(super) fn userinfo_secret(text: &str, from: usize) -> Option<Range<usize>> {
     let mut at_sign = None;
     for (offset, byte) in near.iter().enumerate() {
         match byte {
+            // The last one counts: a password may have one that nobody encoded.
             b'@' => at_sign = Some(from + offset),
             b'/' | b'?' | b'#' if at_sign.is_some() => break,
             b'/' | b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'`' | b'<' | b'>' | b')'
