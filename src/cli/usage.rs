@@ -35,6 +35,7 @@ pub fn globals(words: &[OsString]) -> Globals {
         quiet: false,
         verbose: false,
         color,
+        // Nothing is done but to print an error.
         no_progress: true,
         yes: false,
     }
