@@ -66,6 +66,7 @@ impl Line<'_> {
 pub fn parse_object(bytes: &[u8]) -> Option<Value> {
     let bytes = without_mark(bytes);
     let value = serde_json::from_slice::<Value>(bytes).ok().or_else(|| {
+        // Text that is whole but no JSON would not get better by it.
         std::str::from_utf8(bytes).err()?;
         serde_json::from_str(&String::from_utf8_lossy(bytes)).ok()
     })?;
@@ -84,6 +85,7 @@ impl<R: BufRead> Lines<R> {
 
     /// The next line, or `None` at the end.
     pub fn next_line(&mut self) -> std::io::Result<Option<Line<'_>>> {
+        // One line with an image in it would keep its memory for the rest of the file.
         if self.buffer.capacity() > LARGE {
             self.buffer = Vec::new();
         }

@@ -240,6 +240,7 @@ pub fn detect(path: &Path) -> Result<Option<&'static dyn Agent>> {
         let Some(line) = reader.next_line().context(|| lines::shown(path))? else {
             break;
         };
+        // A file of something else may have no record at all.
         if line.position.line > 64 {
             break;
         }
@@ -281,8 +282,8 @@ pub fn is_rewritten(path: &Path) -> bool {
         .is_some_and(|extension| extension == "json")
 }
 
-/// What Claude Code's hooks print at a session's start to tell the model something; others took it over.
-/// What the hook of [`Agent::event_that_tells`] prints so that the model is told `text`; `None` for any other event.
+/// What the hook of [`Agent::event_that_tells`] prints so that the model is told `text`; `None` for any other event. The form is
+/// Claude Code's; others took it over.
 pub fn additional_context(agent: &dyn Agent, event: &str, text: &str) -> Option<Value> {
     let (ours, name) = agent.event_that_tells()?;
     let output = serde_json::json!({"hookEventName": name, "additionalContext": text});

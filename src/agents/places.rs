@@ -165,6 +165,7 @@ pub fn matching(
         .filter_map(|file| {
             let recorded = recorded(&file.path)?;
             let here = Path::new(&recorded);
+            // As it is written first: that asks no file system, and the recorded directory may be gone.
             let within = here.starts_with(cwd) || resolved(here).starts_with(&wanted);
             within.then(|| Candidate {
                 agent,
@@ -189,6 +190,7 @@ pub fn tail(path: &Path) -> Option<Vec<u8>> {
     let start = length.saturating_sub(TAIL);
     file.seek(SeekFrom::Start(start)).ok()?;
     let mut bytes = Vec::new();
+    // It may grow meanwhile.
     file.take(TAIL).read_to_end(&mut bytes).ok()?;
     if start > 0 {
         let line = bytes

@@ -49,6 +49,7 @@ impl Prefix {
     /// Nothing of `file` yet.
     pub fn new(file: &File) -> std::io::Result<Self> {
         Ok(Self {
+            // An agent that rewrites its file may put a new one in its place.
             inode: file.metadata()?.ino(),
             bytes: 0,
             lines: 0,
@@ -60,6 +61,7 @@ impl Prefix {
 
     /// Whether `file` still begins so, judged by its identity and by the bytes where the prefix ends.
     pub fn fits(&self, file: &mut File) -> bool {
+        // It is read from a file that anybody may have changed.
         let sound = self.rest.len() < BLOCK && self.tail.len() as u64 <= self.bytes;
         let same = file
             .metadata()

@@ -236,6 +236,7 @@ impl Transcript {
             Selection::LastTurns(turns) => {
                 let first = self.prompts.len().saturating_sub(turns);
                 let start = match self.prompts.get(first) {
+                    // What stands before the first prompt belongs to it.
                     Some(_) if first == 0 => 0,
                     Some(prompt) => prompt.message,
                     None => all,

@@ -115,6 +115,7 @@ fn put_piece(text: &str, piece: &Piece) -> Result<String, Refusal> {
             if document.has_entry(&path, &|value| is_hook(value, &|own| own == command)) {
                 return Ok(text.to_owned());
             }
+            // An older 'tw' had another command, or told of more: one hook of ours for each event, not two.
             let text = take_entry(text, &path, Some("hooks"), &is_any_hook);
             text.and_then(|text| put_entry(&text, &path, entry, &is_any_hook))
         }
@@ -184,6 +185,7 @@ fn take_pieces(text: &str, pieces: &[Piece]) -> Result<String, Refusal> {
             }
             Piece::Block(_) => {
                 let left = edit::take_toml(&text).ok_or(Refusal::Unreadable)?;
+                // A block at the end of an empty file that was there has no last line feed; one in a file that we made has.
                 let was_ours = left.is_empty() && text.ends_with('\n');
                 if was_ours { NO_FILE.to_owned() } else { left }
             }
