@@ -42,9 +42,9 @@ pub struct About {
     pub trigger: String,
     /// Label given right away.
     pub label: Option<String>,
-    /// Session and agent.
+    /// The session it is made in.
     pub session_id: Option<String>,
-    /// See `session_id`.
+    /// That session's agent.
     pub agent: Option<String>,
     /// The session's task.
     pub task_hint: Option<String>,

@@ -119,6 +119,7 @@ impl<'a> Step<'a> {
         let log = request.log;
         let (number, file, level) = find_level(store, request)?;
         let view = level_view(number, &level);
+        // A dry run goes nowhere, and says where it would lead.
         if view.leads_into_past() && !request.into_past && request.dry_run == DryRun::No {
             return Err(into_past(log, &view));
         }

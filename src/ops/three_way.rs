@@ -83,6 +83,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
     /// A tree or blob cannot be read, a merged one not be written; `BUSY` when a file changed while it was read.
     pub fn merge(&self, read: ReadTree<'_>, sides: &Sides<'_>) -> Result<Merged> {
         let writer = self.writer()?;
+        // A swap may look more than once: what the look before merged does not count.
         self.unwritten.take();
         let put = |bytes: &[u8]| {
             if let Some(writer) = &writer {
@@ -103,6 +104,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
             style: self.style,
         })?;
         if let Some(pack) = writer.map(ObjectWriter::finish).transpose()? {
+            // Nothing refers to merged blobs before the swap has ended: the pack stays kept. That of the look before can go.
             self.kept
                 .replace(pack.pack)
                 .map_or(Ok(()), KeptPack::release)?;

@@ -109,13 +109,14 @@ impl TakingBack<'_> {
         let goal = Goal::new(log.name(), title, aim)
             .git(GitGoal::Entries(&self.entries))
             .reversing(Some(step.reversal.clone()));
-        // A look without writing first: a conflict is to be found before anything is merged for good.
+        // A dry run only looks: until 'write' below nothing of the merge is stored.
         if let Some(changes) = step.dry_changes(&goal)? {
             return Ok(step.would(changes));
         }
         self.merging.write();
         let state_after = |before: &State, _: &Made<'_>| before.clone();
         let swapped = swap(step.ctx, step.store, &goal, &state_after);
+        // Before the swap's own error is given: what the merge kept is not needed after a failure, either.
         self.merging.release()?;
         Ok(step.answer(&swapped?, Vec::new(), None))
     }
@@ -246,6 +247,7 @@ impl TakingBack<'_> {
         let ((Some(mut before), Some(after)), Some(index)) = (sides, &capture.parsed_index) else {
             return Ok(PathEntries::new());
         };
+        // The recorded entries go with the HEAD of that time.
         if self.step.head_moved()? {
             return Ok(PathEntries::new());
         }
