@@ -165,6 +165,7 @@ impl Code {
 
 /// What went wrong: a code, a message that names the path, ref or id, the cause, and hints with commands to run.
 #[derive(Debug)]
+// One pointer, so that every 'Result' stays as small as its value.
 pub struct Error(Box<Inner>);
 
 #[derive(Debug)]

@@ -160,6 +160,7 @@ impl<F: Field> OptionalText<F> {
     ) -> Result<S::Ok, S::Error> {
         match value {
             Some(value) => Text::<F>::serialize(value, serializer),
+            // Flattened, an empty map adds no field at all.
             None => serializer.serialize_map(Some(0))?.end(),
         }
     }
