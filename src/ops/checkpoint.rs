@@ -8,7 +8,7 @@ use super::checkpoints::{Named, conversation, find, resolve_session, spot, store
 use crate::agents::transcript::Transcript;
 use crate::error::Result;
 use crate::redact::Redactor;
-use crate::store::checkpoint::{self, Checkpoint, Counts, Rewind};
+use crate::store::checkpoint::{self, Checkpoint, Counts, Rewind, TurnEnd};
 
 /// Lists the checkpoints of a session, oldest first.
 ///
@@ -25,6 +25,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
     Ok(Listing {
         session_id,
         checkpoints,
+        turn_ends: notes.turn_ends,
         rewinds: notes.rewinds,
         invalid: notes.invalid,
         total,
@@ -106,6 +107,8 @@ pub struct Listing {
     pub checkpoints: Vec<Checkpoint>,
     /// How many there are in all, before `-n`.
     pub total: usize,
+    /// The ends of its turns, each with the files as the agent left them, oldest first.
+    pub turn_ends: Vec<TurnEnd>,
     /// The rewinds of the session.
     pub rewinds: Vec<Rewind>,
     /// Entries that cannot be read, and why.

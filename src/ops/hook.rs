@@ -49,7 +49,7 @@ pub enum Done {
     Snapshot,
     /// A checkpoint was made.
     Checkpoint,
-    /// A session was recorded; there was no snapshot to take, or nothing had changed since the last.
+    /// A session, or the end of a turn, was recorded; there was no snapshot to take, or nothing had changed since the last.
     Recorded,
     /// A session was ended.
     Ended,

@@ -1,7 +1,8 @@
-//! Checkpoints and rewinds: what the notes of a session say.
+//! Checkpoints, ends of turns and rewinds: what the notes of a session say.
 //!
-//! Owns the fields of both and their stored form. git keeps one note per object, so the note on a snapshot commit has all
-//! of the session's checkpoints that stand on that snapshot, in order, and the rewinds that went to them. Ids count up per
+//! Owns the fields of all three and their stored form. git keeps one note per object, so the note on a snapshot commit has all
+//! of the session's checkpoints that stand on that snapshot, in order, the turns that ended there, and the rewinds that went to
+//! the checkpoints. Ids count up per
 //! session and are never given twice: each note also says which id came next when it was written. An entry that cannot be
 //! read hides no other, and none is ever written over. Leaves out when checkpoints are made, and where in a conversation
 //! they are.
@@ -104,6 +105,37 @@ pub struct Checkpoint {
     /// The tool that had written, for a step.
     pub tool: Option<String>,
 }
+
+/// The end of an agent's turn: no checkpoint, and without a number of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "turn_end")]
+pub struct TurnEnd {
+    /// The version of these fields.
+    pub version: u64,
+    /// The session's true id.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub session_id: String,
+    /// Its agent.
+    pub agent: Option<String>,
+    /// The checkpoint of the prompt whose turn it was; null where the session has none.
+    pub checkpoint_id: Option<u64>,
+    /// When it ended: RFC 3339, UTC.
+    pub created_at: String,
+    /// The files as the agent left them.
+    pub snapshot_id: String,
+    /// Always `end`.
+    pub kind: EndKind,
+}
+
+/// What tells the end of a turn from a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EndKind {
+    /// It is one.
+    #[default]
+    End,
+}
+
+json::words!(EndKind { End = "end" });
 
 /// A fork that was offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -219,6 +251,17 @@ impl Checkpoint {
     }
 }
 
+impl TurnEnd {
+    /// Reads an entry. `session_id` is the note's, for an entry that names none.
+    fn from_stored(stored: &Value, session_id: &str) -> std::result::Result<Self, Unreadable> {
+        let mut read: Self = entry("the end of a turn", stored)?;
+        if read.session_id.is_empty() {
+            session_id.clone_into(&mut read.session_id);
+        }
+        Ok(read)
+    }
+}
+
 impl Rewind {
     /// Reads an entry. `session_id` is the note's, for an entry that names none.
     fn from_stored(stored: &Value, session_id: &str) -> std::result::Result<Self, Unreadable> {
@@ -247,6 +290,8 @@ impl Rewind {
 pub struct SessionNotes {
     /// In the order of their ids.
     pub checkpoints: Vec<Checkpoint>,
+    /// The ends of turns, in the order in which they were noted.
+    pub turn_ends: Vec<TurnEnd>,
     /// In the order in which they were done.
     pub rewinds: Vec<Rewind>,
     /// The id that the next checkpoint gets.
@@ -279,6 +324,12 @@ impl SessionNotes {
                 Err(why) => self.pass_over(why),
             }
         }
+        for entry in list(json, TURN_ENDS) {
+            match TurnEnd::from_stored(entry, session_id) {
+                Ok(end) => self.turn_ends.push(end),
+                Err(why) => self.pass_over(why),
+            }
+        }
         for entry in list(json, REWINDS) {
             match Rewind::from_stored(entry, session_id) {
                 Ok(rewind) => self.rewinds.push(rewind),
@@ -304,11 +355,14 @@ impl SessionNotes {
     fn sort(&mut self) {
         self.checkpoints
             .sort_by_key(|checkpoint| checkpoint.checkpoint_id);
+        self.turn_ends
+            .sort_by(|a, b| a.created_at.cmp(&b.created_at));
         self.rewinds.sort_by(|a, b| a.rewound_at.cmp(&b.rewound_at));
     }
 }
 
 const CHECKPOINTS: &str = "checkpoints";
+const TURN_ENDS: &str = "turn_ends";
 const REWINDS: &str = "rewinds";
 const NEXT: &str = "next_checkpoint_id";
 
@@ -362,6 +416,28 @@ pub fn add(
         };
         let entry = made.to_stored();
         push(draft, session_id, commit, CHECKPOINTS, entry, Some(id + 1))?;
+        Ok(Some(made))
+    })?;
+    Ok(made)
+}
+
+/// Adds the end of a turn to the note on `commit`: `make` gets what there is, or answers None when it is there already.
+///
+/// # Errors
+/// As [`add`].
+pub fn add_turn_end(
+    store: &Store,
+    session_id: &str,
+    commit: Oid,
+    at: Moment,
+    mut make: impl FnMut(&SessionNotes) -> Option<TurnEnd>,
+) -> Result<Option<TurnEnd>> {
+    let message = format!("end of a turn of session {session_id}");
+    let (made, _) = store.change_record(&Record::session(session_id), &message, at, |draft| {
+        let Some(made) = make(&of_draft(draft)) else {
+            return Ok(None);
+        };
+        push(draft, session_id, commit, TURN_ENDS, encode(&made), None)?;
         Ok(Some(made))
     })?;
     Ok(made)

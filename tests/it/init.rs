@@ -111,6 +111,97 @@ fn steps_that_are_no_longer_asked_for_go_with_the_next_init() {
     }
 }
 
+/// A text without the lines from the one that has `first` to the one that has `last`.
+fn without(text: &str, first: &str, last: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines.iter().position(|line| line.contains(first)).unwrap();
+    let end = lines
+        .iter()
+        .skip(at)
+        .position(|line| line.contains(last))
+        .unwrap()
+        + at;
+    let kept = lines[..at].iter().chain(&lines[end + 1..]);
+    kept.fold(String::new(), |all, line| all + line + "\n")
+}
+
+#[test]
+fn settings_of_a_tw_that_was_not_told_of_the_ends_of_turns_get_it_and_lose_all_again() {
+    for (agent, path, mine, first, last) in [
+        (
+            "claude",
+            ".claude/settings.json",
+            "{\n  \"model\": \"opus\"\n}\n",
+            "\"Stop\"",
+            "],",
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            "{\n  \"a\": 1\n}\n",
+            "\"AfterAgent\"",
+            "],",
+        ),
+        (
+            "cursor",
+            ".cursor/hooks.json",
+            "{\n  \"version\": 1\n}\n",
+            "\"stop\"",
+            "],",
+        ),
+        (
+            "copilot",
+            ".github/hooks/timewarp.json",
+            "",
+            "\"agentStop\"",
+            "],",
+        ),
+        (
+            "kimi",
+            "../home/.kimi/config.toml",
+            "model = \"k\"\n",
+            "event = \"Stop\"",
+            "[[hooks]]",
+        ),
+        (
+            "kimi-code",
+            "../home/.kimi-code/config.toml",
+            "model = \"k\"\n",
+            "event = \"Stop\"",
+            "[[hooks]]",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        if !mine.is_empty() {
+            sandbox.write(path, mine);
+        }
+        let before = both(&sandbox);
+        sandbox.ok(["init", "--agent", agent]);
+        let now = sandbox.text(path);
+        assert!(
+            now.contains(&format!("tw hook {agent} stop")),
+            "{agent}: {now}"
+        );
+        let older = without(&now, first, last);
+        assert!(
+            !older.contains(" stop\"") && older.contains("session-end"),
+            "{agent}: {older}"
+        );
+        sandbox.write(path, &older);
+        sandbox.ok(["init", "--agent", agent]);
+        assert!(
+            sandbox
+                .text(path)
+                .contains(&format!("tw hook {agent} stop")),
+            "{agent}"
+        );
+        let again = sandbox.json(["init", "--agent", agent]);
+        assert_eq!(again["changed"], json!([]), "{agent}");
+        sandbox.ok(["init", "--agent", agent, "--remove"]);
+        assert_eq!(both(&sandbox), before, "{agent}");
+    }
+}
+
 #[test]
 fn an_older_plugin_of_ours_is_replaced_and_removed() {
     // The first words are what every version of it had.

@@ -67,6 +67,7 @@ mod terminal;
 mod transcripts;
 mod travel;
 mod trip;
+mod turn_end;
 mod undo;
 mod upkeep;
 mod work;

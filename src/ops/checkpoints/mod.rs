@@ -168,7 +168,7 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
     let (Some(kind), Some(session_id)) = (wanted, event.session_id.as_deref()) else {
         return Ok(None);
     };
-    if ctx.env.var(DISABLE).is_some() {
+    if !are_on(ctx) {
         return Ok(None);
     }
     ctx.check_workspace(false)?;
@@ -197,6 +197,32 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
         asked: Asked::ByHook { wait },
     };
     new.make()
+}
+
+/// Whether events are to leave anything.
+fn are_on(ctx: &Context<'_>) -> bool {
+    ctx.settings.checkpoints != Automatic::Off && ctx.env.var(DISABLE).is_none()
+}
+
+/// The lock, for an event, which waits for nothing else: it keeps also what a swap left that died. With it, whether one did.
+fn lock_for_event(store: &Store, wait: Duration) -> Result<(WorktreeLock, bool)> {
+    let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "checkpoint", wait)?;
+    let interrupted = store.dir.needs_recovery()?;
+    Ok((lock, interrupted))
+}
+
+/// Another worktree's prune may have let the snapshot go before the note held it.
+fn keep_snapshot(store: &Store, view: &SnapshotView) -> Result<()> {
+    let Some(id) = SnapshotId::parse(&view.id) else {
+        return Ok(());
+    };
+    let name = snapshot_ref(&id);
+    if store.refs.read(&name)?.is_none() {
+        let mut transaction = store.refs.transaction();
+        transaction.create(&name, view.commit);
+        transaction.commit()?;
+    }
+    Ok(())
 }
 
 /// Whether the tool of an event may have written.
@@ -278,7 +304,7 @@ impl NewCheckpoint<'_> {
         let Some(checkpoint) = self.add(&known)? else {
             return Ok(None);
         };
-        self.keep_snapshot(&known.snapshot)?;
+        keep_snapshot(self.store, &known.snapshot)?;
         self.remember(&checkpoint)?;
         drop(lock);
         Ok(Some(Taken {
@@ -289,7 +315,7 @@ impl NewCheckpoint<'_> {
         }))
     }
 
-    /// An event waits for nothing: it keeps also what a swap left that died, and says so.
+    /// A command recovers what a swap left that died; an event does not.
     fn lock(&self) -> Result<(WorktreeLock, bool, Vec<String>)> {
         let wait = self.asked.wait(self.ctx);
         if self.asked == Asked::ByCommand {
@@ -297,8 +323,7 @@ impl NewCheckpoint<'_> {
                 recover::lock_recovered(self.ctx, self.store, "checkpoint", wait)?;
             return Ok((lock, false, notices));
         }
-        let lock = WorktreeLock::acquire(self.store.dir.path(), Hold::Shared, "checkpoint", wait)?;
-        let interrupted = self.store.dir.needs_recovery()?;
+        let (lock, interrupted) = lock_for_event(self.store, wait)?;
         Ok((lock, interrupted, Vec::new()))
     }
 
@@ -376,20 +401,6 @@ impl NewCheckpoint<'_> {
         }
         let recent = self.ctx.env.now().minus_seconds(REPEATED_SECONDS).rfc3339();
         same && last.transcript.offset == made.transcript.offset && last.created_at >= recent
-    }
-
-    /// Another worktree's prune may have let the snapshot go before the note held it.
-    fn keep_snapshot(&self, view: &SnapshotView) -> Result<()> {
-        let Some(id) = SnapshotId::parse(&view.id) else {
-            return Ok(());
-        };
-        let name = snapshot_ref(&id);
-        if self.store.refs.read(&name)?.is_none() {
-            let mut transaction = self.store.refs.transaction();
-            transaction.create(&name, view.commit);
-            transaction.commit()?;
-        }
-        Ok(())
     }
 
     /// The register remembers the file, and the number that comes next, in case that somebody takes the notes away.

@@ -1,34 +1,31 @@
 //! The end of a turn: what the agent left, before anybody else edits.
 //!
-//! Without it the next prompt's snapshot holds the agent's work and what a person edited since, in one. It is no checkpoint: the
-//! conversation is gone back to at prompts.
+//! Without it the next prompt's snapshot holds the agent's work and what a person edited since, in one. It is no checkpoint and
+//! takes no number: the conversation is gone back to at prompts. Where nothing has changed, there is no new snapshot, but the
+//! end is noted on the one that is there: else what is changed afterwards would look like the work of that turn.
 
 use std::time::Duration;
 
-use super::{DISABLE, subject};
+use super::{are_on, keep_snapshot, lock_for_event, subject};
 use crate::agents::hook::HookEvent;
 use crate::error::Result;
 use crate::ops::outcome::Taken;
 use crate::ops::sessions::touch;
-use crate::ops::settings::Automatic;
 use crate::ops::{Context, request, snapshots};
-use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::checkpoint::{self, EndKind, FIELDS_VERSION, Kind, SessionNotes, TurnEnd};
 
 /// What made the snapshot.
 pub const TRIGGER: &str = "turn-end";
 
-/// Takes the snapshot that the end of a turn calls for, waiting for a lock no longer than `wait`. None when there is none to take:
-/// turned off, a sub-agent's turn, or a session that nobody told of.
+/// Takes the snapshot that the end of a turn calls for, and notes the end, waiting for a lock no longer than `wait`. None when
+/// there is nothing to do: turned off, a sub-agent's turn, or a session that nobody told of.
 ///
 /// # Errors
-/// As `snapshot`.
+/// As `snapshot`; `BUSY` when others write the session's notes for too long.
 pub fn on_turn_end(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<Option<Taken>> {
-    let Some(session_id) = event.session_id.as_deref() else {
+    let Some(session_id) = event.session_id.as_deref().filter(|_| are_on(ctx)) else {
         return Ok(None);
     };
-    if ctx.settings.checkpoints == Automatic::Off || ctx.env.var(DISABLE).is_some() {
-        return Ok(None);
-    }
     ctx.check_workspace(false)?;
     // A session of which this is the first word has no turn whose beginning is known.
     if !touch(ctx, session_id)? || ctx.sessions().root_of(session_id)? != session_id {
@@ -41,8 +38,7 @@ pub fn on_turn_end(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Resu
         Some(last) => format!("end of turn, after checkpoint {last}"),
         None => "end of turn".to_owned(),
     };
-    let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, TRIGGER, wait)?;
-    let interrupted = store.dir.needs_recovery()?;
+    let (lock, interrupted) = lock_for_event(store, wait)?;
     let request = request::Take {
         message: Some(title),
         if_changed: true,
@@ -52,6 +48,35 @@ pub fn on_turn_end(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Resu
         ..request::Take::default()
     };
     let taken = snapshots::take_locked(ctx, store, &request, &mut Vec::new(), interrupted)?;
+    let now = ctx.env.now();
+    let end = TurnEnd {
+        version: FIELDS_VERSION,
+        session_id: session_id.to_owned(),
+        agent: Some(event.agent.to_owned()),
+        checkpoint_id: None,
+        created_at: now.rfc3339(),
+        snapshot_id: taken.snapshot.id.clone(),
+        kind: EndKind::End,
+    };
+    let commit = taken.snapshot.commit;
+    checkpoint::add_turn_end(store, session_id, commit, now, |notes| {
+        of_last_prompt(&end, notes)
+    })?;
+    keep_snapshot(store, &taken.snapshot)?;
     drop(lock);
     Ok(Some(taken))
+}
+
+/// The end of the turn of the session's last prompt; None when it was told before, and nothing has changed since.
+fn of_last_prompt(end: &TurnEnd, notes: &SessionNotes) -> Option<TurnEnd> {
+    let mut newest_first = notes.checkpoints.iter().rev();
+    let prompt = newest_first.find(|checkpoint| checkpoint.kind == Kind::Prompt);
+    let end = TurnEnd {
+        checkpoint_id: prompt.map(|prompt| prompt.checkpoint_id),
+        ..end.clone()
+    };
+    let is_told = notes.turn_ends.last().is_some_and(|last| {
+        (last.checkpoint_id, &last.snapshot_id) == (end.checkpoint_id, &end.snapshot_id)
+    });
+    (!is_told).then_some(end)
 }

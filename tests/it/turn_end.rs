@@ -1,0 +1,181 @@
+//! The end of a turn: what the agent left, told from what people change before the next prompt.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::transcripts::{Kind, Talk};
+
+fn ends(sandbox: &Sandbox, session: &str) -> Vec<Value> {
+    let listed = sandbox.json(["checkpoint", "list", "--session", session]);
+    listed["turn_ends"].as_array().unwrap().clone()
+}
+
+fn total(sandbox: &Sandbox) -> Value {
+    sandbox.json(["list"])["total"].clone()
+}
+
+/// The paths that differ between two snapshots.
+fn changed(sandbox: &Sandbox, from: &Value, to: &Value) -> Vec<String> {
+    let words = ["diff", from.as_str().unwrap(), to.as_str().unwrap()];
+    let files = sandbox.json(words)["files"].clone();
+    let paths = files.as_array().unwrap().iter();
+    paths
+        .map(|file| file["path"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn what_a_person_edits_between_two_turns_is_not_the_agent_s() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    sandbox.write("agent.txt", "by the agent\n");
+    assert_eq!(talk.hook("Stop", &json!({"stop_hook_active": false})), "");
+    sandbox.write("person.txt", "by a person\n");
+    talk.submits("two");
+    // A turn that changes nothing ends, too: on the snapshot that its prompt has.
+    talk.hook("Stop", &json!({}));
+    sandbox.write("person.txt", "again\n");
+    talk.submits("three");
+    let (ends, prompts) = (ends(&sandbox, &talk.id), talk.checkpoints());
+    let (first, second) = (&ends[0]["snapshot_id"], &ends[1]["snapshot_id"]);
+    let at = |n: usize| &prompts[n]["snapshot_id"];
+    assert_eq!(changed(&sandbox, at(0), first), ["agent.txt"]);
+    assert_eq!(changed(&sandbox, first, at(1)), ["person.txt"]);
+    assert_eq!(second, at(1));
+    assert_eq!(changed(&sandbox, second, at(2)), ["person.txt"]);
+    let end = json!({"version": 1, "session_id": talk.id, "agent": "claude", "checkpoint_id": 0,
+        "created_at": ends[0]["created_at"], "snapshot_id": first, "kind": "end"});
+    assert_eq!(ends[0], end);
+    assert_eq!(ends[1]["checkpoint_id"], 1);
+    let shown = sandbox.json(["show", first.as_str().unwrap()])["snapshot"].clone();
+    assert_eq!(
+        (&shown["trigger"], &shown["title"], &shown["session_id"]),
+        (
+            &json!("turn-end"),
+            &json!("end of turn, after checkpoint 0"),
+            &json!(talk.id)
+        )
+    );
+    // Numbers are those of checkpoints alone.
+    let ids: Vec<_> = prompts.iter().map(|one| &one["checkpoint_id"]).collect();
+    assert_eq!(ids, [0, 1, 2]);
+}
+
+#[test]
+fn ends_do_not_crowd_the_list() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    assert_eq!(total(&sandbox), 1);
+    for turn in 0..5 {
+        talk.submits(&turn.to_string());
+        sandbox.write("a.txt", format!("{turn}\n"));
+        talk.hook("Stop", &json!({}));
+        talk.hook("Stop", &json!({}));
+    }
+    // The next prompt stands on the snapshot of the turn before it: one for each turn that changed something.
+    assert_eq!(total(&sandbox), 6);
+    assert_eq!(ends(&sandbox, &talk.id).len(), 5, "told twice counts once");
+    talk.submits("nothing to do");
+    talk.hook("Stop", &json!({}));
+    assert_eq!(total(&sandbox), 6, "nothing had changed");
+    // A stop that was held up, after which the agent went on.
+    sandbox.write("a.txt", "more\n");
+    talk.hook("Stop", &json!({"stop_hook_active": true}));
+    let ends = ends(&sandbox, &talk.id);
+    assert_eq!(ends.len(), 7);
+    assert_eq!(ends[5]["checkpoint_id"], ends[6]["checkpoint_id"]);
+    assert_ne!(ends[5]["snapshot_id"], ends[6]["snapshot_id"]);
+}
+
+#[test]
+fn every_agent_tells_of_it_in_its_own_words() {
+    for (agent, prompt, stop, session) in [
+        ("claude", "UserPromptSubmit", "Stop", "session_id"),
+        ("codex", "UserPromptSubmit", "Stop", "session_id"),
+        ("gemini", "BeforeAgent", "AfterAgent", "session_id"),
+        ("kimi", "UserPromptSubmit", "Stop", "session_id"),
+        ("kimi-code", "UserPromptSubmit", "Stop", "session_id"),
+        ("opencode", "chat.message", "session.idle", "sessionID"),
+        ("cursor", "beforeSubmitPrompt", "stop", "conversation_id"),
+        ("copilot", "userPromptSubmitted", "agentStop", "sessionId"),
+        ("generic", "user-prompt-submit", "stop", "session_id"),
+    ] {
+        let sandbox = Sandbox::new();
+        let hook = |event: &str| {
+            let mut command = sandbox.tw_command();
+            let payload = json!({session: "abcd", "prompt": "go on", "cwd": sandbox.repo()});
+            let command = command
+                .args(["hook", agent, event])
+                .write_stdin(payload.to_string());
+            command.assert().success().stdout("").stderr("");
+        };
+        hook(prompt);
+        sandbox.write("a.txt", "changed\n");
+        hook(stop);
+        let ends = ends(&sandbox, "abcd");
+        assert_eq!(ends.len(), 1, "{agent}");
+        assert_eq!(ends[0]["agent"], agent);
+    }
+}
+
+#[test]
+fn none_where_checkpoints_are_off_or_the_session_is_another_s() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("Stop", &json!({}));
+    assert_eq!(total(&sandbox), 0, "a session that nobody started");
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    sandbox.write("a.txt", "changed\n");
+    talk.hook_with("Stop", &json!({}), &[("TW_DISABLE_CHECKPOINTS", "1")]);
+    sandbox.git(["config", "timewarp.checkpoints", "false"]);
+    talk.hook("Stop", &json!({}));
+    sandbox.git(["config", "--unset", "timewarp.checkpoints"]);
+    talk.hook("SubagentStart", &json!({"agent_id": "sub-agent"}));
+    talk.hook("Stop", &json!({"agent_id": "sub-agent"}));
+    assert_eq!(total(&sandbox), 1);
+    assert_eq!(ends(&sandbox, &talk.id), [] as [Value; 0]);
+    talk.hook("Stop", &json!({}));
+    assert_eq!(ends(&sandbox, &talk.id).len(), 1);
+}
+
+#[test]
+fn an_end_that_cannot_be_read_hides_nothing_and_is_kept() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.submits("one");
+    talk.hook("Stop", &json!({}));
+    let notes = format!("--ref=refs/notes/timewarp/sessions/{}", talk.id);
+    let listed = sandbox.git(["notes", &notes, "list"]);
+    let commit = listed.split_whitespace().nth(1).unwrap().to_owned();
+    let mut note: Value =
+        serde_json::from_str(&sandbox.git(["notes", &notes, "show", &commit])).unwrap();
+    let later = json!({"version": 9, "kind": "pause"});
+    note["turn_ends"]
+        .as_array_mut()
+        .unwrap()
+        .push(later.clone());
+    sandbox.git([
+        "notes",
+        &notes,
+        "add",
+        "-f",
+        "-m",
+        &note.to_string(),
+        &commit,
+    ]);
+    let listed = sandbox.json(["checkpoint", "list", "--session", &talk.id]);
+    assert_eq!(listed["turn_ends"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        listed["invalid"],
+        json!(["the end of a turn was written by a newer tw (version 9)"])
+    );
+    talk.submits("two");
+    let text = sandbox.git(["notes", &notes, "show", &commit]);
+    let kept: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(kept["turn_ends"][1], later);
+    assert_eq!(talk.checkpoints().len(), 2);
+}
