@@ -34,6 +34,8 @@ mod value;
 mod samples;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tolerance;
 
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::agents::claude::read::scan_with_parent;
-use crate::agents::claude::rows::{Kind, Row};
+use crate::agents::claude::rows::{CHAIN, Kind, Row};
 use crate::agents::claude::timeline::Tree;
 use crate::agents::fork::calls::{Pairing, drop_dangling, kept_of};
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape, of_type, strings};
@@ -112,9 +112,18 @@ fn segments(rows: &[Row], tree: &Tree<'_>, kept: &[bool]) -> Vec<Segment> {
         .map(|(index, row)| Segment {
             source: row.file,
             relink: relink(rows, tree, kept, index),
-            ..Segment::new(row.position.offset, row.len, Rule::Ids(SESSION))
+            ..Segment::new(row.position.offset, row.len, rule(row))
         })
         .collect()
+}
+
+/// In the chain each row has the session's id, whatever it had; elsewhere another session may be meant.
+fn rule(row: &Row) -> Rule {
+    if row.is_known() {
+        Rule::Ids(SESSION)
+    } else {
+        Rule::OwnIds(SESSION)
+    }
 }
 
 /// The row to follow instead, when the one that `index` names is left out or missing. A row whose parent was missing from
@@ -122,7 +131,7 @@ fn segments(rows: &[Row], tree: &Tree<'_>, kept: &[bool]) -> Vec<Segment> {
 fn relink(rows: &[Row], tree: &Tree<'_>, kept: &[bool], index: usize) -> Option<Relink> {
     let named = rows[index].parent.as_deref()?;
     let found = tree.by_uuid(named);
-    if found.is_some_and(|found| kept[found]) {
+    if found.map_or(!rows[index].is_known(), |found| kept[found]) {
         return None;
     }
     // Rows say themselves whom they follow: a damaged file may go round in a circle.
@@ -146,9 +155,6 @@ fn relink(rows: &[Row], tree: &Tree<'_>, kept: &[bool], index: usize) -> Option<
     })
 }
 
-/// The kinds of rows that make the chain, each of which the validator judges. Rows of other kinds may stand in it.
-const CHAIN: [&str; 5] = ["user", "assistant", "system", "attachment", "progress"];
-
 const IDS: Free = Free {
     ids: &[&["sessionId"], &["parentUuid"]],
     origin: None,
@@ -170,13 +176,10 @@ fn facts(record: &Value) -> Facts {
     let message = message.filter(|_| matches!(kind, "user" | "assistant"));
     let blocks = items(message.and_then(|message| message.get("content")));
     let id = owned(record, "uuid").filter(|_| !flag(record, "isSidechain"));
-    let (id, also) = if CHAIN.contains(&kind) {
-        (id, None)
-    } else {
-        (None, id)
-    };
+    let known = CHAIN.contains(&kind);
+    let (id, also) = if known { (id, None) } else { (None, id) };
     Facts {
-        session: owned(record, "sessionId"),
+        session: owned(record, "sessionId").filter(|_| known),
         id,
         also,
         parent: owned(record, "parentUuid"),

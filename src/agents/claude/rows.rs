@@ -14,6 +14,10 @@ use crate::agents::transcript::{Detail, Position};
 use crate::agents::value::{content, flag, items, number, owned, shown, text};
 use crate::error::Result;
 
+/// The kinds of rows that make the chain and speak for the session. Rows of other kinds may stand in it: nothing is asked of
+/// them, and what they say is not taken for the session's.
+pub const CHAIN: [&str; 5] = ["user", "assistant", "system", "attachment", "progress"];
+
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -118,6 +122,12 @@ pub struct Row {
 }
 
 impl Row {
+    /// Whether it is of one of the kinds of [`CHAIN`].
+    pub fn is_known(&self) -> bool {
+        let kind = self.what.split('/').next();
+        kind.is_some_and(|kind| CHAIN.contains(&kind))
+    }
+
     /// Whether it stands in the chain.
     pub fn is_linked(&self) -> bool {
         self.kind != Kind::Beside && self.uuid.is_some() && !self.sidechain
@@ -169,7 +179,9 @@ pub struct Scan {
 pub fn scan(path: &Path, detail: Detail, file: u8) -> Result<Scan> {
     let mut scan = Scan::default();
     scan.counts = lines::each_record(path, None, |record, line| {
-        scan.head(record);
+        if is_known(record) {
+            scan.head(record);
+        }
         scan.rows.push(row(record, line, detail, file));
     })?;
     Ok(scan)
@@ -198,6 +210,10 @@ impl Scan {
     }
 }
 
+fn is_known(record: &Value) -> bool {
+    text(record, "type").is_some_and(|kind| CHAIN.contains(&kind))
+}
+
 fn boxed(record: &Value, key: &str) -> Option<Box<str>> {
     text(record, key).map(Box::from)
 }
@@ -208,7 +224,7 @@ fn row(record: &Value, line: &Line<'_>, detail: Detail, file: u8) -> Row {
         Some("assistant") => Kind::Assistant,
         Some("system" | "attachment" | "progress") => Kind::Link,
         // An unknown record that is linked like the others is a link of the chain.
-        _ if record.get("uuid").is_some() && record.get("parentUuid").is_some() => Kind::Link,
+        _ if record.get("uuid").is_some() && text(record, "parentUuid").is_some() => Kind::Link,
         _ => Kind::Beside,
     };
     // Only the conversation's own rows have a message that counts: new kinds of rows beside it quote parts of it.

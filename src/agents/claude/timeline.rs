@@ -139,7 +139,8 @@ impl<'a> Tree<'a> {
                     .parent
                     .as_deref()
                     .and_then(|parent| self.by_uuid(parent));
-                if parent.is_some_and(|parent| active[parent]) {
+                // One of an unknown kind may follow what is no row.
+                if parent.map_or(!row.is_known(), |parent| active[parent]) {
                     active[index] = true;
                 }
             }

@@ -36,6 +36,9 @@ pub(in crate::agents) enum Rule {
     Verbatim,
     /// The values at these paths, where they are strings, become the new session's id.
     Ids(&'static [KeyPath]),
+    /// The values at these paths that are the old session's id become the new one's: a row of a kind that is not known may
+    /// name another session there.
+    OwnIds(&'static [KeyPath]),
     /// The session's first record: its id changes, and it names the session it was forked from.
     Header {
         /// Where the id stands: behind the first of these the origin is named.

@@ -248,6 +248,14 @@ fn changed(segment: &Segment, line: &[u8], new_id: &str, origin: &str) -> Option
                     .filter_map(|path| replace_id(line, path, new_id)),
             );
         }
+        Rule::OwnIds(paths) => {
+            let own = quoted(Some(origin));
+            let is_own = |edit: &Edit| line.get(edit.0.clone()) == Some(own.as_bytes());
+            let edits_of_all = paths
+                .iter()
+                .filter_map(|path| replace_id(line, path, new_id));
+            edits.extend(edits_of_all.filter(is_own));
+        }
         Rule::Header { ids, origin: key } => {
             edits.extend(ids.iter().filter_map(|id| replace_id(line, id, new_id)));
             let first = ids.first();

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use crate::agents::document::Document;
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape, strings};
 use crate::agents::fork::{Draft, FilePlan, KeptMessages, KeyPath, Rule, Segment, span};
-use crate::agents::gemini::read::{Item, is_document, scan};
-use crate::agents::gemini::record::{From, Record};
+use crate::agents::gemini::read::{Item, is_document, is_head, scan};
+use crate::agents::gemini::record::{From, Record, calls};
 use crate::agents::lines::parse_object;
 use crate::agents::transcript::{Cut, Detail, Transcript};
-use crate::agents::value::{items, owned};
+use crate::agents::value::owned;
 use crate::error::{Code, Error, Result};
 use serde_json::Value;
 
@@ -50,14 +50,21 @@ fn log(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .iter()
         .enumerate()
         .filter(|(index, entry)| match entry.item {
-            Item::Head => true,
+            Item::Head | Item::Other => true,
             Item::Message => kept.contains(index),
             Item::Rewind => false,
         })
-        .map(|(_, entry)| Segment::new(entry.position.offset, entry.len, Rule::Ids(SESSION)))
+        .map(|(_, entry)| Segment::new(entry.position.offset, entry.len, rule(entry.item)))
         .collect();
     let file = FilePlan::of_lines(&transcript.path, segments);
     Ok(Some(Draft::of_file(transcript, file)))
+}
+
+fn rule(item: Item) -> Rule {
+    match item {
+        Item::Head => Rule::Ids(SESSION),
+        Item::Message | Item::Rewind | Item::Other => Rule::OwnIds(SESSION),
+    }
 }
 
 fn document(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
@@ -82,15 +89,19 @@ fn document(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     let mut before = None;
     for range in &document.messages {
         let separator = before.replace(range.end);
-        let record = text
+        let message = text
             .get(range.clone())
             .filter(|_| (range.start as u64) < cut.position.offset)
-            .and_then(parse_object)
-            .and_then(|value| Record::of(&value, Detail::Outline));
-        let Some(record) = record.filter(Record::is_settled) else {
+            .and_then(parse_object);
+        let Some(message) = message else {
             continue;
         };
-        speaks |= matches!(record.from, From::User | From::Model);
+        // One that is no message that we know stays as it is.
+        let record = Record::of(&message, Detail::Outline);
+        if record.as_ref().is_some_and(|record| !record.is_settled()) {
+            continue;
+        }
+        speaks |= record.is_some_and(|record| matches!(record.from, From::User | From::Model));
         // The comma before a message goes with it, but for the first one that is kept.
         let from = separator
             .filter(|_| !starts.is_empty())
@@ -127,10 +138,12 @@ pub const SHAPE: Shape = Shape {
 /// A message is written again as its calls get their results, so ids of messages are no ids of the chain.
 fn facts(record: &Value) -> Facts {
     let set = record.get("$set").and_then(|set| owned(set, "sessionId"));
-    let calls = items(record.get("toolCalls"));
+    let calls = calls(record);
     let answered = |call: &Value| call.get("result").is_some_and(|result| !result.is_null());
     Facts {
-        session: owned(record, "sessionId").or(set),
+        session: owned(record, "sessionId")
+            .or(set)
+            .filter(|_| is_head(record)),
         calls: strings(calls, "id", |call| !answered(call)),
         settled: strings(calls, "id", answered),
         ..Facts::default()

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::agents::document::Document;
 use crate::agents::fork::validate::{Validation, invalid};
 use crate::agents::fork::{KeyPath, span};
+use crate::agents::gemini::record::calls;
 use crate::agents::lines::parse_object;
 use crate::agents::value::{items, owned};
 use crate::error::Result;
@@ -34,15 +35,15 @@ pub fn validate(original: &Path, fork: &Path) -> Result<Validation> {
     }
     let messages = items(record.get("messages"));
     let mut ids = HashSet::new();
-    let mut calls = 0;
+    let mut count = 0;
     for message in messages {
         if let Some(id) = owned(message, "id")
             && !ids.insert(id.clone())
         {
             return Err(wrong(&format!("id '{id}' stands there twice")));
         }
-        for call in items(message.get("toolCalls")) {
-            calls += 1;
+        for call in calls(message) {
+            count += 1;
             if call.get("result").is_none_or(Value::is_null) {
                 return Err(wrong("a tool call without its result"));
             }
@@ -51,7 +52,7 @@ pub fn validate(original: &Path, fork: &Path) -> Result<Validation> {
     Ok(Validation {
         lines: messages.len() as u64,
         ids: ids.len() as u64,
-        calls,
+        calls: count,
     })
 }
 

@@ -39,6 +39,8 @@ pub enum Item {
     Message,
     /// Takes messages back.
     Rewind,
+    /// Something that is not known.
+    Other,
 }
 
 /// A readable line.
@@ -123,6 +125,8 @@ impl Scan {
         } else if let Some(message) = Record::of(record, detail) {
             self.message(message, line);
             Item::Message
+        } else if !is_head(record) && self.session_id.is_some() {
+            Item::Other
         } else {
             let head = record.get("$set").unwrap_or(record);
             self.head(head);
@@ -200,6 +204,12 @@ impl Scan {
             self.shrinks.push((line.position, self.live.len()));
         }
     }
+}
+
+/// Whether a record speaks for the session: its head, or a change of it.
+pub fn is_head(record: &Value) -> bool {
+    record.get("$set").is_some()
+        || record.get("sessionId").is_some() && record.get("projectHash").is_some()
 }
 
 fn log(scan: Scan, detail: Detail) -> Transcript {

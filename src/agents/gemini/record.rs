@@ -67,10 +67,7 @@ impl Record {
                 blank(&said)
             },
             images,
-            steps: items(record.get("toolCalls"))
-                .iter()
-                .map(|call| step(call, full))
-                .collect(),
+            steps: calls(record).iter().map(|call| step(call, full)).collect(),
             tokens: record
                 .get("tokens")
                 .filter(|tokens| tokens.is_object())
@@ -129,6 +126,14 @@ impl Record {
                 total: Some(before + tokens),
             });
         }
+    }
+}
+
+/// The calls that stand in a message: only the model's has any, whatever other kinds of records quote.
+pub fn calls(record: &Value) -> &[Value] {
+    match text(record, "type") {
+        Some("gemini") => items(record.get("toolCalls")),
+        _ => &[],
     }
 }
 

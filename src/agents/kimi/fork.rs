@@ -131,9 +131,12 @@ pub const WIRE_SHAPE: Shape = Shape {
 };
 
 fn context_facts(record: &Value) -> Facts {
+    let role = text(record, "role").unwrap_or_default();
+    let of = |name: &str, key: &str| record.get(key).filter(|_| role == name);
+    let result = of("tool", "tool_call_id").and_then(Value::as_str);
     Facts {
-        calls: strings(items(record.get("tool_calls")), "id", |_| true),
-        results: owned(record, "tool_call_id").into_iter().collect(),
+        calls: strings(items(of("assistant", "tool_calls")), "id", |_| true),
+        results: result.map(str::to_owned).into_iter().collect(),
         ..Facts::default()
     }
 }

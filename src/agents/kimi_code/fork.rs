@@ -155,7 +155,9 @@ pub const SHAPE: Shape = Shape {
 };
 
 fn facts(record: &Value) -> Facts {
-    let event = record.get("event").unwrap_or(&Value::Null);
+    let is_event = text(record, "type") == Some("context.append_loop_event");
+    let event = record.get("event").filter(|_| is_event);
+    let event = event.unwrap_or(&Value::Null);
     let of = |kind: &str| -> Vec<String> {
         let fits = text(event, "type") == Some(kind);
         owned(event, "toolCallId")

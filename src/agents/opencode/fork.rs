@@ -180,7 +180,7 @@ pub fn validate(original: &Path, fork: &Path) -> Result<Validation> {
     if Some(session) == session_of(&before) {
         return Err(wrong("it has the original's id"));
     }
-    let pairs =
+    let mut pairs =
         pairs(&old, &new).ok_or_else(|| wrong("not a message of the original, or out of order"))?;
     let mut seen = Seen {
         session,
@@ -193,6 +193,7 @@ pub fn validate(original: &Path, fork: &Path) -> Result<Validation> {
         seen.take(message).map_err(|what| wrong(&what))?;
     }
     seen.check_names(messages).map_err(|what| wrong(&what))?;
+    pairs.retain(|(old, _)| !old.is_empty());
     if !pairs
         .is_sorted_by(|(old, new), (old_next, new_next)| old.cmp(old_next) == new.cmp(new_next))
     {
@@ -219,6 +220,31 @@ fn head(document: &Value) -> Value {
     head
 }
 
+/// The kinds of parts that an import asks something of. Others stay as they are.
+const PARTS: [&str; 12] = [
+    "text",
+    "tool",
+    "reasoning",
+    "file",
+    "step-start",
+    "step-finish",
+    "snapshot",
+    "patch",
+    "agent",
+    "subtask",
+    "retry",
+    "compaction",
+];
+
+fn is_known_part(part: &Value) -> bool {
+    text(part, "type").is_some_and(|kind| PARTS.contains(&kind))
+}
+
+fn is_known_message(message: &Value) -> bool {
+    let role = message.get("info").and_then(|info| text(info, "role"));
+    matches!(role, Some("user" | "assistant"))
+}
+
 fn session_of(document: &Value) -> Option<&str> {
     text(document.get("info")?, "id")
 }
@@ -239,8 +265,8 @@ fn pairs(old: &Document, new: &Document) -> Option<Vec<(String, String)>> {
             done = range.end;
         }
         kept.extend_from_slice(text.get(done..)?);
-        let id = id_of(&parse_object(text)?).map(str::to_owned)?;
-        Some((kept, id))
+        let message = parse_object(text)?;
+        Some((kept, id_of(&message).unwrap_or_default().to_owned()))
     };
     let mut rest = old.messages.iter();
     new.messages
@@ -273,13 +299,17 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     fn take(&mut self, message: &Value) -> std::result::Result<(), String> {
+        if !is_known_message(message) {
+            return Ok(());
+        }
         let info = message.get("info").unwrap_or(&Value::Null);
         let id = text(info, "id").unwrap_or_default();
         self.add(info, true)?;
         if !is_settled(message) {
             return Err(format!("message '{id}' has a tool call without its result"));
         }
-        for part in items(message.get("parts")) {
+        let parts = items(message.get("parts")).iter();
+        for part in parts.filter(|part| is_known_part(part)) {
             self.add(part, false)?;
             if text(part, "messageID") != Some(id) {
                 return Err(format!("a part of message '{id}' names another"));
@@ -305,7 +335,7 @@ impl Seen<'_> {
 
     /// Every message that is named elsewhere is there.
     fn check_names(&self, messages: &[Value]) -> std::result::Result<(), String> {
-        for message in messages {
+        for message in messages.iter().filter(|message| is_known_message(message)) {
             let parent = message.get("info").and_then(|info| text(info, "parentID"));
             let parts = items(message.get("parts")).iter();
             let tails = parts.filter_map(|part| text(part, "tail_start_id"));

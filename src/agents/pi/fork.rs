@@ -109,14 +109,19 @@ pub const SHAPE: Shape = Shape {
 
 fn facts(record: &Value) -> Facts {
     let head = text(record, "type") == Some("session");
-    let message = record.get("message").unwrap_or(&Value::Null);
+    let is_message = text(record, "type") == Some("message");
+    let message = record.get("message").filter(|_| is_message);
+    let message = message.unwrap_or(&Value::Null);
+    let of_role = |role: &str| is_message && text(message, "role") == Some(role);
+    let content = message.get("content").filter(|_| of_role("assistant"));
+    let result = owned(message, "toolCallId").filter(|_| of_role("toolResult"));
     let id = owned(record, "id");
     Facts {
         session: id.clone().filter(|_| head),
         id: id.filter(|_| !head),
         parent: owned(record, "parentId"),
-        calls: strings(items(message.get("content")), "id", of_type("toolCall")),
-        results: owned(message, "toolCallId").into_iter().collect(),
+        calls: strings(items(content), "id", of_type("toolCall")),
+        results: result.into_iter().collect(),
         ..Facts::default()
     }
 }

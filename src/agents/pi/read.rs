@@ -141,7 +141,7 @@ impl Scan {
         let parent = self.entries.get(index)?.parent.as_deref()?;
         by_id.get(parent).copied().or_else(|| {
             let before = self.entries.get(..index)?;
-            before.iter().rposition(|entry| !entry.head)
+            before.iter().rposition(|entry| self.is_in_tree(entry))
         })
     }
 
@@ -153,13 +153,14 @@ impl Scan {
             .collect()
     }
 
-    /// For each entry before `end` whether it is on the branch that ends at `leaf`. Without a tree all are.
+    /// For each entry before `end` whether it is on the branch that ends at `leaf`. Without a tree all are, and so are records
+    /// that have no place in it.
     pub fn active(&self, leaf: Option<usize>, end: usize) -> Vec<bool> {
         let mut active: Vec<bool> = self
             .entries
             .iter()
             .enumerate()
-            .map(|(index, entry)| index < end && (entry.head || !self.is_tree()))
+            .map(|(index, entry)| index < end && !self.is_in_tree(entry))
             .collect();
         let by_id = self.by_id();
         let mut next = leaf.filter(|_| self.is_tree());
@@ -174,7 +175,12 @@ impl Scan {
 
     /// The entry that the conversation goes on from.
     pub fn leaf(&self) -> Option<usize> {
-        self.entries.iter().rposition(|entry| !entry.head)
+        let is_placed = |entry: &Entry| !entry.head && (!self.is_tree() || entry.id.is_some());
+        self.entries.iter().rposition(is_placed)
+    }
+
+    fn is_in_tree(&self, entry: &Entry) -> bool {
+        self.is_tree() && entry.id.is_some()
     }
 }
 
