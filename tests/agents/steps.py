@@ -73,8 +73,11 @@ class Steps:
         self.kept = {}
 
     def init(self):
-        """`tw init --agent` is accepted, a second one changes nothing."""
+        """The program is found; `tw init --agent` is accepted, a second one changes nothing."""
         self.settings = settings(self.lab)
+        used = self.lab.tw("init", "--agent", "all", *self.agent.scope, "--dry-run")["agents"]
+        found = [path for agent in used if agent["name"] == self.agent.name for path in agent["found"]]
+        need(any(not path.startswith(self.lab.home) for path in found), f"its program was not found: {found}")
         self.lab.tw("init", "--agent", self.agent.name, *self.agent.scope)
         first = settings(self.lab)
         self.lab.tw("init", "--agent", self.agent.name, *self.agent.scope)
