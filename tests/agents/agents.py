@@ -213,9 +213,10 @@ class KimiCli(Agent):
 
 class Pi(Agent):
     name, npm, program = "pi", "@earendil-works/pi-coding-agent", "pi"
-    lacks = {"mcp": "pi has no MCP"}
+    note = "hook"
 
     def configure(self, lab):
+        write(f"{lab.home}/.pi/agent/settings.json", {"defaultProjectTrust": "always"})
         write(f"{lab.home}/.pi/agent/models.json", {"providers": {"scripted": {
             "baseUrl": lab.model.url + "/v1", "apiKey": "made-up", "api": "openai-completions", "models": [{"id": "one"}],
         }}})

@@ -32,7 +32,7 @@ pub fn both(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Every agent that can be set up.
-pub const ALL: &str = "claude,codex,gemini,kimi,kimi-code,opencode,cursor,copilot";
+pub const ALL: &str = "claude,codex,gemini,kimi,kimi-code,pi,opencode,cursor,copilot";
 
 /// Settings as a person has them, with tabs, a comment and another hook.
 pub const SETTINGS: &str = "{\n\t\"model\": \"x\", // mine\n\t\"hooks\": {\n\t\t\"SessionStart\": [\n\t\t\t{ \"hooks\": [{\"type\": \"command\", \"command\": \"other\"}] }\n\t\t]\n\t},\n}\n";

@@ -49,6 +49,8 @@ fn the_project_s_files_are_those_that_the_agents_read() {
             "kimi /home/u/.kimi/mcp.json",
             "kimi-code /home/u/.kimi-code/config.toml",
             "kimi-code /home/u/.kimi-code/mcp.json",
+            "pi /work/.pi/extensions/timewarp.js",
+            "pi /work/.pi/mcp.json",
             "opencode /work/.agents/timewarp/opencode.js",
             "opencode /work/opencode.json",
             "cursor /work/.cursor/hooks.json",
@@ -184,6 +186,7 @@ fn steps_are_told_only_where_they_are_asked_for() {
     for agent in installable() {
         let word = match agent {
             "opencode" => "tool.execute.after".to_owned(),
+            "pi" => "post-tool-use".to_owned(),
             agent => format!("tw hook {agent} post-tool-use"),
         };
         assert!(text(agent, Steps::Reported).contains(&word), "{agent}");

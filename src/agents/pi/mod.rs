@@ -1,8 +1,9 @@
-//! pi: where its sessions are, how its tree of entries reads, how a session is resumed.
+//! pi: what its settings need, where its sessions are, how its tree of entries reads, how a session is resumed.
 
 mod fork;
 pub mod place;
 pub mod read;
+mod setup;
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +11,10 @@ use serde_json::Value;
 
 use super::fork::shape::Shape;
 use super::fork::{Draft, ForkPlan};
+use super::install::SetupOf;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
+use super::used::{Traces, UserDirectory};
 use super::value::text;
 use super::{Agent, words};
 use crate::env::Moment;
@@ -44,6 +47,10 @@ impl Agent for Pi {
         Some(words(&["pi", "--session", session_id]))
     }
 
+    fn event_that_tells(&self) -> Option<(&'static str, &'static str)> {
+        Some(("session-start", "SessionStart"))
+    }
+
     fn find(&self, cwd: &Path, places: &Places) -> Vec<Candidate> {
         place::find(cwd, places)
     }
@@ -62,6 +69,22 @@ impl Agent for Pi {
 
     fn read(&self, path: &Path, detail: Detail) -> Result<Transcript> {
         read::read(path, detail)
+    }
+
+    fn setup(&self) -> Option<SetupOf> {
+        Some(setup::setup)
+    }
+
+    fn directories(&self) -> &'static [&'static str] {
+        &[".pi", "agent", "extensions"]
+    }
+
+    fn traces(&self) -> Traces {
+        Traces {
+            programs: &["pi"],
+            user: vec![UserDirectory::moved_by("PI_CODING_AGENT_DIR", ".pi/agent")],
+            project: &[".pi"],
+        }
     }
 
     fn draft_fork(&self, transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {

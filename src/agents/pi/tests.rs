@@ -178,3 +178,43 @@ fn compactions_shell_commands_and_torn_lines() {
         "the torn line is bridged"
     );
 }
+
+#[test]
+fn the_extension_tells_of_a_session_and_takes_the_note_of_its_start() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let places = crate::agents::places::Places::new(Some(home.path().to_owned()));
+    let text = |steps| {
+        let what = (crate::agents::install::Scope::User, steps);
+        let setup =
+            crate::agents::install::setup(super::NAME, what, home.path(), home.path(), &places);
+        let targets = setup.expect("can be set up").targets;
+        let path = home.path().join(".pi/agent/extensions/timewarp.js");
+        let extension = targets.into_iter().find(|target| target.path == path);
+        match extension.expect("an extension").pieces.remove(0) {
+            crate::agents::install::Piece::Whole(text) => text,
+            other => panic!("{other:?}"),
+        }
+    };
+    let silent = text(crate::agents::install::Steps::Silent);
+    let told = text(crate::agents::install::Steps::Reported);
+    let events = |text: &str| -> Vec<String> {
+        let calls = text.split("tell(\"").skip(1);
+        let names = calls.filter_map(|call| Some(call.split_once('"')?.0.to_owned()));
+        names.collect()
+    };
+    assert_eq!(
+        events(&silent),
+        ["session-start", "user-prompt-submit", "stop", "session-end"]
+    );
+    assert_eq!(events(&told).last().expect("steps"), "post-tool-use");
+    for event in events(&told) {
+        assert_eq!(crate::agents::hook::event_name(&event), event);
+    }
+    assert_eq!(silent.matches('{').count(), silent.matches('}').count());
+    assert_eq!(told.matches('{').count(), told.matches('}').count());
+    // The members by which the extension takes what the hook prints.
+    let printed = crate::agents::additional_context(&super::Pi, "session-start", "beware")
+        .expect("it takes notes");
+    assert!(silent.contains("hookSpecificOutput.additionalContext"));
+    assert_eq!(printed["hookSpecificOutput"]["additionalContext"], "beware");
+}
