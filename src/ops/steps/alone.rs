@@ -11,14 +11,15 @@ use crate::git::objects::{ObjectKind, hash};
 use crate::git::path;
 use crate::git::textmerge::Labels;
 use crate::git::tree::{self, Node};
-use crate::ops::capture::Capture;
+use crate::ops::capture::{Capture, Storing};
 use crate::ops::merge::{Conflict, Merged};
 use crate::ops::record::Made;
+use crate::ops::request::DryRun;
 use crate::ops::swap::extras::stored_extras;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use crate::ops::swap::pathindex::{self, PathEntries};
-use crate::ops::swap::{read_tree, swap, undo_log};
+use crate::ops::swap::{changes, prepare, read_tree, swap, undo_log};
 use crate::ops::three_way::{Sides, ThreeWay};
 use crate::store::state::State;
 use crate::store::stored::Stored;
@@ -109,10 +110,12 @@ impl TakingBack<'_> {
         let goal = Goal::new(log.name(), title, aim)
             .git(GitGoal::Entries(&self.entries))
             .reversing(Some(step.reversal.clone()));
-        // A dry run only looks: until 'write' below nothing of the merge is stored.
-        if let Some(changes) = step.dry_changes(&goal)? {
-            return Ok(step.would(changes));
+        // A look without writing first: where there is a conflict, nothing is merged for good.
+        let prepared = prepare(step.ctx, step.store, &goal, &Storing::No)?;
+        if step.dry_run == DryRun::Yes {
+            return Ok(step.would(changes(&prepared.plan)));
         }
+        drop(prepared);
         self.merging.write();
         let state_after = |before: &State, _: &Made<'_>| before.clone();
         let swapped = swap(step.ctx, step.store, &goal, &state_after);

@@ -83,11 +83,14 @@ fn where_later_changes_touch_the_same_lines_nothing_is_done() {
     sandbox.write("a.txt", "edited\n");
     sandbox.json(["restore", &plain, "a.txt"]);
     let before = sandbox.state();
+    let objects = sandbox.git(["count-objects", "-v"]);
     for args in [&["undo", "2"][..], &["undo", "2", "--dry-run"]] {
         let (error, code) = sandbox.json_error(args.iter());
         assert_eq!((error["code"].as_str(), code), (Some("CONFLICT"), 5));
         assert_eq!(list(&error["paths"]), ["ten.txt"]);
         before.assert_same(&sandbox.state());
+        let left = sandbox.git(["count-objects", "-v"]);
+        assert_eq!(left, objects, "nothing merged is left behind");
     }
     assert_eq!(sandbox.json(["undo", "--list"])["levels"][1]["level"], 2);
 }
