@@ -206,6 +206,10 @@ class Steps:
         same(before(made[0]), before(self.kept[1][0]), "the fork in the terminal")
         if self.agent.note == "hook":
             need(notes(made[0], "seen in the terminal") == 1, "the note did not reach the model in the terminal")
+        made = lab.ask_in_terminal([self.agent.program, *self.agent.allow], "p14 [[run: echo six > six.txt]] [[say: did fourteen]]", "start")
+        points = [point["prompt"] for one in lab.tw("session", "list")["sessions"]
+                  for point in lab.tw("checkpoint", "list", "--session", one["session_id"])["checkpoints"]]
+        need(any("p14" in (prompt or "") for prompt in points), f"no checkpoint of what was typed in the terminal: {points}")
 
     def modes(self):
         """The files alone, and that taken back."""
@@ -213,7 +217,7 @@ class Steps:
         was = lab.files()
         lab.tw("rewind", f"{self.session}:1", "--code")
         need(lab.files() == {"one.txt", "two.txt"}, f"files after --code: {lab.files()}")
-        lab.tw("rewind", "--undo")
+        lab.tw("rewind", "--undo", "--session", self.session)
         need(lab.files() == was, f"files after --undo: {lab.files()}, were {was}")
 
     def itself(self):

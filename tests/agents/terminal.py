@@ -2,12 +2,14 @@
 
 import shlex
 import subprocess
+import tempfile
 import time
 
 
 class Terminal:
     def __init__(self, lab, command, width=100, height=40):
-        self.lab, self.name = lab, f"{lab.top}/tmux"
+        # One of its own each time: the server before it may not be gone yet.
+        self.lab, self.name = lab, tempfile.mktemp(prefix="tmux-", dir=lab.top)
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height), shlex.join(command))
 
     def tmux(self, *arguments):
