@@ -28,6 +28,7 @@ pub mod prefix;
 pub mod transcript;
 pub mod used;
 mod value;
+pub mod version;
 
 #[cfg(test)]
 #[path = "tests.rs"]
@@ -49,6 +50,7 @@ use install::{InstallPaths, SetupOf};
 use places::{Candidate, Places};
 use transcript::{Cut, Detail, Transcript};
 use used::Traces;
+use version::Tried;
 
 /// How many records at the head of a file tell its format.
 const HEAD: usize = 12;
@@ -69,6 +71,11 @@ pub trait Agent: Sync {
     /// Whether a hook's payload shows that this agent calls, whichever agent's hooks it runs.
     fn is_caller(&self, _payload: &Value) -> bool {
         false
+    }
+
+    /// The newest version that `tw` was tried with; `None` for one that was never driven.
+    fn tried(&self) -> Option<Tried> {
+        None
     }
 
     /// Environment variables that carry the session's id, best first.

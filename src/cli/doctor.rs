@@ -5,8 +5,8 @@ use crate::ops::outcome::{CheckStatus, Checkup};
 
 /// Check the repository and what tw keeps in it
 ///
-/// Looks at HEAD, refs, records, caches, locks and settings, and names for each problem the command that mends it. Changes
-/// nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
+/// Looks at HEAD, refs, records, caches, locks and settings, and names for each problem the command that mends it. An agent
+/// that is newer than what tw was tried with is named, as no problem. Changes nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

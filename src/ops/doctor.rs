@@ -2,6 +2,7 @@
 
 mod hooked;
 mod kept;
+mod versions;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -42,6 +43,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.push(tell("records", kept::records(store)));
     checks.push(tell("sessions", hooked::sessions(ctx)));
     checks.push(tell("agents", hooked::agents(ctx)));
+    checks.push(tell("agent-versions", versions::agents(ctx)));
     checks.push(tell("refspecs", refspecs(ctx)));
     checks.push(tell("open-directories", open_directories(&worktrees)));
     checks.push(tell("desk", desk(ctx, store)));

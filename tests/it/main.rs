@@ -9,6 +9,7 @@
 
 mod access;
 mod access_alone;
+mod agent_versions;
 mod apply;
 mod arguments;
 mod backtrack;

@@ -19,6 +19,7 @@ use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
 use super::value::text;
+use super::version::Tried;
 use super::{Agent, words};
 use crate::error::Result;
 
@@ -35,6 +36,14 @@ impl Agent for Claude {
 
     fn title(&self) -> &'static str {
         "Claude Code"
+    }
+
+    fn tried(&self) -> Option<Tried> {
+        Some(Tried {
+            version: "2.1.330",
+            package: "@anthropic-ai/claude-code",
+            recorded: &["version"],
+        })
     }
 
     fn session_variables(&self) -> &'static [&'static str] {

@@ -16,6 +16,7 @@ use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
 use super::value::text;
+use super::version::Tried;
 use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
@@ -33,6 +34,14 @@ impl Agent for Codex {
 
     fn title(&self) -> &'static str {
         "Codex"
+    }
+
+    fn tried(&self) -> Option<Tried> {
+        Some(Tried {
+            version: "0.169.0",
+            package: "@openai/codex",
+            recorded: &["payload", "cli_version"],
+        })
     }
 
     fn session_variables(&self) -> &'static [&'static str] {

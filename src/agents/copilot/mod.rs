@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::install::{InstallPaths, Parts, Piece, Scope, SetupOf, command, events, target, whole};
 use super::used::{Traces, UserDirectory};
+use super::version::Tried;
 use super::{Agent, words};
 
 /// The agent's name in the table.
@@ -21,6 +22,14 @@ impl Agent for Copilot {
 
     fn title(&self) -> &'static str {
         "Copilot CLI"
+    }
+
+    fn tried(&self) -> Option<Tried> {
+        Some(Tried {
+            version: "1.0.102",
+            package: "@github/copilot",
+            recorded: &[],
+        })
     }
 
     fn session_variables(&self) -> &'static [&'static str] {

@@ -17,6 +17,7 @@ use super::install::SetupOf;
 use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
+use super::version::Tried;
 use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
@@ -37,6 +38,14 @@ impl Agent for Gemini {
 
     fn title(&self) -> &'static str {
         "Gemini CLI"
+    }
+
+    fn tried(&self) -> Option<Tried> {
+        Some(Tried {
+            version: "0.61.0",
+            package: "@google/gemini-cli",
+            recorded: &[],
+        })
     }
 
     fn session_variables(&self) -> &'static [&'static str] {

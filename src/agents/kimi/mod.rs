@@ -18,6 +18,7 @@ use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
 use super::value::text;
+use super::version::Tried;
 use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
@@ -41,6 +42,14 @@ impl Agent for Kimi {
 
     fn title(&self) -> &'static str {
         "kimi-cli"
+    }
+
+    fn tried(&self) -> Option<Tried> {
+        Some(Tried {
+            version: "1.51.0",
+            package: "",
+            recorded: &[],
+        })
     }
 
     fn start_command(&self) -> Option<Vec<String>> {

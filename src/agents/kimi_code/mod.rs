@@ -17,6 +17,7 @@ use super::places::{Candidate, Places};
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
 use super::value::text;
+use super::version::Tried;
 use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
@@ -34,6 +35,14 @@ impl Agent for KimiCode {
 
     fn title(&self) -> &'static str {
         "Kimi Code"
+    }
+
+    fn tried(&self) -> Option<Tried> {
+        Some(Tried {
+            version: "2.1.0",
+            package: "@moonshot-ai/kimi-code",
+            recorded: &["app_version"],
+        })
     }
 
     fn start_command(&self) -> Option<Vec<String>> {

@@ -15,6 +15,7 @@ use super::fork::{Draft, ForkPlan, Validation, ids};
 use super::install::SetupOf;
 use super::transcript::{Cut, Detail, Transcript};
 use super::used::{Traces, UserDirectory};
+use super::version::Tried;
 use super::{Agent, words};
 use crate::env::Moment;
 use crate::error::Result;
@@ -36,6 +37,14 @@ impl Agent for Opencode {
 
     fn title(&self) -> &'static str {
         "opencode"
+    }
+
+    fn tried(&self) -> Option<Tried> {
+        Some(Tried {
+            version: "1.18.33",
+            package: "opencode-ai",
+            recorded: &[],
+        })
     }
 
     fn start_command(&self) -> Option<Vec<String>> {

@@ -76,8 +76,9 @@ pub fn agents(ctx: &Context<'_>) -> Result<Finding> {
 }
 
 /// An agent with hooks of ours.
-struct Hooked {
-    agent: &'static dyn Agent,
+pub struct Hooked {
+    /// It.
+    pub agent: &'static dyn Agent,
     /// In whose settings, and with steps or without.
     scopes: Vec<(Scope, Steps)>,
 }
@@ -148,7 +149,7 @@ fn unheard(ctx: &Context<'_>, installed: &[Hooked]) -> Result<Vec<(String, Strin
 }
 
 /// The agents whose settings, the project's or the user's, have hooks of ours.
-fn installed(ctx: &Context<'_>) -> Vec<Hooked> {
+pub fn installed(ctx: &Context<'_>) -> Vec<Hooked> {
     let places = Places::from(ctx.env);
     let home = ctx.env.home().unwrap_or_default();
     let root = ctx.repo.worktree_root();
