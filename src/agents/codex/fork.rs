@@ -1,22 +1,33 @@
 //! Forks of Codex rollouts.
 //!
 //! Kept are the lines before the turn at the cut, without rolled-back turns and the markers that took them back. The head
-//! gets the new id and names the old one; no other line changes.
+//! gets the new id and names the old one; no other line changes. What a session of Codex's own fork goes on from stays where it
+//! is: the head names it, and Codex reads it there.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::agents::codex::read::{Entry, Item, scan};
 use crate::agents::fork::calls::{Pairing, ToolUse as _, without_dangling};
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape};
-use crate::agents::fork::{Draft, FilePlan, KeyPath, Rule, Segment};
+use crate::agents::fork::{Draft, FilePlan, KeptMessages, KeyPath, Rule, Segment};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{owned, text};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use serde_json::Value;
 
 /// The lines to keep of `transcript` when it is cut at `cut`.
 pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     let scan = scan(&transcript.path, Detail::Outline, Some(cut.position.offset))?;
+    if let Some(why) = scan.unsound {
+        return Err(Error::new(
+            Code::CheckpointUnavailable,
+            format!(
+                "session '{}' cannot be forked: {why}",
+                transcript.session_id
+            ),
+        )
+        .hint("its files can be rewound: give --code"));
+    }
     if scan.transcript.prompts.is_empty() {
         return Ok(None);
     }
@@ -26,9 +37,17 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         !scan.dropped.iter().any(|range| range.contains(&offset))
     });
     close_calls(&mut entries);
+    let starts: HashSet<u64> = entries.iter().map(|entry| entry.position.offset).collect();
+    let messages = transcript.messages.iter();
+    let kept =
+        messages.filter(|message| message.file == 1 || starts.contains(&message.position.offset));
+    let kept = KeptMessages::Before(kept.count());
     let segments = entries.iter().map(segment).collect();
     let file = FilePlan::of_lines(&transcript.path, segments);
-    Ok(Some(Draft::of_file(transcript, file)))
+    Ok(Some(Draft {
+        kept,
+        ..Draft::of_file(transcript, file)
+    }))
 }
 
 fn segment(entry: &Entry) -> Segment {

@@ -1,5 +1,6 @@
 //! Codex CLI: where its rollouts are, how they read, how a session is resumed.
 
+mod base;
 mod fork;
 pub mod place;
 pub mod read;

@@ -17,11 +17,13 @@ fn root(places: &Places) -> Option<PathBuf> {
         .or_else(|| Some(places.home()?.join(".codex")))
 }
 
-/// All rollouts: `sessions/YYYY/MM/DD/`, and the flat directory of archived ones. Compressed ones are left out.
+/// All rollouts.
 fn rollouts(places: &Places) -> Vec<SessionFile> {
-    let Some(root) = root(places) else {
-        return Vec::new();
-    };
+    root(places).map_or(Vec::new(), |root| rollouts_in(&root))
+}
+
+/// The rollouts in `sessions/YYYY/MM/DD/`, and in the flat directory of archived ones. Compressed ones are left out.
+fn rollouts_in(root: &Path) -> Vec<SessionFile> {
     let mut found = places::files(&root.join("archived_sessions"), ".jsonl");
     for year in places::subdirectories(&root.join("sessions")) {
         for month in places::subdirectories(&year) {
@@ -44,7 +46,19 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
 
 /// The session's rollout, by its id.
 pub fn locate(session: &str, places: &Places) -> Option<PathBuf> {
-    let mut found = rollouts(places);
+    newest_of(session, rollouts(places))
+}
+
+/// The rollout of another session that is kept where the one at `path` is.
+pub fn beside(path: &Path, session: &str) -> Option<PathBuf> {
+    let rollouts = match sessions_tree(path) {
+        Some(tree) => rollouts_in(tree.parent()?),
+        None => places::files(path.parent()?, ".jsonl"),
+    };
+    newest_of(session, rollouts)
+}
+
+fn newest_of(session: &str, mut found: Vec<SessionFile>) -> Option<PathBuf> {
     found.retain(|file| id_of(&file.path).as_deref() == Some(session));
     places::newest_first(&mut found);
     found.into_iter().next().map(|file| file.path)
@@ -80,19 +94,20 @@ fn recorded_cwd(path: &Path) -> Option<String> {
 pub fn new_path(source: &Path, id: &str, now: Moment) -> PathBuf {
     let time = now.utc();
     let name = format!("rollout-{}-{id}.jsonl", time.format("%Y-%m-%dT%H-%M-%S"));
-    let tree =
-        source
-            .ancestors()
-            .skip(1)
-            .find_map(|directory| match directory.file_name()?.to_str()? {
-                "sessions" => Some(directory.to_owned()),
-                "archived_sessions" => Some(directory.with_file_name("sessions")),
-                _ => None,
-            });
-    match tree {
+    match sessions_tree(source) {
         Some(tree) => tree.join(time.format("%Y/%m/%d").to_string()).join(name),
         None => source.with_file_name(name),
     }
+}
+
+/// The `sessions` of the tree that a rollout is kept in.
+fn sessions_tree(rollout: &Path) -> Option<PathBuf> {
+    let mut above = rollout.ancestors().skip(1);
+    above.find_map(|directory| match directory.file_name()?.to_str()? {
+        "sessions" => Some(directory.to_owned()),
+        "archived_sessions" => Some(directory.with_file_name("sessions")),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

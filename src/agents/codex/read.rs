@@ -1,7 +1,8 @@
 //! A Codex rollout as a neutral conversation.
 //!
 //! Two streams share the file: `response_item` is what the model sees, `event_msg` what people see. Prompts come from the
-//! events (from the items where there are none), everything else from the items. Rolled-back turns are taken back.
+//! events (from the items where there are none), everything else from the items. Rolled-back turns are taken back. What a
+//! session of Codex's own fork goes on from (see `base`) is read before it, and cannot be cut at.
 
 use std::ops::Range;
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::NAME;
+use super::base::{self, Stretch};
 use crate::agents::builder::{Builder, Call, Typed};
 use crate::agents::fork::calls::{Half, HalfUse};
 use crate::agents::lines::{self, Line};
@@ -79,6 +81,8 @@ pub struct Scan {
     pub entries: Vec<Entry>,
     /// Bytes of rolled-back turns, with the markers that took them back.
     pub dropped: Vec<Range<u64>>,
+    /// Why a fork would not be what the session is: what it goes on from cannot be read, or turns of that were rolled back.
+    pub unsound: Option<String>,
 }
 
 /// Where prompts are taken from.
@@ -95,17 +99,37 @@ pub fn read(path: &Path, detail: Detail) -> Result<Transcript> {
 
 /// Reads the rollout at `path`, up to `limit` bytes.
 pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
-    let scan = scan_by(path, detail, limit, Prompts::Events)?;
+    let (stretches, broken) = match base::stretches(path) {
+        Ok(stretches) => (stretches, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    let mut scan = scan_by(path, detail, limit, (&stretches, Prompts::Events))?;
     if scan.transcript.prompts.is_empty() && scan.transcript.abandoned.is_empty() {
-        return scan_by(path, detail, limit, Prompts::Items);
+        scan = scan_by(path, detail, limit, (&stretches, Prompts::Items))?;
     }
+    scan.unsound = broken.or(scan.unsound);
     Ok(scan)
 }
 
-fn scan_by(path: &Path, detail: Detail, limit: Option<u64>, prompts: Prompts) -> Result<Scan> {
+fn scan_by(
+    path: &Path,
+    detail: Detail,
+    limit: Option<u64>,
+    (stretches, prompts): (&[Stretch], Prompts),
+) -> Result<Scan> {
     let mut state = State::new(detail, prompts);
+    for stretch in stretches {
+        state.builder.file = 1;
+        lines::each_record(&stretch.path, Some(stretch.end), |record, line| {
+            state.take(record, line);
+        })?;
+    }
+    state.builder.file = 0;
+    state.turn = None;
     let counts = lines::each_record(path, limit, |record, line| state.take(record, line))?;
     let mut transcript = state.builder.transcript;
+    // What the older rollouts took back is no timeline of this session.
+    transcript.abandoned.retain(|prompt| prompt.cut.is_some());
     path.clone_into(&mut transcript.path);
     transcript.set_counts(counts);
     if transcript.session_id.is_empty() {
@@ -115,6 +139,7 @@ fn scan_by(path: &Path, detail: Detail, limit: Option<u64>, prompts: Prompts) ->
         transcript,
         entries: state.entries,
         dropped: state.dropped,
+        unsound: state.unsound,
     })
 }
 
@@ -126,6 +151,7 @@ struct State {
     /// Where the turn that is about to begin begins: its context comes before its prompt.
     turn: Option<Position>,
     headed: bool,
+    unsound: Option<String>,
 }
 
 impl State {
@@ -137,6 +163,7 @@ impl State {
             dropped: Vec::new(),
             turn: None,
             headed: false,
+            unsound: None,
         }
     }
 
@@ -170,6 +197,9 @@ impl State {
             }
             _ => Item::Event(None),
         };
+        if self.is_older() {
+            return;
+        }
         self.entries.push(Entry {
             position,
             len: line.bytes.len() as u64,
@@ -179,9 +209,14 @@ impl State {
         self.builder.boundary(line.end(), None);
     }
 
+    /// Whether the rows are those that the session goes on from.
+    fn is_older(&self) -> bool {
+        self.builder.file != 0
+    }
+
     /// Only the first head counts: a fork holds those of the sessions it came from, too.
     fn head(&mut self, payload: &Value) -> Item {
-        if std::mem::replace(&mut self.headed, true) {
+        if self.is_older() || std::mem::replace(&mut self.headed, true) {
             return Item::Event(None);
         }
         let transcript = &mut self.builder.transcript;
@@ -265,7 +300,7 @@ impl State {
         let cut = self.turn.take().unwrap_or(position);
         self.builder.prompt(Typed {
             position,
-            cut: Some(cut),
+            cut: Some(cut).filter(|_| !self.is_older()),
             companion: None,
             prompt_id: None,
             id: None,
@@ -329,8 +364,16 @@ impl State {
     fn roll_back(&mut self, payload: &Value, line: &Line<'_>) {
         let turns = usize::try_from(number(payload, "num_turns")).unwrap_or(usize::MAX);
         let end = line.end().offset;
+        let prompts = &self.builder.transcript.prompts;
+        let own = prompts.iter().filter(|prompt| prompt.cut.is_some()).count();
+        if !self.is_older() && turns > own && own < prompts.len() {
+            let why = "it took back turns of the session that it goes on from";
+            self.unsound = Some(why.to_owned());
+        }
         let start = self.builder.roll_back(turns).unwrap_or(line.position);
-        self.dropped.push(start.offset..end);
+        if !self.is_older() {
+            self.dropped.push(start.offset..end);
+        }
         self.turn = None;
     }
 

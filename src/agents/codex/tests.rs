@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::agents::fork::{plan_fork, write_fork};
 use crate::agents::read;
 use crate::agents::testing::{cut, prompts};
-use crate::agents::transcript::{Cut, Detail, Transcript};
+use crate::agents::transcript::{Cut, Detail, Position, Transcript};
+use crate::error::Code;
 
 const OLD: &str = "019e1625-789d-76c0-80ab-3724b5ddb799";
 const NEW: &str = "019e1625-789d-76c0-80ab-3724b5ddb700";
@@ -240,4 +241,177 @@ fn the_first_head_counts_and_torn_lines_are_skipped() {
         forked.contains("an-ancestor"),
         "only the first head changes"
     );
+}
+
+/// A rollout of two turns, and sessions that Codex's own fork made of it: each in a file of its own, as Codex keeps them.
+struct Family {
+    dir: tempfile::TempDir,
+}
+
+fn family_id(number: u8) -> String {
+    format!("{}{number}", &OLD[..35])
+}
+
+impl Family {
+    fn path(&self, number: u8) -> PathBuf {
+        let name = format!(
+            "rollout-2026-05-1{number}T08-00-00-{}.jsonl",
+            family_id(number)
+        );
+        let day = format!("sessions/2026/05/1{number}");
+        self.dir.path().join(day).join(name)
+    }
+
+    fn add(&self, number: u8, base: &Value, turns: &[&str]) {
+        let mut rollout = Rollout::new();
+        rollout.text.clear();
+        let id = family_id(number);
+        let mut head =
+            json!({"id": id, "session_id": id, "cwd": "/work", "history_mode": "paginated"});
+        if !base.is_null() {
+            head["history_base"] = base.clone();
+        }
+        rollout.line("session_meta", &head);
+        for turn in turns {
+            rollout
+                .prompt(turn)
+                .call("c1")
+                .output("c1", "done")
+                .answer(&format!("to {turn}"));
+        }
+        let path = self.path(number);
+        std::fs::create_dir_all(path.parent().expect("a day")).expect("made");
+        std::fs::write(path, rollout.text).expect("written");
+    }
+
+    /// What a fork says that goes on where the first `turns` turns of that rollout end.
+    fn base(&self, number: u8, turns: usize) -> Value {
+        let text = std::fs::read_to_string(self.path(number)).expect("text");
+        let marker = "task_complete";
+        let ends = text.match_indices(marker).nth(turns - 1).expect("a turn").0;
+        let end = ends + text[ends..].find('\n').expect("a line") + 1;
+        let rows = text[..end].lines().count();
+        json!({"thread_id": family_id(number), "end_ordinal_exclusive": rows, "end_byte_offset": end})
+    }
+
+    fn new() -> Self {
+        let family = Self {
+            dir: tempfile::tempdir().expect("a temporary directory"),
+        };
+        family.add(1, &Value::Null, &["one", "two", "left behind"]);
+        family.add(2, &family.base(1, 2), &["three", "also left behind"]);
+        family.add(3, &family.base(2, 1), &["four", "five"]);
+        family
+    }
+
+    fn read(&self, number: u8) -> Transcript {
+        read(&self.path(number), Detail::Full).expect("readable")
+    }
+}
+
+#[test]
+fn a_fork_of_codex_s_own_is_read_with_what_it_goes_on_from() {
+    let family = Family::new();
+    let transcript = family.read(3);
+    assert_eq!(
+        prompts(&transcript),
+        ["one", "two", "three", "four", "five"]
+    );
+    assert_eq!(transcript.session_id, family_id(3));
+    assert_eq!(transcript.messages.len(), 15);
+    let cuts: Vec<bool> = transcript
+        .prompts
+        .iter()
+        .map(|prompt| prompt.cut.is_some())
+        .collect();
+    assert_eq!(cuts, [false, false, false, true, true]);
+    assert_eq!(transcript.title(), Some("one"));
+    // Before each prompt of its own, also the first: the head says where the rest is, and only its ids change.
+    let text = std::fs::read_to_string(family.path(3)).expect("text");
+    for prompt in [3, 4] {
+        let cut = cut(&transcript, prompt);
+        let plan = plan_fork(&transcript, &cut)
+            .expect("planned")
+            .expect("something to fork");
+        let dest = family
+            .path(3)
+            .with_file_name(format!("rollout-2026-05-14T08-00-00-{NEW}.jsonl"));
+        let outcome = write_fork(&plan, NEW, &dest).expect("written and valid");
+        assert_eq!(
+            (outcome.messages_kept, outcome.messages_discarded),
+            (cut.messages, 15 - cut.messages)
+        );
+        let made = std::fs::read_to_string(&dest).expect("text");
+        let own = usize::try_from(cut.position.offset).expect("small");
+        let kept = text[..own].replace(&family_id(3), NEW);
+        let origin = format!(",\"forked_from_id\":\"{}\"", family_id(3));
+        assert_eq!(made.replacen(&origin, "", 1), kept);
+        let again = read(&dest, Detail::Full).expect("readable");
+        assert_eq!(prompts(&again), prompts(&transcript)[..prompt]);
+        std::fs::remove_file(dest).expect("removed");
+    }
+}
+
+#[test]
+fn what_a_fork_goes_on_from_and_is_not_what_it_was_is_not_guessed() {
+    let refused = |family: &Family| {
+        let transcript = family.read(3);
+        assert_eq!(prompts(&transcript), ["four", "five"]);
+        let error = plan_fork(&transcript, &cut(&transcript, 1)).expect_err("refused");
+        assert_eq!(error.code(), Code::CheckpointUnavailable);
+        error.message().to_owned()
+    };
+    let gone = Family::new();
+    std::fs::remove_file(gone.path(1)).expect("removed");
+    let said = refused(&gone);
+    assert!(
+        said.ends_with(&format!(
+            "the rollout of session '{}' that it goes on from is gone",
+            family_id(1)
+        )),
+        "{said}"
+    );
+    let shorter = Family::new();
+    let text = std::fs::read(shorter.path(2)).expect("bytes");
+    std::fs::write(shorter.path(2), &text[..text.len() / 3]).expect("written");
+    assert!(refused(&shorter).ends_with("is not what it was"));
+    let moved = Family::new();
+    let mut text = std::fs::read(moved.path(1)).expect("bytes");
+    let at = text.len() / 4;
+    text.insert(at, b' ');
+    std::fs::write(moved.path(1), text).expect("written");
+    assert!(refused(&moved).ends_with("is not what it was"));
+    let circle = Family::new();
+    circle.add(1, &circle.base(2, 1), &["one", "two"]);
+    circle.add(2, &circle.base(1, 2), &["three"]);
+    circle.add(3, &circle.base(2, 1), &["four", "five"]);
+    assert!(refused(&circle).ends_with("in a circle"));
+    let unknown = Family::new();
+    unknown.add(3, &json!({"somewhere": 1}), &["four", "five"]);
+    assert!(refused(&unknown).contains("in a way that is known"));
+}
+
+#[test]
+fn turns_taken_back_behind_a_fork_s_beginning_are_left_to_codex() {
+    let family = Family::new();
+    let mut text = std::fs::read_to_string(family.path(3)).expect("text");
+    text.push_str(
+        &json!({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 3}})
+            .to_string(),
+    );
+    text.push('\n');
+    std::fs::write(family.path(3), &text).expect("written");
+    let transcript = family.read(3);
+    assert_eq!(prompts(&transcript), ["one", "two"]);
+    let end = Cut {
+        position: Position {
+            line: 99,
+            offset: text.len() as u64,
+        },
+        companion: None,
+        tokens: transcript.tokens,
+        messages: transcript.messages.len(),
+    };
+    let error = plan_fork(&transcript, &end).expect_err("refused");
+    assert_eq!(error.code(), Code::CheckpointUnavailable);
 }
