@@ -13,9 +13,9 @@ use crate::git::regular;
 
 /// A document: its bytes, and where its messages stand.
 pub struct Document {
-    /// The whole text.
+    /// The bytes of the file.
     pub text: Vec<u8>,
-    /// Each message.
+    /// Where each message stands in it.
     pub messages: Vec<Range<usize>>,
 }
 

@@ -42,6 +42,28 @@ pub struct Line<'a> {
     pub ended: bool,
 }
 
+/// A record that was read: where it stands, and what it is to a fork.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<I> {
+    /// Where it begins.
+    pub position: Position,
+    /// Its length, without the newline.
+    pub len: u64,
+    /// What its agent's rules make of it.
+    pub item: I,
+}
+
+impl<I> Entry<I> {
+    /// The record on a line.
+    pub fn new(line: &Line<'_>, item: I) -> Self {
+        Self {
+            position: line.position,
+            len: line.bytes.len() as u64,
+            item,
+        }
+    }
+}
+
 impl Line<'_> {
     /// Where the next line begins.
     pub fn end(&self) -> Position {

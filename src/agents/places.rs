@@ -81,7 +81,7 @@ pub struct Candidate {
 
 /// A file and its time.
 pub struct SessionFile {
-    /// The file.
+    /// Its path.
     pub path: PathBuf,
     /// When it was last written.
     pub modified: SystemTime,

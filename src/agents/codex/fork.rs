@@ -6,10 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::agents::codex::read::{Entry, Item, scan};
+use crate::agents::codex::read::{Item, scan};
 use crate::agents::fork::calls::{Pairing, ToolUse as _, without_dangling};
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape};
 use crate::agents::fork::{Draft, FilePlan, KeptMessages, KeyPath, Rule, Segment};
+use crate::agents::lines::Entry;
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{owned, text};
 use crate::error::{Code, Error, Result};
@@ -50,21 +51,21 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     }))
 }
 
-fn segment(entry: &Entry) -> Segment {
-    let rule = match (&entry.item, entry.bare) {
-        (Item::Head, false) => Rule::Header {
+fn segment(entry: &Entry<Item>) -> Segment {
+    let rule = match &entry.item {
+        Item::Head => Rule::Header {
             ids: HEAD_IDS,
             origin: "forked_from_id",
         },
-        (Item::Head, true) => Rule::Ids(&[&["id"]]),
+        Item::BareHead => Rule::Ids(&[&["id"]]),
         _ => Rule::Verbatim,
     };
-    Segment::new(entry.position.offset, entry.len, rule)
+    Segment::of(entry, rule)
 }
 
 /// Leaves out calls without an output, outputs without a call, thoughts that led to nothing that is kept, and events about
 /// such calls.
-fn close_calls(entries: &mut Vec<Entry>) {
+fn close_calls(entries: &mut Vec<Entry<Item>>) {
     let mut kept = without_dangling(entries, Pairing::InOrder);
     let mut last_calls: HashMap<&str, usize> = HashMap::new();
     for (index, entry) in entries.iter().enumerate() {
@@ -84,14 +85,14 @@ fn close_calls(entries: &mut Vec<Entry>) {
 }
 
 /// Thoughts are followed by what they led to. Where that is left out, or the cut is in between, they go too.
-fn drop_idle_thoughts(entries: &[Entry], kept: &mut [bool]) {
+fn drop_idle_thoughts(entries: &[Entry<Item>], kept: &mut [bool]) {
     let mut led_to_nothing = true;
     for (index, entry) in entries.iter().enumerate().rev() {
         match entry.item {
             Item::Reasoning if led_to_nothing => {
                 kept[index] = false;
             }
-            Item::Event(_) | Item::Head | Item::Reasoning => {}
+            Item::Event(_) | Item::Head | Item::BareHead | Item::Reasoning => {}
             Item::Call(_) | Item::Output(_) | Item::Said => led_to_nothing = !kept[index],
         }
     }

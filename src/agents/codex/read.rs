@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::NAME;
 use super::base::{self, Stretch};
 use crate::agents::builder::{Builder, Call, Typed};
-use crate::agents::fork::calls::{Half, HalfUse};
-use crate::agents::lines::{self, Line};
+use crate::agents::fork::calls::{Half, ToolUse};
+use crate::agents::lines::{self, Entry, Line};
 use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, items, number, owned, shown, text, unquoted};
 use crate::error::Result;
@@ -38,6 +38,8 @@ const REQUEST: &str = "## My request for Codex:";
 pub enum Item {
     /// The session's head.
     Head,
+    /// The same in the old form, without a wrapper.
+    BareHead,
     /// A tool call.
     Call(String),
     /// A tool's answer.
@@ -50,22 +52,9 @@ pub enum Item {
     Event(Option<String>),
 }
 
-/// A readable line.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// Where it begins.
-    pub position: Position,
-    /// Its length, without the newline.
-    pub len: u64,
-    /// What it says, as far as it counts here.
-    pub item: Item,
-    /// Whether it is of the old form, without a wrapper.
-    pub bare: bool,
-}
-
-impl HalfUse for Entry {
+impl ToolUse for Item {
     fn half(&self) -> Option<Half<'_>> {
-        match &self.item {
+        match self {
             Item::Call(id) => Some(Half::Call(id)),
             Item::Output(id) => Some(Half::Result(id)),
             _ => None,
@@ -75,10 +64,10 @@ impl HalfUse for Entry {
 
 /// A rollout, read.
 pub struct Scan {
-    /// The conversation.
+    /// The conversation, with what it goes on from.
     pub transcript: Transcript,
-    /// Its lines.
-    pub entries: Vec<Entry>,
+    /// The readable lines of its own file.
+    pub entries: Vec<Entry<Item>>,
     /// Bytes of rolled-back turns, with the markers that took them back.
     pub dropped: Vec<Range<u64>>,
     /// Why a fork would not be what the session is: what it goes on from cannot be read, or turns of that were rolled back.
@@ -146,7 +135,7 @@ fn scan_by(
 struct State {
     builder: Builder,
     prompts: Prompts,
-    entries: Vec<Entry>,
+    entries: Vec<Entry<Item>>,
     dropped: Vec<Range<u64>>,
     /// Where the turn that is about to begin begins: its context comes before its prompt.
     turn: Option<Position>,
@@ -182,7 +171,10 @@ impl State {
             ""
         };
         let item = match kind {
-            "session_meta" => self.head(payload),
+            "session_meta" => match self.head(payload) {
+                Item::Head if wrapped.is_none() => Item::BareHead,
+                item => item,
+            },
             "turn_context" => {
                 self.turn_begins(position);
                 self.context(payload);
@@ -200,12 +192,7 @@ impl State {
         if self.is_older() {
             return;
         }
-        self.entries.push(Entry {
-            position,
-            len: line.bytes.len() as u64,
-            item,
-            bare: wrapped.is_none(),
-        });
+        self.entries.push(Entry::new(line, item));
         self.builder.boundary(line.end(), None);
     }
 

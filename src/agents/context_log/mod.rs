@@ -16,7 +16,7 @@ use serde::Serialize;
 pub struct Entry<'a> {
     /// Its bytes, without the newline.
     pub line: &'a [u8],
-    /// What it says.
+    /// The record on it.
     pub record: Record,
 }
 

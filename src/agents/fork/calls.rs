@@ -6,29 +6,16 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::agents::lines::Entry;
+
 /// What one entry of a session file says of tool calls.
 pub trait ToolUse {
+    /// The half of a pair that it is, where it says one thing of calls at most.
+    fn half(&self) -> Option<Half<'_>> {
+        None
+    }
+
     /// The ids of the calls that begin in it.
-    fn calls(&self) -> impl Iterator<Item = &str>;
-    /// The ids of the calls that it answers.
-    fn results(&self) -> impl Iterator<Item = &str>;
-}
-
-/// Half of a pair.
-pub enum Half<'a> {
-    /// The id of the call that begins.
-    Call(&'a str),
-    /// The id of the call that is answered.
-    Result(&'a str),
-}
-
-/// An entry that says one thing of calls at most.
-pub trait HalfUse {
-    /// What it says.
-    fn half(&self) -> Option<Half<'_>>;
-}
-
-impl<E: HalfUse> ToolUse for E {
     fn calls(&self) -> impl Iterator<Item = &str> {
         let half = self.half().into_iter();
         half.filter_map(|half| match half {
@@ -37,12 +24,31 @@ impl<E: HalfUse> ToolUse for E {
         })
     }
 
+    /// The ids of the calls that it answers.
     fn results(&self) -> impl Iterator<Item = &str> {
         let half = self.half().into_iter();
         half.filter_map(|half| match half {
             Half::Result(id) => Some(id),
             Half::Call(_) => None,
         })
+    }
+}
+
+/// A call, or its answer.
+pub enum Half<'a> {
+    /// The id of the call that begins.
+    Call(&'a str),
+    /// The id of the call that is answered.
+    Result(&'a str),
+}
+
+impl<I: ToolUse> ToolUse for Entry<I> {
+    fn calls(&self) -> impl Iterator<Item = &str> {
+        self.item.calls()
+    }
+
+    fn results(&self) -> impl Iterator<Item = &str> {
+        self.item.results()
     }
 }
 
@@ -125,9 +131,9 @@ fn dangling_in_order<E: ToolUse>(entries: &[E], kept: &[bool]) -> HashSet<usize>
 mod tests {
     use super::*;
 
-    struct Entry(&'static [&'static str], &'static [&'static str]);
+    struct Step(&'static [&'static str], &'static [&'static str]);
 
-    impl ToolUse for Entry {
+    impl ToolUse for Step {
         fn calls(&self) -> impl Iterator<Item = &str> {
             self.0.iter().copied()
         }
@@ -141,12 +147,12 @@ mod tests {
     #[test]
     fn what_goes_takes_its_other_halves_along() {
         let entries = [
-            Entry(NONE, NONE),
-            Entry(&["a", "b"], NONE),
-            Entry(NONE, &["a"]),
-            Entry(&["c"], NONE),
-            Entry(NONE, &["c"]),
-            Entry(NONE, &["lost"]),
+            Step(NONE, NONE),
+            Step(&["a", "b"], NONE),
+            Step(NONE, &["a"]),
+            Step(&["c"], NONE),
+            Step(NONE, &["c"]),
+            Step(NONE, &["lost"]),
         ];
         for pairing in [Pairing::ById, Pairing::InOrder] {
             let kept = without_dangling(&entries, pairing);
@@ -156,11 +162,7 @@ mod tests {
 
     #[test]
     fn an_id_that_comes_again_is_the_last_call_s() {
-        let entries = [
-            Entry(&["a"], NONE),
-            Entry(&["a"], NONE),
-            Entry(NONE, &["a"]),
-        ];
+        let entries = [Step(&["a"], NONE), Step(&["a"], NONE), Step(NONE, &["a"])];
         let kept = without_dangling(&entries, Pairing::InOrder);
         assert_eq!(kept, [false, true, true]);
         let kept = without_dangling(&entries, Pairing::ById);
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn order_counts_only_where_it_is_the_conversation_s() {
-        let entries = [Entry(NONE, &["a"]), Entry(&["a"], NONE)];
+        let entries = [Step(NONE, &["a"]), Step(&["a"], NONE)];
         assert_eq!(without_dangling(&entries, Pairing::ById), [true, true]);
         assert_eq!(without_dangling(&entries, Pairing::InOrder), [false, false]);
     }

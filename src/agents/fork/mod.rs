@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 
+use super::lines::Entry;
 use super::transcript::{Cut, Tokens, Transcript};
 pub(in crate::agents) use companion::Companion;
 pub use ids::new_session_id;
@@ -116,6 +117,11 @@ impl Segment {
             rule,
             relink: None,
         }
+    }
+
+    /// The line of a record that was read.
+    pub(in crate::agents) fn of<I>(entry: &Entry<I>, rule: Rule) -> Self {
+        Self::new(entry.position.offset, entry.len, rule)
     }
 
     /// A piece between two places of a document.

@@ -54,7 +54,7 @@ fn log(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
             Item::Message => kept.contains(index),
             Item::Rewind => false,
         })
-        .map(|(_, entry)| Segment::new(entry.position.offset, entry.len, rule(entry.item)))
+        .map(|(_, entry)| Segment::of(entry, rule(entry.item)))
         .collect();
     let file = FilePlan::of_lines(&transcript.path, segments);
     Ok(Some(Draft::of_file(transcript, file)))

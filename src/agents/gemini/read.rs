@@ -12,7 +12,7 @@ use super::place;
 use super::record::Record;
 use crate::agents::builder::Builder;
 use crate::agents::document::{Document, advance};
-use crate::agents::lines::{self, Counts, Line};
+use crate::agents::lines::{self, Counts, Entry, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Prompt, Shrink, Transcript};
 use crate::agents::value::{items, owned, text};
 use crate::error::{Code, Error, Result};
@@ -43,24 +43,13 @@ pub enum Item {
     Other,
 }
 
-/// A readable line.
-#[derive(Debug, Clone, Copy)]
-pub struct Entry {
-    /// Where it begins.
-    pub position: Position,
-    /// Its length, without the newline.
-    pub len: u64,
-    /// What it says, as far as it counts here.
-    pub item: Item,
-}
-
 /// A log, read.
 #[derive(Default)]
 pub struct Scan {
     /// The messages that are not taken back, in order of first appearance.
     pub live: Vec<Live>,
-    /// Its lines.
-    pub entries: Vec<Entry>,
+    /// Its readable lines.
+    pub entries: Vec<Entry<Item>>,
     taken_back: Vec<(Record, Position)>,
     shrinks: Vec<(Position, usize)>,
     session_id: Option<String>,
@@ -138,11 +127,7 @@ impl Scan {
             }
             Item::Head
         };
-        self.entries.push(Entry {
-            position: line.position,
-            len: line.bytes.len() as u64,
-            item,
-        });
+        self.entries.push(Entry::new(line, item));
     }
 
     fn head(&mut self, head: &Value) {

@@ -8,7 +8,7 @@ use super::NAME;
 use crate::agents::builder::{Builder, Call, Typed};
 use crate::agents::context_log::record::{Synthetic, synthetic};
 use crate::agents::fork::calls::ToolUse;
-use crate::agents::lines::{self, Line};
+use crate::agents::lines::{self, Entry, Line};
 use crate::agents::transcript::{Cut, Detail, Position, Tokens, Transcript};
 use crate::agents::value::{content, flag, items, owned, text, unquoted};
 use crate::error::Result;
@@ -26,29 +26,18 @@ pub enum Item {
     Other,
 }
 
-/// A readable line.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// Where it begins.
-    pub position: Position,
-    /// Its length, without the newline.
-    pub len: u64,
-    /// What it says, as far as it counts here.
-    pub item: Item,
-}
-
-impl ToolUse for Entry {
+impl ToolUse for Item {
     fn calls(&self) -> impl Iterator<Item = &str> {
-        let ids = match &self.item {
-            Item::Assistant(ids) => ids.as_slice(),
+        let ids = match self {
+            Self::Assistant(ids) => ids.as_slice(),
             _ => &[],
         };
         ids.iter().map(String::as_str)
     }
 
     fn results(&self) -> impl Iterator<Item = &str> {
-        let id = match &self.item {
-            Item::Tool(id) => Some(id.as_str()),
+        let id = match self {
+            Self::Tool(id) => Some(id.as_str()),
             _ => None,
         };
         id.into_iter()
@@ -68,13 +57,42 @@ pub struct CutPoint {
     pub cut: Cut,
 }
 
+/// The places of a file, as it is read.
+#[derive(Default)]
+pub struct CutPoints {
+    /// Those so far.
+    pub found: Vec<CutPoint>,
+    /// How many calls of this turn have been answered.
+    pub answered: usize,
+}
+
+impl CutPoints {
+    /// Notes the end of a record, where that is a place to cut.
+    pub fn add(&mut self, builder: &mut Builder, end: Position) {
+        builder.boundary(end, None);
+        let transcript = &builder.transcript;
+        let last = transcript
+            .boundaries
+            .last()
+            .filter(|cut| cut.position == end);
+        if let (Some(cut), Some(prompt)) = (last, transcript.prompts.last()) {
+            self.found.push(CutPoint {
+                turn: prompt.index,
+                answered: self.answered,
+                messages: cut.messages - prompt.message,
+                cut: *cut,
+            });
+        }
+    }
+}
+
 /// A context file, read.
 pub struct Scan {
     /// The conversation, as far as this file holds it.
     pub transcript: Transcript,
-    /// Its lines.
-    pub entries: Vec<Entry>,
-    /// Places to cut.
+    /// Its readable lines.
+    pub entries: Vec<Entry<Item>>,
+    /// Where a turn may be cut in two.
     pub cut_points: Vec<CutPoint>,
 }
 
@@ -83,8 +101,7 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     let mut state = State {
         builder: Builder::new(NAME, detail),
         entries: Vec::new(),
-        cut_points: Vec::new(),
-        answered: 0,
+        cut_points: CutPoints::default(),
     };
     let counts = lines::each_record(path, limit, |record, line| state.take(record, line))?;
     let mut transcript = state.builder.transcript;
@@ -93,15 +110,14 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     Ok(Scan {
         transcript,
         entries: state.entries,
-        cut_points: state.cut_points,
+        cut_points: state.cut_points.found,
     })
 }
 
 struct State {
     builder: Builder,
-    entries: Vec<Entry>,
-    cut_points: Vec<CutPoint>,
-    answered: usize,
+    entries: Vec<Entry<Item>>,
+    cut_points: CutPoints,
 }
 
 impl State {
@@ -119,29 +135,8 @@ impl State {
             "tool" => self.tool(record),
             _ => Item::Other,
         };
-        self.entries.push(Entry {
-            position: line.position,
-            len: line.bytes.len() as u64,
-            item,
-        });
-        self.mark(line.end());
-    }
-
-    fn mark(&mut self, end: Position) {
-        self.builder.boundary(end, None);
-        let transcript = &self.builder.transcript;
-        let last = transcript
-            .boundaries
-            .last()
-            .filter(|cut| cut.position == end);
-        if let (Some(cut), Some(prompt)) = (last, transcript.prompts.last()) {
-            self.cut_points.push(CutPoint {
-                turn: prompt.index,
-                answered: self.answered,
-                messages: cut.messages - prompt.message,
-                cut: *cut,
-            });
-        }
+        self.entries.push(Entry::new(line, item));
+        self.cut_points.add(&mut self.builder, line.end());
     }
 
     fn user(&mut self, record: &Value, position: Position) -> Item {
@@ -151,7 +146,7 @@ impl State {
             Some(Synthetic::Notice) => return Item::Other,
             None => {}
         }
-        self.answered = 0;
+        self.cut_points.answered = 0;
         self.builder.prompt(Typed {
             position,
             cut: Some(position),
@@ -191,7 +186,7 @@ impl State {
         let (output, _) = content(record.get("content"));
         let failed = flag(record, "is_error") || output.starts_with("<system>ERROR:");
         self.builder.result(&id, output, failed);
-        self.answered += 1;
+        self.cut_points.answered += 1;
         Item::Tool(id)
     }
 }

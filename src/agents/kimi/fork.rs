@@ -14,6 +14,7 @@ use crate::agents::fork::shape::{Facts, LINES, Shape, strings};
 use crate::agents::fork::{Companion, Draft, FilePlan, KeptMessages, Rule, Segment};
 use crate::agents::kimi::place::{CONTEXT, WIRE};
 use crate::agents::kimi::{context, wire};
+use crate::agents::lines::Entry;
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{items, owned, text};
 use crate::error::Result;
@@ -41,7 +42,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
         .is_some_and(|name| name == CONTEXT);
     let segments = entries
         .iter()
-        .map(|entry| Segment::new(entry.position.offset, entry.len, Rule::Verbatim))
+        .map(|entry| Segment::of(entry, Rule::Verbatim))
         .collect();
     let mut file = FilePlan::of_lines(&transcript.path, segments);
     if directory {
@@ -51,7 +52,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     if let (Some(path), Some(companion)) = (&transcript.companion, cut.companion) {
         let scan = wire::scan(path, Detail::Outline, Some(companion.offset))?;
         let segments = answered(&scan.entries)
-            .map(|entry| Segment::new(entry.position.offset, entry.len, Rule::Verbatim))
+            .map(|entry| Segment::of(entry, Rule::Verbatim))
             .collect();
         files.push(FilePlan {
             name: PathBuf::from(WIRE),
@@ -69,7 +70,7 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
 }
 
 /// The wire's lines without calls that were not answered, and without the rest of such calls' arguments.
-fn answered(entries: &[wire::Entry]) -> impl Iterator<Item = &wire::Entry> {
+fn answered(entries: &[Entry<wire::Item>]) -> impl Iterator<Item = &Entry<wire::Item>> {
     let kept = without_dangling(entries, Pairing::InOrder);
     let mut call_kept = true;
     entries.iter().zip(kept).filter_map(move |(entry, kept)| {

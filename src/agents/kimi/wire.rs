@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::NAME;
-use super::context::CutPoint;
+use super::context::{CutPoint, CutPoints};
 use crate::agents::builder::{Builder, Call, Typed};
-use crate::agents::fork::calls::{Half, HalfUse};
-use crate::agents::lines::{self, Line};
+use crate::agents::fork::calls::{Half, ToolUse};
+use crate::agents::lines::{self, Entry, Line};
 use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{content, flag, number, owned, shown, text, time_of_seconds, unquoted};
 use crate::error::Result;
@@ -27,20 +27,9 @@ pub enum Item {
     Other,
 }
 
-/// A readable line.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// Where it begins.
-    pub position: Position,
-    /// Its length, without the newline.
-    pub len: u64,
-    /// What it says, as far as it counts here.
-    pub item: Item,
-}
-
-impl HalfUse for Entry {
+impl ToolUse for Item {
     fn half(&self) -> Option<Half<'_>> {
-        match &self.item {
+        match self {
             Item::Call(id) => Some(Half::Call(id)),
             Item::Result(id) => Some(Half::Result(id)),
             _ => None,
@@ -52,9 +41,9 @@ impl HalfUse for Entry {
 pub struct Scan {
     /// The whole conversation; positions are this file's.
     pub transcript: Transcript,
-    /// Its lines.
-    pub entries: Vec<Entry>,
-    /// Places to cut.
+    /// Its readable lines.
+    pub entries: Vec<Entry<Item>>,
+    /// Where a turn may be cut in two.
     pub cut_points: Vec<CutPoint>,
 }
 
@@ -65,8 +54,7 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     let mut state = State {
         builder,
         entries: Vec::new(),
-        cut_points: Vec::new(),
-        answered: 0,
+        cut_points: CutPoints::default(),
         step: 0,
         last_call: None,
         usage: HashMap::new(),
@@ -86,15 +74,14 @@ pub fn scan(path: &Path, detail: Detail, limit: Option<u64>) -> Result<Scan> {
     Ok(Scan {
         transcript,
         entries: state.entries,
-        cut_points: state.cut_points,
+        cut_points: state.cut_points.found,
     })
 }
 
 struct State {
     builder: Builder,
-    entries: Vec<Entry>,
-    cut_points: Vec<CutPoint>,
-    answered: usize,
+    entries: Vec<Entry<Item>>,
+    cut_points: CutPoints,
     step: u64,
     last_call: Option<String>,
     usage: HashMap<String, u64>,
@@ -116,29 +103,8 @@ impl State {
             line.position,
             at,
         );
-        self.entries.push(Entry {
-            position: line.position,
-            len: line.bytes.len() as u64,
-            item,
-        });
-        self.mark(line.end());
-    }
-
-    fn mark(&mut self, end: Position) {
-        self.builder.boundary(end, None);
-        let transcript = &self.builder.transcript;
-        let last = transcript
-            .boundaries
-            .last()
-            .filter(|cut| cut.position == end);
-        if let (Some(cut), Some(prompt)) = (last, transcript.prompts.last()) {
-            self.cut_points.push(CutPoint {
-                turn: prompt.index,
-                answered: self.answered,
-                messages: cut.messages - prompt.message,
-                cut: *cut,
-            });
-        }
+        self.entries.push(Entry::new(line, item));
+        self.cut_points.add(&mut self.builder, line.end());
     }
 
     fn event(
@@ -150,7 +116,7 @@ impl State {
     ) -> Item {
         match kind {
             "TurnBegin" => {
-                self.answered = 0;
+                self.cut_points.answered = 0;
                 self.step += 1;
                 let (said, images) = content(payload.get("user_input"));
                 self.builder.prompt(Typed {
@@ -227,7 +193,7 @@ impl State {
             output = returned.get("message").map(shown).unwrap_or_default();
         }
         self.builder.result(&id, output, flag(returned, "is_error"));
-        self.answered += 1;
+        self.cut_points.answered += 1;
         Item::Result(id)
     }
 

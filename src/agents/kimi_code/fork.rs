@@ -14,8 +14,8 @@ use crate::agents::fork::companion::{write_state, written};
 use crate::agents::fork::shape::{Facts, LINES, Shape};
 use crate::agents::fork::{Companion, Draft, FilePlan, Rule, Segment};
 use crate::agents::kimi_code::place::{JOURNAL, index_of, session_directory};
-use crate::agents::kimi_code::read::{Entry, Item, scan};
-use crate::agents::lines::parse_object;
+use crate::agents::kimi_code::read::{Item, scan};
+use crate::agents::lines::{Entry, parse_object};
 use crate::agents::transcript::{Cut, Detail, Transcript};
 use crate::agents::value::{owned, text, time_of_seconds};
 use crate::error::{Code, Error, Result, ResultExt as _};
@@ -37,14 +37,14 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
             ),
         ));
     };
-    let undone = |entry: &Entry| {
+    let undone = |entry: &Entry<Item>| {
         let offset = entry.position.offset;
         entry.item != Item::Setting && scan.undone.iter().any(|range| range.contains(&offset))
     };
     let mut kept: Vec<bool> = scan.entries.iter().map(|entry| !undone(entry)).collect();
     drop_dangling(&scan.entries, &mut kept, Pairing::InOrder);
     let segments = kept_of(&scan.entries, &kept)
-        .map(|(_, entry)| Segment::new(entry.position.offset, entry.len, Rule::Verbatim))
+        .map(|(_, entry)| Segment::of(entry, Rule::Verbatim))
         .collect();
     let file = FilePlan {
         name: PathBuf::from(JOURNAL),

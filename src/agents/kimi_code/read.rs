@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{NAME, place};
 use crate::agents::builder::{Builder, Call, Typed};
-use crate::agents::fork::calls::{Half, HalfUse};
-use crate::agents::lines::{self, Line};
+use crate::agents::fork::calls::{Half, ToolUse};
+use crate::agents::lines::{self, Entry, Line};
 use crate::agents::transcript::{Detail, Position, Shrink, Tokens, Transcript};
 use crate::agents::value::{
     content, flag, items, number, owned, shown, text, time_of_millis, unquoted,
@@ -28,20 +28,9 @@ pub enum Item {
     Setting,
 }
 
-/// A readable line.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// Where it begins.
-    pub position: Position,
-    /// Its length, without the newline.
-    pub len: u64,
-    /// What it says, as far as it counts here.
-    pub item: Item,
-}
-
-impl HalfUse for Entry {
+impl ToolUse for Item {
     fn half(&self) -> Option<Half<'_>> {
-        match &self.item {
+        match self {
             Item::Call(id) => Some(Half::Call(id)),
             Item::Result(id) => Some(Half::Result(id)),
             _ => None,
@@ -53,8 +42,8 @@ impl HalfUse for Entry {
 pub struct Scan {
     /// The conversation.
     pub transcript: Transcript,
-    /// Its lines.
-    pub entries: Vec<Entry>,
+    /// Its readable lines.
+    pub entries: Vec<Entry<Item>>,
     /// Bytes of undone turns, with the records that undid them.
     pub undone: Vec<Range<u64>>,
 }
@@ -102,7 +91,7 @@ fn scan_by(path: &Path, detail: Detail, limit: Option<u64>, by_messages: bool) -
 
 struct State {
     builder: Builder,
-    entries: Vec<Entry>,
+    entries: Vec<Entry<Item>>,
     undone: Vec<Range<u64>>,
     /// Whether prompts are taken from the context's messages, for journals without `turn.prompt`.
     by_messages: bool,
@@ -156,11 +145,7 @@ impl State {
             }
             _ => Item::Setting,
         };
-        self.entries.push(Entry {
-            position,
-            len: line.bytes.len() as u64,
-            item,
-        });
+        self.entries.push(Entry::new(line, item));
         self.builder.boundary(line.end(), None);
     }
 
