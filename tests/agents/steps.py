@@ -117,6 +117,8 @@ class Steps:
         first = ends["end of turn, after checkpoint 0"]
         tree = lab.run(["git", "ls-tree", "--name-only", self.commit(first)]).stdout.split()
         need("one.txt" in tree and "a.txt" not in tree, f"the first turn ended with {tree}")
+        noted = lab.tw("checkpoint", "list", "--session", self.session)["turn_ends"]
+        need([end["checkpoint_id"] for end in noted] == [0, 1, 2], f"ends were noted after checkpoints {[e['checkpoint_id'] for e in noted]}")
 
     def commit(self, snapshot):
         refs = self.lab.run(["git", "for-each-ref", "--format=%(refname)", "refs/timewarp"]).stdout.split()
