@@ -58,6 +58,9 @@ pub struct Place {
     pub offset: u64,
     /// The agent's id of the prompt.
     pub prompt_id: Option<String>,
+    /// The agent's id of the tool call after which it was made, for a step of a session without a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
     /// Of the bytes before `offset`; null when they were not read in time, or are rewritten by the agent as it goes.
     pub sha256_of_prefix: Option<String>,
 }

@@ -361,6 +361,58 @@ fn a_report_has_the_conversation_that_it_writes_out() {
 }
 
 #[test]
+fn steps_of_one_second_are_told_apart_by_their_calls() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["config", "timewarp.checkpoints", "steps"]);
+    let mut talk = Talk::new(&sandbox);
+    talk.turn("go on", 1000, true);
+    // Three requests of one turn; the second makes two calls at once.
+    let prompt = talk.id("msg");
+    talk.hook("chat.message", &json!({"sessionID": SESSION, "directory": sandbox.repo(), "prompt": "work", "messageID": prompt}));
+    talk.message(json!({"role": "user"}), "work");
+    for calls in [&["c1"][..], &["c2", "c3"], &["c4"]] {
+        talk.message(json!({"role": "assistant", "parentID": prompt}), "");
+        let message = talk.messages.last_mut().unwrap();
+        // All of it within the same second.
+        message["info"]["time"] = json!({"created": 1_772_292_600_000_u64});
+        let id = message["info"]["id"].clone();
+        for call in calls {
+            let part = json!({"id": format!("prt_{call}"), "sessionID": SESSION, "messageID": id, "type": "tool", "callID": call,
+                "tool": "bash", "state": {"status": "completed", "input": {"command": call}, "output": format!("did {call}")}});
+            message["parts"].as_array_mut().unwrap().push(part);
+        }
+    }
+    let session =
+        json!({"id": SESSION, "directory": sandbox.repo(), "title": "t", "version": "1.4.0"});
+    let document = json!({"info": session, "messages": talk.messages});
+    std::fs::write(talk.database(), format!("{document:#}\n")).unwrap();
+    for call in ["c1", "c2", "c3", "c4"] {
+        sandbox.write("a.txt", call);
+        talk.hook("tool.execute.after", &json!({"sessionID": SESSION, "tool": "bash", "callID": call, "directory": sandbox.repo()}));
+    }
+    let points = sandbox.json(["checkpoint", "list", "--session", SESSION])["checkpoints"].clone();
+    assert_eq!(points.as_array().unwrap().len(), 6);
+    // While another call of the same request may be open, the fork ends before the request.
+    for (number, calls) in [
+        (2, &["c1"][..]),
+        (3, &["c1"]),
+        (4, &["c1", "c2", "c3"]),
+        (5, &["c1", "c2", "c3", "c4"]),
+    ] {
+        let number = number.to_string();
+        let rewound = talk.json(&["rewind", &number, "--conversation", "--session", SESSION]);
+        let fork =
+            std::fs::read_to_string(rewound["conversation"]["fork"]["path"].as_str().unwrap())
+                .unwrap();
+        let kept: Vec<&str> = ["c1", "c2", "c3", "c4"]
+            .into_iter()
+            .filter(|call| fork.contains(&format!("did {call}")))
+            .collect();
+        assert_eq!(kept, calls, "checkpoint {number}");
+    }
+}
+
+#[test]
 fn a_fork_that_nobody_imported_is_pruned_with_its_session() {
     let sandbox = Sandbox::new();
     let talk = three_turns(&sandbox, true);

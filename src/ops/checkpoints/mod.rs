@@ -144,6 +144,7 @@ pub fn take(ctx: &Context<'_>, request: &Take) -> Result<Taken> {
         prompt: request.message.clone(),
         prompt_id: None,
         tool: None,
+        call_id: None,
         asked: Asked::ByCommand,
     };
     let mut taken = new
@@ -194,6 +195,7 @@ pub fn on_event(ctx: &Context<'_>, event: &HookEvent, wait: Duration) -> Result<
         prompt: event.prompt.clone().filter(|_| kind == Kind::Prompt),
         prompt_id: event.prompt_id.clone(),
         tool: event.tool.as_ref().map(|tool| tool.name.clone()),
+        call_id: event.tool.as_ref().and_then(|tool| tool.id.clone()),
         asked: Asked::ByHook { wait },
     };
     new.make()
@@ -268,6 +270,7 @@ struct NewCheckpoint<'a> {
     prompt: Option<String>,
     prompt_id: Option<String>,
     tool: Option<String>,
+    call_id: Option<String>,
     asked: Asked,
 }
 
@@ -296,6 +299,8 @@ impl NewCheckpoint<'_> {
             prompt,
             place: Place {
                 prompt_id: self.prompt_id.take(),
+                // In a file the offset says it.
+                call_id: self.call_id.take().filter(|_| marked.place.path.is_none()),
                 ..marked.place
             },
             tokens: marked.tokens,

@@ -184,7 +184,7 @@ pub fn spot(
     if checkpoint.kind != Kind::Prompt {
         let cut = match &checkpoint.transcript.path {
             Some(_) => noted.cut(),
-            None => cut_by_time(transcript, &checkpoint.created_at),
+            None => cut_of_step(transcript, checkpoint),
         };
         return Ok(within(transcript, cut));
     }
@@ -241,6 +241,33 @@ fn within(transcript: &Transcript, cut: Option<Cut>) -> Spot {
         |prompt: &&Prompt| cut.is_some_and(|cut| prompt.position.offset < cut.position.offset);
     let prompts = transcript.prompts.iter().filter(before);
     Spot::Within(cut, prompts.max_by_key(|prompt| prompt.index).cloned())
+}
+
+/// Where a conversation without a file of its own stood at a step: after the message of its call, by name; else by time, which is
+/// kept in whole seconds.
+fn cut_of_step(transcript: &Transcript, checkpoint: &Checkpoint) -> Option<Cut> {
+    let call = checkpoint.transcript.call_id.as_deref();
+    let named = |message: &&Message| message.tool.is_some() && message.id.as_deref() == call;
+    let Some(message) = transcript
+        .messages
+        .iter()
+        .find(named)
+        .filter(|_| call.is_some())
+    else {
+        return cut_by_time(transcript, &checkpoint.created_at);
+    };
+    let place = message.position;
+    let of_the_message = |other: &&Message| other.tool.is_some() && other.position == place;
+    let last = transcript.messages.iter().rfind(of_the_message);
+    // Others of the same message may still have been open.
+    let is_last = last.is_some_and(|last| last.id == message.id);
+    let mut cuts = transcript.boundaries.iter();
+    if is_last {
+        cuts.find(|cut| cut.position.offset > place.offset).copied()
+    } else {
+        cuts.rfind(|cut| cut.position.offset <= place.offset)
+            .copied()
+    }
 }
 
 /// Where a conversation without a file of its own stood at a time: after the messages that had begun by then.

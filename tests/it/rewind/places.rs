@@ -340,6 +340,7 @@ fn every_prompt_of_every_sample_is_found() {
                         line: None,
                         offset,
                         prompt_id,
+                        call_id: None,
                         sha256_of_prefix: if rewritten {
                             None
                         } else {
