@@ -415,7 +415,7 @@ fn into_past(log: Log, view: &LevelView) -> Error {
             view.operation
         ),
     )
-    .hint(format!("when you mean it: tw {log} --into-past"))
+    .hint(format!("when you mean it: 'tw {log} --into-past'"))
     .hint(format!("'tw {log} --list' shows what comes next"))
     .detail("swap_id", view.swap_id.clone())
 }

@@ -36,6 +36,10 @@ class Agent:
         """The command that asks it one prompt, in a new session or in this one."""
         raise NotImplementedError
 
+    def typed(self, words, prompt):
+        """Whether a checkpoint's prompt is what was typed in its terminal program."""
+        return words in prompt
+
     def adopt(self, lab, session):
         """What the command that tw prints does before it resumes this session."""
 
@@ -199,6 +203,10 @@ class KimiCode(Agent):
 class KimiCli(Agent):
     name, pypi, program = "kimi", "kimi-cli", "kimi"
     scope = ["--user"]
+
+    def typed(self, words, prompt):
+        # Its hook says nothing of a prompt that was typed in its terminal program.
+        return not prompt or words in prompt
 
     def configure(self, lab):
         write(f"{lab.home}/.kimi/config.toml", KIMI.format(kind="openai_legacy", url=lab.model.url))

@@ -211,7 +211,7 @@ class Steps:
         made = lab.ask_in_terminal([self.agent.program, *self.agent.allow], "p14 [[run: echo six > six.txt]] [[say: did fourteen]]", "start")
         points = [point["prompt"] for one in lab.tw("session", "list")["sessions"]
                   for point in lab.tw("checkpoint", "list", "--session", one["session_id"])["checkpoints"]]
-        need(any("p14" in (prompt or "") for prompt in points), f"no checkpoint of what was typed in the terminal: {points}")
+        need(any(self.agent.typed("p14", prompt or "") for prompt in points), f"no checkpoint of what was typed in the terminal: {points}")
 
     def modes(self):
         """The files alone, and that taken back."""
