@@ -108,7 +108,11 @@ mod tests {
         for agent in AGENTS {
             let tried = agent.tried().map(|tried| tried.version);
             let proven = versions.get(agent.name()).and_then(Value::as_str);
-            assert_eq!(tried, proven, "{}", agent.name());
+            let name = agent.name();
+            assert_eq!(
+                tried, proven,
+                "{name}: 'tried' in its folder, and tests/agents/proven.json"
+            );
         }
     }
 }
