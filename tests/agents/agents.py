@@ -5,6 +5,7 @@ One class an agent. A lab (`lab.py`) gives it a scratch home, a repository, and 
 
 import json
 import os
+import subprocess
 
 
 class Agent:
@@ -46,6 +47,10 @@ class Agent:
     def transcripts(self, lab):
         """Where it keeps sessions, as directories or files."""
         return []
+
+    def fork_itself(self, lab, session):
+        """Has the agent fork a session by its own means; the new one's id, None where that is not driven."""
+        return None
 
 
 def write(path, content):
@@ -112,6 +117,19 @@ trust_level = "trusted"
 
     def transcripts(self, lab):
         return [f"{lab.home}/.codex/sessions"]
+
+    def fork_itself(self, lab, session):
+        """By its server for editors: the fork names the rollout that it goes on from, and lacks what is in there."""
+        calls = [("initialize", {"clientInfo": {"name": "tw", "title": "tw", "version": "1"}}),
+                 ("thread/fork", {"threadId": session, "cwd": lab.repo})]
+        with subprocess.Popen(["codex", "app-server"], cwd=lab.repo, env=lab.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True) as server:
+            for number, (method, parameters) in enumerate(calls):
+                server.stdin.write(json.dumps({"id": number, "method": method, "params": parameters}) + "\n")
+                server.stdin.flush()
+                answer = next(found for found in map(json.loads, server.stdout) if found.get("id") == number and "method" not in found)
+            server.stdin.close()
+        return answer["result"]["thread"]["id"]
 
 
 class Gemini(Agent):

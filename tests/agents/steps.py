@@ -177,13 +177,25 @@ class Steps:
         need("did three" in str(made[0].entries), "the original has lost its end")
 
     def again(self):
-        """A fork of the fork."""
+        """A fork of the fork, and one of a session that the agent itself forked."""
         lab = self.lab
         own = lab.tw("checkpoint", "list", "--session", self.fork_id)["checkpoints"]
         number = max(point["checkpoint_id"] for point in own if "p5" in point["prompt"])
         done = lab.tw("rewind", f"{self.fork_id}:{number}", "--conversation")
         made = lab.ask("p8 [[say: did eight]]", done["conversation"]["fork"]["session_id"])
         same(before(made[0]), before(self.resumed[0]), "the fork of the fork")
+        own = self.agent.fork_itself(lab, self.session)
+        if not own:
+            return None
+        lab.ask("p14 [[say: did fourteen]]", own)
+        kept = lab.ask("p15 [[say: did fifteen]]", own)
+        points = lab.tw("checkpoint", "list", "--session", own)["checkpoints"]
+        number = next(point["checkpoint_id"] for point in points if "p15" in point["prompt"])
+        done = lab.tw("rewind", f"{own}:{number}", "--conversation")
+        made = lab.ask("p16 [[say: did sixteen]]", done["conversation"]["fork"]["session_id"])
+        same(before(made[0]), before(kept[0]), "the fork of the agent's own fork")
+        need("p1 " in str(before(made[0])), "the agent's own fork lacks its beginning")
+        return "its own fork, too"
 
     def every(self):
         """Forks at each later prompt are resumed with exactly what was before it."""
