@@ -187,12 +187,12 @@ class Steps:
         own = self.agent.fork_itself(lab, self.session)
         if not own:
             return None
-        lab.ask("p14 [[say: did fourteen]]", own)
-        kept = lab.ask("p15 [[say: did fifteen]]", own)
+        lab.ask("p17 [[say: did seventeen]]", own)
+        kept = lab.ask("p18 [[say: did eighteen]]", own)
         points = lab.tw("checkpoint", "list", "--session", own)["checkpoints"]
-        number = next(point["checkpoint_id"] for point in points if "p15" in point["prompt"])
+        number = next(point["checkpoint_id"] for point in points if "p18" in point["prompt"])
         done = lab.tw("rewind", f"{own}:{number}", "--conversation")
-        made = lab.ask("p16 [[say: did sixteen]]", done["conversation"]["fork"]["session_id"])
+        made = lab.ask("p19 [[say: did nineteen]]", done["conversation"]["fork"]["session_id"])
         same(before(made[0]), before(kept[0]), "the fork of the agent's own fork")
         need("p1 " in str(before(made[0])), "the agent's own fork lacks its beginning")
         return "its own fork, too"
