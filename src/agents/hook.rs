@@ -53,12 +53,15 @@ pub struct ToolUse {
     pub id: Option<String>,
 }
 
+/// The event of a prompt.
+const PROMPT: &str = "user-prompt-submit";
+
 /// Agents' own names of events, without punctuation and case, and ours.
 const EVENTS: [(&str, &[&str]); 10] = [
     ("session-start", &["sessionstart", "sessioncreated"]),
     ("session-end", &["sessionend", "sessiondeleted"]),
     (
-        "user-prompt-submit",
+        PROMPT,
         &[
             "userpromptsubmit",
             "userpromptsubmitted",
@@ -156,16 +159,20 @@ pub fn parse(agent: &str, event: Option<&str>, payload: &[u8]) -> Result<HookEve
     let Some(event) = event.map(str::to_owned).or(own) else {
         return Err(Error::new(Code::Usage, "no event is named"));
     };
-    Ok(read(caller(named, &payload), &event_name(&event), payload))
+    let agent = caller(named, &payload);
+    let event = match event_name(&event) {
+        event if event == PROMPT && agent.continues_turn(&payload) => "turn-continue".to_owned(),
+        event => event,
+    };
+    Ok(read(agent.name(), &event, payload))
 }
 
 /// Who really calls: the agent that the payload gives away, else the one that the command line names.
-fn caller(named: &'static dyn Agent, payload: &Value) -> &'static str {
+fn caller(named: &'static dyn Agent, payload: &Value) -> &'static dyn Agent {
     let mut agents = AGENTS.iter().copied();
     agents
         .find(|agent| agent.is_caller(payload))
         .unwrap_or(named)
-        .name()
 }
 
 fn read(agent: &'static str, event: &str, payload: Value) -> HookEvent {

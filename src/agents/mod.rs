@@ -4,6 +4,7 @@
 //! [`fork`] writes a new session beside it. Reads no environment (see [`places::Places`]) and starts no program. Settings
 //! files and hook installation are not here.
 
+mod branch;
 mod builder;
 pub mod claude;
 pub mod codex;
@@ -25,6 +26,7 @@ pub mod opencode;
 pub mod pi;
 pub mod places;
 pub mod prefix;
+mod qwen;
 pub mod transcript;
 pub mod used;
 mod value;
@@ -76,6 +78,11 @@ pub trait Agent: Sync {
     /// The newest version that `tw` was tried with; `None` for one that was never driven.
     fn tried(&self) -> Option<Tried> {
         None
+    }
+
+    /// Whether the payload of a prompt's event tells only that a turn goes on, as with what a tool answered.
+    fn continues_turn(&self, _payload: &Value) -> bool {
+        false
     }
 
     /// Environment variables that carry the session's id, best first.
@@ -223,6 +230,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &claude::Claude,
     &codex::Codex,
     &gemini::Gemini,
+    &qwen::Qwen,
     &kimi::Kimi,
     &kimi_code::KimiCode,
     &pi::Pi,
@@ -313,7 +321,7 @@ mod tests {
         let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name()).collect();
         assert_eq!(
             names.join(" "),
-            "claude codex gemini kimi kimi-code pi opencode cursor copilot generic"
+            "claude codex gemini qwen kimi kimi-code pi opencode cursor copilot generic"
         );
         for agent in AGENTS {
             assert!(by_name(agent.name()).is_some());

@@ -24,7 +24,7 @@ Examples:
   # By hand, as a harness would
   echo '{\"session_id\": \"abcd\"}' | tw hook generic session-start")]
 pub struct Args {
-    /// The agent: claude, codex, gemini, kimi, kimi-code, pi, opencode, cursor, copilot, generic
+    /// The agent: claude, codex, gemini, qwen, kimi, kimi-code, pi, opencode, cursor, copilot, generic
     #[arg(value_name = "AGENT")]
     pub agent: String,
 

@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Set these agents up: all, claude, codex, gemini, kimi, kimi-code, pi, opencode, cursor, copilot
+    /// Set these agents up: all, claude, codex, gemini, qwen, kimi, kimi-code, pi, opencode, cursor, copilot
     ///
     /// May be given more than once, or with commas between the names. 'all' stands for those that you use, with --remove for
     /// every one. kimi and kimi-code have settings for the user only.

@@ -276,16 +276,23 @@ class Copilot(Agent):
 
 class Qwen(Agent):
     name, npm, program = "qwen", "@qwen-code/qwen-code", "qwen"
+    note = "hook"
+    allow = ["--yolo"]
 
     def configure(self, lab):
         write(f"{lab.home}/.qwen/settings.json", {
             "security": {"auth": {"selectedType": "openai"}},
             "general": {"enableAutoUpdate": False}, "privacy": {"usageStatisticsEnabled": False},
+            # The script names tools at once and searches for none, and has no memories to write.
+            "tools": {"toolSearch": {"enabled": False}}, "memory": {"enableManagedAutoMemory": False},
         })
         return {"OPENAI_API_KEY": "made-up", "OPENAI_BASE_URL": lab.model.url + "/v1", "OPENAI_MODEL": "one"}
 
     def ask(self, prompt, session=None):
         return ["qwen", "--yolo", *(["--resume", session] if session else []), "-p", prompt]
+
+    def transcripts(self, lab):
+        return [f"{lab.home}/.qwen/projects"]
 
 
 AGENTS = {agent.name: agent for agent in (Claude(), Codex(), Gemini(), Opencode(), KimiCode(), KimiCli(), Pi(), Copilot(), Qwen())}

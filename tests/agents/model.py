@@ -156,7 +156,8 @@ def script_of(entry):
     """The script in a prompt, else nothing. A note from a rewind quotes the prompt that is gone: what it quotes is no script."""
     if entry.kind != "user":
         return ""
-    text = entry[1].rpartition(NOTE)[2]
+    # Some agents show it before the prompt, others after it.
+    text = re.sub(f"This conversation was rewound.*{NOTE}", "", entry[1], flags=re.DOTALL)
     return text if "[[" in text else ""
 
 

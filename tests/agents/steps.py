@@ -18,8 +18,13 @@ def spoken(entries):
             continue
         if entry.kind == "user" and not script_of(entry):
             continue
-        kept.append(tuple(entry))
+        kept.append(tuple(without_reminders(part) for part in entry) if entry.kind == "user" else tuple(entry))
     return kept
+
+
+def without_reminders(text):
+    """A prompt without what some agents put in front of it: its surroundings, and what day it is."""
+    return re.sub(r"<system-reminder>.*?</system-reminder>\s*", "", text, flags=re.DOTALL)
 
 
 def before(request):

@@ -32,7 +32,7 @@ pub fn both(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// Every agent that can be set up.
-pub const ALL: &str = "claude,codex,gemini,kimi,kimi-code,pi,opencode,cursor,copilot";
+pub const ALL: &str = "claude,codex,gemini,qwen,kimi,kimi-code,pi,opencode,cursor,copilot";
 
 /// Settings as a person has them, with tabs, a comment and another hook.
 pub const SETTINGS: &str = "{\n\t\"model\": \"x\", // mine\n\t\"hooks\": {\n\t\t\"SessionStart\": [\n\t\t\t{ \"hooks\": [{\"type\": \"command\", \"command\": \"other\"}] }\n\t\t]\n\t},\n}\n";
@@ -315,7 +315,7 @@ fn line_ends_and_byte_order_marks_stay_as_they_are() {
     for (path, text) in files {
         sandbox.write(path, text);
     }
-    sandbox.json(["init", "--agent", "claude,codex,gemini,kimi"]);
+    sandbox.json(["init", "--agent", "claude,codex,gemini,qwen,kimi"]);
     for (path, text) in files {
         let made = sandbox.text(path);
         assert_ne!(made, text, "{path}");
@@ -328,9 +328,14 @@ fn line_ends_and_byte_order_marks_stay_as_they_are() {
             "{path}"
         );
     }
-    let again = sandbox.json(["init", "--agent", "claude,codex,gemini,kimi"]);
+    let again = sandbox.json(["init", "--agent", "claude,codex,gemini,qwen,kimi"]);
     assert_eq!(again["changed"], json!([]), "{again}");
-    sandbox.json(["init", "--agent", "claude,codex,gemini,kimi", "--remove"]);
+    sandbox.json([
+        "init",
+        "--agent",
+        "claude,codex,gemini,qwen,kimi",
+        "--remove",
+    ]);
     for (path, text) in files {
         assert_eq!(sandbox.text(path), text, "{path}");
     }

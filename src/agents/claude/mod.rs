@@ -72,7 +72,10 @@ impl Agent for Claude {
 
     fn recognises(&self, _path: &Path, head: &[Value]) -> bool {
         head.iter().any(|record| {
-            let linked = record.get("sessionId").is_some() && record.get("uuid").is_some();
+            // Others took the envelope over, and put other members into it.
+            let own =
+                record.pointer("/message/parts").is_none() && record.get("systemPayload").is_none();
+            let linked = own && record.get("sessionId").is_some() && record.get("uuid").is_some();
             match text(record, "type") {
                 Some("user" | "assistant" | "system" | "progress" | "attachment") => linked,
                 Some("file-history-snapshot") => record.get("snapshot").is_some(),

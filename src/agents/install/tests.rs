@@ -45,6 +45,7 @@ fn the_project_s_files_are_those_that_the_agents_read() {
             "codex /work/.codex/hooks.json",
             "codex /home/u/.codex/config.toml",
             "gemini /work/.gemini/settings.json",
+            "qwen /work/.qwen/settings.json",
             "kimi /home/u/.kimi/config.toml",
             "kimi /home/u/.kimi/mcp.json",
             "kimi-code /home/u/.kimi-code/config.toml",

@@ -17,7 +17,7 @@ Examples:
   # A sub-agent's, linked to its root
   tw session start --session helper-1 --parent \"$id\"")]
 pub struct Args {
-    /// Name the agent: claude, codex, gemini, kimi, kimi-code, pi, opencode, cursor, copilot, generic
+    /// Name the agent: claude, codex, gemini, qwen, kimi, kimi-code, pi, opencode, cursor, copilot, generic
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
 

@@ -1,0 +1,48 @@
+//! What Qwen Code is given: its settings files, what of ours stands in each, and what keeps hooks from running.
+
+use std::path::PathBuf;
+
+use super::{HOME, NAME};
+use crate::agents::edit::{Document, Found};
+use crate::agents::install::{InstallPaths, Parts, Scope, mcp_servers, target};
+
+/// What it needs.
+pub fn setup(paths: &InstallPaths<'_>) -> Parts {
+    let mut pieces = paths.grouped(
+        NAME,
+        &[
+            ("SessionStart", "session-start", 30),
+            ("UserPromptSubmit", "user-prompt-submit", 30),
+            ("Stop", "stop", 30),
+            ("SessionEnd", "session-end", 5),
+        ],
+        &[("PostToolUse", "post-tool-use", 30)],
+    );
+    pieces.push(mcp_servers());
+    let notices = match paths.scope {
+        Scope::Project => {
+            vec![
+                "Qwen Code takes a project's hooks only in a trusted folder, where it asks for trust",
+            ]
+        }
+        Scope::User => Vec::new(),
+    };
+    let file = paths.file(".qwen/settings.json", HOME, ".qwen", "settings.json");
+    (vec![target(file, pieces), paths.skill()], notices)
+}
+
+/// The settings that can keep its hooks from running.
+pub fn deciding_files(paths: &InstallPaths<'_>) -> Vec<PathBuf> {
+    vec![
+        paths.root.join(".qwen/settings.json"),
+        paths.user_file(HOME, ".qwen", "settings.json"),
+    ]
+}
+
+/// Why no hook runs with settings of this text.
+pub fn silenced(text: &str) -> Option<&'static str> {
+    let off = Document::parse(text).is_some_and(|found| {
+        found.member(&["disableAllHooks"], &|value| *value == true) == Found::Ours
+    });
+    off.then_some("turns all hooks off: 'disableAllHooks'")
+}
