@@ -358,8 +358,11 @@ impl SessionNotes {
     fn sort(&mut self) {
         self.checkpoints
             .sort_by_key(|checkpoint| checkpoint.checkpoint_id);
-        self.turn_ends
-            .sort_by(|a, b| a.created_at.cmp(&b.created_at));
+        // Turns may be shorter than the seconds in which times are kept.
+        self.turn_ends.sort_by(|a, b| {
+            let one = (&a.created_at, a.checkpoint_id);
+            one.cmp(&(&b.created_at, b.checkpoint_id))
+        });
         self.rewinds.sort_by(|a, b| a.rewound_at.cmp(&b.rewound_at));
     }
 }

@@ -82,26 +82,23 @@ impl Held {
 }
 
 /// The notes of a record while it is changed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Draft {
     before: BTreeMap<Oid, Json>,
-    now: BTreeMap<Oid, Json>,
+    /// Those that were set, or handed out to be changed; None: taken away. A session has one for each of its snapshots, and a change
+    /// touches one or two.
+    touched: BTreeMap<Oid, Option<Json>>,
     invalid: BTreeMap<Oid, (Code, String)>,
 }
 
 impl Draft {
-    fn new(held: &Held) -> Self {
-        let notes: BTreeMap<Oid, Json> = held
-            .notes
-            .iter()
-            .map(|note| (note.annotated, note.json.clone()))
-            .collect();
+    fn new(held: Held) -> Self {
+        let notes = held.notes.into_iter();
+        let invalid = held.invalid.iter();
         Self {
-            before: notes.clone(),
-            now: notes,
-            invalid: held
-                .invalid
-                .iter()
+            before: notes.map(|note| (note.annotated, note.json)).collect(),
+            touched: BTreeMap::new(),
+            invalid: invalid
                 .map(|(oid, error)| (*oid, (error.code(), error.message().to_owned())))
                 .collect(),
         }
@@ -109,17 +106,31 @@ impl Draft {
 
     /// The notes by what they annotate.
     pub fn notes(&self) -> impl Iterator<Item = (Oid, &Json)> {
-        self.now.iter().map(|(oid, json)| (*oid, json))
+        let kept = |(oid, json)| match self.touched.get(oid) {
+            Some(touched) => touched.as_ref().map(|json| (*oid, json)),
+            None => Some((*oid, json)),
+        };
+        let new = self.touched.iter().filter_map(|(oid, json)| {
+            let is_new = !self.before.contains_key(oid);
+            json.as_ref().filter(|_| is_new).map(|json| (*oid, json))
+        });
+        self.before.iter().filter_map(kept).chain(new)
     }
 
     /// The note on an object, to be changed.
     pub fn get_mut(&mut self, annotated: Oid) -> Option<&mut Json> {
-        self.now.get_mut(&annotated)
+        let before = self.before.get(&annotated);
+        let touched = self
+            .touched
+            .entry(annotated)
+            .or_insert_with(|| before.cloned());
+        touched.as_mut()
     }
 
     /// The one note of an issue or chat, to be changed.
     pub fn only(&mut self) -> Option<&mut Json> {
-        self.now.values_mut().next()
+        let (first, _) = self.notes().next()?;
+        self.get_mut(first)
     }
 
     /// Sets the note on an object.
@@ -130,7 +141,7 @@ impl Draft {
         if let Some(why) = self.invalid.get(&annotated) {
             return Err(left_alone(why));
         }
-        self.now.insert(annotated, json);
+        self.touched.insert(annotated, Some(json));
         Ok(())
     }
 
@@ -144,18 +155,16 @@ impl Draft {
 
     /// Takes the note on an object away.
     pub fn remove(&mut self, annotated: Oid) {
-        self.now.remove(&annotated);
+        self.touched.insert(annotated, None);
     }
 
     /// What differs from before: new bodies, and None for what went.
     fn changes(&self) -> Vec<(Oid, Option<Vec<u8>>)> {
-        let put = self
-            .now
-            .iter()
-            .filter(|(oid, json)| self.before.get(oid) != Some(json))
-            .map(|(oid, json)| (*oid, Some(encode(json))));
-        let gone = self.before.keys().filter(|oid| !self.now.contains_key(oid));
-        put.chain(gone.map(|oid| (*oid, None))).collect()
+        let differs = |(oid, json): &(&Oid, &Option<Json>)| self.before.get(*oid) != json.as_ref();
+        let changed = self.touched.iter().filter(differs);
+        changed
+            .map(|(oid, json)| (*oid, json.as_ref().map(encode)))
+            .collect()
     }
 }
 
@@ -286,14 +295,7 @@ impl Store {
         loop {
             let held = self.record(name)?;
             let tip = held.as_ref().map(|held| held.tip);
-            let mut draft = held.as_ref().map_or_else(
-                || Draft {
-                    before: BTreeMap::new(),
-                    now: BTreeMap::new(),
-                    invalid: BTreeMap::new(),
-                },
-                Draft::new,
-            );
+            let mut draft = held.map(Draft::new).unwrap_or_default();
             let answer = change(&mut draft)?;
             let changes = draft.changes();
             // No commit that changes nothing: it would only make the history longer.
