@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::read::{Entry, Scan, is_beside, scan};
+use super::read::{Entry, Scan, is_beside, is_unknown, scan};
 use crate::agents::branch::Branches;
 use crate::agents::fork::calls::{Pairing, drop_dangling, kept_of};
 use crate::agents::fork::shape::{Facts, Free, LINES, Shape};
@@ -45,11 +45,20 @@ pub fn draft(transcript: &Transcript, cut: &Cut) -> Result<Option<Draft>> {
     let segments = kept_of(entries, &kept)
         .map(|(index, entry)| Segment {
             relink: branches.relinked(&kept, index, "parentUuid"),
-            ..Segment::new(entry.position.offset, entry.len, Rule::Ids(SESSION))
+            ..Segment::new(entry.position.offset, entry.len, rule(entry))
         })
         .collect();
     let file = FilePlan::of_lines(&transcript.path, segments);
     Ok(Some(Draft::of_file(transcript, file)))
+}
+
+/// In a record of an unknown kind another session may be meant.
+fn rule(entry: &Entry) -> Rule {
+    if entry.unknown {
+        Rule::OwnIds(SESSION)
+    } else {
+        Rule::Ids(SESSION)
+    }
 }
 
 /// What the prompt at the cut follows; in mid-turn the last message before the cut on the branch that goes on.
@@ -69,7 +78,8 @@ fn keep_beside(entries: &[Entry], branches: &Branches<'_, Entry>, end: usize, ke
         if entry.beside && !DROPPED.contains(&&*entry.what) {
             kept[index] = match branches.parent(index) {
                 Some(parent) => kept[parent],
-                None => entry.parent.is_none(),
+                // It follows nothing, or what is nowhere.
+                None => true,
             };
         }
     }
@@ -92,19 +102,23 @@ pub const SHAPE: Shape = Shape {
 
 fn facts(record: &Value) -> Facts {
     let id = owned(record, "uuid");
-    let (id, also) = if is_beside(record) {
+    // A record of an unknown kind may be a link or stand beside: others may follow it, and nothing is asked of what it follows.
+    let (id, also) = if is_beside(record) || is_unknown(record) {
         (None, id)
     } else {
         (id, None)
     };
     let chained = id.is_some();
-    let parts = items(record.pointer("/message/parts"));
+    let message = record
+        .pointer("/message/parts")
+        .filter(|_| !is_unknown(record));
+    let parts = items(message);
     let ids = |member| -> Vec<String> {
         let named = parts.iter().filter_map(|part| part.get(member));
         named.filter_map(|named| owned(named, "id")).collect()
     };
     Facts {
-        session: owned(record, "sessionId"),
+        session: owned(record, "sessionId").filter(|_| !is_unknown(record)),
         id,
         also,
         parent: owned(record, "parentUuid").filter(|_| chained),

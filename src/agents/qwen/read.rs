@@ -3,6 +3,7 @@
 //! Records form a tree by `uuid` and `parentUuid`, and the last record of it is its leaf; what is not on the path to it was
 //! left behind. The envelope is like Claude Code's, the messages have Gemini's parts.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -39,6 +40,8 @@ pub struct Entry {
     pub what: String,
     /// Whether it stands beside the chain.
     pub beside: bool,
+    /// Whether its type is none that is known here.
+    pub unknown: bool,
     /// The id of the record before it.
     pub parent: Option<String>,
     id: Option<String>,
@@ -136,11 +139,26 @@ impl Scan {
             len: line.bytes.len() as u64,
             what: owned(record, "subtype").unwrap_or_default(),
             beside: is_beside(record),
+            unknown: is_unknown(record),
             parent: owned(record, "parentUuid"),
             id: owned(record, "uuid"),
             at: owned(record, "timestamp"),
             body: body(record, detail),
         });
+    }
+
+    /// A record of a kind that is not known here is a link of the chain where another follows it. Where none does it stands beside: it
+    /// must not be taken for the leaf that the conversation ends with.
+    fn set_unknown_ends_aside(&mut self) {
+        let followed: HashSet<String> = self
+            .entries
+            .iter()
+            .filter_map(|entry| entry.parent.clone())
+            .collect();
+        for entry in self.entries.iter_mut().filter(|entry| entry.unknown) {
+            let is_link = entry.id.as_ref().is_some_and(|id| followed.contains(id));
+            entry.beside |= !is_link;
+        }
     }
 
     /// The record that the conversation goes on from.
@@ -156,12 +174,21 @@ pub fn is_beside(record: &Value) -> bool {
     side || record.get("uuid").is_none()
 }
 
+/// Whether a record's type is none that is known here.
+pub fn is_unknown(record: &Value) -> bool {
+    !matches!(
+        text(record, "type"),
+        Some("user" | "assistant" | "tool_result" | "system")
+    )
+}
+
 /// Reads the session at `path`.
 pub fn scan(path: &Path, detail: Detail) -> Result<Scan> {
     let mut scan = Scan::default();
     scan.counts = lines::each_record(path, None, |record, line| {
         scan.take(record, line, detail);
     })?;
+    scan.set_unknown_ends_aside();
     Ok(scan)
 }
 

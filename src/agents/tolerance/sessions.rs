@@ -59,6 +59,66 @@ fn claude(session: &mut Session) {
     }
 }
 
+fn qwen(session: &mut Session) {
+    fn row(session: &mut Session, kind: &str, more: [(&str, Value); 2]) {
+        let mut row = json!({"sessionId": "old", "timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "cwd": "/work", "version": "0.24.4"});
+        for (key, value) in more {
+            row[key] = value;
+        }
+        session.linked(["uuid", "parentUuid"], row, |session| {
+            let mut row = session.unknown("type");
+            match session.random.below(4) {
+                // Between two rows of the chain, at its side, or nowhere.
+                0 => {
+                    row["uuid"] = json!(format!("new-{}", session.number()));
+                    row["parentUuid"] = json!(session.last);
+                    session.last = row["uuid"].as_str().map(str::to_owned);
+                }
+                1 => {
+                    row["uuid"] = json!(format!("new-{}", session.number()));
+                    row["parentUuid"] = json!(session.last);
+                }
+                2 => row["uuid"] = json!(format!("new-{}", session.number())),
+                _ => {}
+            }
+            row
+        });
+    }
+    let said = |role: &str, part: &Value| json!({"role": role, "parts": [part]});
+    for turn in 0..TURNS {
+        let call = format!("call-{turn}");
+        let prompt = said("user", &json!({"text": format!("prompt {turn}")}));
+        row(
+            session,
+            "user",
+            [("provenance", json!("real_user")), ("message", prompt)],
+        );
+        let asked = json!({"functionCall": {"id": call, "name": "write_file", "args": {}}});
+        row(
+            session,
+            "assistant",
+            [("model", json!("one")), ("message", said("model", &asked))],
+        );
+        let answered = json!({"functionResponse": {"id": call, "name": "write_file", "response": {"output": "done"}}});
+        row(
+            session,
+            "tool_result",
+            [
+                ("message", said("user", &answered)),
+                ("toolCallResult", json!({"callId": call})),
+            ],
+        );
+        row(
+            session,
+            "assistant",
+            [
+                ("model", json!("one")),
+                ("message", said("model", &json!({"text": "done"}))),
+            ],
+        );
+    }
+}
+
 fn codex(session: &mut Session) {
     fn row(session: &mut Session, kind: &str, payload: &Value) {
         session.row(
@@ -298,7 +358,7 @@ fn pi(session: &mut Session) {
 const CODEX: &str = "rollout-2026-05-11T08-00-00-019e1625-789d-76c0-80ab-3724b5ddb799.jsonl";
 
 /// Each agent whose sessions are rows, with its files and who writes them.
-pub const AGENTS: [(&str, &[&str], Write); 6] = [
+pub const AGENTS: [(&str, &[&str], Write); 7] = [
     ("claude", &["old.jsonl"], claude),
     ("codex", &[CODEX], codex),
     ("gemini", &["session-2026-01-01T00-00-old.jsonl"], gemini),
@@ -309,6 +369,7 @@ pub const AGENTS: [(&str, &[&str], Write); 6] = [
         kimi_code,
     ),
     ("pi", &["t_old.jsonl"], pi),
+    ("qwen", &["old.jsonl"], qwen),
 ];
 
 /// A document of opencode or of Gemini's older format: parts and messages between the known ones.
