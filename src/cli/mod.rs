@@ -39,6 +39,7 @@ mod input;
 mod issue;
 mod label;
 mod list;
+mod log;
 pub mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -55,6 +56,7 @@ mod redo;
 mod restore;
 mod return_;
 mod rewind;
+mod selection;
 mod session;
 mod show;
 mod snapshot;
@@ -85,6 +87,7 @@ call::verbs! {
         Status(status::Args),
         Snapshot(snapshot::Args),
         List(list::Args),
+        Log(log::Args),
         Show(show::Args),
         Diff(diff::Args),
         Travel(travel::Args),

@@ -6,8 +6,8 @@ use super::retention::{Candidate, Plan, answer, forgotten, levels_text, remove_l
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::address;
+use crate::ops::event_log;
 use crate::ops::holders::{HoldStrength, Holder, Holders, RetentionScope};
-use crate::ops::log;
 use crate::ops::outcome::Pruned;
 use crate::ops::request::DryRun;
 use crate::ops::swap::undo_log::{self, Log};
@@ -153,7 +153,7 @@ impl Plan<'_> {
             events.push(self.event(name, *commit, names::title(name)));
         }
         // Noted before they go: `tw recover --dropped` finds them by the log.
-        log::append(&self.store.dir, &events)?;
+        event_log::append(&self.store.dir, &events)?;
         let levels = self.levels_that_need(named)?;
         // Before the refs: a level whose backup is gone is worse than one step less to undo.
         remove_levels(&levels)?;

@@ -14,7 +14,7 @@ use super::checkpoints;
 use super::sessions::{self, NoSnapshot, Started};
 use super::swap::recover::taken_by_power;
 use super::{Context, redaction};
-use super::{log, sessions::Ended};
+use super::{event_log, sessions::Ended};
 use crate::agents::hook::{HookEvent, parse};
 use crate::agents::{Agent, additional_context, by_name};
 use crate::env::Env;
@@ -251,5 +251,5 @@ fn write_log(
         code: code.map(Code::as_str),
         message: &message,
     };
-    let _ = log::append(&ctx.state_dir(), &[line]);
+    let _ = event_log::append(&ctx.state_dir(), &[line]);
 }

@@ -1,72 +1,34 @@
-//! `log.jsonl` in a worktree's `timewarp` directory: what was dropped, one JSON document a line, 0600.
+//! What happened, newest first.
 
-use std::io::Write;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use super::Context;
+use super::timeline::{Entry, Filter, Timeline};
+use crate::error::Result;
 
-use crate::error::{Result, ResultExt};
-use crate::git::fs::read_optional;
-use crate::git::regular::{self, Links};
-use crate::store::state::StateDir;
-
-/// The file's name.
-const NAME: &str = "log.jsonl";
-
-/// A ref that went, came back, or moved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefEvent {
-    /// RFC 3339.
-    pub at: String,
-    /// `dropped`, `restored` or `purged`.
-    pub event: String,
-    /// The full ref name.
-    #[serde(rename = "ref")]
-    pub reference: String,
-    /// The commit it names or named.
-    pub commit: String,
-    /// The commit it named before, when it moved.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub old_commit: Option<String>,
-    /// The snapshot's id, or what else the ref is called.
-    pub id: String,
+/// Entries of the timeline.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Log {
+    /// Newest first.
+    pub entries: Vec<Entry>,
+    /// Sentences about what could not be read.
+    pub notices: Vec<String>,
 }
 
-/// Appends lines and syncs them.
+/// The entries that a filter lets through, with what each changed.
 ///
 /// # Errors
-/// When the file cannot be written.
-pub fn append<T: Serialize>(dir: &StateDir, events: &[T]) -> Result<()> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    dir.create()?;
-    let path = dir.file(NAME);
-    let what = || format!("cannot write '{}'", path.display());
-    let mut text = Vec::new();
-    // A line that a dying process left half-written ends here.
-    if let Some(bytes) = read_optional(&path)?
-        && bytes.last().is_some_and(|last| *last != b'\n')
-    {
-        text.push(b'\n');
-    }
-    for event in events {
-        let line = serde_json::to_vec(event).map_err(std::io::Error::from);
-        text.extend(line.context(what)?);
-        text.push(b'\n');
-    }
-    let mut file = regular::append(&path, 0o600, Links::Refuse).context(what)?;
-    file.write_all(&text)
-        .and_then(|()| file.sync_data())
-        .context(what)
-}
-
-/// The ref events in the log, oldest first. Other lines, and torn ones, are passed over.
-pub fn ref_events(dir: &StateDir) -> Result<Vec<RefEvent>> {
-    let bytes = read_optional(&dir.file(NAME))?.unwrap_or_default();
-    let lines = bytes.split(|byte| *byte == b'\n');
-    Ok(lines
-        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
-        .filter_map(|line| serde_json::from_value(line).ok())
-        .collect())
+/// As [`Timeline::new`]; what cannot be read is told of in a sentence.
+pub fn log(ctx: &Context<'_>, filter: &Filter) -> Result<Log> {
+    let mut timeline = Timeline::new(ctx, filter)?;
+    let mut entries = timeline.page(usize::MAX)?;
+    timeline.count(&mut entries);
+    let invalid = timeline.invalid().into_iter();
+    Ok(Log {
+        entries,
+        notices: invalid
+            .map(|(what, why)| format!("{what} cannot be read: {why}"))
+            .collect(),
+    })
 }

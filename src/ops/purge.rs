@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 
 use super::Context;
+use super::event_log::{self, RefEvent};
 use super::holders::record_tips;
-use super::log::{self, RefEvent};
 use super::outcome::{Purged, Rewritten};
 use super::request::DryRun;
 use super::worktrees::{self, Worktree, unreadable};
@@ -206,7 +206,7 @@ impl Purging<'_> {
             self.move_refs(&mut edit, &mut notes, &found, &moved)?;
             edit.durable();
             let events: Vec<RefEvent> = found.rewritten.iter().map(|one| self.event(one)).collect();
-            log::append(&self.store.dir, &events)?;
+            event_log::append(&self.store.dir, &events)?;
             fail_point("purge-logged");
             edit.commit_with(&self.store.objects, &notes)?;
             fail_point("purge-moved");
@@ -267,7 +267,7 @@ impl Purging<'_> {
     /// came to this.
     fn follow(&self, mut moved: Moved) -> Result<()> {
         for worktree in self.worktrees {
-            for event in log::ref_events(&worktree.dir)? {
+            for event in event_log::ref_events(&worktree.dir)? {
                 if let ("purged", Some(old), Ok(new)) = (
                     event.event.as_str(),
                     event.old_commit.as_deref(),

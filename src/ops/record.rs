@@ -54,6 +54,8 @@ pub struct About {
     pub converted: Vec<Vec<u8>>,
     /// What a swap is about to replace, change or remove.
     pub touched: Vec<Vec<u8>>,
+    /// The snapshot that a swap is about to put in place.
+    pub target_id: Option<String>,
     /// Other fields of the record.
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
@@ -523,6 +525,7 @@ fn new_record(
     let unproven = capture.derived().unproven;
     record.seeds_unproven = (unproven > 0).then_some(unproven);
     record.interrupted = about.interrupted;
+    record.target_id.clone_from(&about.target_id);
     record.extra.clone_from(&about.extra);
     Ok(record)
 }

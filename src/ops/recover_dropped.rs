@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::Context;
-use super::log::{self, RefEvent};
+use super::event_log::{self, RefEvent};
 use super::outcome::{Dropped, DroppedListing};
 use super::whole::Whole;
 use crate::error::{Code, Error, Result};
@@ -53,7 +53,7 @@ fn gone(id: &str) -> Error {
 /// The last drop of each id whose ref is not there now, newest first.
 fn listed(store: &Store) -> Result<Vec<Dropped>> {
     let mut last: BTreeMap<String, (usize, Dropped)> = BTreeMap::new();
-    for (nth, event) in log::ref_events(&store.dir)?.into_iter().enumerate() {
+    for (nth, event) in event_log::ref_events(&store.dir)?.into_iter().enumerate() {
         if event.event != "dropped" {
             continue;
         }
@@ -139,7 +139,7 @@ fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
         old_commit: None,
         id: one.id.clone(),
     };
-    log::append(&store.dir, &[event])
+    event_log::append(&store.dir, &[event])
 }
 
 /// Whether everything that hangs on a commit is there, its history included, as git's own fetch would ask.

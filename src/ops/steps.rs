@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use super::Context;
 use super::capture::Storing;
+use super::event_log::{self, RefEvent};
 use super::issues::run::{Closing, close_run};
-use super::log::{self, RefEvent};
 use super::outcome::Changes;
 use super::record::Made;
 use super::request::{DryRun, Return};
@@ -91,7 +91,7 @@ pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
 /// Says so when snapshots were dropped after the swap: whoever means to take that back takes something else back here.
 fn forgotten_since(ctx: &Context<'_>, at: &str) -> Option<String> {
     let at = Moment::parse_rfc3339(at)?;
-    let events = log::ref_events(&ctx.state_dir()).ok()?;
+    let events = event_log::ref_events(&ctx.state_dir()).ok()?;
     let later = |event: &&RefEvent| Moment::parse_rfc3339(&event.at).is_some_and(|then| then > at);
     let gone = events
         .iter()

@@ -29,6 +29,7 @@ use crate::git::Oid;
 use crate::git::notes::{blob_bytes, notes_at, prepare_merge, prepare_notes};
 use crate::git::objects::NewObjects;
 use crate::git::refs::{Reason, Transaction, TransactionError};
+use crate::git::threads;
 use crate::text::without_mark;
 
 /// The version of every record that this `tw` writes.
@@ -216,6 +217,27 @@ impl Store {
     /// The names of the records of a kind, sorted.
     pub fn record_names(&self, kind: RecordKind) -> Result<Vec<Record>> {
         Ok(self.standing(kind)?.into_keys().collect())
+    }
+
+    /// When each record of a kind was changed last, in seconds; nothing that it says was written later. A commit that cannot be read
+    /// is of the latest time there is, so that nobody passes it over.
+    ///
+    /// # Errors
+    /// The refs cannot be listed.
+    pub fn record_times(&self, kind: RecordKind) -> Result<Vec<(i64, Record)>> {
+        let standing: Vec<(Record, Refs2)> = self.standing(kind)?.into_iter().collect();
+        let objects = &self.objects;
+        let times = threads::map(&standing, |(_, at)| {
+            let time = |tip| {
+                objects
+                    .commit(tip)
+                    .map_or(i64::MAX, |commit| commit.author_time)
+            };
+            let tips = [at.backing_ref, at.notes_ref].into_iter().flatten();
+            tips.map(time).max().unwrap_or(i64::MAX)
+        });
+        let names = standing.into_iter().map(|(name, _)| name);
+        Ok(times.into_iter().zip(names).collect())
     }
 
     /// The note of a record as an older commit of it had it: what a desk file was written from.

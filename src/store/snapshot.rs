@@ -116,6 +116,10 @@ pub struct SnapshotRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64")]
     pub seeds_unproven: Option<u64>,
+    /// Of a backup or experiment: the snapshot that the swap put in place, when it was the whole of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub target_id: Option<String>,
     /// Taken while a dead swap waited for recovery.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,

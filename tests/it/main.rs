@@ -35,6 +35,7 @@ mod issue;
 mod layers;
 mod layout;
 mod list;
+mod log;
 mod many;
 mod mcp;
 mod model;

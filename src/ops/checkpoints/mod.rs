@@ -34,13 +34,13 @@ use crate::store::session::SessionRecord;
 pub use find::{Named, find, resolve_session, snapshot_of, stored};
 pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};
-pub use turn_end::on_turn_end;
+pub use turn_end::{TRIGGER as OF_TURN_END, on_turn_end};
 
 /// Set to anything, it turns automatic checkpoints off.
 pub const DISABLE: &str = "TW_DISABLE_CHECKPOINTS";
 
 /// What made the snapshot of a checkpoint.
-const TRIGGER: &str = "checkpoint";
+pub const OF_CHECKPOINT: &str = "checkpoint";
 
 /// How much of a prompt is kept.
 const PROMPT_CHARS: usize = 2000;
@@ -337,7 +337,7 @@ impl NewCheckpoint<'_> {
         request::Take {
             message: title.map(|title| title.trim().chars().take(TITLE_CHARS).collect()),
             if_changed: true,
-            trigger: TRIGGER.to_owned(),
+            trigger: OF_CHECKPOINT.to_owned(),
             session: Some(self.session.id.clone()),
             agent: self.session.agent.clone(),
             ..request::Take::default()

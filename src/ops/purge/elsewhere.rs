@@ -15,9 +15,9 @@ use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::tree;
 use crate::ops::Context;
+use crate::ops::event_log;
 use crate::ops::gitview::Trees;
 use crate::ops::holders::record_tips;
-use crate::ops::log;
 use crate::ops::worktrees::Worktree;
 use crate::store::Store;
 use crate::store::names;
@@ -51,7 +51,7 @@ pub fn sentences(
             shown.join(" ")
         ));
     }
-    let dropped = log::ref_events(&store.dir)?;
+    let dropped = event_log::ref_events(&store.dir)?;
     if dropped.iter().any(|event| event.event == "dropped") {
         said.push("snapshots that were dropped before, until git has deleted them".to_owned());
     }

@@ -9,8 +9,8 @@ mod stale;
 use std::path::PathBuf;
 
 use super::Context;
+use super::event_log::{self, RefEvent};
 use super::holders::{self, Holders, RetentionScope};
-use super::log::{self, RefEvent};
 use super::outcome::{Forgotten, Pruned};
 use super::request::{DryRun, Prune};
 use super::swap::undo_log;
@@ -292,7 +292,7 @@ impl Plan<'_> {
                 prepared.leave_out(name);
             }
         }
-        log::append(&self.store.dir, &events)?;
+        event_log::append(&self.store.dir, &events)?;
         fail_point("prune-logged");
         prepared.commit()?;
         Ok(Some(candidates))

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::error::{Code, Error, Result};
 use crate::ops::outcome::Returned;
 use crate::ops::request::Guard;
-use crate::ops::{Context, log};
+use crate::ops::{Context, event_log};
 use crate::store::Store;
 use crate::store::state::{Mode, State};
 
@@ -65,7 +65,7 @@ pub fn record(ctx: &Context<'_>, store: &Store, returned: &Returned) -> Vec<Stri
     };
     let mut notices = vec!["ended a stay in the past that somebody else began".to_owned()];
     // The present is back, and the experiment says it, too: that the log cannot be written is no failure of the return.
-    if let Err(error) = log::append(&store.dir, &[event]) {
+    if let Err(error) = event_log::append(&store.dir, &[event]) {
         notices.push(error.message().to_owned());
     }
     notices

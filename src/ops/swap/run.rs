@@ -143,6 +143,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             trigger: self.goal.operation.to_owned(),
             converted: converted_paths(self.store, &capture)?,
             touched: plan.paths(),
+            target_id: self.goal.aim.target().map(|stored| stored.id.to_string()),
             extra: experiment.map_or_else(Default::default, |experiment| experiment.extra.clone()),
             ..About::default()
         };

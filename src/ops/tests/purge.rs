@@ -1,7 +1,7 @@
 use super::Lab;
 use crate::error::{Code, Result};
+use crate::ops::event_log::{RefEvent, append};
 use crate::ops::label::Label;
-use crate::ops::log::{RefEvent, append};
 use crate::ops::outcome::Purged;
 use crate::ops::purge::Purge;
 use crate::ops::purge::purge;

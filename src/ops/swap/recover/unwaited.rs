@@ -16,7 +16,7 @@ use crate::git::command::Git;
 use crate::git::notes::notes_at;
 use crate::git::objects::ObjectKind;
 use crate::ops::Context;
-use crate::ops::log::{self, RefEvent};
+use crate::ops::event_log::{self, RefEvent};
 use crate::ops::whole::Whole;
 use crate::store::Store;
 use crate::store::names::{self, Record};
@@ -162,7 +162,7 @@ fn note(
         old_commit: now.and(was),
         id,
     };
-    log::append(&store.dir, &[event])
+    event_log::append(&store.dir, &[event])
 }
 
 /// A record goes back to the newest commit of it that is whole. Where there is none, it is gone. Refs that can be read change in

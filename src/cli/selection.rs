@@ -1,0 +1,71 @@
+//! Which of many snapshots or entries: the arguments that `list` and `log` have alike.
+
+use std::ffi::OsString;
+
+use clap::builder::ValueHint;
+
+use crate::error::Result;
+use crate::ops::Context;
+use crate::ops::timeline::{Filter, time};
+
+/// The arguments of a filter.
+#[derive(Debug, clap::Args)]
+pub struct Selection {
+    /// Show at most N
+    #[arg(short = 'n', long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Show only what has a match of REGEX in its text or labels
+    ///
+    /// Upper and lower case are told apart only when REGEX has a capital letter.
+    #[arg(long, value_name = "REGEX")]
+    pub grep: Option<String>,
+
+    /// Show nothing from before TIME
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+
+    /// Show nothing from after TIME
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+
+    /// Show only what has this label; * stands for any text
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+
+    /// Show only this session's: its id or its first characters, four or more
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+
+    /// Show only this agent's
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+
+    /// Show only what changed something in PATH
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<OsString>,
+}
+
+impl Selection {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// `USAGE` for a time or path that is none.
+    pub fn filter(&self, ctx: &Context<'_>) -> Result<Filter> {
+        let moment =
+            |word: &Option<String>| word.as_deref().map(|word| time(ctx, word)).transpose();
+        let paths = self.paths.iter().map(|path| ctx.repo_path(path));
+        Ok(Filter {
+            limit: self.limit,
+            grep: self.grep.clone(),
+            since: moment(&self.since)?,
+            until: moment(&self.until)?,
+            label: self.label.clone(),
+            session: self.session.clone(),
+            agent: self.agent.clone(),
+            kinds: Vec::new(),
+            paths: paths.collect::<Result<_>>()?,
+            all_worktrees: false,
+        })
+    }
+}

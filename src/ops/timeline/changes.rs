@@ -1,0 +1,90 @@
+//! What an entry changed: the paths, and how many lines.
+
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::objects::ObjectStore;
+use crate::git::path;
+use crate::git::textdiff::{self, Hunks, LARGEST};
+use crate::git::tree::{self, Change, GITLINK_MODE, Node};
+
+/// How much changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Files that differ.
+    pub files: u64,
+    /// Lines added.
+    pub insertions: u64,
+    /// Lines removed.
+    pub deletions: u64,
+}
+
+/// The paths that differ between two trees.
+pub(super) fn between(objects: &ObjectStore, old: Option<Oid>, new: Oid) -> Result<Vec<Change>> {
+    tree::diff(&|oid| objects.read_tree(oid), old, Some(new))
+}
+
+/// Leaves those in the paths that are wanted; none given: all.
+pub(super) fn within(changes: &mut Vec<Change>, paths: &[Vec<u8>]) {
+    if !paths.is_empty() {
+        changes.retain(|change| paths.iter().any(|dir| path::is_within(&change.path, dir)));
+    }
+}
+
+/// Counts lines. What is binary, too large to be compared, or not there counts as a file and no lines.
+pub(super) fn count(objects: &ObjectStore, changes: &[Change]) -> Result<Counts> {
+    let mut counts = Counts {
+        files: changes.len() as u64,
+        ..Counts::default()
+    };
+    for change in changes {
+        if change.old.map(|node| node.oid) == change.new.map(|node| node.oid) {
+            continue;
+        }
+        let (Some(old), Some(new)) = (text(objects, change.old)?, text(objects, change.new)?)
+        else {
+            continue;
+        };
+        let lines = textdiff::compare(&old, &new, Hunks::None)?;
+        counts.insertions += lines.insertions as u64;
+        counts.deletions += lines.deletions as u64;
+    }
+    Ok(counts)
+}
+
+/// The lines of one side; None where there is nothing to compare by lines.
+fn text(objects: &ObjectStore, node: Option<Node>) -> Result<Option<Vec<u8>>> {
+    let Some(node) = node else {
+        return Ok(Some(Vec::new()));
+    };
+    if node.mode == GITLINK_MODE {
+        return Ok(Some(textdiff::gitlink_text(node.oid)));
+    }
+    match objects.header(node.oid)? {
+        Some((_, size)) if size <= LARGEST => {
+            let (_, bytes) = objects.read(node.oid)?;
+            Ok((!textdiff::is_binary(&bytes)).then_some(bytes))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What is compared to tell what an entry changed.
+#[derive(Debug)]
+pub(super) enum Sides {
+    /// Two trees; None: nothing was there before.
+    Trees(Option<Oid>, Oid),
+    /// The paths that a swap's level names.
+    Paths(Vec<Change>),
+}
+
+impl Sides {
+    /// The paths that differ, of those that are wanted.
+    pub(super) fn changes(&self, objects: &ObjectStore, paths: &[Vec<u8>]) -> Result<Vec<Change>> {
+        let mut changes = match self {
+            Self::Trees(old, new) => between(objects, *old, *new)?,
+            Self::Paths(changes) => changes.clone(),
+        };
+        within(&mut changes, paths);
+        Ok(changes)
+    }
+}

@@ -1,0 +1,187 @@
+//! Which entries are wanted.
+
+use regex::{Regex, RegexBuilder};
+
+use super::entry::{Entry, EntryKind};
+use crate::env::Moment;
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::checkpoints::resolve_session;
+use crate::store::Store;
+use crate::store::address::{Address, parse};
+
+/// What is asked for. Nothing given: everything of this worktree.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Those whose text has a match of this regular expression; in any case when it has no capital letter.
+    pub grep: Option<String>,
+    /// Not before this time.
+    pub since: Option<Moment>,
+    /// Not after this time.
+    pub until: Option<Moment>,
+    /// Those with this label; `*` stands for any text.
+    pub label: Option<String>,
+    /// Those of this session: its id, or the start of one.
+    pub session: Option<String>,
+    /// Those of this agent.
+    pub agent: Option<String>,
+    /// Those of these kinds; none: all.
+    pub kinds: Vec<EntryKind>,
+    /// Those that changed something there: paths relative to the working tree's root.
+    pub paths: Vec<Vec<u8>>,
+    /// Those of other worktrees, too.
+    pub all_worktrees: bool,
+}
+
+/// The time that a word of the command line means.
+///
+/// # Errors
+/// `USAGE` when it is none.
+pub fn time(ctx: &Context<'_>, word: &str) -> Result<Moment> {
+    match parse(word, ctx.env.now()) {
+        Ok(Address::Time(moment)) => Ok(moment),
+        _ => Err(Error::new(
+            Code::Usage,
+            format!("'{}' is not a time", word.escape_debug()),
+        )
+        .hint("times are written '2h ago', 'yesterday 14:00' or '2026-02-28 15:30'")),
+    }
+}
+
+/// A filter made ready.
+pub(super) struct Matcher {
+    grep: Option<Regex>,
+    pub(super) since: i64,
+    label: Option<String>,
+    pub(super) session: Option<String>,
+    agent: Option<String>,
+    kinds: Vec<EntryKind>,
+    worktree: Option<String>,
+}
+
+impl Matcher {
+    pub(super) fn new(ctx: &Context<'_>, store: &Store, filter: &Filter) -> Result<Self> {
+        let session = filter.session.as_deref();
+        let session = session.map(|word| resolve_session(ctx, store, Some(word)));
+        Ok(Self {
+            grep: filter.grep.as_deref().map(pattern).transpose()?,
+            since: filter.since.map_or(i64::MIN, Moment::seconds),
+            label: filter.label.clone(),
+            session: session.transpose()?,
+            agent: filter.agent.clone(),
+            kinds: filter.kinds.clone(),
+            worktree: (!filter.all_worktrees).then(|| ctx.repo.worktree_name()),
+        })
+    }
+
+    /// Whether entries of a kind are wanted.
+    pub(super) fn wants(&self, kind: EntryKind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    /// Whether an entry is wanted, but for the paths.
+    pub(super) fn matches(&self, entry: &Entry) -> bool {
+        let same =
+            |wanted: &Option<String>, has: &Option<String>| wanted.is_none() || wanted == has;
+        let here = entry.worktree.is_none() || same(&self.worktree, &entry.worktree);
+        self.wants(entry.kind)
+            && here
+            && same(&self.session, &entry.session_id)
+            && same(&self.agent, &entry.agent)
+            && self.matches_label(&entry.labels)
+            && self.matches_text(entry)
+    }
+
+    fn matches_label(&self, labels: &[String]) -> bool {
+        let Some(wanted) = &self.label else {
+            return true;
+        };
+        labels.iter().any(|label| is_like(label, wanted))
+    }
+
+    fn matches_text(&self, entry: &Entry) -> bool {
+        let Some(grep) = &self.grep else { return true };
+        let mut texts = [&entry.title, &entry.text].into_iter().chain(&entry.labels);
+        texts.any(|text| grep.is_match(text))
+    }
+}
+
+/// The regular expression of a `--grep`, which minds the case only when it has a capital letter.
+///
+/// # Errors
+/// `USAGE` says what is wrong with it.
+pub fn pattern(text: &str) -> Result<Regex> {
+    let any_case = !text.chars().any(char::is_uppercase);
+    let built = RegexBuilder::new(text).case_insensitive(any_case).build();
+    built.map_err(|error| {
+        let why = error.to_string();
+        let why = why
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
+        let message = format!(
+            "'{}' is not a regular expression: {why}",
+            text.escape_debug()
+        );
+        Error::new(Code::Usage, message)
+            .hint("a backslash before ( ) [ ] { } . * + ? | takes such a character as it is")
+    })
+}
+
+/// Whether a text is what a pattern says, in which `*` stands for any text.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return text == pattern;
+    };
+    let Some(mut left) = text.strip_prefix(start) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let end = parts.pop().unwrap_or_default();
+    for part in parts {
+        match left.find(part) {
+            Some(at) => left = left.get(at + part.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    left.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (text, pattern) in [
+            ("a", "a"),
+            ("abc", "*"),
+            ("abc", "a*"),
+            ("abc", "*c"),
+            ("abc", "a*c"),
+            ("before-refactor-2", "before*2"),
+            ("abab", "*ab"),
+        ] {
+            assert!(is_like(text, pattern), "{text} {pattern}");
+        }
+        for (text, pattern) in [("a", "b"), ("abc", "a*b"), ("ab", "ab*b"), ("", "a*")] {
+            assert!(!is_like(text, pattern), "{text} {pattern}");
+        }
+    }
+
+    #[test]
+    fn a_capital_letter_minds_the_case() {
+        assert!(pattern("fix").is_ok_and(|fix| fix.is_match("FIX it")));
+        assert!(pattern("Fix").is_ok_and(|fix| !fix.is_match("fix it")));
+        let error = pattern("a(").expect_err("unclosed");
+        assert_eq!(error.code(), Code::Usage);
+        assert!(
+            error.message().contains("unclosed group"),
+            "{}",
+            error.message()
+        );
+    }
+}

@@ -1,0 +1,240 @@
+//! The five sources in one line, second by second.
+//!
+//! Times are kept in seconds. What happened within one is put in order by what was there: a snapshot's number, then the prompts
+//! and ends of turns that were noted on it, then the issues.
+
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::entry::{Entry, EntryKind, Source};
+use super::levels::Head;
+use super::meta::Meta;
+use super::talks::Point;
+use super::{Timeline, changes};
+use crate::error::{Code, Result};
+use crate::git::threads;
+use crate::ops::checkpoints::{OF_CHECKPOINT, OF_TURN_END};
+use crate::ops::issues;
+use crate::store::id::{IdKind, IssueId, SnapshotId};
+
+/// The place of an entry within its second: the number of the snapshot that was there, and how long after it.
+type Place = (u64, u64);
+
+/// After everything else on its snapshot.
+const LAST: u64 = u64::MAX;
+
+impl Timeline<'_> {
+    /// Makes the entries of the newest second that is left. False: there is none, or it is before what is wanted.
+    pub(super) fn read_on(&mut self) -> Result<bool> {
+        let Some(second) = self.newest_second() else {
+            return Ok(false);
+        };
+        if second < self.matcher.since {
+            return Ok(false);
+        }
+        let mut found: Vec<(Place, Entry)> = Vec::new();
+        // Before the records: the end of a turn tells of its snapshot.
+        for point in self.talks.take(second) {
+            found.extend(self.of_point(point)?);
+        }
+        if self.records.second().is_some_and(|newest| newest >= second) {
+            for meta in self.records.take_second()? {
+                found.extend(self.of_record(&meta));
+            }
+        }
+        for (file, head) in self.levels.take(second) {
+            found.extend(self.of_level(file, head)?);
+        }
+        while self.issues.last().is_some_and(|id| seconds(id) >= second) {
+            let id = self.issues.pop();
+            if let Some(entry) = id.map(|id| self.of_issue(id)).transpose()? {
+                found.extend(entry);
+            }
+        }
+        found.retain(|(_, entry)| self.matcher.matches(entry));
+        found.sort_by_key(|(place, _)| Reverse(*place));
+        let found: Vec<Entry> = found.into_iter().map(|(_, entry)| entry).collect();
+        let touching = self.touching(found)?;
+        self.ready.extend(touching);
+        Ok(true)
+    }
+
+    /// The newest second of all sources. Notes that may be as new are read first.
+    fn newest_second(&mut self) -> Option<i64> {
+        loop {
+            let newest = [
+                self.records.second(),
+                self.levels.second(),
+                self.talks.second(),
+                self.issues.last().map(seconds),
+            ];
+            let newest = newest.into_iter().flatten().max();
+            match self.talks.bound() {
+                Some(bound) if newest.is_none_or(|newest| bound >= newest) => self.talks.open_one(),
+                _ => return newest,
+            }
+        }
+    }
+
+    fn of_record(&self, meta: &Arc<Meta>) -> Option<(Place, Entry)> {
+        let said = &meta.said;
+        let is_swap = match meta.id.kind() {
+            IdKind::Snapshot => false,
+            IdKind::Backup => true,
+            // An opened directory that was closed leaves one, too, and nothing was swapped.
+            IdKind::Experiment => said.trigger != "close",
+        };
+        let only_snapshots = !self.matcher.wants(EntryKind::TurnEnd);
+        if !only_snapshots && said.trigger == OF_TURN_END && self.told.contains(&meta.id) {
+            return None;
+        }
+        let id = meta.id.to_string();
+        let on = self.talks.checkpoint_on(&id);
+        let on = on.filter(|_| said.trigger == OF_CHECKPOINT);
+        let entry = Entry {
+            kind: if is_swap {
+                EntryKind::Swap
+            } else {
+                EntryKind::Snapshot
+            },
+            at: meta.created_at.clone(),
+            title: title_of(meta, is_swap),
+            session_id: said.session_id.clone(),
+            checkpoint_id: on.map(|(_, n)| *n),
+            agent: said.agent.clone(),
+            operation: Some(said.trigger.clone()),
+            text: said.initial_task_hint.clone().unwrap_or_default(),
+            worktree: Some(meta.worktree.clone()),
+            taken_in: Some(said.taken_in.clone()),
+            labels: self.labels.get(&meta.commit).cloned().unwrap_or_default(),
+            ..Entry::new(EntryKind::Snapshot, id, Source::Record(Arc::clone(meta)))
+        };
+        Some(((meta.seq, 0), entry))
+    }
+
+    fn of_point(&mut self, point: Point) -> Result<Option<(Place, Entry)>> {
+        let id = SnapshotId::parse(&point.snapshot_id);
+        let meta = id.map(|id| self.records.meta(&id)).transpose()?.flatten();
+        if let Some(id) = id.filter(|_| point.is_end) {
+            self.told.insert(id);
+        }
+        let seq = meta.as_ref().map_or(0, |meta| meta.seq);
+        let n = point.n.unwrap_or(0);
+        let after = 1 + n.saturating_mul(2) + u64::from(point.is_end);
+        let labels = meta.as_ref().and_then(|meta| self.labels.get(&meta.commit));
+        let kind = if point.is_end {
+            EntryKind::TurnEnd
+        } else {
+            EntryKind::Prompt
+        };
+        let title = match (point.is_end, point.n) {
+            (false, _) => first_line(&point.text),
+            (true, Some(n)) => format!("end of turn, after checkpoint {n}"),
+            (true, None) => "end of turn".to_owned(),
+        };
+        let entry = Entry {
+            at: point.at,
+            title,
+            checkpoint_id: point.n,
+            session_id: Some(point.session_id),
+            agent: point.agent,
+            text: point.text,
+            labels: labels.cloned().unwrap_or_default(),
+            worktree: meta.as_ref().map(|meta| meta.worktree.clone()),
+            taken_in: meta.as_ref().map(|meta| meta.said.taken_in.clone()),
+            ..Entry::new(
+                kind,
+                point.snapshot_id,
+                Source::Turn(point.turn.0, point.turn.1),
+            )
+        };
+        Ok(Some(((seq, after), entry)))
+    }
+
+    fn of_level(&self, file: PathBuf, head: Head) -> Result<Option<(Place, Entry)>> {
+        let target = head.target_id.as_deref().and_then(SnapshotId::parse);
+        let meta = target
+            .map(|id| self.records.meta(&id))
+            .transpose()?
+            .flatten();
+        let title = match &head.target_id {
+            Some(target) => format!("{} to {target}", head.operation),
+            None => head.operation.clone(),
+        };
+        let entry = Entry {
+            at: head.started_at,
+            title,
+            operation: Some(head.operation),
+            worktree: Some(self.here.clone()),
+            taken_in: Some("past".to_owned()),
+            ..Entry::new(EntryKind::Swap, head.backup_id, Source::Level(file))
+        };
+        Ok(Some(((meta.map_or(0, |meta| meta.seq), LAST), entry)))
+    }
+
+    fn of_issue(&mut self, id: IssueId) -> Result<Option<(Place, Entry)>> {
+        if !self.matcher.wants(EntryKind::Issue) {
+            return Ok(None);
+        }
+        let issue = match issues::load(self.store, id) {
+            Ok(loaded) => loaded.issue,
+            Err(error) => {
+                if error.code() != Code::IssueNotFound {
+                    let said = (format!("issue {id}"), error.message().to_owned());
+                    self.invalid.push(said);
+                }
+                return Ok(None);
+            }
+        };
+        let meta = self.records.meta(&issue.snapshot_id)?;
+        let entry = Entry {
+            at: issue.created_at.clone(),
+            title: first_line(&issue.symptom),
+            session_id: issue.session_id.clone(),
+            agent: issue.agent.clone(),
+            status: Some(issue.status.as_str().to_owned()),
+            text: format!("{}\n{}", issue.symptom, issue.task_context),
+            ..Entry::new(EntryKind::Issue, id.to_string(), Source::Issue)
+        };
+        Ok(Some(((meta.map_or(0, |meta| meta.seq), LAST), entry)))
+    }
+
+    /// Those that changed something in the paths of the filter.
+    fn touching(&self, entries: Vec<Entry>) -> Result<Vec<Entry>> {
+        if self.paths.is_empty() {
+            return Ok(entries);
+        }
+        let mut sides = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            sides.push(self.sides(entry)?);
+        }
+        let (objects, paths) = (&self.store.objects, &self.paths);
+        let touch = threads::map_from(super::FEW, &sides, |sides: &Option<changes::Sides>| {
+            let sides = sides.as_ref()?;
+            Some(!sides.changes(objects, paths).ok()?.is_empty())
+        });
+        let both = entries.into_iter().zip(touch);
+        let touching = both.filter(|(_, touch)| *touch == Some(true));
+        Ok(touching.map(|(entry, _)| entry).collect())
+    }
+}
+
+/// What was there before a swap has a title of its own, which says what was to come.
+fn title_of(meta: &Meta, is_swap: bool) -> String {
+    match (&meta.said.target_id, is_swap) {
+        (Some(target), true) => format!("{} to {target}", meta.said.trigger),
+        _ => meta.title.clone(),
+    }
+}
+
+fn seconds(id: &IssueId) -> i64 {
+    id.time().seconds()
+}
+
+/// The first line that says anything.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty());
+    first.unwrap_or_default().to_owned()
+}

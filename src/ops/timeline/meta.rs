@@ -1,0 +1,121 @@
+//! What the timeline says of a snapshot, backup or experiment: some fields of its record.
+
+use serde::Deserialize;
+
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::objects::ObjectStore;
+use crate::store::id::SnapshotId;
+use crate::store::stored::Stored;
+use crate::store::summary::Summary;
+
+/// A snapshot, backup or experiment in short.
+#[derive(Debug, Clone)]
+pub struct Meta {
+    /// The id.
+    pub id: SnapshotId,
+    /// The commit.
+    pub commit: Oid,
+    /// The captured files.
+    pub tree: Oid,
+    /// Counts up per repository.
+    pub seq: u64,
+    /// The title.
+    pub title: String,
+    /// RFC 3339.
+    pub created_at: String,
+    /// The worktree it was taken in.
+    pub worktree: String,
+    /// The rest.
+    pub said: Said,
+}
+
+/// What is read of the record itself.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Said {
+    /// The session it was taken in.
+    pub session_id: Option<String>,
+    /// The session's agent.
+    pub agent: Option<String>,
+    /// What made it.
+    pub trigger: String,
+    /// The session's task.
+    pub initial_task_hint: Option<String>,
+    /// `present` or `past`.
+    pub taken_in: String,
+    /// HEAD.
+    pub head: Head,
+    /// The snapshot that a swap put in place.
+    pub target_id: Option<String>,
+}
+
+/// HEAD as recorded.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Head {
+    /// Its commit.
+    pub oid: Option<String>,
+}
+
+impl Meta {
+    /// Whether it was taken while the working tree was in the past.
+    pub fn is_of_past(&self) -> bool {
+        self.said.taken_in == "past"
+    }
+
+    /// The files of the commit that HEAD was at; None when it was at none, or that commit is no longer there.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn head_tree(&self, objects: &ObjectStore) -> Result<Option<Oid>> {
+        let head = self.said.head.oid.as_deref().map(Oid::from_str);
+        match head.transpose()? {
+            Some(oid) if objects.contains(oid) => Ok(Some(objects.commit(oid)?.tree)),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl From<Summary> for Meta {
+    fn from(summary: Summary) -> Self {
+        // It was parsed when it was summarised; what is missing there is missing here.
+        let said = serde_json::from_str(&summary.document).unwrap_or_default();
+        Self {
+            id: summary.id,
+            commit: summary.commit,
+            tree: summary.tree,
+            seq: summary.seq,
+            title: summary.title,
+            created_at: summary.created_at,
+            worktree: summary.worktree,
+            said,
+        }
+    }
+}
+
+impl From<Stored> for Meta {
+    fn from(stored: Stored) -> Self {
+        let record = stored.record;
+        Self {
+            id: stored.id,
+            commit: stored.commit,
+            tree: stored.tree,
+            seq: record.seq,
+            title: stored.title,
+            created_at: record.created_at,
+            worktree: record.worktree,
+            said: Said {
+                target_id: record.target_id,
+                session_id: record.session_id,
+                agent: record.agent,
+                trigger: record.trigger,
+                initial_task_hint: record.initial_task_hint,
+                taken_in: record.taken_in,
+                head: Head {
+                    oid: record.head.oid,
+                },
+            },
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What happened in a working tree, newest first: snapshots, prompts, ends of turns, swaps and reported issues in one line.
+//!
+//! Owns the order, and which entries a [`Filter`] lets through; `tw log` and `tw ui` show it, `tw list` takes its filter.
+//! Promises: entries are made as they are asked for, so that a first page costs the same however many snapshots are kept; what
+//! cannot be read hides nothing else, and is told of; nothing is written. What an entry changed is found out, and lines are
+//! counted, for those entries alone for which somebody asks. The snapshot that the end of a turn took is not told of beside it,
+//! unless only snapshots are wanted.
+
+mod changes;
+mod entry;
+mod filter;
+mod levels;
+mod merge;
+mod meta;
+mod records;
+mod talks;
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use super::Context;
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::threads;
+use crate::git::tree::Change;
+use crate::store::Store;
+use crate::store::id::{IssueId, SnapshotId};
+use crate::store::names::{Record, RecordKind};
+use changes::Sides;
+use entry::Source;
+use filter::Matcher;
+use levels::Levels;
+use meta::Meta;
+use records::Records;
+use talks::Talks;
+
+pub use changes::Counts;
+pub use entry::{Entry, EntryKind};
+pub use filter::{Filter, pattern, time};
+
+/// So many entries are worth a thread each time they are compared.
+const FEW: usize = 4;
+
+/// The entries that a filter lets through, newest first, made one second at a time.
+pub struct Timeline<'c> {
+    store: &'c Store,
+    matcher: Matcher,
+    /// The worktree that it is asked in.
+    here: String,
+    paths: Vec<Vec<u8>>,
+    /// How many more may be given.
+    left: usize,
+    records: Records<'c>,
+    levels: Levels,
+    talks: Talks<'c>,
+    /// Not given yet, newest last.
+    issues: Vec<IssueId>,
+    labels: BTreeMap<Oid, Vec<String>>,
+    /// Snapshots that the end of a turn told of.
+    told: HashSet<SnapshotId>,
+    ready: VecDeque<Entry>,
+    invalid: Vec<(String, String)>,
+}
+
+impl<'c> Timeline<'c> {
+    /// Begins at the newest entry.
+    ///
+    /// # Errors
+    /// `USAGE` for a filter that is none, `SESSION_NOT_FOUND`; when refs cannot be read.
+    pub fn new(ctx: &'c Context<'_>, filter: &Filter) -> Result<Self> {
+        let store = ctx.store()?;
+        let matcher = Matcher::new(ctx, store, filter)?;
+        let until = filter.until;
+        let names = store.record_names(RecordKind::Issues)?.into_iter();
+        let mut issues: Vec<IssueId> = names
+            .filter_map(|name| match name {
+                Record::Issue(id) => Some(id),
+                _ => None,
+            })
+            .filter(|id| until.is_none_or(|until| id.time().seconds() <= until.seconds()))
+            .collect();
+        issues.sort_by_key(IssueId::time);
+        Ok(Self {
+            records: Records::new(store, until)?,
+            levels: Levels::new(store, until)?,
+            talks: Talks::new(store, matcher.session.as_deref(), until)?,
+            issues,
+            labels: store.labels()?,
+            here: ctx.repo.worktree_name(),
+            paths: filter.paths.clone(),
+            left: filter.limit.unwrap_or(usize::MAX),
+            store,
+            matcher,
+            told: HashSet::new(),
+            ready: VecDeque::new(),
+            invalid: Vec::new(),
+        })
+    }
+
+    /// So many entries more, older than those given before; fewer only at the end. What they changed is not looked at yet.
+    ///
+    /// # Errors
+    /// When refs or objects cannot be read.
+    pub fn page(&mut self, entries: usize) -> Result<Vec<Entry>> {
+        let wanted = entries.min(self.left);
+        while self.ready.len() < wanted && self.read_on()? {}
+        let page: Vec<Entry> = self.ready.drain(..wanted.min(self.ready.len())).collect();
+        self.left -= page.len();
+        Ok(page)
+    }
+
+    /// What could not be read so far: what it is, and why.
+    pub fn invalid(&self) -> Vec<(String, String)> {
+        let mut all = self.records.invalid();
+        all.extend(self.talks.invalid().iter().cloned());
+        all.extend(self.invalid.iter().cloned());
+        all
+    }
+
+    /// The paths that an entry changed, sorted, as far as the filter asks for them. None where it is not known, or not yet: of an
+    /// issue, of a turn under way, of a swap that the undo log no longer has.
+    ///
+    /// # Errors
+    /// When an object is missing or damaged.
+    pub fn changes(&self, entry: &Entry) -> Result<Option<Vec<Change>>> {
+        let sides = self.sides(entry)?;
+        let objects = &self.store.objects;
+        let changes = sides.map(|sides| sides.changes(objects, &self.paths));
+        changes.transpose()
+    }
+
+    /// Counts what entries changed, on all cores. What cannot be read is not counted.
+    pub fn count(&self, entries: &mut [Entry]) {
+        let sides = entries.iter().map(|entry| self.sides(entry).ok().flatten());
+        let sides: Vec<Option<Sides>> = sides.collect();
+        let (objects, paths) = (&self.store.objects, &self.paths);
+        let counted = threads::map_from(FEW, &sides, |sides| {
+            let changes = sides.as_ref()?.changes(objects, paths).ok()?;
+            changes::count(objects, &changes).ok()
+        });
+        for (entry, counts) in entries.iter_mut().zip(counted) {
+            entry.files = counts.map(|counts| counts.files);
+            entry.insertions = counts.map(|counts| counts.insertions);
+            entry.deletions = counts.map(|counts| counts.deletions);
+        }
+    }
+
+    /// What is to be compared to tell what an entry changed.
+    fn sides(&self, entry: &Entry) -> Result<Option<Sides>> {
+        match &entry.source {
+            Source::Record(meta) if entry.kind == EntryKind::Swap => self.sides_of_swap(meta),
+            Source::Record(meta) => {
+                let before = self.records.before(meta)?.map(|before| before.tree);
+                let base = match before {
+                    Some(tree) => Some(tree),
+                    None if meta.is_of_past() => return Ok(None),
+                    // The first one: what it has that HEAD has not.
+                    None => meta.head_tree(&self.store.objects)?,
+                };
+                Ok(Some(Sides::Trees(base, meta.tree)))
+            }
+            Source::Turn(Some(start), Some(end)) => {
+                let tree = |id| self.records.meta(id).map(|meta| meta.map(|meta| meta.tree));
+                let trees = tree(start)?.zip(tree(end)?);
+                Ok(trees.map(|(start, end)| Sides::Trees(Some(start), end)))
+            }
+            Source::Level(file) => Ok(levels::changes(file)?.map(Sides::Paths)),
+            Source::Turn(..) | Source::Issue => Ok(None),
+        }
+    }
+
+    fn sides_of_swap(&self, meta: &Meta) -> Result<Option<Sides>> {
+        if let Some(file) = self.levels.of_backup(&meta.id) {
+            return Ok(levels::changes(&file)?.map(Sides::Paths));
+        }
+        let target = meta.said.target_id.as_deref().and_then(SnapshotId::parse);
+        let target = target
+            .map(|id| self.records.meta(&id))
+            .transpose()?
+            .flatten();
+        Ok(target.map(|target| Sides::Trees(Some(meta.tree), target.tree)))
+    }
+}

@@ -1,0 +1,174 @@
+//! Prompts and ends of turns, out of the notes of sessions, by time.
+//!
+//! A session's notes are read only when what was written to them last may be as new as what is asked for: the commit of a
+//! record tells when it was changed, and nothing in it is newer.
+
+use std::collections::HashMap;
+
+use crate::env::Moment;
+use crate::error::Result;
+use crate::store::Store;
+use crate::store::checkpoint::{self, Kind, SessionNotes};
+use crate::store::id::SnapshotId;
+use crate::store::names::{Record, RecordKind};
+
+/// A prompt, or the end of a turn.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    /// Seconds since the epoch.
+    pub(super) second: i64,
+    /// RFC 3339.
+    pub(super) at: String,
+    /// Whether it is the end of a turn.
+    pub(super) is_end: bool,
+    /// The session.
+    pub(super) session_id: String,
+    /// Its agent.
+    pub(super) agent: Option<String>,
+    /// The checkpoint of the prompt.
+    pub(super) n: Option<u64>,
+    /// What was asked.
+    pub(super) text: String,
+    /// The files of that moment, as they are named in the notes.
+    pub(super) snapshot_id: String,
+    /// The files at the prompt and at the end.
+    pub(super) turn: (Option<SnapshotId>, Option<SnapshotId>),
+}
+
+/// The notes of all sessions, or of one.
+pub(super) struct Talks<'c> {
+    store: &'c Store,
+    /// Not read yet: when they were changed last, and whose they are. Newest last.
+    closed: Vec<(i64, Record)>,
+    /// Not given yet, newest last.
+    open: Vec<Point>,
+    /// The first checkpoint on each snapshot.
+    on: HashMap<String, (String, u64)>,
+    invalid: Vec<(String, String)>,
+    until: i64,
+}
+
+impl<'c> Talks<'c> {
+    /// Reads when each session's notes were changed; `only` names the one session that counts.
+    pub(super) fn new(store: &'c Store, only: Option<&str>, until: Option<Moment>) -> Result<Self> {
+        let mut closed = store.record_times(RecordKind::Sessions)?;
+        if let Some(only) = only.map(Record::session) {
+            closed.retain(|(_, name)| *name == only);
+        }
+        closed.sort();
+        Ok(Self {
+            store,
+            closed,
+            open: Vec::new(),
+            on: HashMap::new(),
+            invalid: Vec::new(),
+            until: until.map_or(i64::MAX, Moment::seconds),
+        })
+    }
+
+    /// The second of the newest that is known.
+    pub(super) fn second(&self) -> Option<i64> {
+        self.open.last().map(|point| point.second)
+    }
+
+    /// No session that was not read yet has anything newer than this.
+    pub(super) fn bound(&self) -> Option<i64> {
+        self.closed.last().map(|(second, _)| *second)
+    }
+
+    /// Reads the notes of the session that was changed last of those that were not read yet.
+    pub(super) fn open_one(&mut self) {
+        let Some((_, name)) = self.closed.pop() else {
+            return;
+        };
+        let Record::Session(component) = &name else {
+            return;
+        };
+        match checkpoint::read(self.store, component) {
+            Ok(notes) => self.add(component, notes),
+            Err(error) => {
+                let said = (name.to_string(), error.message().to_owned());
+                self.invalid.push(said);
+            }
+        }
+        self.open.sort_by(|a, b| {
+            let key = |point: &Point| (point.second, point.n, point.is_end);
+            key(a).cmp(&key(b))
+        });
+    }
+
+    fn add(&mut self, component: &str, notes: SessionNotes) {
+        let of = |reason: String| (format!("session '{component}'"), reason);
+        self.invalid.extend(notes.invalid.iter().cloned().map(of));
+        let points = points(&notes);
+        for checkpoint in notes.checkpoints {
+            let id = (checkpoint.session_id, checkpoint.checkpoint_id);
+            self.on.entry(checkpoint.snapshot_id).or_insert(id);
+        }
+        let until = self.until;
+        let points = points.into_iter().filter(|point| point.second <= until);
+        self.open.extend(points);
+    }
+
+    /// Those of this second and newer ones, which are given with this.
+    pub(super) fn take(&mut self, second: i64) -> Vec<Point> {
+        let from = self.open.partition_point(|point| point.second < second);
+        self.open.split_off(from)
+    }
+
+    /// The session and number of the first checkpoint that was noted on a snapshot, among the notes that were read.
+    pub(super) fn checkpoint_on(&self, snapshot_id: &str) -> Option<&(String, u64)> {
+        self.on.get(snapshot_id)
+    }
+
+    /// What could not be read so far: whose it is and why.
+    pub(super) fn invalid(&self) -> &[(String, String)] {
+        &self.invalid
+    }
+}
+
+/// What the notes of a session tell, in no order.
+fn points(notes: &SessionNotes) -> Vec<Point> {
+    let second = |at: &str| Moment::parse_rfc3339(at).map_or(0, Moment::seconds);
+    let mut points = Vec::new();
+    // The files at the end of a turn that nobody noted are those at the next prompt.
+    let mut next: Option<SnapshotId> = None;
+    for checkpoint in notes.checkpoints.iter().rev() {
+        let start = SnapshotId::parse(&checkpoint.snapshot_id);
+        if checkpoint.kind == Kind::Step {
+            continue;
+        }
+        let n = checkpoint.checkpoint_id;
+        let mut ends = notes.turn_ends.iter().rev();
+        let end = ends.find(|end| end.checkpoint_id == Some(n));
+        let end = end.map_or(next, |end| SnapshotId::parse(&end.snapshot_id));
+        points.push(Point {
+            second: second(&checkpoint.created_at),
+            at: checkpoint.created_at.clone(),
+            is_end: false,
+            session_id: checkpoint.session_id.clone(),
+            agent: checkpoint.agent.clone(),
+            n: Some(n),
+            text: checkpoint.prompt.clone().unwrap_or_default(),
+            snapshot_id: checkpoint.snapshot_id.clone(),
+            turn: (start, end),
+        });
+        next = start;
+    }
+    for end in &notes.turn_ends {
+        let asked = end.checkpoint_id.and_then(|n| notes.checkpoint(n));
+        let start = asked.and_then(|asked| SnapshotId::parse(&asked.snapshot_id));
+        points.push(Point {
+            second: second(&end.created_at),
+            at: end.created_at.clone(),
+            is_end: true,
+            session_id: end.session_id.clone(),
+            agent: end.agent.clone(),
+            n: end.checkpoint_id,
+            text: String::new(),
+            snapshot_id: end.snapshot_id.clone(),
+            turn: (start, SnapshotId::parse(&end.snapshot_id)),
+        });
+    }
+    points
+}

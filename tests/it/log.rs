@@ -1,0 +1,161 @@
+//! What happened, newest first: `tw log`.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::transcripts::{Kind, Talk};
+
+fn entries(sandbox: &Sandbox, words: &[&str]) -> Vec<Value> {
+    sandbox.json(words)["entries"].as_array().unwrap().clone()
+}
+
+/// Kind and title of each entry.
+fn told(entries: &[Value]) -> Vec<(&str, &str)> {
+    let pairs = entries
+        .iter()
+        .map(|entry| (&entry["kind"], &entry["title"]));
+    pairs
+        .map(|(kind, title)| (kind.as_str().unwrap(), title.as_str().unwrap()))
+        .collect()
+}
+
+fn counts(entry: &Value) -> [Value; 3] {
+    ["files", "insertions", "deletions"].map(|name| entry[name].clone())
+}
+
+/// A turn of an agent, a person's edit, a trip, and an issue.
+fn eventful() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("write the parser\nand its tests");
+    sandbox.write("parser.txt", "one\ntwo\n");
+    talk.hook("Stop", &json!({}));
+    sandbox.write("a.txt", "one\nby a person\n");
+    talk.submits("now the printer");
+    sandbox.ok(["travel", "latest~1"]);
+    sandbox.ok(["return"]);
+    let report = [
+        "--symptom",
+        "too slow",
+        "--task-context",
+        "t",
+        "--success-criteria",
+        "c",
+    ];
+    sandbox.ok([&["issue", "report"], &report[..]].concat());
+    let id = talk.id.clone();
+    (sandbox, id)
+}
+
+#[test]
+fn all_that_happened_stands_in_one_line_with_what_it_changed() {
+    let (sandbox, session) = eventful();
+    let all = entries(&sandbox, &["log"]);
+    let kinds: Vec<&str> = told(&all).iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            "issue", "swap", "swap", "prompt", "snapshot", "turn-end", "prompt", "snapshot"
+        ]
+    );
+    let [issue, back, trip, second, edited, end, first, start] = &all[..] else {
+        panic!("{all:?}")
+    };
+    assert_eq!(issue["title"], "too slow");
+    assert_eq!(issue["status"], "open");
+    assert!(issue["id"].as_str().unwrap().starts_with("i_"));
+    assert_eq!(counts(issue), [Value::Null, Value::Null, Value::Null]);
+    assert_eq!(
+        (&back["operation"], &trip["operation"]),
+        (&json!("return"), &json!("travel"))
+    );
+    // The edit of `a.txt` went, and came back.
+    assert_eq!(counts(trip), [json!(1), json!(0), json!(1)]);
+    assert_eq!(counts(back), [json!(1), json!(1), json!(0)]);
+    // The turn of the second prompt has not ended.
+    assert_eq!(second["title"], "now the printer");
+    assert_eq!(second["checkpoint_id"], 1);
+    assert_eq!(counts(second), [Value::Null, Value::Null, Value::Null]);
+    // What a person changed is in the snapshot that the prompt took.
+    assert_eq!(edited["id"], second["id"]);
+    assert_eq!(edited["checkpoint_id"], 1);
+    assert_eq!(counts(edited), [json!(1), json!(1), json!(0)]);
+    // What the agent changed is told with its prompt and with the end of the turn, whose snapshot is not told of again.
+    for entry in [end, first] {
+        assert_eq!(counts(entry), [json!(1), json!(2), json!(0)]);
+        assert_eq!(entry["checkpoint_id"], 0);
+        assert_eq!(entry["session_id"], session.as_str());
+        assert_eq!(entry["agent"], "claude");
+    }
+    assert_eq!(first["title"], "write the parser");
+    assert_eq!(start["operation"], "session-start");
+    assert_eq!(counts(start), [json!(0), json!(0), json!(0)]);
+}
+
+#[test]
+fn each_filter_leaves_what_it_says() {
+    let (sandbox, session) = eventful();
+    sandbox.ok(["label", "latest", "done-once"]);
+    let titles = |words: &[&str]| -> Vec<String> {
+        let found = entries(&sandbox, words);
+        let titles = told(&found).into_iter();
+        titles
+            .map(|(kind, title)| format!("{kind} {title}"))
+            .collect()
+    };
+    let of_one_kind = [
+        (entries(&sandbox, &["log", "--kind", "prompt"]), "prompt", 2),
+        (entries(&sandbox, &["log", "--kind", "swap"]), "swap", 2),
+        (entries(&sandbox, &["log", "--kind", "issue"]), "issue", 1),
+    ];
+    for (found, kind, count) in of_one_kind {
+        assert!(found.len() == count && found.iter().all(|entry| entry["kind"] == kind));
+    }
+    assert_eq!(titles(&["log", "-n", "1"]), ["issue too slow"]);
+    assert_eq!(titles(&["log", "--limit", "0"]), [""; 0]);
+    assert_eq!(titles(&["log", "--grep", "SLOW"]), [""; 0]);
+    assert_eq!(
+        titles(&["log", "--grep", "its tests"]),
+        ["prompt write the parser"]
+    );
+    assert_eq!(
+        titles(&["log", "--kind", "prompt,turn-end", "-n", "2"]),
+        [
+            "prompt now the printer",
+            "turn-end end of turn, after checkpoint 0"
+        ]
+    );
+    // Asked for by themselves, the snapshots of turns are told, too.
+    assert_eq!(entries(&sandbox, &["log", "--kind", "snapshot"]).len(), 3);
+    assert_eq!(
+        titles(&["log", "--label", "done-*"]),
+        ["prompt now the printer", "snapshot now the printer"]
+    );
+    let all = entries(&sandbox, &["log"]).len();
+    assert_eq!(
+        entries(&sandbox, &["log", "--agent", "claude"]).len(),
+        all - 2
+    );
+    assert_eq!(entries(&sandbox, &["log", "--agent", "nobody"]).len(), 0);
+    assert!(entries(&sandbox, &["log", "--session", &session[..8]]).len() >= 5);
+    assert_eq!(
+        titles(&["log", "--", "parser.txt"]),
+        [
+            "turn-end end of turn, after checkpoint 0",
+            "prompt write the parser"
+        ]
+    );
+    let at = entries(&sandbox, &["log", "--kind", "turn-end"])[0]["at"].clone();
+    let at = at.as_str().unwrap();
+    assert_eq!(entries(&sandbox, &["log", "--until", at]).len(), 3);
+    assert_eq!(entries(&sandbox, &["log", "--since", at]).len(), all - 2);
+    assert_eq!(
+        sandbox.json(["log", "--all-worktrees"])["entries"],
+        json!(entries(&sandbox, &["log"]))
+    );
+    let (error, code) = sandbox.json_error(["log", "--grep", "("]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+    let (error, code) = sandbox.json_error(["log", "--since", "whenever"]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+}
