@@ -7,13 +7,15 @@ use serde::Serialize;
 
 use crate::cli::human::style::Style;
 use crate::cli::prelude::*;
-use crate::ops::outcome::{Diff, FileDiff};
+use crate::ops::outcome::{Diff, FileDiff, OtherDiff, OtherKind};
 
 /// Compare two snapshots, or a snapshot with the present
 ///
-/// Without addresses: the latest snapshot against the present. With one: that one against the present. 'present' is the
-/// working tree as it is, untracked files included. Prints counts for each path (--stat) unless told otherwise. Name
-/// paths behind two addresses, or after '--', to see only these and what lies beneath them.
+/// Without addresses: the latest snapshot against the present, or in the past the snapshot travelled to. With one: that one
+/// against the present. 'present' is the working tree as it is, untracked files included. Told below the files: permission bits,
+/// empty directories, owners and attributes, git's index, HEAD and the operation under way, all that a trip would put back. Prints counts for each path (--stat) unless told otherwise. Name
+/// paths behind two addresses, or after '--', to see only these and what lies beneath them; they are pathspecs as git
+/// has them: '*.rs', ':!docs'.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,6 +24,9 @@ Examples:
 
   # The same as a patch, for one directory
   tw diff -p -- src
+
+  # Everything but the documents
+  tw diff -- '*' ':!docs'
 
   # Between two snapshots, and of these one directory
   tw diff latest~3 latest
@@ -154,11 +159,17 @@ fn stat(page: &mut Page, diff: &Diff) {
         page.line(format!(" {} {name:width$} | {counts}", file.status));
     }
     if diff.files.is_empty() {
+        let what = if diff.others.is_empty() {
+            "difference"
+        } else {
+            "file differs"
+        };
         page.line(format!(
-            "no difference between {} and {}",
+            "no {what} between {} and {}",
             clean(&diff.from),
             clean(&diff.to)
         ));
+        others(page, &diff.others);
         return;
     }
     page.line(format!(
@@ -171,6 +182,60 @@ fn stat(page: &mut Page, diff: &Diff) {
             .style
             .red(&format!("{}(-)", count(diff.deletions, "deletion"))),
     ));
+    others(page, &diff.others);
+}
+
+/// How many paths of one kind are named.
+const NAMED: usize = 20;
+
+/// What differs beyond contents: a line for each, and of many paths of one kind their number.
+fn others(page: &mut Page, others: &[OtherDiff]) {
+    for kind in OtherKind::ALL {
+        let these: Vec<&OtherDiff> = others.iter().filter(|one| one.kind == kind).collect();
+        for one in these.iter().take(NAMED) {
+            page.line(format!(" {}", other(one)));
+        }
+        if these.len() > NAMED {
+            let rest = these.len() - NAMED;
+            page.line(format!(" {}: {rest} more", word(kind)));
+        }
+    }
+}
+
+fn word(kind: OtherKind) -> &'static str {
+    match kind {
+        OtherKind::Mode => "mode",
+        OtherKind::EmptyDirectory => "empty directory",
+        OtherKind::Access => "owner or attributes",
+        OtherKind::Index => "index",
+        OtherKind::Head => "HEAD",
+        OtherKind::Operation => "operation",
+    }
+}
+
+fn other(one: &OtherDiff) -> String {
+    let path = one
+        .path
+        .as_ref()
+        .map_or(String::new(), |path| format!(" {}", quoted(path)));
+    let word = word(one.kind);
+    let side = |side: &Option<String>| side.as_deref().map_or("none".to_owned(), short);
+    match (one.kind, &one.old, &one.new) {
+        (OtherKind::EmptyDirectory, None, _) => format!("{word}{path}: added"),
+        (OtherKind::EmptyDirectory, ..) => format!("{word}{path}: removed"),
+        (OtherKind::Access, ..) => format!("{word}{path}"),
+        _ => format!("{word}{path}: {} to {}", side(&one.old), side(&one.new)),
+    }
+}
+
+/// With commit and object ids as short as git shows them.
+fn short(text: &str) -> String {
+    let is_id = |word: &&str| word.len() >= 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let words = text.split(' ').map(|word| match Some(word).filter(is_id) {
+        Some(id) => id.get(..7).unwrap_or(id),
+        None => word.strip_prefix("refs/heads/").unwrap_or(word),
+    });
+    clean(&words.collect::<Vec<_>>().join(" "))
 }
 
 fn counts(file: &FileDiff, style: Style) -> String {

@@ -1,11 +1,14 @@
-//! What differs between two trees, the present among them. Only looks: nothing is written, not even objects.
+//! What differs between two sides, the present among them. Only looks: nothing is written, not even objects.
 
-use std::collections::BTreeMap;
+mod beyond;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use super::Context;
 use super::capture::{Capture, CaptureOptions, Storing, capture};
 use super::outcome::{Diff, FileDiff};
+use super::pathspec::Pathspec;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
@@ -17,8 +20,8 @@ use crate::store::stored::Stored;
 
 /// What the new side, or the old, is.
 pub enum Side {
-    /// A snapshot: its id and its tree.
-    Stored(String, Oid),
+    /// A snapshot.
+    Stored(Box<Stored>),
     /// The working tree as it is.
     Present,
 }
@@ -26,13 +29,13 @@ pub enum Side {
 impl Side {
     /// A stored snapshot.
     pub fn of(stored: &Stored) -> Self {
-        Self::Stored(stored.id.to_string(), stored.tree)
+        Self::Stored(Box::new(stored.clone()))
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> String {
         match self {
-            Self::Stored(id, _) => id,
-            Self::Present => "present",
+            Self::Stored(stored) => stored.id.to_string(),
+            Self::Present => "present".to_owned(),
         }
     }
 }
@@ -46,7 +49,16 @@ pub enum Patches {
     None,
 }
 
-/// Compares two sides, in these paths only, or everywhere when there are none.
+/// Whether more than the content of files is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beyond {
+    /// All that a restore or a trip would act on.
+    Told,
+    /// Files alone.
+    LeftOut,
+}
+
+/// Compares two sides, in these paths only.
 ///
 /// # Errors
 /// When an object is missing or damaged, or whatever keeps a file from being read.
@@ -54,32 +66,73 @@ pub fn sides(
     ctx: &Context<'_>,
     store: &Store,
     (from, to): (&Side, &Side),
-    only: &[Vec<u8>],
+    only: &Pathspec,
     patches: Patches,
+    beyond: Beyond,
 ) -> Result<Diff> {
-    let seen = match (from, to) {
+    let mut seen = match (from, to) {
         (Side::Stored(..), Side::Stored(..)) => None,
-        _ => Some(look(ctx, store)?),
+        _ => Some(look(ctx, store, BTreeSet::new())?),
     };
+    if let Some(first) = &seen {
+        let forced = hidden(ctx, store, first, [from, to])?;
+        if !forced.is_empty() {
+            seen = Some(look(ctx, store, forced)?);
+        }
+    }
     let contents = Contents::new(ctx, store, seen.as_ref())?;
     let (old, new) = (contents.tree(from)?, contents.tree(to)?);
     let read = |oid| contents.read_tree(oid);
     let mut changes = tree::diff(&read, Some(old), Some(new))?;
-    changes.retain(|change| {
-        only.is_empty() || only.iter().any(|dir| path::is_within(&change.path, dir))
-    });
+    changes.retain(|change| only.matches(&change.path));
+    let others = match beyond {
+        Beyond::Told => beyond::compare(ctx, store, &contents, (from, to), only)?,
+        Beyond::LeftOut => Vec::new(),
+    };
     let quote = match ctx.repo.config_bool("core.quotePath")? {
         Some(false) => QuotePath::ControlOnly,
         _ => QuotePath::All,
     };
     let patch = (patches == Patches::Full).then_some(quote);
     file_diffs(ctx, &contents, &changes, patch).map(|files| Diff {
-        from: from.name().to_owned(),
-        to: to.name().to_owned(),
+        from: from.name(),
+        to: to.name(),
         insertions: files.iter().map(|file| file.insertions).sum(),
         deletions: files.iter().map(|file| file.deletions).sum(),
         files,
+        others,
     })
+}
+
+/// Files of a snapshot that are on disk although the rules of the present leave them out, as with `--include`: they are compared, too.
+fn hidden(
+    ctx: &Context<'_>,
+    store: &Store,
+    seen: &Capture<'_>,
+    sides: [&Side; 2],
+) -> Result<BTreeSet<Vec<u8>>> {
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let read = |oid| match seen.made_trees.get(&oid) {
+        Some(bytes) => Ok(bytes.clone()),
+        None => store.objects.read_tree(oid),
+    };
+    let mut found = BTreeSet::new();
+    for side in sides {
+        let Side::Stored(stored) = side else { continue };
+        for change in tree::diff(&read, Some(stored.tree), Some(seen.tree))? {
+            let is_gone = change.new.is_none()
+                && change.old.is_some_and(|node| node.mode != GITLINK_MODE)
+                && seen
+                    .manifest
+                    .file(&change.path)
+                    .is_none_or(|file| file.kind.is_by_rule());
+            let on_disk = || root.stamp(&change.path).ok().flatten();
+            if is_gone && on_disk().is_some_and(|stamp| stamp.is_file() || stamp.is_symlink()) {
+                found.insert(change.path);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The paths that differ between two stored trees, with their line counts.
@@ -98,16 +151,17 @@ pub fn tree_diff(ctx: &Context<'_>, store: &Store, old: Oid, new: Oid) -> Result
 /// # Errors
 /// When an object is missing or damaged, or the working tree cannot be read.
 pub fn paths_since(ctx: &Context<'_>, store: &Store, tree: Oid) -> Result<Vec<Vec<u8>>> {
-    let seen = look(ctx, store)?;
+    let seen = look(ctx, store, BTreeSet::new())?;
     let contents = Contents::new(ctx, store, Some(&seen))?;
     let read = |oid| contents.read_tree(oid);
     let changes = tree::diff(&read, Some(tree), Some(contents.tree(&Side::Present)?))?;
     Ok(changes.into_iter().map(|change| change.path).collect())
 }
 
-fn look<'s>(ctx: &Context<'_>, store: &'s Store) -> Result<Capture<'s>> {
+fn look<'s>(ctx: &Context<'_>, store: &'s Store, forced: BTreeSet<Vec<u8>>) -> Result<Capture<'s>> {
     let wanted = CaptureOptions {
         storing: Storing::No,
+        forced,
         ..CaptureOptions::default()
     };
     capture(ctx, store, &wanted)
@@ -201,6 +255,10 @@ fn status(change: &Change) -> char {
     }
 }
 
+fn not_looked_at() -> Error {
+    Error::new(Code::Io, "the present was not looked at")
+}
+
 /// Where bytes come from: the object store, and for what the present alone has, the disk.
 struct Contents<'a> {
     store: &'a Store,
@@ -229,9 +287,9 @@ impl<'a> Contents<'a> {
 
     fn tree(&self, which: &Side) -> Result<Oid> {
         match (which, self.seen) {
-            (Side::Stored(_, tree), _) => Ok(*tree),
+            (Side::Stored(stored), _) => Ok(stored.tree),
             (Side::Present, Some(seen)) => Ok(seen.tree),
-            (Side::Present, None) => Err(Error::new(Code::Io, "the present was not looked at")),
+            (Side::Present, None) => Err(not_looked_at()),
         }
     }
 

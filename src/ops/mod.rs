@@ -30,6 +30,7 @@ pub mod merge;
 pub mod open;
 mod opening;
 pub mod outcome;
+pub mod pathspec;
 pub mod prune;
 pub mod purge;
 pub mod put_back;
@@ -158,11 +159,16 @@ impl<'a> Context<'a> {
     /// # Errors
     /// `USAGE` when it lies outside the working tree, or is empty: an unset variable must not mean everything.
     pub fn repo_path(&self, word: &std::ffi::OsStr) -> Result<Vec<u8>> {
-        use std::os::unix::ffi::OsStrExt;
         if word.is_empty() {
             return Err(Error::new(Code::Usage, "a path must not be empty")
                 .hint("'.' is the directory that you are in"));
         }
+        self.path_from_root(word)
+    }
+
+    /// As [`Self::repo_path`], where nothing at all is the current directory.
+    fn path_from_root(&self, word: &std::ffi::OsStr) -> Result<Vec<u8>> {
+        use std::os::unix::ffi::OsStrExt;
         let absolute = self.cwd.join(word);
         let mut parts: Vec<&[u8]> = Vec::new();
         for part in absolute.as_os_str().as_bytes().split(|&byte| byte == b'/') {

@@ -498,13 +498,7 @@ fn new_record(
     record.initial_task_hint.clone_from(&about.task_hint);
     record.exclude_globs.clone_from(&capture.exclude_globs);
     record.env_fingerprint = super::fingerprint::fingerprint(ctx, store)?;
-    record.head = HeadRecord {
-        reference: capture.head.reference.clone(),
-        oid: capture.head.oid.map(|oid| oid.to_string()),
-        detached: capture.head.detached,
-        unborn: capture.head.unborn,
-        symlink: capture.head.symlink,
-    };
+    record.head = HeadRecord::from(&capture.head);
     let kinds = operation::kinds(&capture.operation);
     record.in_progress = (!kinds.is_empty()).then(|| kinds.join("+"));
     record.index = IndexRecord::default();

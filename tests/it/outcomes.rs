@@ -15,8 +15,8 @@ use timewarp::ops::install::{AgentFile, AgentFiles, Became, Installed};
 use timewarp::ops::outcome::{
     Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry, ConfigListing, Counts,
     Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport, Interrupted, Invalid,
-    Labelled, Listed, Listing, MovedAside, Opened, Pruned, Purged, Recovered, RepositoryInfo,
-    Restored, Returned, Rewritten, Shown, SnapshotView, Status, Taken, Travelled,
+    Labelled, Listed, Listing, MovedAside, Opened, OtherDiff, OtherKind, Pruned, Purged, Recovered,
+    RepositoryInfo, Restored, Returned, Rewritten, Shown, SnapshotView, Status, Taken, Travelled,
 };
 use timewarp::ops::steps::{LevelView, Levels, Undone};
 use timewarp::store::state::Mode;
@@ -225,6 +225,15 @@ fn file(name: &str, status: char, insertions: usize, deletions: usize) -> FileDi
     }
 }
 
+fn other(kind: OtherKind, path: Option<&str>, old: Option<&str>, new: Option<&str>) -> OtherDiff {
+    OtherDiff {
+        kind,
+        path: path.map(RepoPath::new),
+        old: old.map(str::to_owned),
+        new: new.map(str::to_owned),
+    }
+}
+
 fn diff() -> Diff {
     let mut mode = file("run.sh", 'M', 0, 0);
     mode.new_mode = 0o100_755;
@@ -242,6 +251,28 @@ fn diff() -> Diff {
         ],
         insertions: 15,
         deletions: 5,
+        others: vec![
+            other(OtherKind::Mode, Some("a.txt"), Some("0644"), Some("0600")),
+            other(
+                OtherKind::EmptyDirectory,
+                Some("empty"),
+                None,
+                Some("there"),
+            ),
+            other(
+                OtherKind::Index,
+                Some("new.txt"),
+                None,
+                Some("intent-to-add"),
+            ),
+            other(
+                OtherKind::Head,
+                None,
+                Some("refs/heads/main 0123456789012345678901234567890123456789"),
+                Some("0123456789012345678901234567890123456789"),
+            ),
+            other(OtherKind::Operation, None, None, Some("merge")),
+        ],
     }
 }
 
@@ -557,7 +588,12 @@ fn pages_read_as_intended() {
              \x20A new.txt  | +12\n\
              \x20D old.txt  | -4\n\
              \x20M run.sh   | mode 100644 to 100755\n\
-             \x205 files changed, 15 insertions(+), 5 deletions(-)\n",
+             \x205 files changed, 15 insertions(+), 5 deletions(-)\n\
+             \x20mode a.txt: 0644 to 0600\n\
+             \x20empty directory empty: added\n\
+             \x20index new.txt: none to intent-to-add\n\
+             \x20HEAD: main 0123456 to 0123456\n\
+             \x20operation: none to merge\n",
         ),
         (
             shown(&checkup(), &look()),

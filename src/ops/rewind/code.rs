@@ -3,8 +3,9 @@
 use super::CodePart;
 use crate::error::Result;
 use crate::ops::Context;
-use crate::ops::compare::{Patches, Side, sides, tree_diff};
+use crate::ops::compare::{Beyond, Patches, Side, sides, tree_diff};
 use crate::ops::outcome::FileDiff;
+use crate::ops::pathspec::Pathspec;
 use crate::ops::put_back::{self, Purpose};
 use crate::ops::request::{DryRun, Restore};
 use crate::ops::swap::recover;
@@ -31,7 +32,14 @@ pub fn look(ctx: &Context<'_>, store: &Store, checkpoint: &Checkpoint) -> Result
         &purpose(checkpoint),
     )?;
     let to = Side::of(&stored);
-    let diff = sides(ctx, store, (&Side::Present, &to), &[], Patches::None)?;
+    let diff = sides(
+        ctx,
+        store,
+        (&Side::Present, &to),
+        &Pathspec::default(),
+        Patches::None,
+        Beyond::LeftOut,
+    )?;
     Ok(part(checkpoint, diff.files, None))
 }
 

@@ -2,9 +2,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::Lab;
 use crate::error::Code;
+use crate::git::path::RepoPath;
 use crate::ops::diff::diff;
-use crate::ops::outcome::Diff;
-use crate::ops::request::DiffSides;
+use crate::ops::outcome::{Diff, OtherDiff};
+use crate::ops::request::{DiffSides, Take};
 
 fn run(lab: &Lab, request: &DiffSides) -> Diff {
     diff(&lab.ctx(), request).expect("a diff")
@@ -178,4 +179,217 @@ fn paths_narrow_and_sides_may_be_turned_round() {
     };
     let error = super::super::diff::diff(&lab.ctx(), &request).expect_err("outside");
     assert_eq!(error.code(), Code::Usage);
+}
+
+/// Kind, path, old side, new side of what differs beyond contents.
+fn others(diff: &Diff) -> Vec<(&'static str, String, String, String)> {
+    let text = |side: &Option<String>| side.clone().unwrap_or_else(|| "none".to_owned());
+    let one = |other: &OtherDiff| {
+        let path = other.path.as_ref().map_or(String::new(), RepoPath::display);
+        (
+            other.kind.as_str(),
+            path,
+            text(&other.old),
+            text(&other.new),
+        )
+    };
+    diff.others.iter().map(one).collect()
+}
+
+fn chmod(lab: &Lab, path: &str, mode: u32) {
+    let mode = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(lab.path(path), mode).expect("chmod");
+}
+
+#[test]
+fn what_a_tree_cannot_say_is_told_of_both_directions() {
+    let lab = Lab::with_commit();
+    std::fs::create_dir(lab.path("was-empty")).expect("made");
+    chmod(&lab, "a", 0o644);
+    let before = lab.snapshot("before");
+    let nothing = run(&lab, &DiffSides::default());
+    assert_eq!((told(&nothing), others(&nothing)), (vec![], vec![]));
+    chmod(&lab, "a", 0o600);
+    chmod(&lab, "dir", 0o700);
+    std::fs::remove_dir(lab.path("was-empty")).expect("removed");
+    std::fs::create_dir(lab.path("is-empty")).expect("made");
+    let diff = run(&lab, &DiffSides::default());
+    assert_eq!(told(&diff), vec![]);
+    let dir = others(&diff)
+        .into_iter()
+        .find(|one| one.1 == "dir")
+        .expect("told");
+    assert_eq!((dir.0, dir.3), ("mode", "0700".to_owned()));
+    let rest: Vec<_> = others(&diff)
+        .into_iter()
+        .filter(|one| one.1 != "dir")
+        .collect();
+    let wanted = vec![
+        ("mode", "a".to_owned(), "0644".to_owned(), "0600".to_owned()),
+        (
+            "empty-directory",
+            "is-empty".to_owned(),
+            "none".to_owned(),
+            "there".to_owned(),
+        ),
+        (
+            "empty-directory",
+            "was-empty".to_owned(),
+            "there".to_owned(),
+            "none".to_owned(),
+        ),
+    ];
+    assert_eq!(rest, wanted);
+    let after = lab.snapshot("after");
+    let both = |from: &str, to: &str| {
+        let request = DiffSides {
+            from: Some(from.to_owned()),
+            to: Some(to.to_owned()),
+            ..DiffSides::default()
+        };
+        others(&run(&lab, &request))
+    };
+    assert_eq!(
+        both(&before.id, &after.id),
+        others(&diff),
+        "as the present was"
+    );
+    let back: Vec<_> = others(&diff)
+        .into_iter()
+        .map(|(kind, path, old, new)| (kind, path, new, old))
+        .collect();
+    assert_eq!(both("present", &before.id), back);
+}
+
+#[test]
+fn index_head_and_operation_are_told() {
+    let lab = Lab::with_commit();
+    lab.write("a", "staged\n");
+    lab.snapshot("before");
+    lab.git(&["add", "a"]);
+    lab.write("later", "x\n");
+    lab.snapshot("new file");
+    lab.git(&["add", "-N", "later"]);
+    let diff = run(&lab, &DiffSides::default());
+    assert_eq!(told(&diff), vec![]);
+    assert_eq!(
+        others(&diff),
+        vec![(
+            "index",
+            "later".to_owned(),
+            "none".to_owned(),
+            "intent-to-add".to_owned()
+        )]
+    );
+    lab.git(&["reset", "-q", "later"]);
+    lab.git(&["commit", "-q", "-m", "second"]);
+    let diff = run(
+        &lab,
+        &DiffSides {
+            from: Some("latest~1".to_owned()),
+            ..DiffSides::default()
+        },
+    );
+    let kinds: Vec<_> = others(&diff)
+        .into_iter()
+        .map(|one| (one.0, one.1))
+        .collect();
+    assert_eq!(
+        kinds,
+        vec![("index", "a".to_owned()), ("head", String::new())]
+    );
+    let head = others(&diff).pop().expect("told");
+    assert!(head.2.starts_with("refs/heads/main "), "{diff:?}");
+    lab.snapshot("second");
+    lab.write("../top/.git/MERGE_HEAD", lab.git(&["rev-parse", "HEAD"]));
+    let diff = run(&lab, &DiffSides::default());
+    assert_eq!(
+        others(&diff),
+        vec![(
+            "operation",
+            String::new(),
+            "none".to_owned(),
+            "merge".to_owned()
+        )]
+    );
+    let only = DiffSides {
+        paths: vec!["a".into()],
+        ..DiffSides::default()
+    };
+    assert_eq!(
+        others(&run(&lab, &only)),
+        vec![],
+        "of other paths nothing is told"
+    );
+}
+
+#[test]
+fn what_a_snapshot_included_is_compared_with_what_is_on_disk() {
+    let lab = Lab::with_commit();
+    lab.write(".gitignore", "*.log\n");
+    lab.write("kept.log", "one\n");
+    lab.write("gone.log", "two\n");
+    let request = Take {
+        include: vec!["*.log".to_owned()],
+        ..Take::default()
+    };
+    crate::ops::snapshots::take(&lab.ctx(), &request).expect("taken");
+    let nothing = run(&lab, &DiffSides::default());
+    assert_eq!(told(&nothing), vec![]);
+    lab.write("kept.log", "one\nmore\n");
+    std::fs::remove_file(lab.path("gone.log")).expect("removed");
+    let diff = run(&lab, &DiffSides::default());
+    let wanted = [("gone.log", 'D', 0, 1), ("kept.log", 'M', 1, 0)];
+    let wanted: Vec<_> = wanted
+        .into_iter()
+        .map(|(path, a, b, c)| (path.to_owned(), a, b, c))
+        .collect();
+    assert_eq!(told(&diff), wanted);
+}
+
+#[test]
+fn paths_are_pathspecs() {
+    let lab = Lab::with_commit();
+    lab.write("dir/x.rs", "1\n");
+    lab.write("dir/y.md", "1\n");
+    lab.write("z.rs", "1\n");
+    lab.snapshot("before");
+    for path in ["dir/x.rs", "dir/y.md", "z.rs"] {
+        lab.write(path, "2\n");
+    }
+    let paths = |words: &[&str]| -> Vec<String> {
+        let request = DiffSides {
+            paths: words.iter().map(Into::into).collect(),
+            ..DiffSides::default()
+        };
+        told(&run(&lab, &request))
+            .into_iter()
+            .map(|one| one.0)
+            .collect()
+    };
+    assert_eq!(paths(&["*.rs"]), ["dir/x.rs", "z.rs"]);
+    assert_eq!(paths(&[":(glob)*.rs"]), ["z.rs"]);
+    assert_eq!(paths(&["dir", ":!*.md"]), ["dir/x.rs"]);
+    assert_eq!(paths(&[":!dir"]), ["z.rs"]);
+}
+
+#[test]
+fn in_the_past_the_snapshot_travelled_to_is_compared() {
+    let lab = Lab::with_commit();
+    let past = lab.snapshot("past");
+    lab.write("a", "later\n");
+    lab.snapshot("later");
+    let travel = crate::ops::request::Travel {
+        address: past.id.clone(),
+        ..Default::default()
+    };
+    crate::ops::travel::travel(&lab.ctx(), &travel).expect("travelled");
+    let nothing = run(&lab, &DiffSides::default());
+    assert_eq!(
+        (nothing.from.as_str(), told(&nothing), others(&nothing)),
+        (past.id.as_str(), vec![], vec![])
+    );
+    lab.write("a", "tried\n");
+    let diff = run(&lab, &DiffSides::default());
+    assert_eq!(told(&diff), vec![("a".to_owned(), 'M', 1, 1)]);
 }

@@ -56,6 +56,11 @@ impl Lab {
         self.top.join(path)
     }
 
+    /// What a context is given.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
     /// A context at the top.
     pub fn ctx(&self) -> Context<'_> {
         self.ctx_in(&self.top)

@@ -2,7 +2,7 @@
 
 mod lab;
 
-use lab::Lab;
+pub(super) use lab::Lab;
 
 mod diff;
 mod doctor;

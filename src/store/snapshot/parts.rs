@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::git::repo::Head;
+
 /// Where HEAD was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline, extend("additionalProperties" = true))]
@@ -21,6 +23,18 @@ pub struct HeadRecord {
     /// HEAD was a symlink to its branch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub symlink: bool,
+}
+
+impl From<&Head> for HeadRecord {
+    fn from(head: &Head) -> Self {
+        Self {
+            reference: head.reference.clone(),
+            oid: head.oid.map(|oid| oid.to_string()),
+            detached: head.detached,
+            unborn: head.unborn,
+            symlink: head.symlink,
+        }
+    }
 }
 
 /// What the index holds that a tree cannot say; paths in stored form.

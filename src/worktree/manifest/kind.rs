@@ -76,6 +76,18 @@ impl Kind {
         })
     }
 
+    /// A rule alone keeps it out of snapshots: what names it takes it in all the same.
+    pub fn is_by_rule(self) -> bool {
+        matches!(
+            self,
+            Self::TooLarge
+                | Self::DefaultExclude
+                | Self::UserExclude
+                | Self::TeamExclude
+                | Self::IgnoreFile
+        )
+    }
+
     /// Has an entry in the snapshot's tree.
     pub fn in_tree(self) -> bool {
         matches!(
