@@ -8,6 +8,7 @@ use crate::cli::human::USUAL_TAIL;
 use crate::cli::human::style::Style;
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
+use crate::cli::selection::Selection;
 use crate::ops::outcome::{Invalid, Listed, Listing};
 
 /// List snapshots, newest first
@@ -24,12 +25,14 @@ Examples:
   tw list --kind backup
   tw list --all
 
+  # Which snapshots changed something in src/ since yesterday?
+  tw list --since yesterday -- src/
+
   # Ids only, for a script
   tw -q list -n 1")]
 pub struct Args {
-    /// Show at most N
-    #[arg(short = 'n', value_name = "N")]
-    pub limit: Option<usize>,
+    #[command(flatten)]
+    pub selection: Selection,
 
     /// Show every kind, of every worktree
     ///
@@ -68,8 +71,11 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Listing>("list")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
+        let context = call.open()?;
+        let filter = self.selection.filter(&context)?;
         let request = ops::list::List {
-            limit: self.limit,
+            limit: filter.limit,
+            filter,
             kind: match self.kind {
                 _ if self.all => ops::list::ListKind::All,
                 ListKind::Snapshot => ops::list::ListKind::Snapshot,
@@ -78,7 +84,7 @@ impl Run for Args {
             },
             all_worktrees: self.all || self.all_worktrees,
         };
-        reply(ops::list::list(&call.open()?, &request))
+        reply(ops::list::list(&context, &request))
     }
 }
 
@@ -120,6 +126,9 @@ impl Human for Listing {
         if self.total == 0 && self.invalid.is_empty() {
             page.note("there is nothing to list");
             page.hint("'tw snapshot' takes a snapshot");
+        } else if self.snapshots.is_empty() && self.chosen {
+            let all = count(self.total, "snapshot");
+            page.note(format!("none of {all} is what was asked for"));
         }
     }
 
@@ -131,7 +140,7 @@ impl Human for Listing {
 /// What sets a snapshot apart, after its title: label, where it was taken, where it comes from.
 fn marks(row: &Listed, style: Style) -> String {
     let mut marks = String::new();
-    if let Some(label) = &row.label {
+    for label in &row.labels {
         let _ = write!(marks, "  [{}]", style.green(&clean(label)));
     }
     if row.kind == "snapshot" && row.taken_in == "past" {

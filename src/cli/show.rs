@@ -54,7 +54,7 @@ impl Human for Shown {
         let of = |name: &str| field(json, name).map(clean);
         row(&clean(&view.kind), Some(options.id(&view.id)));
         row("title", Some(clean(&view.title)));
-        row("label", of("label"));
+        row("label", Some(clean(&view.labels.join(", "))));
         row("taken", Some(time::exactly(options.now, created_at(view))));
         row(
             "taken in",

@@ -1,7 +1,7 @@
 //! `tw snapshot`.
 
 use crate::cli::human::snapshot::{
-    field, headline, headline_with_age, stats, uncaptured, uncaptured_count,
+    headline, headline_with_age, stats, uncaptured, uncaptured_count,
 };
 use crate::cli::prelude::*;
 use crate::ops::outcome::Taken;
@@ -118,8 +118,8 @@ impl Human for Taken {
         if let Some(stats) = stats(&view.json) {
             page.line(format!("  {stats}"));
         }
-        if let Some(label) = field(&view.json, "label") {
-            page.line(format!("  label: {}", clean(label)));
+        if !view.labels.is_empty() {
+            page.line(format!("  label: {}", clean(&view.labels.join(", "))));
         }
         let reasons = uncaptured(&view.json);
         let mut named = 0;

@@ -3,6 +3,8 @@
 //! Owns counts, hunks, git's header lines and the quoting of paths in them. Pure: bytes in, bytes out. Leaves out renames,
 //! `diff=` drivers and text conversion of `.gitattributes`: what is compared are stored bytes.
 
+mod ends;
+
 use git2::{DiffOptions, Patch};
 
 use super::Oid;
@@ -67,6 +69,10 @@ pub fn compare(old: &[u8], new: &[u8], hunks: Hunks) -> Result<TextDiff> {
     let mut options = DiffOptions::new();
     // What is binary was decided before, by git's rule and not by libgit2's.
     options.force_text(true).context_lines(3);
+    let (old, new) = match hunks {
+        Hunks::Full => (old, new),
+        Hunks::None => ends::without_ends(old, new),
+    };
     let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
     let (_, insertions, deletions) = patch.line_stats()?;
     let mut diff = TextDiff {

@@ -32,7 +32,7 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
             store.read_id(&id)
         }
         Address::Label(name) => by_label(store, &name)?
-            .ok_or_else(|| not_found(text).hint("run 'tw list' to see labels")),
+            .ok_or_else(|| not_found(text).hint("'tw label' lists the labels there are")),
         Address::Commit(name) => by_commit(ctx, store, &name)?.ok_or_else(|| not_found(text)),
         Address::Bare(word) => {
             // What people named comes first, then ids of ours, then whatever git knows by the name.
@@ -105,8 +105,11 @@ fn by_label(store: &Store, name: &str) -> Result<Option<Stored>> {
     }
 }
 
-/// The snapshot whose commit this is.
-fn with_commit(store: &Store, commit: Oid) -> Result<Option<Stored>> {
+/// The snapshot whose commit this is; None for a commit that is none of ours.
+///
+/// # Errors
+/// `CORRUPT_RECORD`, `NEWER_RECORD`.
+pub fn with_commit(store: &Store, commit: Oid) -> Result<Option<Stored>> {
     let raw = store.commit(commit)?;
     // A commit of the user's own is no snapshot, which is not an error.
     let Ok((_, record)) =

@@ -1,5 +1,8 @@
 //! Labels: names that hold a snapshot, unique in the repository.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Context;
 use super::address;
 use super::outcome::{Labelled, SnapshotView};
@@ -8,6 +11,7 @@ use super::snapshots::view;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::refs::Reason;
+use crate::json;
 use crate::store::Store;
 use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
@@ -23,6 +27,55 @@ pub struct Label {
     pub name: String,
     /// Take it away.
     pub remove: bool,
+}
+
+/// Answer of `label` without arguments.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Labels {
+    /// By name.
+    pub labels: Vec<NamedSnapshot>,
+}
+
+/// A label and what it names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct NamedSnapshot {
+    /// The label.
+    pub label: String,
+    /// The snapshot; null when its record cannot be read.
+    pub snapshot_id: Option<String>,
+    /// Its commit.
+    #[serde(serialize_with = "json::printed")]
+    #[schemars(with = "String")]
+    pub commit: Oid,
+    /// Its title.
+    pub title: Option<String>,
+    /// When it was taken: RFC 3339, UTC.
+    pub created_at: Option<String>,
+}
+
+/// Every label of the repository, sorted by name.
+///
+/// # Errors
+/// When refs cannot be read. A label of something that cannot be read is listed all the same.
+pub fn all(ctx: &Context<'_>) -> Result<Labels> {
+    let store = ctx.store()?;
+    let mut labels = Vec::new();
+    for (commit, names) in store.labels()? {
+        let stored = address::with_commit(store, commit).ok().flatten();
+        for label in names {
+            let stored = stored.as_ref();
+            labels.push(NamedSnapshot {
+                label,
+                snapshot_id: stored.map(|stored| stored.id.to_string()),
+                commit,
+                title: stored.map(|stored| stored.title.clone()),
+                created_at: stored.map(|stored| stored.record.created_at.clone()),
+            });
+        }
+    }
+    labels.sort_by(|a, b| a.label.cmp(&b.label));
+    Ok(Labels { labels })
 }
 
 /// Gives a snapshot a label, or takes a label away. A label that stands there already is no error.
@@ -78,7 +131,7 @@ fn taken(name: &str) -> Error {
 fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {
     let missing = || {
         Error::new(Code::InvalidLabel, format!("there is no label '{name}'"))
-            .hint("run 'tw list' to see labels")
+            .hint("'tw label' lists the labels there are")
     };
     if !names::is_component(name) {
         return Err(missing());
@@ -109,6 +162,7 @@ fn unreadable(commit: Oid) -> SnapshotView {
         commit,
         tree: Oid::ZERO_SHA1,
         title: "not readable".to_owned(),
+        labels: Vec::new(),
         json: serde_json::Map::new(),
         foreign: false,
     }

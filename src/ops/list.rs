@@ -4,12 +4,13 @@
 //! `store::summary`, which has not read most of them since last time. Both say the same.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use super::Context;
 use super::history::{in_order, is_listed_here};
 use super::outcome::{Invalid, Listed, Listing};
+use super::timeline::{Filter, Timeline};
 use crate::env::Env;
 use crate::error::Result;
 use crate::git::Oid;
@@ -42,6 +43,8 @@ pub struct List {
     pub kind: ListKind,
     /// Those of other worktrees too, and those taken in the past.
     pub all_worktrees: bool,
+    /// What else is asked of them; its limit and its worktrees do not count.
+    pub filter: Filter,
 }
 
 /// Up to so many are read one by one.
@@ -63,9 +66,12 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         ids,
         summaries,
         invalid,
-    } = match request.limit {
-        Some(limit) if limit <= SHORT => short(ctx, store, kinds, request)?,
-        _ => long(ctx, store, kinds, request)?,
+    } = if request.filter.chooses() {
+        chosen(ctx, store, kinds, request)?
+    } else if request.limit.is_some_and(|limit| limit <= SHORT) {
+        short(ctx, store, kinds, request)?
+    } else {
+        long(ctx, store, kinds, request)?
     };
     let short = ShortNames::new(&ids);
     let labels = store.labels()?;
@@ -82,6 +88,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         snapshots: listed.collect(),
         invalid,
         total: ids.len(),
+        chosen: request.filter.chooses(),
     })
 }
 
@@ -145,21 +152,55 @@ fn long(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> R
     })
 }
 
+/// Those that the filter lets through.
+fn chosen(ctx: &Context<'_>, store: &Store, kinds: &[IdKind], request: &List) -> Result<ToList> {
+    let filter = Filter {
+        limit: request.limit,
+        all_worktrees: request.all_worktrees,
+        ..request.filter.clone()
+    };
+    let mut timeline = Timeline::of_records(ctx, &filter, kinds)?;
+    let entries = timeline.page(usize::MAX)?;
+    let wanted: Vec<SnapshotId> = entries
+        .iter()
+        .filter_map(|entry| SnapshotId::parse(&entry.id))
+        .collect();
+    let mut all = Vec::new();
+    for kind in kinds {
+        all.extend(store.ids(*kind)?);
+    }
+    let invalid = timeline.invalid().into_iter();
+    Ok(ToList {
+        ids: all,
+        summaries: summaries(store, kinds, &wanted)?,
+        invalid: invalid.map(|(id, reason)| Invalid { id, reason }).collect(),
+    })
+}
+
+/// What is to be shown of these, in this order.
+fn summaries(store: &Store, kinds: &[IdKind], wanted: &[SnapshotId]) -> Result<Vec<Summary>> {
+    if wanted.len() <= SHORT {
+        let read = wanted.iter().map(|id| store.read_id(id).map(Summary::from));
+        return read.collect();
+    }
+    let all = store.summaries(kinds)?.found.into_iter();
+    let mut by_id: HashMap<_, _> = all.map(|summary| (summary.id, summary)).collect();
+    Ok(wanted.iter().filter_map(|id| by_id.remove(id)).collect())
+}
+
 fn listed(
     summary: Summary,
     labels: &BTreeMap<Oid, Vec<String>>,
     repository: Option<&str>,
 ) -> Listed {
-    let label = labels
-        .get(&summary.commit)
-        .and_then(|labels| labels.first());
+    let labels = labels.get(&summary.commit);
     Listed {
         id: summary.id.to_string(),
         kind: summary.id.kind().word(),
         commit: summary.commit,
         tree: summary.tree,
         title: summary.title,
-        label: label.cloned(),
+        labels: labels.cloned().unwrap_or_default(),
         worktree: summary.worktree,
         taken_in: summary.taken_in,
         created_at: summary.created_at,
@@ -177,6 +218,7 @@ pub fn ids_for_completion(start: &Path, env: &Env) -> Vec<(String, String)> {
         limit: Some(50),
         kind: ListKind::All,
         all_worktrees: true,
+        ..List::default()
     };
     let listing = list(&ctx, &request);
     let mut found: Vec<(String, String)> = listing

@@ -65,8 +65,11 @@ pub struct Listing {
     /// For each entry, the length of the shortest part of its random tail that names it.
     #[serde(skip)]
     pub unique_tail: Vec<usize>,
-    /// How many there are in all, before `-n`.
+    /// How many there are in all, whatever was asked for.
     pub total: usize,
+    /// Whether a filter left some out.
+    #[serde(skip)]
+    pub chosen: bool,
     /// Records that cannot be read. They hide nothing.
     pub invalid: Vec<Invalid>,
 }

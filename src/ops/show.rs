@@ -15,13 +15,9 @@ pub fn show(ctx: &Context<'_>, wanted: &str) -> Result<Shown> {
     let lists = store.lists(&stored)?;
     whole.set_lists_whole(&lists);
     if let Ok(serde_json::Value::Object(map)) = serde_json::to_value(&whole) {
-        let label = view.json.get("label").cloned();
         let unproven = view.json.get("seeds_unproven").cloned();
         for (key, value) in map {
             view.json.insert(key, value);
-        }
-        if let Some(label) = label {
-            view.json.insert("label".into(), label);
         }
         // Known better by now than when it was recorded.
         match unproven {

@@ -16,7 +16,16 @@ use crate::git::Oid;
 use crate::store::snapshot::SnapshotRecord;
 
 /// What `tw` says about a record, whatever the stored document claims.
-const OURS: [&str; 6] = ["snapshot_id", "kind", "commit", "tree", "title", "foreign"];
+const OURS: [&str; 8] = [
+    "snapshot_id",
+    "kind",
+    "commit",
+    "tree",
+    "title",
+    "label",
+    "labels",
+    "foreign",
+];
 
 /// A stored snapshot, backup or experiment: the commit's JSON document plus where it stands.
 #[derive(Debug, Clone)]
@@ -31,6 +40,8 @@ pub struct SnapshotView {
     pub tree: Oid,
     /// The first line of the commit's message without its `snapshot: ` prefix.
     pub title: String,
+    /// The labels it has now, sorted.
+    pub labels: Vec<String>,
     /// The commit's JSON document, unknown fields included.
     pub json: Map<String, Value>,
     /// True when another repository's id stands in it.
@@ -50,8 +61,8 @@ pub struct Listed {
     pub tree: Oid,
     /// The first line of the commit's message without its `snapshot: ` prefix.
     pub title: String,
-    /// The label it has now.
-    pub label: Option<String>,
+    /// The labels it has now, sorted.
+    pub labels: Vec<String>,
     /// The worktree it was taken in.
     pub worktree: String,
     /// `present` or `past`.
@@ -70,6 +81,7 @@ impl Serialize for SnapshotView {
         map.serialize_entry("snapshot_id", &self.id)?;
         map.serialize_entry("kind", &self.kind)?;
         map.serialize_entry("title", &self.title)?;
+        serialize_labels(&mut map, &self.labels)?;
         for (name, value) in &self.json {
             if !OURS.contains(&name.as_str()) {
                 map.serialize_entry(name, value)?;
@@ -90,24 +102,23 @@ impl Serialize for Listed {
         map.serialize_entry("snapshot_id", &self.id)?;
         map.serialize_entry("kind", &self.kind)?;
         map.serialize_entry("title", &self.title)?;
-        let mut labelled = false;
+        serialize_labels(&mut map, &self.labels)?;
         for (name, value) in members {
-            // Labels are moved and taken away: what the record says was true when it was taken.
-            if name == "label" {
-                labelled = true;
-                map.serialize_entry("label", &self.label)?;
-            } else if !OURS.contains(&&*name) {
+            if !OURS.contains(&&*name) {
                 map.serialize_entry(&name, value)?;
             }
-        }
-        if !labelled {
-            map.serialize_entry("label", &self.label)?;
         }
         map.serialize_entry("commit", &self.commit.to_string())?;
         map.serialize_entry("tree", &self.tree.to_string())?;
         map.serialize_entry("foreign", &self.foreign)?;
         map.end()
     }
+}
+
+/// Labels are moved and taken away: what the record says was true when it was taken.
+fn serialize_labels<M: SerializeMap>(map: &mut M, labels: &[String]) -> Result<(), M::Error> {
+    map.serialize_entry("label", &labels.first())?;
+    map.serialize_entry("labels", labels)
 }
 
 /// The members of a JSON object, their values as they stand in its text.
@@ -156,6 +167,14 @@ impl JsonSchema for SnapshotView {
             "snapshot_id": {"type": "string"},
             "kind": {"type": "string", "enum": ["snapshot", "backup", "experiment"]},
             "title": {"type": "string", "description": "The first line of the commit's message."},
+            "label": {
+                "type": ["string", "null"],
+                "description": "The first of the labels that it has now.",
+            },
+            "labels": {
+                "type": "array", "items": {"type": "string"},
+                "description": "The labels that it has now, sorted.",
+            },
         });
         let after = json!({
             "seeds_wrong": {
@@ -220,6 +239,7 @@ mod tests {
             commit: Oid::ZERO_SHA1,
             tree: Oid::ZERO_SHA1,
             title: "t".to_owned(),
+            labels: Vec::new(),
             json: forged.as_object().cloned().unwrap_or_default(),
             foreign: true,
         };

@@ -216,22 +216,7 @@ fn team_notice(ctx: &Context<'_>, store: &Store) -> Result<Option<String>> {
 /// A stored snapshot as readers see it.
 pub fn view(store: &Store, stored: &Stored) -> Result<SnapshotView> {
     let mut json = stored.json.clone();
-    let label_missing = json.get("label").is_none_or(serde_json::Value::is_null);
     let labels = store.labels()?.remove(&stored.commit).unwrap_or_default();
-    if let (true, Some(label)) = (label_missing, labels.first()) {
-        json.insert("label".into(), label.clone().into());
-    } else if !label_missing
-        && !labels
-            .iter()
-            .any(|label| json.get("label").is_some_and(|known| known == label))
-    {
-        // The label was moved or taken away since.
-        let label = labels
-            .first()
-            .cloned()
-            .map_or(serde_json::Value::Null, Into::into);
-        json.insert("label".into(), label);
-    }
     super::capture::seeds::tell(store, &stored.id, &mut json)?;
     Ok(SnapshotView {
         id: stored.id.to_string(),
@@ -239,6 +224,7 @@ pub fn view(store: &Store, stored: &Stored) -> Result<SnapshotView> {
         commit: stored.commit,
         tree: stored.tree,
         title: stored.title.clone(),
+        labels,
         json,
         foreign: store.is_foreign(stored)?,
     })

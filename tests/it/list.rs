@@ -1,6 +1,6 @@
 //! Which snapshot an address names, and how they are listed.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::facts::{commit, id};
 use crate::sandbox::Sandbox;
@@ -373,4 +373,129 @@ fn many_at_once_each_get_an_id_and_a_number_of_their_own() {
     numbers.dedup();
     assert_eq!(numbers.len(), 8);
     sandbox.assert_sound();
+}
+
+#[test]
+fn each_filter_of_a_list_leaves_what_it_says() {
+    let sandbox = Sandbox::new();
+    let titles = |document: Value| -> Vec<String> {
+        let list = document["snapshots"].as_array().unwrap().clone();
+        let titles = list.iter().map(|one| one["title"].as_str().unwrap());
+        titles.map(str::to_owned).collect()
+    };
+    for (at, title, path) in [
+        ("2026-02-26T09:00:00Z", "begin", "a.txt"),
+        ("2026-02-27T09:00:00Z", "the Parser", "src/parser.txt"),
+        ("2026-02-28T09:00:00Z", "the printer", "src/printer.txt"),
+    ] {
+        sandbox.write(path, title);
+        snap_at(&sandbox, at, &["-m", title]);
+    }
+    sandbox.ok([
+        "session",
+        "start",
+        "--agent",
+        "claude",
+        "--session",
+        "one-two-three",
+    ]);
+    sandbox.write("a.txt", "in a session\n");
+    sandbox.ok(["snapshot", "-m", "later"]);
+    sandbox.ok(["label", "latest~3", "early"]);
+    sandbox.ok(["label", "latest~3", "also-early"]);
+    let all = sandbox.json(["list"]);
+    let shown = &all["snapshots"][3];
+    assert_eq!(
+        (&shown["label"], &shown["labels"]),
+        (&json!("also-early"), &json!(["also-early", "early"]))
+    );
+    assert_eq!(titles(sandbox.json(["list", "--limit", "1"])), ["later"]);
+    assert_eq!(
+        titles(sandbox.json(["list", "--grep", "^the p"])),
+        ["the printer", "the Parser"]
+    );
+    assert_eq!(
+        titles(sandbox.json(["list", "--grep", "P", "-n", "9"])),
+        ["the Parser"]
+    );
+    assert_eq!(
+        titles(sandbox.json([
+            "list",
+            "--since",
+            "2026-02-27T09:00:00Z",
+            "--until",
+            "2026-02-28T10:00:00Z"
+        ])),
+        ["the printer", "the Parser"]
+    );
+    assert_eq!(
+        titles(sandbox.json(["list", "--label", "early"])),
+        ["the Parser"]
+    );
+    assert_eq!(titles(sandbox.json(["list", "--label", "*"])).len(), 1);
+    assert_eq!(
+        titles(sandbox.json(["list", "--session", "one-t", "-n", "1"])),
+        ["later"]
+    );
+    assert_eq!(titles(sandbox.json(["list", "--agent", "claude"])).len(), 1);
+    assert_eq!(
+        titles(sandbox.json(["list", "--", "src"])),
+        ["the printer", "the Parser"]
+    );
+    assert_eq!(
+        titles(sandbox.json(["list", "src", "-n", "1"])),
+        ["the printer"]
+    );
+    let nothing = sandbox.tw(["list", "--grep", "nowhere"]);
+    assert_eq!((nothing.code, nothing.out().as_str()), (0, ""));
+    assert!(
+        nothing.err().contains("none of 5 snapshots"),
+        "{}",
+        nothing.err()
+    );
+}
+
+#[test]
+fn all_labels_are_shown_and_listed() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.json(["label"])["labels"], json!([]));
+    let first = sandbox.snap_with(["--label", "one"]);
+    sandbox.ok(["label", "latest", "another"]);
+    let labels = sandbox.json(["label"])["labels"].clone();
+    let names: Vec<_> = labels
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["label"])
+        .collect();
+    assert_eq!(names, ["another", "one"]);
+    assert_eq!(labels[0]["snapshot_id"], *id(&first));
+    assert_eq!(labels[0]["commit"], *commit(&first));
+    assert_eq!(sandbox.ok(["-q", "label"]), "another\none\n");
+    for words in [["list"].as_slice(), &["show", "latest"], &["label"]] {
+        let shown = sandbox.ok(words);
+        assert!(
+            shown.contains("another") && shown.contains("one"),
+            "{shown}"
+        );
+    }
+    assert_eq!(
+        sandbox.json(["show", "latest"])["snapshot"]["labels"],
+        json!(["another", "one"])
+    );
+    let half = sandbox.json_error(["label", "latest"]);
+    assert_eq!((half.0["code"].as_str(), half.1), (Some("USAGE"), 2));
+    // What the record says of the label it was taken with holds no longer than the label.
+    sandbox.ok(["label", "--remove", "one"]);
+    let shown = sandbox.json(["show", "latest"])["snapshot"].clone();
+    assert_eq!(
+        (&shown["label"], &shown["labels"]),
+        (&json!("another"), &json!(["another"]))
+    );
+    sandbox.ok(["label", "--remove", "another"]);
+    let shown = sandbox.json(["show", "latest"])["snapshot"].clone();
+    assert_eq!(
+        (&shown["label"], &shown["labels"]),
+        (&Value::Null, &json!([]))
+    );
 }

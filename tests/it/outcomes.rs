@@ -48,6 +48,7 @@ fn snapshot() -> SnapshotView {
         commit: oid('1'),
         tree: oid('2'),
         title: "before the \u{1b}[31mrefactor".to_owned(),
+        labels: vec!["before-refactor".to_owned()],
         foreign: false,
         json: map(json!({
             "version": 1, "snapshot_id": ID, "kind": "snapshot", "created_at": "2026-02-28T15:30:12Z",
@@ -280,7 +281,7 @@ fn listed(view: SnapshotView) -> Listed {
     let text = |name: &str| view.json.get(name).and_then(Value::as_str);
     Listed {
         kind: "snapshot",
-        label: text("label").map(str::to_owned),
+        labels: view.labels.clone(),
         worktree: text("worktree").unwrap_or_default().to_owned(),
         taken_in: text("taken_in").unwrap_or_default().to_owned(),
         created_at: text("created_at").unwrap_or_default().to_owned(),
@@ -300,6 +301,7 @@ fn listing() -> Listing {
     backup.json =
         map(json!({"version": 1, "created_at": "2026-02-27T10:00:00Z", "worktree": "side"}));
     backup.foreign = true;
+    backup.labels.clear();
     let mut backup = listed(backup);
     backup.kind = "backup";
     Listing {
@@ -310,6 +312,7 @@ fn listing() -> Listing {
             reason: "no JSON".to_owned(),
         }],
         total: 3,
+        chosen: false,
     }
 }
 

@@ -35,6 +35,17 @@ pub struct Filter {
     pub all_worktrees: bool,
 }
 
+impl Filter {
+    /// Whether it leaves anything out, but for the number and the worktrees.
+    pub fn chooses(&self) -> bool {
+        let texts = [&self.grep, &self.label, &self.session, &self.agent];
+        texts.into_iter().any(Option::is_some)
+            || self.since.or(self.until).is_some()
+            || !self.kinds.is_empty()
+            || !self.paths.is_empty()
+    }
+}
+
 /// The time that a word of the command line means.
 ///
 /// # Errors
@@ -79,6 +90,11 @@ impl Matcher {
     /// Whether entries of a kind are wanted.
     pub(super) fn wants(&self, kind: EntryKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    /// Whether those of other worktrees are wanted, too.
+    pub(super) fn all_worktrees(&self) -> bool {
+        self.worktree.is_none()
     }
 
     /// Whether an entry is wanted, but for the paths.

@@ -42,7 +42,8 @@ impl Head {
     }
 }
 
-/// Both logs.
+/// Both logs, or nothing.
+#[derive(Default)]
 pub(super) struct Levels {
     logs: [Unread; 2],
     until: i64,
@@ -53,6 +54,7 @@ pub(super) struct Levels {
 }
 
 /// The levels of a log that may have no record and were not given yet.
+#[derive(Default)]
 struct Unread {
     /// Newest last.
     files: Vec<PathBuf>,

@@ -15,6 +15,7 @@ use super::{Timeline, changes};
 use crate::error::{Code, Result};
 use crate::git::threads;
 use crate::ops::checkpoints::{OF_CHECKPOINT, OF_TURN_END};
+use crate::ops::history::is_listed_here;
 use crate::ops::issues;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 
@@ -79,7 +80,14 @@ impl Timeline<'_> {
 
     fn of_record(&self, meta: &Arc<Meta>) -> Option<(Place, Entry)> {
         let said = &meta.said;
-        let is_swap = match meta.id.kind() {
+        let kind = meta.id.kind();
+        if self.listed
+            && !self.matcher.all_worktrees()
+            && !is_listed_here(&self.here, kind, &meta.worktree, &said.taken_in)
+        {
+            return None;
+        }
+        let is_swap = match kind {
             IdKind::Snapshot => false,
             IdKind::Backup => true,
             // An opened directory that was closed leaves one, too, and nothing was swapped.

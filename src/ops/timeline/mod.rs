@@ -18,12 +18,13 @@ mod talks;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::Context;
+use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::threads;
 use crate::git::tree::Change;
 use crate::store::Store;
-use crate::store::id::{IssueId, SnapshotId};
+use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::names::{Record, RecordKind};
 use changes::Sides;
 use entry::Source;
@@ -37,6 +38,31 @@ pub use changes::Counts;
 pub use entry::{Entry, EntryKind};
 pub use filter::{Filter, pattern, time};
 
+/// What may be an entry of the kinds that are wanted.
+fn record_kinds(filter: &Filter) -> Vec<IdKind> {
+    let wants = |kind| filter.kinds.is_empty() || filter.kinds.contains(&kind);
+    let (snapshots, swaps) = (wants(EntryKind::Snapshot), wants(EntryKind::Swap));
+    let of = |kind: &IdKind| match kind {
+        IdKind::Snapshot => snapshots,
+        IdKind::Backup => swaps,
+        IdKind::Experiment => snapshots || swaps,
+    };
+    IdKind::ALL.into_iter().filter(of).collect()
+}
+
+/// The issues reported until then, newest last.
+fn issues(store: &Store, until: Option<Moment>) -> Result<Vec<IssueId>> {
+    let names = store.record_names(RecordKind::Issues)?.into_iter();
+    let ids = names.filter_map(|name| match name {
+        Record::Issue(id) => Some(id),
+        _ => None,
+    });
+    let until = until.map_or(i64::MAX, Moment::seconds);
+    let mut ids: Vec<IssueId> = ids.filter(|id| id.time().seconds() <= until).collect();
+    ids.sort_by_key(IssueId::time);
+    Ok(ids)
+}
+
 /// So many entries are worth a thread each time they are compared.
 const FEW: usize = 4;
 
@@ -46,6 +72,8 @@ pub struct Timeline<'c> {
     matcher: Matcher,
     /// The worktree that it is asked in.
     here: String,
+    /// Whether it is a list of records.
+    listed: bool,
     paths: Vec<Vec<u8>>,
     /// How many more may be given.
     left: usize,
@@ -68,22 +96,39 @@ impl<'c> Timeline<'c> {
     /// `USAGE` for a filter that is none, `SESSION_NOT_FOUND`; when refs cannot be read.
     pub fn new(ctx: &'c Context<'_>, filter: &Filter) -> Result<Self> {
         let store = ctx.store()?;
+        let mut timeline = Self::of_records(ctx, filter, &record_kinds(filter))?;
+        let (matcher, until) = (&timeline.matcher, filter.until);
+        timeline.listed = false;
+        if matcher.wants(EntryKind::Swap) {
+            timeline.levels = Levels::new(store, until)?;
+        }
+        // They tell which snapshots were taken for a prompt, and which are the end of a turn.
+        if [EntryKind::Snapshot, EntryKind::Prompt, EntryKind::TurnEnd]
+            .into_iter()
+            .any(|kind| matcher.wants(kind))
+        {
+            timeline.talks = Talks::new(store, matcher.session.as_deref(), until)?;
+        }
+        if matcher.wants(EntryKind::Issue) {
+            timeline.issues = issues(store, until)?;
+        }
+        Ok(timeline)
+    }
+
+    /// Begins at the newest snapshot, backup or experiment of these kinds, as `tw list` shows them: nothing else is told, nor are
+    /// snapshots taken in the past, unless all worktrees are asked for.
+    ///
+    /// # Errors
+    /// As [`Timeline::new`].
+    pub fn of_records(ctx: &'c Context<'_>, filter: &Filter, kinds: &[IdKind]) -> Result<Self> {
+        let store = ctx.store()?;
         let matcher = Matcher::new(ctx, store, filter)?;
-        let until = filter.until;
-        let names = store.record_names(RecordKind::Issues)?.into_iter();
-        let mut issues: Vec<IssueId> = names
-            .filter_map(|name| match name {
-                Record::Issue(id) => Some(id),
-                _ => None,
-            })
-            .filter(|id| until.is_none_or(|until| id.time().seconds() <= until.seconds()))
-            .collect();
-        issues.sort_by_key(IssueId::time);
         Ok(Self {
-            records: Records::new(store, until)?,
-            levels: Levels::new(store, until)?,
-            talks: Talks::new(store, matcher.session.as_deref(), until)?,
-            issues,
+            records: Records::new(store, kinds, filter.until)?,
+            listed: true,
+            levels: Levels::default(),
+            talks: Talks::none(store),
+            issues: Vec::new(),
             labels: store.labels()?,
             here: ctx.repo.worktree_name(),
             paths: filter.paths.clone(),

@@ -20,7 +20,9 @@ const SINGLY: usize = 200;
 /// All that have a ref.
 pub(super) struct Records<'c> {
     store: &'c Store,
-    /// Newest second first.
+    /// Those that are given.
+    kinds: Vec<IdKind>,
+    /// Of those kinds, and all snapshots; newest second first.
     ids: Vec<SnapshotId>,
     /// The first that was not given yet.
     next: usize,
@@ -30,23 +32,36 @@ pub(super) struct Records<'c> {
 }
 
 impl<'c> Records<'c> {
-    /// Reads the names; those after `until` are passed over.
-    pub(super) fn new(store: &'c Store, until: Option<Moment>) -> Result<Self> {
+    /// Reads the names; those after `until` are passed over, and other kinds are not given.
+    pub(super) fn new(store: &'c Store, kinds: &[IdKind], until: Option<Moment>) -> Result<Self> {
         let mut ids = Vec::new();
         for kind in IdKind::ALL {
-            ids.extend(store.ids(kind)?);
+            // What a snapshot changed is told by the one before it.
+            if kinds.contains(&kind) || kind == IdKind::Snapshot {
+                ids.extend(store.ids(kind)?);
+            }
         }
         ids.sort_unstable_by_key(|id| Reverse(id.time()));
         let until = until.map(Moment::seconds);
         let after = |id: &SnapshotId| until.is_some_and(|until| id.time().seconds() > until);
-        Ok(Self {
+        let mut records = Self {
             store,
+            kinds: kinds.to_vec(),
             next: ids.partition_point(after),
             ids,
             read: RefCell::default(),
             singly: Cell::new(0),
             invalid: RefCell::default(),
-        })
+        };
+        records.pass_over();
+        Ok(records)
+    }
+
+    /// Goes on to one that is to be given.
+    fn pass_over(&mut self) {
+        let mut rest = self.ids.get(self.next..).unwrap_or_default().iter();
+        let wanted = rest.position(|id| self.kinds.contains(&id.kind()));
+        self.next = wanted.map_or(self.ids.len(), |more| self.next + more);
     }
 
     /// The second of the newest that was not given yet.
@@ -57,8 +72,10 @@ impl<'c> Records<'c> {
     /// Those of the newest second, in no order, which are given with this.
     pub(super) fn take_second(&mut self) -> Result<Vec<Arc<Meta>>> {
         let from = self.next;
-        self.next = self.end_of_second(from);
-        self.metas(from, self.next)
+        let to = self.end_of_second(from);
+        self.next = to;
+        self.pass_over();
+        self.metas(from, to)
     }
 
     fn end_of_second(&self, from: usize) -> usize {
@@ -71,11 +88,10 @@ impl<'c> Records<'c> {
     }
 
     fn metas(&self, from: usize, to: usize) -> Result<Vec<Arc<Meta>>> {
-        let mut found = Vec::new();
-        for id in self.ids.get(from..to).unwrap_or_default() {
-            found.extend(self.meta(id)?);
-        }
-        Ok(found)
+        let ids = self.ids.get(from..to).unwrap_or_default().iter();
+        let wanted = ids.filter(|id| self.kinds.contains(&id.kind()));
+        let metas = wanted.filter_map(|id| self.meta(id).transpose());
+        metas.collect()
     }
 
     /// One of them; None when there is none such, or it cannot be read.
@@ -111,7 +127,11 @@ impl<'c> Records<'c> {
     }
 
     fn read_all(&self) -> Result<()> {
-        let all = self.store.summaries(&IdKind::ALL)?;
+        let mut kinds = self.kinds.clone();
+        if !kinds.contains(&IdKind::Snapshot) {
+            kinds.push(IdKind::Snapshot);
+        }
+        let all = self.store.summaries(&kinds)?;
         let mut read = self.read.borrow_mut();
         for summary in all.found {
             let id = summary.id;

@@ -57,13 +57,22 @@ impl<'c> Talks<'c> {
         }
         closed.sort();
         Ok(Self {
-            store,
             closed,
+            until: until.map_or(i64::MAX, Moment::seconds),
+            ..Self::none(store)
+        })
+    }
+
+    /// No notes at all.
+    pub(super) fn none(store: &'c Store) -> Self {
+        Self {
+            store,
+            closed: Vec::new(),
             open: Vec::new(),
             on: HashMap::new(),
             invalid: Vec::new(),
-            until: until.map_or(i64::MAX, Moment::seconds),
-        })
+            until: i64::MAX,
+        }
     }
 
     /// The second of the newest that is known.
