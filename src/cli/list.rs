@@ -16,7 +16,9 @@ use crate::ops::outcome::{Invalid, Listed, Listing};
 /// Without options: the snapshots of this worktree that were taken in the present, all of them. Each line has the id,
 /// its age and its title; the part of the id that is enough to name it stands out on a terminal.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "ls",
+    after_help = "\
 Examples:
   # The last ten
   tw list -n 10
@@ -29,7 +31,8 @@ Examples:
   tw list --since yesterday -- src/
 
   # Ids only, for a script
-  tw -q list -n 1")]
+  tw -q list -n 1"
+)]
 pub struct Args {
     #[command(flatten)]
     pub selection: Selection,

@@ -18,10 +18,12 @@ use crate::ops::outcome::Taken;
 /// itself, whatever their name; untracked files over max_file_size (100 MiB); pipes, sockets, devices and what cannot be
 /// read; index entries of which neither file nor object is there. Symlinks are captured as links and never followed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "snap",
+    after_help = "\
 Examples:
   # Before a risky step
-  tw snapshot -m 'before the refactor'
+  tw snapshot 'before the refactor'
 
   # With a label to find it by
   tw snapshot --label before-refactor
@@ -30,8 +32,13 @@ Examples:
   tw snapshot --include .env.local
 
   # In a script: the id alone
-  id=$(tw -q snapshot)")]
+  id=$(tw -q snapshot)"
+)]
 pub struct Args {
+    /// Use TEXT as the title; the same as --message
+    #[arg(value_name = "TEXT", conflicts_with = "message")]
+    pub title: Option<String>,
+
     /// Use TEXT as the title
     #[arg(short, long, value_name = "TEXT")]
     pub message: Option<String>,
@@ -81,7 +88,7 @@ impl Run for Args {
 
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = request::Take {
-            message: self.message.clone(),
+            message: self.message.clone().or_else(|| self.title.clone()),
             label: self.label.clone(),
             include: self.include.clone(),
             exclude: self.exclude.clone(),

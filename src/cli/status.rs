@@ -15,13 +15,16 @@ use crate::store::state::Mode;
 /// anything else, whether a swap was interrupted. This is what tw does without a command. Looks at records only:
 /// the working tree is not scanned.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "st",
+    after_help = "\
 Examples:
   # Where am I?
   tw status
 
   # The same for a program
-  tw status --json")]
+  tw status --json"
+)]
 pub struct Args {}
 
 impl Run for Args {

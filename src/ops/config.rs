@@ -1,35 +1,166 @@
-//! Every setting with its value and where it comes from.
+//! Every setting with its value and where it comes from; one of them read, set or taken away.
+//!
+//! What is set is git's configuration, written by git itself: its other lines stay as they are. The team's file is left to its
+//! editors.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Context;
 use super::outcome::{ConfigEntry, ConfigListing};
-use super::settings::{KEYS, Origin, Settings};
-use crate::error::Result;
+use super::settings::{KEYS, Key, Origin, Settings};
+use crate::error::{Code, Error, Result};
+use crate::git::command::Git;
+use crate::git::repo::{ConfigEntry as GitEntry, ConfigLevel};
+
+/// Which of git's files is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum File {
+    /// This repository's.
+    #[default]
+    Local,
+    /// The user's own, for all repositories.
+    Global,
+}
+
+/// What becomes of a setting in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It has this value alone.
+    Set(String),
+    /// It has this value, too: of a list.
+    Add(String),
+    /// It has none there.
+    Unset,
+}
+
+/// Answer of `config KEY`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Setting {
+    /// The setting as it holds now.
+    #[serde(flatten)]
+    pub entry: ConfigEntry,
+    /// What holds is not what was set: a stronger place has another value.
+    pub overridden: bool,
+    /// Whether it was asked to be changed.
+    #[serde(skip)]
+    pub changed: bool,
+}
 
 /// Lists every key, in the order of the manual.
 ///
 /// # Errors
 /// None of its own: settings that do not parse have failed before.
 pub fn list(ctx: &Context<'_>) -> Result<ConfigListing> {
-    let settings = &ctx.settings;
-    let entries = KEYS.iter().map(|key| ConfigEntry {
-        key: key.name,
-        value: settings.value(key.name),
-        origin: origin(settings, key.name),
-        description: key.description,
-    });
     Ok(ConfigListing {
-        entries: entries.collect(),
-        warnings: settings.warnings.clone(),
+        entries: KEYS.iter().map(|key| entry(&ctx.settings, key)).collect(),
+        warnings: ctx.settings.warnings.clone(),
     })
 }
 
+/// One setting.
+///
+/// # Errors
+/// `USAGE` for a key that is none.
+pub fn get(ctx: &Context<'_>, key: &str) -> Result<Setting> {
+    Ok(Setting {
+        entry: entry(&ctx.settings, Key::named(key)?),
+        overridden: false,
+        changed: false,
+    })
+}
+
+/// Changes a setting, and gives what holds then.
+///
+/// # Errors
+/// `USAGE` for a key that is none and for a value that it cannot have: nothing is written then.
+pub fn change(ctx: &Context<'_>, key: &str, file: File, change: &Change) -> Result<Setting> {
+    let key = Key::named(key)?;
+    if matches!(change, Change::Add(_)) && !key.is_list() {
+        let message = format!("'{}' has one value: nothing can be added to it", key.name);
+        return Err(Error::usage(message).hint(format!("tw config {} VALUE", key.name)));
+    }
+    let wanted = match change {
+        Change::Set(value) | Change::Add(value) => Some(tried(key, value)?),
+        Change::Unset => None,
+    };
+    write(ctx, key, file, change)?;
+    let settings = Context::open(&ctx.cwd, ctx.env, ctx.progress)?.settings;
+    let holds = settings.value(key.name);
+    Ok(Setting {
+        overridden: wanted.is_some_and(|wanted| !key.is_list() && wanted != holds),
+        entry: entry(&settings, key),
+        changed: true,
+    })
+}
+
+/// What a key's value would be.
+fn tried(key: &'static Key, value: &str) -> Result<Value> {
+    let entry = GitEntry {
+        key: key.git.to_owned(),
+        value: Some(value.as_bytes().to_vec()),
+        level: ConfigLevel::Local,
+        origin: PathBuf::new(),
+    };
+    let mut settings = Settings::default();
+    settings.take(key, &entry).map_err(|_| {
+        let value = value.escape_debug();
+        let message = format!("'{}' must be {}, not '{value}'", key.name, key.form);
+        Error::usage(message).hint(format!("{}: {}", key.name, key.description))
+    })?;
+    Ok(settings.value(key.name))
+}
+
+fn write(ctx: &Context<'_>, key: &Key, file: File, change: &Change) -> Result<()> {
+    let mut git = Git::new(&ctx.repo).arg("config");
+    // git is told nothing of the environment: the file that is named there is named to it.
+    git = match (file, ctx.env.var("GIT_CONFIG_GLOBAL")) {
+        (File::Local, _) => git.arg("--local"),
+        (File::Global, None) => git.arg("--global"),
+        (File::Global, Some(path)) => git.arg("--file").arg(path),
+    };
+    git = match change {
+        Change::Set(value) => git.args(["--replace-all", key.git, value]),
+        Change::Add(value) => git.args(["--add", key.git, value]),
+        Change::Unset => git.args(["--unset-all", key.git]),
+    };
+    match change {
+        Change::Unset => {
+            let output = git.output()?;
+            // 5: it had no value there.
+            if output.status.success() || output.status.code() == Some(5) {
+                return Ok(());
+            }
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Err(Error::new(
+                Code::Io,
+                format!("git cannot unset '{}': {said}", key.git),
+            ))
+        }
+        _ => git.run().map(|_| ()),
+    }
+}
+
+fn entry(settings: &Settings, key: &Key) -> ConfigEntry {
+    ConfigEntry {
+        key: key.name,
+        value: settings.value(key.name),
+        origin: origin(settings, key),
+        description: key.description,
+    }
+}
+
 /// Where the value comes from. Lists have as many origins as files that add to them; of a single value the last counts.
-fn origin(settings: &Settings, name: &str) -> String {
-    if !matches!(name, "exclude" | "include") {
-        return said(&settings.origin(name));
+fn origin(settings: &Settings, key: &Key) -> String {
+    if !key.is_list() {
+        return said(&settings.origin(key.name));
     }
     let mut origins: Vec<String> = Vec::new();
-    for (_, origin) in settings.origins.iter().filter(|(known, _)| *known == name) {
+    let all = settings.origins.iter();
+    for (_, origin) in all.filter(|(known, _)| *known == key.name) {
         let text = said(origin);
         if !origins.contains(&text) {
             origins.push(text);

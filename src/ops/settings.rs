@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Code, Error, Result};
 use crate::git::regular;
-use crate::git::repo::Repo;
+use crate::git::repo::{ConfigEntry, Repo};
 use crate::worktree::globs::is_secret_name;
 
 /// A larger one is no settings file: it may come from a stranger, and is read whole at every command.
@@ -20,6 +20,8 @@ pub struct Key {
     pub name: &'static str,
     /// As in git config.
     pub git: &'static str,
+    /// What its value has to be.
+    pub form: &'static str,
     /// One line for people.
     pub description: &'static str,
 }
@@ -32,51 +34,61 @@ pub const KEYS: &[Key] = &[
     Key {
         name: "exclude",
         git: "timewarp.exclude",
+        form: "a glob",
         description: "globs of untracked files to leave out of snapshots (git config: also of tracked ones)",
     },
     Key {
         name: "include",
         git: "timewarp.include",
+        form: "a glob",
         description: "globs of ignored files to take into snapshots",
     },
     Key {
         name: "default_excludes",
         git: "timewarp.defaultExcludes",
+        form: "a boolean",
         description: "whether the built-in globs (node_modules/, target/, *.log, ...) leave untracked files out",
     },
     Key {
         name: "max_file_size",
         git: "timewarp.maxFileSize",
+        form: A_SIZE,
         description: "untracked files over this size are listed, not captured",
     },
     Key {
         name: "lock_timeout",
         git: "timewarp.lockTimeout",
+        form: "a number of seconds, 0 to 86400",
         description: "seconds to wait for a lock",
     },
     Key {
         name: "keep_days",
         git: "timewarp.keepDays",
+        form: "a number of days: a non-negative integer",
         description: "snapshots younger than this many days are kept",
     },
     Key {
         name: "keep_last",
         git: "timewarp.keepLast",
+        form: "a non-negative integer",
         description: "so many of the newest snapshots are kept, whatever their age",
     },
     Key {
         name: "keep_backup_days",
         git: "timewarp.keepBackupDays",
+        form: "a number of days: a non-negative integer",
         description: "backups and experiments younger than this many days are kept",
     },
     Key {
         name: "experiment_limit",
         git: "timewarp.experimentLimit",
+        form: A_SIZE,
         description: "return --discard keeps no untracked files of the past over this total size",
     },
     Key {
         name: "checkpoints",
         git: "timewarp.checkpoints",
+        form: "a boolean, 'prompts' or 'steps'",
         description: "checkpoints by themselves: true at each prompt, 'steps' also after each tool that wrote, false none",
     },
 ];
@@ -102,6 +114,32 @@ pub enum Automatic {
     Prompts,
     /// Also one after each tool that wrote.
     Steps,
+}
+
+impl Key {
+    /// The key that a word names, in any of its spellings: `keep_days`, `keep-days`, `keepDays`, `timewarp.keepDays`.
+    ///
+    /// # Errors
+    /// `USAGE` names all keys.
+    pub fn named(word: &str) -> Result<&'static Self> {
+        let bare = |word: &str| -> String {
+            let word = word.to_ascii_lowercase();
+            let word = word.strip_prefix("timewarp.").unwrap_or(&word);
+            word.replace(['_', '-'], "")
+        };
+        let wanted = bare(word);
+        let found = KEYS.iter().find(|key| bare(key.name) == wanted);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+            let message = format!("there is no setting '{}'", word.escape_debug());
+            Error::new(Code::Usage, message).hint(format!("the settings are {}", names.join(", ")))
+        })
+    }
+
+    /// Whether it has any number of values.
+    pub fn is_list(&self) -> bool {
+        matches!(self.name, "exclude" | "include")
+    }
 }
 
 impl Automatic {
@@ -301,70 +339,70 @@ impl Settings {
 
     fn load_git(&mut self, repo: &Repo) -> Result<()> {
         for entry in repo.config_entries("timewarp.")? {
-            let wanted = entry.key.to_ascii_lowercase();
             // git writes the section and the key of a setting in lower case.
-            let Some(key) = KEYS
+            let key = KEYS
                 .iter()
-                .find(|key| key.git.eq_ignore_ascii_case(&wanted))
-            else {
-                continue;
-            };
-            let text = entry.text();
-            let invalid = |what: &str| {
-                Error::new(
-                    Code::InvalidConfig,
-                    format!("'{}' is set to '{text}', but must be {what}", key.git),
-                )
-                .hint(format!("git config --unset-all {}", key.git))
-            };
-            match key.name {
-                "exclude" => self.exclude.push(text.clone()),
-                "include" => self.include.push(text.clone()),
-                "default_excludes" => self.default_excludes = entry.bool()?,
-                "max_file_size" => {
-                    self.max_file_size = size(&text).ok_or_else(|| invalid(A_SIZE))?;
-                }
-                "experiment_limit" => {
-                    self.experiment_limit = size(&text).ok_or_else(|| invalid(A_SIZE))?;
-                }
-                "lock_timeout" => {
-                    let seconds = text
-                        .parse()
-                        .ok()
-                        // 'from_secs_f64' panics on what is negative, infinite or no number.
-                        .filter(|seconds| (0.0..=86_400.0).contains(seconds));
-                    let seconds =
-                        seconds.ok_or_else(|| invalid("a number of seconds, 0 to 86400"))?;
-                    self.lock_timeout = std::time::Duration::from_secs_f64(seconds);
-                }
-                "keep_days" => {
-                    self.keep_days = text
-                        .parse()
-                        .map_err(|_| invalid("a number of days: a non-negative integer"))?;
-                }
-                "checkpoints" => {
-                    self.checkpoints = match (Automatic::parse_word(&text), entry.bool()) {
-                        (Some(wanted), _) => wanted,
-                        (None, Ok(true)) => Automatic::Prompts,
-                        (None, Ok(false)) => Automatic::Off,
-                        (None, Err(_)) => return Err(invalid("a boolean, 'prompts' or 'steps'")),
-                    };
-                }
-                "keep_last" => {
-                    self.keep_last = text
-                        .parse()
-                        .map_err(|_| invalid("a non-negative integer"))?;
-                }
-                "keep_backup_days" => {
-                    self.keep_backup_days = text
-                        .parse()
-                        .map_err(|_| invalid("a number of days: a non-negative integer"))?;
-                }
-                _ => continue,
+                .find(|key| key.git.eq_ignore_ascii_case(&entry.key));
+            if let Some(key) = key {
+                self.take(key, &entry)?;
             }
-            self.origins
-                .push((key.name, Origin::Git(entry.origin.display().to_string())));
         }
+        Ok(())
+    }
+
+    /// Takes an entry of git's configuration in.
+    ///
+    /// # Errors
+    /// `INVALID_CONFIG` when it can be no value of that key.
+    pub fn take(&mut self, key: &Key, entry: &ConfigEntry) -> Result<()> {
+        let text = entry.text();
+        let invalid = || {
+            Error::new(
+                Code::InvalidConfig,
+                format!("'{}' is set to '{text}', but must be {}", key.git, key.form),
+            )
+            .hint(format!("git config --unset-all {}", key.git))
+        };
+        match key.name {
+            "exclude" => self.exclude.push(text.clone()),
+            "include" => self.include.push(text.clone()),
+            "default_excludes" => self.default_excludes = entry.bool().map_err(|_| invalid())?,
+            "max_file_size" => {
+                self.max_file_size = size(&text).ok_or_else(invalid)?;
+            }
+            "experiment_limit" => {
+                self.experiment_limit = size(&text).ok_or_else(invalid)?;
+            }
+            "lock_timeout" => {
+                let seconds = text
+                    .parse()
+                    .ok()
+                    // 'from_secs_f64' panics on what is negative, infinite or no number.
+                    .filter(|seconds| (0.0..=86_400.0).contains(seconds));
+                let seconds = seconds.ok_or_else(invalid)?;
+                self.lock_timeout = std::time::Duration::from_secs_f64(seconds);
+            }
+            "keep_days" => {
+                self.keep_days = text.parse().map_err(|_| invalid())?;
+            }
+            "checkpoints" => {
+                self.checkpoints = match (Automatic::parse_word(&text), entry.bool()) {
+                    (Some(wanted), _) => wanted,
+                    (None, Ok(true)) => Automatic::Prompts,
+                    (None, Ok(false)) => Automatic::Off,
+                    (None, Err(_)) => return Err(invalid()),
+                };
+            }
+            "keep_last" => {
+                self.keep_last = text.parse().map_err(|_| invalid())?;
+            }
+            "keep_backup_days" => {
+                self.keep_backup_days = text.parse().map_err(|_| invalid())?;
+            }
+            _ => return Ok(()),
+        }
+        self.origins
+            .push((key.name, Origin::Git(entry.origin.display().to_string())));
         Ok(())
     }
 }

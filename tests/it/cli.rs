@@ -23,6 +23,7 @@ fn a_usage_error_names_the_mistake_and_the_help() {
         "exit 2\n\
          --- stderr\n\
          error: the following required arguments were not provided: <NAME>\n\
+         hint: usage: tw label [OPTIONS]\n\
          hint: usage: tw label [OPTIONS] <SNAPSHOT> <NAME>\n\
          hint: usage: tw label [OPTIONS] --remove <NAME>\n\
          hint: 'tw label --help' says more\n"

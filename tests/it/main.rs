@@ -16,6 +16,7 @@ mod backtrack;
 mod broken_refs;
 mod checkpoint;
 mod cli;
+mod config;
 mod context;
 mod crash;
 mod damage;

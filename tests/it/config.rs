@@ -1,0 +1,117 @@
+//! `tw config`: one setting read, set and taken away; and the short names of commands.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+fn setting(sandbox: &Sandbox, key: &str) -> (Value, String) {
+    let document = sandbox.json(["config", key]);
+    let origin = document["origin"].as_str().unwrap().to_owned();
+    (document["value"].clone(), origin)
+}
+
+#[test]
+fn a_setting_is_read_set_and_taken_away() {
+    let sandbox = Sandbox::new();
+    assert_eq!(
+        setting(&sandbox, "keep_days"),
+        (json!(14), "default".to_owned())
+    );
+    assert_eq!(sandbox.ok(["config", "keep_days"]), "14\n");
+    // In each spelling; what else stands in the file stays.
+    sandbox.git(["config", "core.editor", "true"]);
+    for (key, value) in [
+        ("keepDays", "30"),
+        ("timewarp.keepdays", "31"),
+        ("keep-days", "32"),
+    ] {
+        sandbox.ok(["config", key, value]);
+        assert_eq!(sandbox.git(["config", "timewarp.keepDays"]).trim(), value);
+        assert_eq!(sandbox.ok(["config", "keep_days"]), format!("{value}\n"));
+    }
+    assert_eq!(sandbox.git(["config", "core.editor"]).trim(), "true");
+    sandbox.ok(["config", "--unset", "keep_days"]);
+    sandbox.ok(["config", "--unset", "keep_days"]);
+    assert_eq!(sandbox.ok(["config", "keep_days"]), "14\n");
+    sandbox.ok(["config", "checkpoints", "steps"]);
+    assert_eq!(sandbox.ok(["config", "checkpoints"]), "steps\n");
+}
+
+#[test]
+fn a_list_is_replaced_or_added_to() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["config", "exclude", "*.one"]);
+    sandbox.ok(["config", "exclude", "--add", "*.two"]);
+    assert_eq!(sandbox.ok(["config", "exclude"]), "*.one\n*.two\n");
+    sandbox.ok(["config", "exclude", "*.three"]);
+    assert_eq!(setting(&sandbox, "exclude").0, json!(["*.three"]));
+    sandbox.write("a.three", "left out\n");
+    assert_eq!(sandbox.snap()["stats"]["files"], 1);
+    let (error, code) = sandbox.json_error(["config", "keep_days", "--add", "3"]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+}
+
+#[test]
+fn what_is_no_setting_or_no_value_is_refused_and_changes_nothing() {
+    let sandbox = Sandbox::new();
+    let before = sandbox.read(".git/config");
+    let (error, code) = sandbox.json_error(["config", "keep_dayz"]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+    assert!(
+        error["hint"].as_str().unwrap().contains("keep_days"),
+        "{error}"
+    );
+    for (key, value) in [
+        ("keep_days", "-1"),
+        ("keep_last", "many"),
+        ("max_file_size", "10 apples"),
+        ("lock_timeout", "inf"),
+        ("default_excludes", "perhaps"),
+        ("checkpoints", "often"),
+    ] {
+        let (error, code) = sandbox.json_error(["config", key, value]);
+        assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2), "{key}");
+        assert!(
+            error["message"].as_str().unwrap().contains("must be"),
+            "{error}"
+        );
+    }
+    assert_eq!(sandbox.read(".git/config"), before);
+}
+
+#[test]
+fn the_user_s_own_file_is_written_when_it_is_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["config", "--global", "keep_last", "7"]);
+    assert_eq!(sandbox.ok(["config", "keep_last"]), "7\n");
+    assert!(!sandbox.text(".git/config").contains("keepLast"));
+    // The repository's own wins, and that is said.
+    sandbox.ok(["config", "keep_last", "9"]);
+    let set = sandbox.json(["config", "--global", "keep_last", "8"]);
+    assert_eq!(
+        (&set["value"], &set["overridden"]),
+        (&json!(9), &json!(true))
+    );
+    sandbox.ok(["config", "--unset", "keep_last"]);
+    assert_eq!(sandbox.ok(["config", "keep_last"]), "8\n");
+    let (error, _) = sandbox.json_error(["config", "--global", "keep_last"]);
+    assert_eq!(error["code"], "USAGE");
+}
+
+#[test]
+fn short_names_are_those_of_the_commands() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snap", "before the refactor"]);
+    let listed = sandbox.json(["list"])["snapshots"].clone();
+    assert_eq!(listed[0]["title"], "before the refactor");
+    assert_eq!(sandbox.ok(["-q", "ls"]), sandbox.ok(["-q", "list"]));
+    assert_eq!(sandbox.ok(["st"]), sandbox.ok(["status"]));
+    // The message, by either name and not by both.
+    sandbox.ok(["snapshot", "-m", "named"]);
+    assert_eq!(
+        sandbox.json(["list", "-n", "1"])["snapshots"][0]["title"],
+        "named"
+    );
+    let (error, code) = sandbox.json_error(["snapshot", "one", "-m", "two"]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+}
