@@ -105,7 +105,7 @@ fn short_names_are_those_of_the_commands() {
     let listed = sandbox.json(["list"])["snapshots"].clone();
     assert_eq!(listed[0]["title"], "before the refactor");
     assert_eq!(sandbox.ok(["-q", "ls"]), sandbox.ok(["-q", "list"]));
-    assert_eq!(sandbox.ok(["st"]), sandbox.ok(["status"]));
+    assert_eq!(sandbox.json(["st"]), sandbox.json(["status"]));
     // The message, by either name and not by both.
     sandbox.ok(["snapshot", "-m", "named"]);
     assert_eq!(

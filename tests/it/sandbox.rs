@@ -471,6 +471,7 @@ fn schema_name(args: &[String]) -> String {
         Some("redo") if args.iter().any(|arg| arg == "--list") => "redo-list",
         Some("config") if words.next().is_some() => "config-key",
         Some("label") if words.next().is_none() => "label-list",
+        Some("st") => "status",
         Some(name) => name,
         None => "status",
     }
