@@ -28,6 +28,26 @@ impl Moment {
         self.utc().format("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
+    /// For people, in this machine's zone: `2026-02-28 16:30:12 +01:00`; `UTC` where clocks show that.
+    pub fn local(self) -> String {
+        self.shown_in(&chrono::Local)
+    }
+
+    fn shown_in<Z: chrono::TimeZone>(self, zone: &Z) -> String
+    where
+        Z::Offset: std::fmt::Display,
+    {
+        use chrono::Offset as _;
+        let time = self.utc().with_timezone(zone);
+        let is_utc = time.offset().fix().local_minus_utc() == 0;
+        let format = if is_utc {
+            "%Y-%m-%d %H:%M:%S UTC"
+        } else {
+            "%Y-%m-%d %H:%M:%S %:z"
+        };
+        time.format(format).to_string()
+    }
+
     /// As a calendar date and time, UTC.
     pub fn utc(self) -> chrono::DateTime<chrono::Utc> {
         chrono::DateTime::from_timestamp(self.seconds(), 0).unwrap_or_default()

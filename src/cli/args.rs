@@ -26,7 +26,7 @@ const COLUMNS: usize = 100;
 /// Without a command, tw shows the status. No set-up is needed: every command works in any git repository.
 ///
 /// Wherever a SNAPSHOT is asked for, give its id or any part of it of four characters or more, 'latest', 'latest~2', a
-/// label, a time such as '2h ago', 'yesterday' or 2026-02-28T15:30:12Z (the newest snapshot at or before it), or the
+/// label, a time such as 2h, 'monday 9:00', 'last week' or 2026-02-28T15:30:12Z (the newest snapshot at or before it), or the
 /// commit id of a snapshot. tw(1) has the whole list.
 #[derive(Debug, Parser)]
 #[command(

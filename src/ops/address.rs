@@ -3,11 +3,12 @@
 //! Relative addresses and times mean this worktree's snapshots taken in the present. Ambiguity is an error that lists the candidates.
 
 use super::Context;
-use super::history::nth_newest;
+use super::history::{nth_newest, oldest};
+use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::store::Store;
-use crate::store::address::{Address, parse};
+use crate::store::address::{Address, moment_of, parse};
 use crate::store::id::{IdKind, PartMatch, SnapshotId, resolve_part};
 use crate::store::names;
 use crate::store::stored::{Stored, not_found};
@@ -23,10 +24,7 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
             let found = nth_newest(ctx, store, IdKind::Snapshot, back as usize, None)?;
             found.ok_or_else(|| not_found(text).hint("take one with 'tw snapshot'"))
         }
-        Address::Time(moment) => {
-            let found = nth_newest(ctx, store, IdKind::Snapshot, 0, Some(moment))?;
-            found.ok_or_else(|| not_found(text))
-        }
+        Address::Time(moment) => at_time(ctx, store, text, moment),
         Address::Session => {
             let id = super::sessions::current_snapshot(ctx, store)?;
             store.read_id(&id)
@@ -35,14 +33,20 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
             .ok_or_else(|| not_found(text).hint("'tw label' lists the labels there are")),
         Address::Commit(name) => by_commit(ctx, store, &name)?.ok_or_else(|| not_found(text)),
         Address::Bare(word) => {
-            // What people named comes first, then ids of ours, then whatever git knows by the name.
+            // What people named comes first, then ids of ours, then whatever git knows by the name; last what may be a time.
             if let Some(stored) = by_label(store, &word)? {
                 return Ok(stored);
             }
             if let Some(stored) = by_part(store, &word)? {
                 return Ok(stored);
             }
-            by_commit(ctx, store, &word)?.ok_or_else(|| not_found(text))
+            if let Some(stored) = by_commit(ctx, store, &word)? {
+                return Ok(stored);
+            }
+            match moment_of(&word, ctx.env.now()) {
+                Some(moment) => at_time(ctx, store, text, moment),
+                None => Err(not_found(text)),
+            }
         }
         Address::Present => Err(Error::new(
             Code::InvalidAddress,
@@ -57,6 +61,34 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
             super::checkpoints::snapshot_of(ctx, store, session.as_deref(), n)
         }
     }
+}
+
+/// The newest snapshot at or before a moment.
+fn at_time(ctx: &Context<'_>, store: &Store, text: &str, moment: Moment) -> Result<Stored> {
+    if moment > ctx.env.now() {
+        let message = format!("'{text}' lies in the future: {}", moment.local());
+        return Err(Error::new(Code::InvalidAddress, message)
+            .hint("'latest' is the newest snapshot, 'present' the working tree as it is"));
+    }
+    if let Some(found) = nth_newest(ctx, store, IdKind::Snapshot, 0, Some(moment))? {
+        return Ok(found);
+    }
+    let missing = Error::new(
+        Code::SnapshotNotFound,
+        format!(
+            "there is no snapshot as old as '{text}': {}",
+            moment.local()
+        ),
+    );
+    Err(match oldest(ctx, store)? {
+        Some(oldest) => missing.hint(format!(
+            "the oldest is {} of {}: tw show {}",
+            oldest.id,
+            oldest.id.time().local(),
+            oldest.id
+        )),
+        None => missing.hint("take one with 'tw snapshot'"),
+    })
 }
 
 /// Whether an address means the working tree as it is.

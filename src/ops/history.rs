@@ -102,3 +102,19 @@ pub fn nth_newest(
         step = step * 4 + 16;
     }
 }
+
+/// The first one that is still kept of this worktree, taken in the present.
+///
+/// # Errors
+/// When refs cannot be read.
+pub fn oldest(ctx: &Context<'_>, store: &Store) -> Result<Option<Stored>> {
+    let mut ids = store.ids(IdKind::Snapshot)?;
+    ids.reverse();
+    for second in ids.chunk_by(|one, other| one.time() == other.time()) {
+        let (found, _) = in_order(ctx, store, second, None, true)?;
+        if let Some(first) = found.into_iter().rev().find(|stored| is_ours(ctx, stored)) {
+            return Ok(Some(first));
+        }
+    }
+    Ok(None)
+}

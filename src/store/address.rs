@@ -46,7 +46,7 @@ pub enum Address {
 
 /// The forms, for a hint.
 const FORMS: &str = "an address is an id or a part of one, 'latest', 'latest~2', 'session', 'present', 'issue:ID', \
-    'checkpoint:N', 'SESSION:N', 'label:NAME', a time such as '2h ago', 'yesterday 14:00' or '2026-02-28 15:30', \
+    'checkpoint:N', 'SESSION:N', 'label:NAME', a time such as '2h ago', 'monday 9:00' or '2026-02-28 15:30', \
     or a commit id";
 
 /// The words that are addresses by themselves.
@@ -60,6 +60,12 @@ const KEYWORDS: [&str; 3] = ["latest", "session", "present"];
 /// clear and the number or id is not.
 pub fn parse(text: &str, now: Moment) -> Result<Address> {
     parse_in(text, now, &chrono::Local)
+}
+
+/// The moment that a word means where nothing but a time can be meant, or where nothing else goes by it: as [`parse`], and also
+/// `2h` and `monday`. None: it is no time.
+pub fn moment_of(text: &str, now: Moment) -> Option<Moment> {
+    time::parse_bare(text, now, &chrono::Local)?.ok()
 }
 
 fn parse_in<Z: chrono::TimeZone>(text: &str, now: Moment, zone: &Z) -> Result<Address> {

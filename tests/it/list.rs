@@ -99,6 +99,11 @@ fn a_time_names_the_newest_at_or_before_it() {
         ("5h ago", &second),
         ("2 days ago", &first),
         ("yesterday", &second),
+        ("2h", &third),
+        ("friday 15:00", &second),
+        ("last friday", &second),
+        ("thursday", &first),
+        ("@1772201000", &second),
     ] {
         assert_eq!(named(&sandbox, address), *id, "{address}");
     }
@@ -498,4 +503,73 @@ fn all_labels_are_shown_and_listed() {
         (&shown["label"], &shown["labels"]),
         (&Value::Null, &json!([]))
     );
+}
+/// A snapshot taken now.
+fn taken(sandbox: &Sandbox) -> String {
+    sandbox.json(["snapshot"])["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn a_time_before_everything_names_the_oldest_and_a_later_one_is_the_future() {
+    let sandbox = Sandbox::new();
+    let first = taken(&sandbox);
+    sandbox.write("a", "2");
+    taken(&sandbox);
+    let (error, exit) = sandbox.json_error(["show", "2 days ago"]);
+    assert_eq!(
+        (error["code"].as_str(), exit),
+        (Some("SNAPSHOT_NOT_FOUND"), 3)
+    );
+    let hints = error["hints"].to_string();
+    assert!(hints.contains(&format!("tw show {first}")), "{hints}");
+    assert!(
+        hints.contains("2026-02-28 15:3") && hints.contains(" UTC"),
+        "{hints}"
+    );
+    let (error, exit) = sandbox.json_error(["show", "23:59"]);
+    assert_eq!((error["code"].as_str(), exit), (Some("INVALID_ADDRESS"), 3));
+    let message = error["message"].to_string();
+    assert!(
+        message.contains("in the future: 2026-02-28 23:59:00 UTC"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_word_that_is_a_name_is_no_time() {
+    let sandbox = Sandbox::new();
+    let labelled = taken(&sandbox);
+    sandbox.json(["label", &labelled, "monday"]);
+    sandbox.write("a", "2");
+    let later = taken(&sandbox);
+    let shown = |address: &str| sandbox.json(["show", address])["snapshot"]["snapshot_id"].clone();
+    assert_eq!(shown("monday"), labelled.as_str());
+    assert_eq!(shown("0h"), later.as_str());
+}
+
+#[test]
+fn people_read_local_times_and_programs_utc() {
+    let sandbox = Sandbox::new();
+    let id = taken(&sandbox);
+    let in_zone = |args: &[&str]| {
+        let output = sandbox
+            .tw_command()
+            .env("TZ", "NZST-12")
+            .args(args)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(
+        in_zone(&["show", &id]).contains("2026-03-01 03:3"),
+        "{}",
+        in_zone(&["show", &id])
+    );
+    assert!(in_zone(&["show", &id]).contains(" +12:00 ("));
+    assert!(in_zone(&["show", &id, "--json"]).contains("\"created_at\":\"2026-02-28T15:3"));
+    // It is that day there, and not here yet.
+    assert!(in_zone(&["show", "2026-03-01", "--json"]).contains(&id));
 }

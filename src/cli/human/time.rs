@@ -34,14 +34,10 @@ fn span(seconds: i64) -> String {
     super::text::count(usize::try_from(number).unwrap_or(0), unit)
 }
 
-/// `2026-02-28 15:30:12 UTC (3 minutes ago)`.
+/// `2026-02-28 16:30:12 +01:00 (3 minutes ago)`, in this machine's zone.
 pub fn exactly(now: Moment, then: &str) -> String {
     match Moment::parse_rfc3339(then) {
-        Some(moment) => format!(
-            "{} ({})",
-            moment.utc().format("%Y-%m-%d %H:%M:%S UTC"),
-            ago(now, then)
-        ),
+        Some(moment) => format!("{} ({})", moment.local(), ago(now, then)),
         None => super::text::clean(then),
     }
 }
@@ -67,9 +63,5 @@ mod tests {
         ] {
             assert_eq!(ago(now, then), expected);
         }
-        assert_eq!(
-            exactly(now, "2026-02-28T17:30:11+02:00"),
-            "2026-02-28 15:30:11 UTC (1 second ago)"
-        );
     }
 }

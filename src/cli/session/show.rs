@@ -1,7 +1,8 @@
 //! `tw session show`.
 
 use super::line;
-use crate::cli::human::text::{self};
+use crate::cli::human::text;
+use crate::cli::human::time;
 use crate::cli::prelude::*;
 use crate::ops::session::{self, Shown, Touched};
 
@@ -60,7 +61,15 @@ impl Human for Shown {
                 page.line(format!("  {name:<11} {}", clean(value)));
             }
         };
-        row("started", Some(&session.started_at));
+        row(
+            "started",
+            Some(&time::exactly(options.now, &session.started_at)),
+        );
+        let ended = session.ended_at.as_deref();
+        row(
+            "ended",
+            ended.map(|at| time::exactly(options.now, at)).as_deref(),
+        );
         row("worktree", Some(&session.worktree));
         row("source", session.source.as_deref());
         row("snapshot", session.snapshot_id.as_deref());

@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::checkpoints::resolve_session;
 use crate::store::Store;
-use crate::store::address::{Address, parse};
+use crate::store::address::moment_of;
 
 /// What is asked for. Nothing given: everything of this worktree.
 #[derive(Debug, Clone, Default)]
@@ -51,14 +51,11 @@ impl Filter {
 /// # Errors
 /// `USAGE` when it is none.
 pub fn time(ctx: &Context<'_>, word: &str) -> Result<Moment> {
-    match parse(word, ctx.env.now()) {
-        Ok(Address::Time(moment)) => Ok(moment),
-        _ => Err(Error::new(
-            Code::Usage,
-            format!("'{}' is not a time", word.escape_debug()),
-        )
-        .hint("times are written '2h ago', 'yesterday 14:00' or '2026-02-28 15:30'")),
-    }
+    moment_of(word, ctx.env.now()).ok_or_else(|| {
+        let message = format!("'{}' is not a time", word.escape_debug());
+        Error::new(Code::Usage, message)
+            .hint("times are written '2h', 'monday 9:00' or '2026-02-28 15:30'")
+    })
 }
 
 /// A filter made ready.

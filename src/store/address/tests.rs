@@ -192,6 +192,24 @@ fn times_are_read_as_people_write_them() {
         ("1 year ago", "2025-03-01T01:00:00Z"),
         ("4000000000 years ago", "1970-01-01T00:00:00Z"),
         ("yesterday", "2026-02-28T21:59:59Z"),
+        ("today", "2026-03-01T01:00:00Z"),
+        ("2026-03-01", "2026-03-01T01:00:00Z"),
+        ("5 min ago", "2026-03-01T00:55:00Z"),
+        ("an hour ago", "2026-03-01T00:00:00Z"),
+        ("last week", "2026-02-22T01:00:00Z"),
+        ("last month", "2026-02-01T01:00:00Z"),
+        // Now is a Sunday, 3 o'clock there.
+        ("monday 9:00", "2026-02-23T07:00:00Z"),
+        ("Mon at 9:00", "2026-02-23T07:00:00Z"),
+        ("last friday", "2026-02-27T21:59:59Z"),
+        ("last fri 3pm", "2026-02-27T13:00:00Z"),
+        ("sunday 2:30", "2026-03-01T00:30:00Z"),
+        ("sunday 4:00", "2026-02-22T02:00:00Z"),
+        ("last sunday", "2026-02-22T21:59:59Z"),
+        ("yesterday noon", "2026-02-28T10:00:00Z"),
+        ("yesterday 12:30 am", "2026-02-27T22:30:00Z"),
+        ("today midnight", "2026-02-28T22:00:00Z"),
+        ("@1772292612", "2026-02-28T15:30:12Z"),
         ("yesterday 14:00", "2026-02-28T12:00:00Z"),
         ("yesterday at 9:05", "2026-02-28T07:05:00Z"),
         ("today 02:30", "2026-03-01T00:30:00Z"),
@@ -213,6 +231,30 @@ fn times_are_read_as_people_write_them() {
 }
 
 #[test]
+fn words_that_may_be_something_else_are_times_last() {
+    for (text, wanted) in [
+        ("2h", "2026-02-28T23:00:00Z"),
+        ("1h30m", "2026-02-28T23:30:00Z"),
+        ("monday", "2026-02-23T21:59:59Z"),
+        ("2h ago", "2026-02-28T23:00:00Z"),
+    ] {
+        let found = time::parse_bare(text, moment(NOW), &plus_two());
+        let found = found.expect("a time").ok();
+        assert_eq!(
+            found.map(Moment::rfc3339).as_deref(),
+            Some(wanted),
+            "{text}"
+        );
+    }
+    for text in ["", "monda", "h2", "fixed", "2x"] {
+        assert!(
+            time::parse_bare(text, moment(NOW), &plus_two()).is_none(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn what_looks_like_a_time_and_is_none_says_so() {
     for text in [
         "2026-02-30",
@@ -226,11 +268,11 @@ fn what_looks_like_a_time_and_is_none_says_so() {
         "15:30:",
         "15:30:1",
         "15:30x",
-        "yesterday noon",
+        "yesterday 13pm",
+        "monday 25:00",
         "99999999999 days ago",
         "2 parsecs ago",
         "1.5 hours ago",
-        "last monday",
     ] {
         let error = read(text).map(|address| format!("{text:?} reads as {address:?}"));
         let error = error.expect_err("no time");

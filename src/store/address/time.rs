@@ -1,11 +1,13 @@
-//! Times as people write them: `2h ago`, `yesterday 14:00`, `2026-02-28 15:30`, RFC 3339.
+//! Times as people write them: `2h ago`, `yesterday 14:00`, `monday 9:00`, `last week`, `2026-02-28 15:30`, RFC 3339, `@1772292612`.
 //!
 //! Without a zone they are in the zone given. What is ambiguous there, in the hour that autumn repeats, is the later of
-//! the two: "at or before" then leaves nothing out. A date alone is the end of that day.
+//! the two: "at or before" then leaves nothing out. A date alone is the end of that day, today alone is now. All of them look back: a
+//! day of the week is the last one that had this time of day. Libraries for dates in words look forward there, and know nothing of
+//! hours that clocks skip or repeat; the calendar itself is chrono's.
 
 use chrono::{
-    DateTime, Days, Duration, FixedOffset, LocalResult, Months, NaiveDate, NaiveDateTime,
-    NaiveTime, TimeZone,
+    DateTime, Datelike, Days, Duration, FixedOffset, LocalResult, Months, NaiveDate, NaiveDateTime,
+    NaiveTime, TimeZone, Weekday,
 };
 
 use crate::env::Moment;
@@ -20,6 +22,18 @@ pub(super) fn parse<Z: TimeZone>(
     if text == "now" {
         return Some(Ok(now));
     }
+    if let Some(seconds) = text
+        .strip_prefix('@')
+        .and_then(|text| text.parse::<u32>().ok())
+    {
+        return Some(Ok(Moment(0).minus_seconds(-i64::from(seconds))));
+    }
+    if let Some(unit) = text
+        .strip_prefix("last ")
+        .and_then(|word| unit(word.trim()))
+    {
+        return Some(Ok(unit.before(now, 1, zone)));
+    }
     if let Some(amounts) = text.strip_suffix(" ago") {
         return ago(amounts, now, zone);
     }
@@ -28,13 +42,72 @@ pub(super) fn parse<Z: TimeZone>(
         return ago(&amounts.replace('.', " "), now, zone);
     }
     let today = zone.from_utc_datetime(&now.utc().naive_utc()).date_naive();
+    if text.contains(' ')
+        && let Some((day, clock)) = weekday(&text)
+    {
+        return Some(on_weekday(day, clock, today, now, zone));
+    }
     let (date, clock) = match day(&text, today)? {
         Ok(parts) => parts,
         Err(why) => return Some(Err(why)),
     };
     match clock {
+        "" if date == today => Some(Ok(now)),
         "" => Some(Ok(end_of(date, zone))),
         clock => Some(on(date, clock, now, zone, &text).ok_or("no such time of day")),
+    }
+}
+
+/// As [`parse`], and words that may be something else as well: `2h`, `monday`.
+pub(super) fn parse_bare<Z: TimeZone>(
+    text: &str,
+    now: Moment,
+    zone: &Z,
+) -> Option<Result<Moment, &'static str>> {
+    parse(text, now, zone).or_else(|| {
+        let text = text.trim().to_ascii_lowercase();
+        let today = zone.from_utc_datetime(&now.utc().naive_utc()).date_naive();
+        match weekday(&text) {
+            Some((day, clock)) => Some(on_weekday(day, clock, today, now, zone)),
+            None => ago(&text, now, zone),
+        }
+    })
+}
+
+/// A day of the week, `last` before it or not, and the rest of the text.
+fn weekday(text: &str) -> Option<(Weekday, &str)> {
+    let text = text.strip_prefix("last ").map_or(text, str::trim_start);
+    let end = text.find(' ').unwrap_or(text.len());
+    let (word, rest) = text.split_at_checked(end)?;
+    // Three letters, or all of them.
+    let day: Weekday = word.parse().ok()?;
+    after_word(rest).map(|clock| (day, clock))
+}
+
+/// The last such day that had this time of day; without one, the end of the last such day before today.
+fn on_weekday<Z: TimeZone>(
+    day: Weekday,
+    clock: &str,
+    today: NaiveDate,
+    now: Moment,
+    zone: &Z,
+) -> Result<Moment, &'static str> {
+    let back = (7 + today.weekday().num_days_from_monday() - day.num_days_from_monday()) % 7;
+    let before = |days: u32| {
+        today
+            .checked_sub_days(Days::new(days.into()))
+            .unwrap_or(today)
+    };
+    let week = if back == 0 { 7 } else { back };
+    if clock.is_empty() {
+        return Ok(end_of(before(week), zone));
+    }
+    let at = |date| on(date, clock, now, zone, "").ok_or("no such time of day");
+    let same_day = at(before(back))?;
+    if same_day <= now {
+        Ok(same_day)
+    } else {
+        at(before(back + 7))
     }
 }
 
@@ -76,6 +149,9 @@ fn on<Z: TimeZone>(
     zone: &Z,
     whole: &str,
 ) -> Option<Moment> {
+    if let Some(time) = twelve_hours(clock) {
+        return Some(resolve(date.and_time(time), zone));
+    }
     let (time, offset) = split_zone(clock)?;
     let time = time_of_day(time)?;
     let Some(offset) = offset else {
@@ -91,6 +167,32 @@ fn on<Z: TimeZone>(
 
 fn is_clock(text: &str) -> bool {
     is_like(text, "d:dd") || is_like(text, "dd:dd")
+}
+
+/// `3pm`, `3:30 am`, `noon`, `midnight`.
+fn twelve_hours(clock: &str) -> Option<NaiveTime> {
+    let (hour, minute) = match clock {
+        "noon" => (12, 0),
+        "midnight" => (0, 0),
+        _ => {
+            let afternoon = clock.ends_with("pm");
+            let text = clock
+                .strip_suffix("pm")
+                .or_else(|| clock.strip_suffix("am"))?;
+            let (hour, minute) = text
+                .trim_end()
+                .split_once(':')
+                .unwrap_or((text.trim_end(), "00"));
+            let number = |text: &str| {
+                let shaped = (1..=2).contains(&text.len());
+                text.parse::<u32>().ok().filter(|_| shaped)
+            };
+            let hour = number(hour).filter(|hour| (1..=12).contains(hour))? % 12;
+            let minute = number(minute).filter(|_| minute.len() == 2)?;
+            (hour + if afternoon { 12 } else { 0 }, minute)
+        }
+    };
+    NaiveTime::from_hms_opt(hour, minute, 0)
 }
 
 /// Whether `text` begins with this pattern, where `d` is a digit, and no digit follows.
