@@ -38,23 +38,48 @@ pub struct ContextLog {
     session_id: Option<String>,
     /// Where a summarizer runs.
     dir: PathBuf,
+    /// What was done to have it: sentences for people.
+    notices: Vec<String>,
 }
 
-/// The log of a session: `named`, else the caller's.
+/// What becomes of the log of a session where none was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoSession {
+    /// One is started, as for `checkpoint`: the first words of a conversation begin it.
+    Start,
+    /// There is nothing to read.
+    Refuse,
+}
+
+/// The log of a session: `named`, else the caller's, else as `absent` says.
 ///
 /// # Errors
-/// `SESSION_NOT_FOUND` when nobody says whose.
-pub fn of_session(ctx: &Context<'_>, named: Option<&str>) -> Result<ContextLog> {
+/// `SESSION_NOT_FOUND` when nobody says whose; as `session start` where one is started.
+pub fn of_session(ctx: &Context<'_>, named: Option<&str>, absent: NoSession) -> Result<ContextLog> {
     let store = ctx.store()?;
-    let caller = sessions::caller(ctx, store, named, None)?.ok_or_else(|| {
-        Error::new(Code::SessionNotFound, "no session was started here")
-            .hint("'tw session start' starts one; '--session ID' or '--file FILE' names a log")
-    })?;
-    let path = store::path_of_session(ctx.state_dir().path(), &caller.session_id);
+    let caller = sessions::caller(ctx, store, named, None)?;
+    let (session_id, notices) = match (caller, absent) {
+        (Some(caller), _) => (caller.session_id, Vec::new()),
+        (None, NoSession::Start) => {
+            let started = sessions::start(ctx, &sessions::Start::default())?;
+            let mut notices = started.notices;
+            notices.push(format!("session {} was started", started.session_id));
+            (started.session_id, notices)
+        }
+        (None, NoSession::Refuse) => {
+            return Err(
+                Error::new(Code::SessionNotFound, "no session was started here").hint(
+                    "'tw context append' starts one; '--session ID' or '--file FILE' names a log",
+                ),
+            );
+        }
+    };
+    let path = store::path_of_session(ctx.state_dir().path(), &session_id);
     Ok(ContextLog {
         file: ContextFile::new(path, ctx.settings.lock_timeout),
-        session_id: Some(caller.session_id),
+        session_id: Some(session_id),
         dir: ctx.repo.worktree_root().to_owned(),
+        notices,
     })
 }
 
@@ -75,6 +100,7 @@ pub fn at_file(start: &Path, file: &Path, wait: Duration) -> Result<ContextLog> 
         file: ContextFile::new(path, wait),
         session_id: None,
         dir: start.to_owned(),
+        notices: Vec::new(),
     })
 }
 
@@ -131,6 +157,8 @@ pub struct Appended {
     #[serde(serialize_with = "json::file_or_null")]
     #[schemars(with = "Option<String>")]
     pub rotated_to: Option<PathBuf>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// Adds to a log, all of it or nothing.
@@ -155,6 +183,7 @@ pub fn append(log: &ContextLog, request: &Append) -> Result<Appended> {
         file: log.path(),
         appended: lines.len(),
         rotated_to,
+        notices: log.notices.clone(),
     };
     let is_prompt = |record: &Record| matches!(record, Record::SystemPrompt(_));
     if !records.iter().any(is_prompt) {
@@ -275,6 +304,8 @@ pub struct Checkpointed {
     pub checkpoint_id: i64,
     /// Whether the model sees it.
     pub marker: bool,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// Adds a checkpoint. Ids count up from 0.
@@ -293,6 +324,7 @@ pub fn checkpoint(log: &ContextLog, marker: Marker) -> Result<Checkpointed> {
         file: log.path(),
         checkpoint_id: id,
         marker: marker == Marker::Visible,
+        notices: log.notices.clone(),
     })
 }
 
@@ -304,6 +336,8 @@ pub struct Counted {
     pub file: PathBuf,
     /// What was recorded.
     pub token_count: u64,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// Records how large the context is, in tokens.
@@ -321,6 +355,7 @@ pub fn usage(log: &ContextLog, token_count: u64) -> Result<Counted> {
     Ok(Counted {
         file: log.path(),
         token_count,
+        notices: log.notices.clone(),
     })
 }
 

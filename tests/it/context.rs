@@ -494,8 +494,50 @@ fn each_session_has_its_own_log() {
         assert_eq!(shown["rotated"], json!([]));
     }
     let other = Sandbox::new();
-    let (error, code) = other.json_error(["context", "checkpoint"]);
-    assert_eq!((&error["code"], code), (&json!("SESSION_NOT_FOUND"), 3));
+    for verb in [
+        &["show"][..],
+        &["revert", "0"],
+        &["compact", "--summary-file", "a.txt"],
+    ] {
+        let (error, code) = other.json_error([&["context"], verb].concat());
+        assert_eq!((&error["code"], code), (&json!("SESSION_NOT_FOUND"), 3));
+    }
+}
+
+#[test]
+fn the_first_words_start_a_session_in_the_present_and_in_the_past() {
+    for first in [
+        &["checkpoint"][..],
+        &["append", "--role", "user", "hello"],
+        &["usage", "7"],
+    ] {
+        for past in [false, true] {
+            let sandbox = Sandbox::new();
+            if past {
+                let id = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"].clone();
+                sandbox.write("a.txt", "two\n");
+                sandbox.json(["travel", id.as_str().unwrap()]);
+            }
+            let begun = context(&sandbox, first);
+            assert_eq!(begun["notices"].as_array().unwrap().len(), 1, "{begun}");
+            let sessions = sandbox.json(["session", "list"])["sessions"].clone();
+            assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
+            let id = sessions[0]["session_id"].as_str().unwrap();
+            assert_eq!(
+                begun["file"],
+                *sandbox.path(file(&format!("{id}.jsonl"))).to_str().unwrap()
+            );
+            // What follows goes on with it, and so does a checkpoint of the files.
+            let next = context(&sandbox, &["append", "--role", "user", "go on"]);
+            assert_eq!(next["notices"], json!([]));
+            assert_eq!(next["file"], begun["file"]);
+            assert_eq!(sandbox.json(["checkpoint"])["checkpoint"]["session_id"], id);
+            if past {
+                sandbox.json(["return"]);
+                assert_eq!(context(&sandbox, &["show"])["session_id"], id);
+            }
+        }
+    }
 }
 
 #[test]

@@ -66,6 +66,7 @@ impl Human for Appended {
             text::path(&self.file)
         ));
         kept(page, self.rotated_to.as_deref());
+        page.notices(&self.notices);
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -13,7 +13,7 @@ use clap::Subcommand;
 
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
-use crate::ops::context::{self, ContextLog};
+use crate::ops::context::{self, ContextLog, NoSession};
 
 /// Keep the conversation of a harness in a log
 ///
@@ -22,7 +22,7 @@ use crate::ops::context::{self, ContextLog};
 /// other writes. The log is private and is never redacted.
 ///
 /// The log is timewarp/contexts/SESSION.jsonl in the git directory of the worktree, SESSION being the caller's session, or
-/// the file that --file names. A change is made whole or not at all, and by one process at a time. What 'revert' and
+/// the file that --file names. Where no session was started, the first append, checkpoint or usage starts one. A change is made whole or not at all, and by one process at a time. What 'revert' and
 /// 'compact' take out stays beside the log as SESSION_1.jsonl, SESSION_2.jsonl and so on. Lines that are malformed, or torn
 /// by a crash, are skipped and counted.
 #[derive(Debug, clap::Args)]
@@ -93,7 +93,11 @@ impl Run for Args {
 /// A named file needs no repository.
 fn find(args: &Args, call: &Call<'_>) -> Result<ContextLog> {
     let Some(file) = &args.file else {
-        return context::of_session(&call.open()?, args.session.as_deref());
+        let absent = match args.verb {
+            Verb::Append(_) | Verb::Checkpoint(_) | Verb::Usage(_) => NoSession::Start,
+            Verb::Show(_) | Verb::Revert(_) | Verb::Compact(_) => NoSession::Refuse,
+        };
+        return context::of_session(&call.open()?, args.session.as_deref(), absent);
     };
     let wait = call
         .open()

@@ -26,6 +26,7 @@ impl Args {
 impl Human for Counted {
     fn print(&self, page: &mut Page) {
         page.line(format!("{} tokens", number(self.token_count)));
+        page.notices(&self.notices);
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -112,9 +112,22 @@ impl Starting<'_> {
             return self.without(record, NoSnapshot::Repeated, notices);
         }
         if state.mode == Mode::Past && !interrupted {
+            self.note_first(&id, state)?;
             return self.without(record, NoSnapshot::Past, notices);
         }
         self.take(record, agent, state, interrupted, notices)
+    }
+
+    /// Notes a session that starts in the past where there is none yet, so that what follows belongs to it and not each to
+    /// a session of its own. Another one stays: its snapshot is of the present.
+    fn note_first(&self, id: &str, state: State) -> Result<()> {
+        if state.session_id.is_some() {
+            return Ok(());
+        }
+        self.store.dir.write_state(&State {
+            session_id: Some(id.to_owned()),
+            ..state
+        })
     }
 
     /// Takes the session's snapshot, notes it, and lets go what retention lets go; under the exclusive lock.
