@@ -47,6 +47,7 @@ mod opencode;
 mod outcomes;
 mod power;
 mod provided;
+mod readme;
 mod recover;
 mod regular_files;
 mod report;

@@ -61,7 +61,7 @@ fn case(numbers: &[&str]) -> bool {
 }
 
 fn bless() -> bool {
-    let tests = ["golden", "schema", "mcp::tools", "example"];
+    let tests = ["golden", "schema", "mcp::tools", "example", "readme"];
     let mut command = Command::new("cargo");
     command.args(["test", "--locked", "--test", "it", "--"]);
     run(command.args(tests).env("TW_BLESS", "1"))
