@@ -23,7 +23,7 @@ use super::swap::goal::{
 };
 use super::swap::head::{head_for, is_past_branch, past_head};
 use super::swap::notices::swap_notices;
-use super::swap::{Swapped, changes, prepare, swap, undo_log};
+use super::swap::{Swapped, changes, made, prepare, swap};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
@@ -53,7 +53,7 @@ pub struct ReturnOperation<'a> {
     lists: Lists,
     /// The snapshot that the past started from.
     start: Option<Stored>,
-    /// Paths that travel made: they go, whatever the present's rules say.
+    /// Paths that the swaps of this stay made: they go, whatever the present's rules say.
     made: BTreeSet<Vec<u8>>,
     reversal: Option<Reversal>,
     taken_over: bool,
@@ -83,10 +83,6 @@ impl<'a> ReturnOperation<'a> {
             .and_then(SnapshotId::parse);
         // A start that was dropped since holds nobody back: less is known of what was made in the past.
         let start = start.and_then(|id| store.read_id(&id).ok());
-        let made = match &state.swap_id {
-            Some(swap_id) => undo_log::made_by(store, swap_id)?,
-            None => BTreeSet::new(),
-        };
         Ok(Self {
             ctx,
             store,
@@ -94,7 +90,7 @@ impl<'a> ReturnOperation<'a> {
             backup,
             lists,
             start,
-            made,
+            made: made::made_here(store)?,
             reversal: None,
             taken_over: false,
         })

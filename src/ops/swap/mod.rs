@@ -12,6 +12,7 @@ pub mod goal;
 pub mod head;
 mod index_file;
 pub mod journal;
+pub mod made;
 mod newindex;
 pub mod notices;
 pub mod obstacles;
@@ -189,6 +190,7 @@ pub fn finish(store: &Store, journal: &Journal) -> Result<()> {
     index_file::forget(store)?;
     // The journal goes last: who dies in here is followed by a recovery that does all of it again.
     undo_log::add(store, journal)?;
+    made::forget(store, journal)?;
     fail_point("swap-logged");
     store.dir.end_journal()
 }

@@ -4,17 +4,17 @@
 //! log and empties the redo log; an undo takes its level from the one and becomes a level of the other. A read that fails is an
 //! error and never an absence: who forgets snapshots has to know all that the levels need.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
+use super::made;
 use crate::env::Moment;
 use crate::error::{Result, ResultExt};
 use crate::git::create;
 use crate::git::fs::{self, Durable};
 use crate::ops::Context;
 use crate::store::Store;
-use crate::store::state::{Journal, StateDir, path_from_stored, read_json};
+use crate::store::state::{Journal, StateDir, read_json};
 
 /// So many levels of each log are kept whatever their age,
 const LEVELS: usize = 100;
@@ -138,29 +138,6 @@ pub fn outlived(dir: &StateDir, now: Moment) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Paths that a swap of the undo log made where nothing was; none when the swap is no longer in the log.
-///
-/// # Errors
-/// The log, or the swap's level, cannot be read.
-pub fn made_by(store: &Store, swap_id: &str) -> Result<BTreeSet<Vec<u8>>> {
-    let suffix = suffix_of(swap_id);
-    let mut files = files(&store.dir, Log::Undo)?.into_iter();
-    let Some(file) = files.find(|file| name_of(file).ends_with(&suffix)) else {
-        return Ok(BTreeSet::new());
-    };
-    let Some(journal) = read_json::<Journal>(&file)? else {
-        return Ok(BTreeSet::new());
-    };
-    let files = journal.entries.iter();
-    let files = files.filter(|entry| entry.before.is_none() && entry.after.is_some());
-    let dirs = journal.dirs.iter();
-    let dirs = dirs.filter(|dir| dir.before.is_none() && dir.after.is_some());
-    let made = files
-        .map(|entry| &entry.path)
-        .chain(dirs.map(|dir| &dir.path));
-    Ok(made.filter_map(|path| path_from_stored(path)).collect())
-}
-
 fn suffix_of(swap_id: &str) -> String {
     format!("-{swap_id}.json")
 }
@@ -180,7 +157,6 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     let popped = match word("log") {
         Some("undo") => Some(Log::Undo),
         Some("redo") => Some(Log::Redo),
-        Some("none") => return Ok(()),
         _ => None,
     };
     let log = popped.map_or(Log::Undo, Log::other);
@@ -202,8 +178,8 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     let files = files(&store.dir, log)?;
     let suffix = suffix_of(&journal.swap_id);
     // A recovery may come here a second time.
-    if files.iter().any(|file| name_of(file).ends_with(&suffix)) {
-        return Ok(());
+    if let Some(there) = files.iter().find(|file| name_of(file).ends_with(&suffix)) {
+        return made::note(store, journal, there);
     }
     let last = files
         .last()
@@ -211,7 +187,9 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     // With leading zeros names sort as numbers.
     let name = format!("{:08}{suffix}", last.unwrap_or(0) + 1);
     let bytes = serde_json::to_vec(journal).expect("plain data serialises");
-    fs::write_atomic(&dir.join(name), &bytes, Durable::Yes)
+    let file = dir.join(name);
+    fs::write_atomic(&file, &bytes, Durable::Yes)?;
+    made::note(store, journal, &file)
 }
 
 /// HEAD as a mark that shows any move: its bytes and its commit.

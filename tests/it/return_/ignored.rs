@@ -1,0 +1,83 @@
+//! What the past has and the present ignores goes with the past, whatever else was done there.
+
+use crate::sandbox::Sandbox;
+use crate::trip::snapshot;
+
+/// In the past, where `made.gen` is a file like any other; the present has none, and ignores it.
+fn away() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("made.gen", "1\n");
+    let past = snapshot(&sandbox);
+    std::fs::remove_file(sandbox.path("made.gen")).unwrap();
+    sandbox.write(".gitignore", "*.gen\n");
+    sandbox.write("kept.gen", "the present's own\n");
+    sandbox.json(["travel", &past]);
+    assert!(sandbox.exists("made.gen"));
+    sandbox
+}
+
+#[track_caller]
+fn comes_home(sandbox: &Sandbox) {
+    let answer = sandbox.json(["return"]);
+    assert_eq!(answer["verified"], true);
+    assert!(!sandbox.exists("made.gen"), "it was made by a trip");
+    assert_eq!(sandbox.text("kept.gen"), "the present's own\n");
+}
+
+#[test]
+fn after_a_restore() {
+    let sandbox = away();
+    sandbox.write("a.txt", "changed\n");
+    sandbox.json(["restore", "latest", "a.txt"]);
+    comes_home(&sandbox);
+}
+
+#[test]
+fn after_a_restore_that_was_undone() {
+    let sandbox = away();
+    sandbox.write("a.txt", "changed\n");
+    sandbox.json(["restore", "latest", "a.txt"]);
+    sandbox.json(["undo"]);
+    comes_home(&sandbox);
+}
+
+#[test]
+fn what_a_restore_made_goes_as_well() {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("other.gen", "2\n");
+    let later = snapshot(&sandbox);
+    std::fs::remove_file(sandbox.path("other.gen")).unwrap();
+    sandbox.write(".gitignore", "*.gen\n");
+    sandbox.json(["travel", &past]);
+    sandbox.json(["restore", &later, "other.gen"]);
+    sandbox.write("a.txt", "changed\n");
+    sandbox.json(["restore", &past, "a.txt"]);
+    sandbox.json(["return"]);
+    assert!(!sandbox.exists("other.gen"));
+}
+
+#[test]
+fn after_the_way_back_into_the_past() {
+    let sandbox = away();
+    sandbox.json(["return"]);
+    sandbox.json(["undo", "-y"]);
+    assert!(sandbox.exists("made.gen"));
+    sandbox.write("a.txt", "changed\n");
+    sandbox.json(["restore", "latest", "a.txt"]);
+    comes_home(&sandbox);
+    assert!(!sandbox.exists(".git/timewarp/stay"));
+}
+
+#[test]
+fn of_a_stay_before_nothing_counts() {
+    let sandbox = away();
+    comes_home(&sandbox);
+    // The same name, now the present's own.
+    sandbox.write("made.gen", "mine\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "later\n");
+    sandbox.json(["travel", &id]);
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("made.gen"), "mine\n");
+}
