@@ -147,7 +147,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             let output = Output::new(&usage::globals(&words), &env);
             return if error.use_stderr() {
-                let code = output.error(&usage::error(&error));
+                let code = output.error(&usage::error(&error, &words));
                 // 2 would tell an agent to stop.
                 if usage::is_hook(&words) { 0 } else { code }
             } else {

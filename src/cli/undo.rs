@@ -167,7 +167,10 @@ impl Human for Undone {
             page.options.ago(&self.level.at),
             self.mode.as_str()
         ));
-        saved(page, "what was there", self.backup_id.as_deref());
+        // A return brings that backup back, and saves what was there as an experiment.
+        if !self.level.leads_home() {
+            saved(page, "what was there", self.backup_id.as_deref());
+        }
         saved(
             page,
             "what was made in the past",

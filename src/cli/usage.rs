@@ -57,24 +57,32 @@ pub fn is_hook(words: &[OsString]) -> bool {
 }
 
 /// What lists the things that a word of the usage stands for.
-const LISTS: [(&str, &str); 3] = [
+const LISTS: [(&str, &str); 5] = [
     ("<CHECKPOINT>", "'tw checkpoint list' shows the checkpoints"),
     ("<ISSUE>", "'tw issue list' shows the issues"),
     ("<SNAPSHOT>", "'tw list' shows the snapshots"),
+    (
+        "<DIR>",
+        "'git worktree list' shows the directories, also those of 'tw open'",
+    ),
+    (
+        "<SHELL>",
+        "the shells are bash, zsh, fish, elvish and powershell",
+    ),
 ];
 
 /// What to say of a command line that is refused.
-pub fn error(error: &clap::Error) -> Error {
+pub fn error(error: &clap::Error, words: &[OsString]) -> Error {
     match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => missing_command(error),
         ErrorKind::MissingRequiredArgument => {
-            let said = as_clap_says(error);
+            let said = as_clap_says(error, words);
             let asked = LISTS.iter().find(|(word, _)| said.message().contains(word));
             asked
                 .into_iter()
                 .fold(said, |said, (_, list)| said.hint(*list))
         }
-        _ => as_clap_says(error),
+        _ => as_clap_says(error, words),
     }
 }
 
@@ -101,7 +109,7 @@ fn missing_command(error: &clap::Error) -> Error {
 }
 
 /// Clap's words as one message and hints. Clap writes paragraphs: the message, tips, the usage, where help is.
-fn as_clap_says(error: &clap::Error) -> Error {
+fn as_clap_says(error: &clap::Error, words: &[OsString]) -> Error {
     let text = error.render().to_string();
     let mut message = Vec::new();
     let mut hints = Vec::new();
@@ -114,16 +122,35 @@ fn as_clap_says(error: &clap::Error) -> Error {
             usage.push(form);
         } else if !usage.is_empty() && line.starts_with("tw ") {
             usage.push(line);
+        } else if line.starts_with("For more information, try ") {
+            // Said below, in our own form.
         } else if hints.is_empty() && usage.is_empty() && !line.is_empty() {
             message.push(line.strip_prefix("error: ").unwrap_or(line));
         }
     }
-    let help = usage.first().map_or("tw", |form| command_of(form));
+    let help = match usage.first() {
+        Some(form) => command_of(form).to_owned(),
+        // Clap shows no usage where only a value is wrong.
+        None => command_in(words),
+    };
     hints.extend(usage.iter().map(|form| format!("usage: {form}")));
     hints.push(format!("'{help} --help' says more"));
     hints
         .into_iter()
         .fold(Error::usage(message.join(" ")), Error::hint)
+}
+
+/// The command that a command line means, as far as its words are names of commands.
+fn command_in(words: &[OsString]) -> String {
+    let mut command = super::args::tree();
+    let mut path = vec!["tw".to_owned()];
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        if let Some(below) = command.find_subcommand(word) {
+            path.push(below.get_name().to_owned());
+            command = below.clone();
+        }
+    }
+    path.join(" ")
 }
 
 /// `tw travel` of `tw travel [OPTIONS] <SNAPSHOT>`.
@@ -143,7 +170,7 @@ mod tests {
     fn refused(line: &str) -> Error {
         match super::super::args::parse(&words(line)) {
             Ok(cli) => panic!("{cli:?}"),
-            Err(refusal) => error(&refusal),
+            Err(refusal) => error(&refusal, &words(line)),
         }
     }
 
@@ -183,6 +210,28 @@ mod tests {
                 [format!("'{line} --help' says what each does")]
             );
         }
+    }
+
+    #[test]
+    fn a_wrong_value_names_the_help_of_its_command() {
+        let error = refused("tw -q issue list --limit some");
+        assert_eq!(
+            error.message(),
+            "invalid value 'some' for '--limit <N>': invalid digit found in string"
+        );
+        assert_eq!(error.hints(), ["'tw issue list --help' says more"]);
+        let error = refused("tw completions tcsh");
+        assert_eq!(
+            error.message(),
+            "invalid value 'tcsh' for '<SHELL>' [possible values: bash, zsh, fish, elvish, powershell]"
+        );
+        assert_eq!(
+            error.hints(),
+            [
+                "a similar value exists: 'zsh'",
+                "'tw completions --help' says more"
+            ]
+        );
     }
 
     #[test]

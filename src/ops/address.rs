@@ -22,7 +22,11 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
         Address::Id(part) => by_part(store, &part)?.ok_or_else(|| not_found(text)),
         Address::Latest(back) => {
             let found = nth_newest(ctx, store, IdKind::Snapshot, back as usize, None)?;
-            found.ok_or_else(|| not_found(text).hint("take one with 'tw snapshot'"))
+            match found {
+                Some(found) => Ok(found),
+                None if back > 0 && oldest(ctx, store)?.is_some() => Err(not_found(text)),
+                None => Err(not_found(text).hint("take one with 'tw snapshot'")),
+            }
         }
         Address::Time(moment) => at_time(ctx, store, text, moment),
         Address::Session => {
@@ -45,7 +49,7 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
             }
             match moment_of(&word, ctx.env.now()) {
                 Some(moment) => at_time(ctx, store, text, moment),
-                None => Err(not_found(text)),
+                None => Err(no_snapshot(ctx, store, &word)),
             }
         }
         Address::Present => Err(Error::new(
@@ -61,6 +65,22 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
             super::checkpoints::snapshot_of(ctx, store, session.as_deref(), n)
         }
     }
+}
+
+/// Says what else the word is: whoever comes from git writes a revision or a path there.
+fn no_snapshot(ctx: &Context<'_>, store: &Store, word: &str) -> Error {
+    if let Some(oid) = ctx.repo.resolve_commit(&store.objects, word) {
+        let message = format!("'{word}' is commit {oid}, not a snapshot");
+        return Error::new(Code::SnapshotNotFound, message)
+            .hint("git compares with it and goes there; 'tw list' shows the snapshots");
+    }
+    let missing = not_found(word);
+    if ctx.cwd.join(word).symlink_metadata().is_ok() {
+        return missing.hint(format!(
+            "'{word}' is a path; name a snapshot before it, such as 'latest'"
+        ));
+    }
+    missing
 }
 
 /// The newest snapshot at or before a moment.

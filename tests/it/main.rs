@@ -21,6 +21,7 @@ mod context;
 mod crash;
 mod damage;
 mod documents;
+mod everyday;
 mod example;
 mod facts;
 mod faults;

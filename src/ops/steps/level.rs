@@ -42,6 +42,11 @@ impl LevelView {
         word == self.level.to_string() || word == self.swap_id || word == self.backup_id
     }
 
+    /// Whether to take it back is to return to the present.
+    pub fn leads_home(&self) -> bool {
+        self.mode_before == Mode::Present && self.mode_after == Mode::Past
+    }
+
     /// Whether to take it back is to go from the present into the past.
     pub fn leads_into_past(&self) -> bool {
         self.mode_before == Mode::Past && self.mode_after == Mode::Present
@@ -70,7 +75,7 @@ pub struct Undone {
     pub dry_run: bool,
     /// Where the working tree is afterwards.
     pub mode: Mode,
-    /// What was there before this undo.
+    /// What was there before this undo; where it is a return, the backup that came back.
     pub backup_id: Option<String>,
     /// The experiment taken, when this left the past.
     pub experiment_id: Option<String>,

@@ -1,0 +1,68 @@
+//! What people do who come from git, jj, gh and restic, and what they are told where it is not what they meant.
+
+use crate::sandbox::Sandbox;
+
+fn refused(sandbox: &Sandbox, args: &[&str]) -> (i32, String) {
+    let ran = sandbox.tw(args);
+    assert_eq!(ran.out(), "", "{args:?}");
+    (ran.code, ran.err())
+}
+
+#[test]
+fn a_commit_or_a_path_where_a_snapshot_belongs_is_told_for_what_it_is() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot"]);
+    let head = sandbox.git(["rev-parse", "HEAD"]);
+    for command in ["travel", "diff", "show", "open"] {
+        let (code, said) = refused(&sandbox, &[command, "HEAD"]);
+        assert_eq!(
+            (code, said),
+            (
+                3,
+                format!(
+                    "error: 'HEAD' is commit {}, not a snapshot\n\
+                     hint: git compares with it and goes there; 'tw list' shows the snapshots\n",
+                    head.trim()
+                )
+            )
+        );
+    }
+    let (code, said) = refused(&sandbox, &["restore", "a.txt"]);
+    assert_eq!(
+        (code, said.as_str()),
+        (
+            3,
+            "error: snapshot 'a.txt' not found\n\
+             hint: run 'tw list' to see what there is\n\
+             hint: 'a.txt' is a path; name a snapshot before it, such as 'latest'\n"
+        )
+    );
+}
+
+#[test]
+fn latest_with_too_far_a_way_back_asks_for_no_first_snapshot() {
+    let sandbox = Sandbox::new();
+    let (_, said) = refused(&sandbox, &["show", "latest"]);
+    assert!(said.contains("hint: take one with 'tw snapshot'"), "{said}");
+    sandbox.ok(["snapshot"]);
+    let (_, said) = refused(&sandbox, &["show", "latest~5"]);
+    assert_eq!(
+        said,
+        "error: snapshot 'latest~5' not found\nhint: run 'tw list' to see what there is\n"
+    );
+}
+
+#[test]
+fn undo_of_a_travel_calls_nothing_a_backup_that_is_none_of_what_was_there() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(["snapshot"]);
+    sandbox.write("a.txt", "two\n");
+    sandbox.ok(["travel", "latest"]);
+    sandbox.write("a.txt", "three\n");
+    let said = sandbox.ok(["undo"]);
+    assert!(!said.contains("what was there"), "{said}");
+    assert!(
+        said.contains("what was made in the past is saved as x_"),
+        "{said}"
+    );
+}
