@@ -15,7 +15,7 @@ use super::human::style::Style;
 use super::human::text::clean;
 use super::human::{Human, Page, RenderOptions};
 use crate::env::Env;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Result};
 use crate::wire;
 
 /// The two streams and how each is laid out.
@@ -78,6 +78,24 @@ impl Output {
     /// Whether one JSON document is wanted.
     pub fn is_json(&self) -> bool {
         self.json
+    }
+
+    /// How the answer is laid out.
+    pub fn options(&self) -> &RenderOptions {
+        &self.options
+    }
+
+    /// Prints a part of an answer ahead of the rest. False when nobody reads it any more.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn part(text: &[u8]) -> Result<bool> {
+        let mut stdout = std::io::stdout().lock();
+        match stdout.write_all(text).and_then(|()| stdout.flush()) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(Error::from(error).while_doing("cannot write the answer")),
+        }
     }
 
     /// Shows on standard error what a question is about.

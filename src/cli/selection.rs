@@ -6,6 +6,7 @@ use clap::builder::ValueHint;
 
 use crate::error::Result;
 use crate::ops::Context;
+use crate::ops::pathspec::Pathspec;
 use crate::ops::timeline::{Filter, time};
 
 /// The arguments of a filter.
@@ -41,7 +42,7 @@ pub struct Selection {
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
 
-    /// Show only what changed something in PATH
+    /// Show only what changed something in PATH, a pathspec as in git
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<OsString>,
 }
@@ -54,7 +55,6 @@ impl Selection {
     pub fn filter(&self, ctx: &Context<'_>) -> Result<Filter> {
         let moment =
             |word: &Option<String>| word.as_deref().map(|word| time(ctx, word)).transpose();
-        let paths = self.paths.iter().map(|path| ctx.repo_path(path));
         Ok(Filter {
             limit: self.limit,
             grep: self.grep.clone(),
@@ -64,7 +64,7 @@ impl Selection {
             session: self.session.clone(),
             agent: self.agent.clone(),
             kinds: Vec::new(),
-            paths: paths.collect::<Result<_>>()?,
+            paths: Pathspec::parse(ctx, &self.paths)?,
             all_worktrees: false,
         })
     }

@@ -1,4 +1,4 @@
-//! What happened, newest first.
+//! What happened, newest first: all of it, or part by part.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,19 +16,62 @@ pub struct Log {
     pub notices: Vec<String>,
 }
 
-/// The entries that a filter lets through, with what each changed.
+/// Whether what the entries changed is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Files and lines.
+    Counted,
+    /// Nothing is.
+    Left,
+}
+
+/// The entries that a filter lets through, to be read on.
+pub struct Reader<'c> {
+    timeline: Timeline<'c>,
+    counts: Counts,
+}
+
+impl<'c> Reader<'c> {
+    /// Begins at the newest.
+    ///
+    /// # Errors
+    /// As [`Timeline::new`].
+    pub fn new(ctx: &'c Context<'_>, filter: &Filter, counts: Counts) -> Result<Self> {
+        Ok(Self {
+            timeline: Timeline::new(ctx, filter)?,
+            counts,
+        })
+    }
+
+    /// So many more; fewer only at the end.
+    ///
+    /// # Errors
+    /// As [`Timeline::page`].
+    pub fn next(&mut self, entries: usize) -> Result<Vec<Entry>> {
+        let mut entries = self.timeline.page(entries)?;
+        if self.counts == Counts::Counted {
+            self.timeline.count(&mut entries);
+        }
+        Ok(entries)
+    }
+
+    /// Sentences about what could not be read so far.
+    pub fn notices(&self) -> Vec<String> {
+        let invalid = self.timeline.invalid().into_iter();
+        invalid
+            .map(|(what, why)| format!("{what} cannot be read: {why}"))
+            .collect()
+    }
+}
+
+/// All that a filter lets through.
 ///
 /// # Errors
-/// As [`Timeline::new`]; what cannot be read is told of in a sentence.
-pub fn log(ctx: &Context<'_>, filter: &Filter) -> Result<Log> {
-    let mut timeline = Timeline::new(ctx, filter)?;
-    let mut entries = timeline.page(usize::MAX)?;
-    timeline.count(&mut entries);
-    let invalid = timeline.invalid().into_iter();
+/// As [`Reader::new`]; what cannot be read is told of in a sentence.
+pub fn log(ctx: &Context<'_>, filter: &Filter, counts: Counts) -> Result<Log> {
+    let mut reader = Reader::new(ctx, filter, counts)?;
     Ok(Log {
-        entries,
-        notices: invalid
-            .map(|(what, why)| format!("{what} cannot be read: {why}"))
-            .collect(),
+        entries: reader.next(usize::MAX)?,
+        notices: reader.notices(),
     })
 }

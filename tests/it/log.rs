@@ -1,8 +1,10 @@
 //! What happened, newest first: `tw log`.
 
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use crate::sandbox::Sandbox;
+use crate::terminal::Terminal;
 use crate::transcripts::{Kind, Talk};
 
 fn entries(sandbox: &Sandbox, words: &[&str]) -> Vec<Value> {
@@ -158,4 +160,50 @@ fn each_filter_leaves_what_it_says() {
     assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
     let (error, code) = sandbox.json_error(["log", "--since", "whenever"]);
     assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+}
+
+#[test]
+fn each_entry_is_a_line_beside_the_lines_of_the_sessions() {
+    let (sandbox, session) = eventful();
+    sandbox.ok(["label", "latest", "done"]);
+    let ran = sandbox.tw(["-v", "log"]);
+    let short = &session[..8];
+    assert_eq!(
+        sandbox.show(&ran).replace(short, "[session]"),
+        "exit 0\n\
+         --- stdout\n\
+         | !  i_[1]  15:39  issue, open: too slow  (claude [session])\n\
+         ~ |  s_[2]  15:38  return to b_[3]  1 file, +1 -0\n\
+         ~ |  b_[3]  15:37  travel to s_[2]  1 file, +0 -1\n\
+         | >  s_[4]  15:36  prompt 1: now the printer  [done]\n\
+         o |  s_[4]  15:36  changed before prompt 1  [done]  1 file, +1 -0\n\
+         | *  s_[2]  15:35  end of turn 0  1 file, +2 -0\n\
+         | >  s_[5]  15:34  prompt 0: write the parser  1 file, +2 -0\n\
+         | o  s_[5]  15:33  session starts  (claude [session])\n"
+    );
+}
+
+#[test]
+fn no_line_is_wider_than_the_screen() {
+    let sandbox = Sandbox::new();
+    sandbox.ok([
+        "snapshot",
+        "-m",
+        "一つの長い題 of a snapshot that no screen has room for, not even a wide one",
+    ]);
+    sandbox.write("a.txt", "one\n".repeat(1200));
+    sandbox.ok(["snapshot", "--label", "a-label", "-m", "the other"]);
+    for columns in [20, 40, 60, 80] {
+        let mut prepared = sandbox.tw_command();
+        prepared.env("COLUMNS", columns.to_string());
+        let terminal = Terminal::start(&sandbox, &prepared, &["log"]);
+        let (code, shown) = terminal.ends();
+        assert_eq!((code, shown.lines().count()), (0, 2), "{shown}");
+        for line in shown.lines() {
+            assert!(line.width() <= columns, "{columns}: {line}");
+        }
+        // What happened goes last of all that does not fit.
+        assert_eq!(shown.contains("the other"), columns > 20, "{shown}");
+        assert_eq!(shown.contains("+1199"), columns > 40, "{shown}");
+    }
 }

@@ -42,6 +42,23 @@ pub fn exactly(now: Moment, then: &str) -> String {
     }
 }
 
+/// `15:30` today, `Feb 27 15:30` within the year, `2025-02-28` before, in this machine's zone.
+pub fn short(now: Moment, then: &str) -> String {
+    let Some(moment) = Moment::parse_rfc3339(then) else {
+        return super::text::clean(then);
+    };
+    let local = |moment: Moment| moment.utc().with_timezone(&chrono::Local);
+    let (now, then) = (local(now), local(moment));
+    let format = if now.date_naive() == then.date_naive() {
+        "%H:%M"
+    } else if (now - then).num_days().abs() < 300 {
+        "%b %e %H:%M"
+    } else {
+        "%Y-%m-%d"
+    };
+    then.format(format).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +79,14 @@ mod tests {
             ("no time\x1b", "no time\\u{1b}"),
         ] {
             assert_eq!(ago(now, then), expected);
+        }
+        // In whatever zone this runs, the columns are the same.
+        for (then, columns) in [
+            ("2026-02-28T15:30:11Z", 5),
+            ("2026-01-10T15:30:12Z", 12),
+            ("2020-02-28T15:30:12Z", 10),
+        ] {
+            assert_eq!(short(now, then).len(), columns, "{then}");
         }
     }
 }

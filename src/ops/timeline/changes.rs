@@ -3,9 +3,9 @@
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
-use crate::git::path;
 use crate::git::textdiff::{self, Hunks, LARGEST};
 use crate::git::tree::{self, Change, GITLINK_MODE, Node};
+use crate::ops::pathspec::Pathspec;
 
 /// How much changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,13 +21,6 @@ pub struct Counts {
 /// The paths that differ between two trees.
 pub(super) fn between(objects: &ObjectStore, old: Option<Oid>, new: Oid) -> Result<Vec<Change>> {
     tree::diff(&|oid| objects.read_tree(oid), old, Some(new))
-}
-
-/// Leaves those in the paths that are wanted; none given: all.
-pub(super) fn within(changes: &mut Vec<Change>, paths: &[Vec<u8>]) {
-    if !paths.is_empty() {
-        changes.retain(|change| paths.iter().any(|dir| path::is_within(&change.path, dir)));
-    }
 }
 
 /// Counts lines. What is binary, too large to be compared, or not there counts as a file and no lines.
@@ -79,12 +72,14 @@ pub(super) enum Sides {
 
 impl Sides {
     /// The paths that differ, of those that are wanted.
-    pub(super) fn changes(&self, objects: &ObjectStore, paths: &[Vec<u8>]) -> Result<Vec<Change>> {
+    pub(super) fn changes(&self, objects: &ObjectStore, paths: &Pathspec) -> Result<Vec<Change>> {
         let mut changes = match self {
             Self::Trees(old, new) => between(objects, *old, *new)?,
             Self::Paths(changes) => changes.clone(),
         };
-        within(&mut changes, paths);
+        if !paths.is_everything() {
+            changes.retain(|change| paths.matches(&change.path));
+        }
         Ok(changes)
     }
 }

@@ -58,7 +58,8 @@ pub struct Entry {
     pub deletions: Option<u64>,
     /// That session's agent.
     pub agent: Option<String>,
-    /// What made a snapshot (`manual`, `checkpoint`, …), or the name of the swap (`travel`, `return`, …).
+    /// What made a snapshot (`manual`, `checkpoint`, …), the name of the swap (`travel`, `return`, …), or whether a prompt (`prompt`) or
+    /// somebody (`manual`) made a checkpoint.
     pub operation: Option<String>,
     /// The labels of its snapshot, sorted.
     pub labels: Vec<String>,
@@ -91,6 +92,11 @@ pub(super) enum Source {
 
 impl Entry {
     /// An entry that says nothing yet.
+    pub fn bare(kind: EntryKind, id: &str) -> Self {
+        Self::new(kind, id.to_owned(), Source::Issue)
+    }
+
+    /// An entry of this source that says nothing yet.
     pub(super) fn new(kind: EntryKind, id: String, source: Source) -> Self {
         Self {
             kind,

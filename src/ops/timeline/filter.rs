@@ -7,6 +7,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::checkpoints::resolve_session;
+use crate::ops::pathspec::Pathspec;
 use crate::store::Store;
 use crate::store::address::moment_of;
 
@@ -29,8 +30,8 @@ pub struct Filter {
     pub agent: Option<String>,
     /// Those of these kinds; none: all.
     pub kinds: Vec<EntryKind>,
-    /// Those that changed something there: paths relative to the working tree's root.
-    pub paths: Vec<Vec<u8>>,
+    /// Those that changed something there.
+    pub paths: Pathspec,
     /// Those of other worktrees, too.
     pub all_worktrees: bool,
 }
@@ -42,7 +43,7 @@ impl Filter {
         texts.into_iter().any(Option::is_some)
             || self.since.or(self.until).is_some()
             || !self.kinds.is_empty()
-            || !self.paths.is_empty()
+            || !self.paths.is_everything()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The five sources in one line, second by second.
 //!
 //! Times are kept in seconds. What happened within one is put in order by what was there: a snapshot's number, then the prompts
-//! and ends of turns that were noted on it, then the issues.
+//! and ends of turns that were noted on it; last the issues.
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::store::id::{IdKind, IssueId, SnapshotId};
 /// The place of an entry within its second: the number of the snapshot that was there, and how long after it.
 type Place = (u64, u64);
 
-/// After everything else on its snapshot.
+/// After everything else.
 const LAST: u64 = u64::MAX;
 
 impl Timeline<'_> {
@@ -49,9 +49,7 @@ impl Timeline<'_> {
         }
         while self.issues.last().is_some_and(|id| seconds(id) >= second) {
             let id = self.issues.pop();
-            if let Some(entry) = id.map(|id| self.of_issue(id)).transpose()? {
-                found.extend(entry);
-            }
+            found.extend(id.and_then(|id| self.of_issue(id)));
         }
         found.retain(|(_, entry)| self.matcher.matches(entry));
         found.sort_by_key(|(place, _)| Reverse(*place));
@@ -145,6 +143,7 @@ impl Timeline<'_> {
             at: point.at,
             title,
             checkpoint_id: point.n,
+            operation: point.made_by.map(str::to_owned),
             session_id: Some(point.session_id),
             agent: point.agent,
             text: point.text,
@@ -181,9 +180,9 @@ impl Timeline<'_> {
         Ok(Some(((meta.map_or(0, |meta| meta.seq), LAST), entry)))
     }
 
-    fn of_issue(&mut self, id: IssueId) -> Result<Option<(Place, Entry)>> {
+    fn of_issue(&mut self, id: IssueId) -> Option<(Place, Entry)> {
         if !self.matcher.wants(EntryKind::Issue) {
-            return Ok(None);
+            return None;
         }
         let issue = match issues::load(self.store, id) {
             Ok(loaded) => loaded.issue,
@@ -192,10 +191,9 @@ impl Timeline<'_> {
                     let said = (format!("issue {id}"), error.message().to_owned());
                     self.invalid.push(said);
                 }
-                return Ok(None);
+                return None;
             }
         };
-        let meta = self.records.meta(&issue.snapshot_id)?;
         let entry = Entry {
             at: issue.created_at.clone(),
             title: first_line(&issue.symptom),
@@ -205,12 +203,12 @@ impl Timeline<'_> {
             text: format!("{}\n{}", issue.symptom, issue.task_context),
             ..Entry::new(EntryKind::Issue, id.to_string(), Source::Issue)
         };
-        Ok(Some(((meta.map_or(0, |meta| meta.seq), LAST), entry)))
+        Some(((LAST, LAST), entry))
     }
 
     /// Those that changed something in the paths of the filter.
     fn touching(&self, entries: Vec<Entry>) -> Result<Vec<Entry>> {
-        if self.paths.is_empty() {
+        if self.paths.is_everything() {
             return Ok(entries);
         }
         let mut sides = Vec::with_capacity(entries.len());
@@ -230,8 +228,10 @@ impl Timeline<'_> {
 
 /// What was there before a swap has a title of its own, which says what was to come.
 fn title_of(meta: &Meta, is_swap: bool) -> String {
-    match (&meta.said.target_id, is_swap) {
-        (Some(target), true) => format!("{} to {target}", meta.said.trigger),
+    let operation = &meta.said.trigger;
+    match &meta.said.target_id {
+        Some(target) if is_swap => format!("{operation} to {target}"),
+        None if is_swap => format!("{operation} ({})", meta.title),
         _ => meta.title.clone(),
     }
 }

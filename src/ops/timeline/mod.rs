@@ -18,6 +18,7 @@ mod talks;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::Context;
+use super::pathspec::Pathspec;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
@@ -74,7 +75,7 @@ pub struct Timeline<'c> {
     here: String,
     /// Whether it is a list of records.
     listed: bool,
-    paths: Vec<Vec<u8>>,
+    paths: Pathspec,
     /// How many more may be given.
     left: usize,
     records: Records<'c>,

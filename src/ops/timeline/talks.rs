@@ -27,6 +27,8 @@ pub(super) struct Point {
     pub(super) agent: Option<String>,
     /// The checkpoint of the prompt.
     pub(super) n: Option<u64>,
+    /// What made the checkpoint: `prompt` or `manual`.
+    pub(super) made_by: Option<&'static str>,
     /// What was asked.
     pub(super) text: String,
     /// The files of that moment, as they are named in the notes.
@@ -158,6 +160,7 @@ fn points(notes: &SessionNotes) -> Vec<Point> {
             session_id: checkpoint.session_id.clone(),
             agent: checkpoint.agent.clone(),
             n: Some(n),
+            made_by: Some(checkpoint.kind.as_str()),
             text: checkpoint.prompt.clone().unwrap_or_default(),
             snapshot_id: checkpoint.snapshot_id.clone(),
             turn: (start, end),
@@ -174,6 +177,7 @@ fn points(notes: &SessionNotes) -> Vec<Point> {
             session_id: end.session_id.clone(),
             agent: end.agent.clone(),
             n: end.checkpoint_id,
+            made_by: None,
             text: String::new(),
             snapshot_id: end.snapshot_id.clone(),
             turn: (start, SnapshotId::parse(&end.snapshot_id)),
