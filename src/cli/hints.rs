@@ -18,7 +18,11 @@ fn usual(code: Code) -> Option<&'static str> {
         Code::NotARepository => {
             "run tw inside a git working tree, or 'tw -C DIR'; 'git init' makes one"
         }
-        Code::UnsupportedRepository => "nothing was touched; 'tw doctor' says what tw needs",
+        // 'tw doctor' is refused there, too.
+        Code::UnsupportedRepository => {
+            "nothing was touched; tw works in a working tree ('git worktree add DIR' makes one of a bare repository) of a \
+             repository with SHA-1 ids and refs as files"
+        }
         Code::UnsafeWorkspace => "--force goes on all the same",
         Code::SnapshotNotFound => "'tw list --all' shows what there is",
         Code::AmbiguousAddress => "give more of the id; 'tw list --all' shows the ids",

@@ -132,6 +132,10 @@ impl Human for Listing {
         } else if self.snapshots.is_empty() && self.chosen {
             let all = count(self.total, "snapshot");
             page.note(format!("none of {all} is what was asked for"));
+        } else if self.snapshots.is_empty() && self.invalid.is_empty() {
+            let all = count(self.total, "snapshot");
+            page.note(format!("none of {all} is of this worktree's present"));
+            page.hint("'tw list --all' shows them");
         }
     }
 

@@ -88,7 +88,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         snapshots: listed.collect(),
         invalid,
         total: ids.len(),
-        chosen: request.filter.chooses(),
+        chosen: request.filter.chooses() || request.limit == Some(0),
     })
 }
 

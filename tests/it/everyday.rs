@@ -66,3 +66,48 @@ fn undo_of_a_travel_calls_nothing_a_backup_that_is_none_of_what_was_there() {
         "{said}"
     );
 }
+
+#[test]
+fn a_hint_of_an_unsupported_repository_names_no_command_that_is_refused_there() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["clone", "-q", "--bare", ".", "../bare.git"]);
+    let bare = sandbox.root().join("bare.git");
+    for command in ["status", "snapshot", "doctor"] {
+        let ran = sandbox.tw_in(&bare, [command]);
+        assert_eq!(ran.code, 1);
+        assert!(
+            ran.err().contains("'git worktree add DIR'"),
+            "{}",
+            ran.err()
+        );
+        assert!(!ran.err().contains("tw doctor"), "{}", ran.err());
+    }
+    // What it names does what it says.
+    sandbox.git_in(&bare, ["worktree", "add", "-q", "../tree", "main"]);
+    assert_eq!(
+        sandbox
+            .tw_in(sandbox.root().join("tree"), ["snapshot"])
+            .code,
+        0
+    );
+}
+
+#[test]
+fn a_worktree_without_snapshots_says_that_others_have_some() {
+    let sandbox = Sandbox::new();
+    let nothing = sandbox.tw(["list"]);
+    assert!(nothing.err().contains("there is nothing to list"));
+    sandbox.git(["worktree", "add", "-q", "../linked"]);
+    sandbox.tw_in(sandbox.root().join("linked"), ["snapshot"]);
+    let ran = sandbox.tw(["list"]);
+    assert_eq!(ran.out(), "");
+    assert_eq!(
+        ran.err(),
+        "note: none of 1 snapshot is of this worktree's present\nhint: 'tw list --all' shows them\n"
+    );
+    let ran = sandbox.tw_in(sandbox.root().join("linked"), ["list", "-n", "0"]);
+    assert_eq!(
+        ran.err(),
+        "note: none of 1 snapshot is what was asked for\n"
+    );
+}

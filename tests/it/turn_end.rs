@@ -64,6 +64,23 @@ fn what_a_person_edits_between_two_turns_is_not_the_agent_s() {
 }
 
 #[test]
+fn the_files_of_a_session_are_those_of_its_last_turn_too() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("one");
+    sandbox.write("agent.txt", "by the agent\n");
+    talk.hook("Stop", &json!({}));
+    let listed = || sandbox.json(["session", "list"])["sessions"][0]["files_touched"].clone();
+    assert_eq!(listed(), 1);
+    talk.hook("SessionEnd", &json!({}));
+    sandbox.write("person.txt", "by a person\n");
+    let shown = sandbox.json(["session", "show", &talk.id]);
+    assert_eq!(shown["files"], json!([{"path": "agent.txt"}]));
+    assert_eq!(listed(), 1);
+}
+
+#[test]
 fn ends_do_not_crowd_the_list() {
     let sandbox = Sandbox::new();
     let talk = Talk::new(&sandbox, Kind::Claude);

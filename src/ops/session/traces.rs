@@ -46,7 +46,8 @@ pub fn files(
 ) -> Result<Vec<RepoPath>> {
     let made = notes.checkpoints.iter().map(|one| one.snapshot_id.as_str());
     let started = record.snapshot_ids.iter().map(String::as_str);
-    let names: BTreeSet<&str> = made.chain(started).collect();
+    let ended = notes.turn_ends.iter().map(|one| one.snapshot_id.as_str());
+    let names: BTreeSet<&str> = made.chain(started).chain(ended).collect();
     let mut taken = Vec::new();
     for id in names.into_iter().filter_map(SnapshotId::parse) {
         // Some are gone, as retention has it.
