@@ -173,9 +173,11 @@ impl Purging<'_> {
             }
         }
         found.unreached.append(&mut rewriter.unreached);
-        found
-            .rewritten
-            .sort_by_key(|(id, _, _)| std::cmp::Reverse((id.time(), id.to_string())));
+        // As lists have it: within a second by number, not by the random tail.
+        found.rewritten.sort_by_cached_key(|(id, old, _)| {
+            let seq = self.store.read(id, *old).map(|stored| stored.record.seq);
+            std::cmp::Reverse((id.time(), seq.unwrap_or_default()))
+        });
         Ok(found)
     }
 

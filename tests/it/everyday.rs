@@ -111,3 +111,27 @@ fn a_worktree_without_snapshots_says_that_others_have_some() {
         "note: none of 1 snapshot is what was asked for\n"
     );
 }
+
+#[test]
+fn what_goes_is_told_in_the_order_of_taking_also_within_a_second() {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret.txt", "x\n");
+    let at = "2026-02-28T15:30:00Z";
+    let mut taken = Vec::new();
+    for _ in 0..8 {
+        let mut snapshot = sandbox.tw_command();
+        let output = snapshot.args(["-q", "snapshot"]).env("TW_TEST_NOW", at);
+        let output = output.output().unwrap().stdout;
+        taken.insert(0, String::from_utf8(output).unwrap().trim().to_owned());
+    }
+    let told = |args: &[&str], list: &str, id: &str| -> Vec<String> {
+        let document = sandbox.json(args);
+        let rows = document[list].as_array().unwrap().iter();
+        rows.map(|row| row[id].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let purged = told(&["purge", "secret.txt", "--dry-run"], "rewritten", "id");
+    assert_eq!(purged, taken);
+    let prune = ["prune", "--dry-run", "--keep-days", "0", "--keep-last", "0"];
+    assert_eq!(told(&prune, "forgotten", "id"), taken);
+}

@@ -174,19 +174,23 @@ fn beyond(
         found.extend(refs);
     }
     found.retain(|(id, commit)| holders.of(id, *commit).is_empty());
-    found.sort_by_key(|(id, _)| std::cmp::Reverse((id.time(), id.to_string())));
     let mut notices = Vec::new();
     let mut candidates = Vec::new();
     for (id, commit) in found {
         match store.read(&id, commit) {
-            Ok(stored) => candidates.push(Candidate {
-                id,
-                commit,
-                forgotten: forgotten(&id, commit, stored.record.stats.new_bytes),
-            }),
+            Ok(stored) => {
+                let candidate = Candidate {
+                    id,
+                    commit,
+                    forgotten: forgotten(&id, commit, stored.record.stats.new_bytes),
+                };
+                candidates.push((stored.record.seq, candidate));
+            }
             Err(error) => notices.push(format!("'{id}' is kept: {}", error.message())),
         }
     }
+    candidates.sort_by_key(|(seq, one)| std::cmp::Reverse((one.id.time(), *seq)));
+    let candidates = candidates.into_iter().map(|(_, one)| one).collect();
     Ok((candidates, total, notices))
 }
 
