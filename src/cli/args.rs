@@ -114,9 +114,54 @@ pub fn tree() -> clap::Command {
 /// Reads the words of a command line, the program's name first.
 pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut tree = tree();
-    let mut matches = tree.try_get_matches_from_mut(words)?;
+    let mut matches = tree.try_get_matches_from_mut(context_of_search(words))?;
     // An error from here knows nothing of the tree yet, and would be shown without its usage.
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
+}
+
+/// The words of `tw search` with `-C N` written out: behind that command it is grep's, as in `git -C DIR grep -C N`, and clap knows
+/// one meaning of a letter. Where no number follows it names a directory here, too.
+fn context_of_search(words: &[OsString]) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    let Some(verb) = verb(&words).filter(|verb| words[*verb] == "search") else {
+        return words;
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut at = verb + 1;
+    while at < words.len() && words[at] != "--" {
+        let word = words[at].to_str().unwrap_or_default();
+        let flags = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let (before, after) = flags.and_then(|flags| flags.split_once('C')).unzip();
+        // What takes a value takes what stands behind it.
+        let before = before.filter(|flags| !flags.contains(['e', 'g', 'm']));
+        let next = words.get(at + 1).and_then(|word| word.to_str());
+        let split = after == Some("") && next.is_some_and(is_number);
+        if let Some(before) = before.filter(|_| split || after.is_some_and(is_number)) {
+            let number = if split { next } else { after };
+            let context = format!("--context={}", number.unwrap_or_default());
+            let flags = (!before.is_empty()).then(|| format!("-{before}"));
+            let written = flags.into_iter().chain([context]).map(OsString::from);
+            let end = at + 1 + usize::from(split);
+            words.splice(at..end, written);
+        } else if matches!(word, "-e" | "-g" | "-m" | "--regexp" | "--glob") {
+            at += 1;
+        }
+        at += 1;
+    }
+    words
+}
+
+/// Where the command's name stands.
+fn verb(words: &[OsString]) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()) {
+        match word {
+            "-C" | "--color" => at += 2,
+            _ if word.starts_with('-') => at += 1,
+            _ => return Some(at),
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -193,6 +238,25 @@ mod tests {
                     arg.get_id()
                 );
             }
+        }
+    }
+
+    #[test]
+    fn behind_search_a_number_of_lines_may_follow_a_capital_c() {
+        for (line, written) in [
+            ("search -C 3 x", "search --context=3 x"),
+            ("-C dir search x -iwC12", "-C dir search x -iw --context=12"),
+            ("search -C dir x", "search -C dir x"),
+            ("search -e -C 3", "search -e -C 3"),
+            ("search -- -C 3", "search -- -C 3"),
+            ("-C search list -C 3", "-C search list -C 3"),
+            ("issue search -C 3 x", "issue search -C 3 x"),
+        ] {
+            let words = |line: &str| -> Vec<OsString> {
+                let words = std::iter::once("tw").chain(line.split(' '));
+                words.map(OsString::from).collect()
+            };
+            assert_eq!(context_of_search(&words(line)), words(written));
         }
     }
 

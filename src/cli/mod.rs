@@ -30,6 +30,7 @@ mod doctor;
 mod drop;
 mod editor;
 mod exec;
+mod find;
 mod flags;
 mod hints;
 mod hook;
@@ -56,6 +57,7 @@ mod redo;
 mod restore;
 mod return_;
 mod rewind;
+mod search;
 mod selection;
 mod session;
 mod show;
@@ -90,6 +92,8 @@ call::verbs! {
         Log(log::Args),
         Show(show::Args),
         Diff(diff::Args),
+        Search(search::Args),
+        Find(find::Args),
         Travel(travel::Args),
         Return(return_::Args),
         Restore(restore::Args),
@@ -158,7 +162,14 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let output = Output::new(&cli.globals, &env);
     let code = match answer(&cli, &output, &env) {
         Ok(answer) => output.answer(answer.as_ref()),
-        Err(error) => output.error(&hints::complete(error)),
+        Err(error) => {
+            let code = output.error(&hints::complete(error));
+            // As grep has it: 1 says that there is no match.
+            match cli.command {
+                Some(Command::Search(_)) => Code::Usage.exit_code(),
+                _ => code,
+            }
+        }
     };
     #[cfg(debug_assertions)]
     report_work(&env);

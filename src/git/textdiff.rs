@@ -14,7 +14,7 @@ use crate::error::Result;
 /// Content over this size is not compared by lines.
 pub const LARGEST: u64 = 50 << 20;
 /// git looks this far for a NUL.
-const FIRST: usize = 8000;
+pub const FIRST: usize = 8000;
 /// Hex digits of an id in an `index` line.
 const ABBREVIATED: usize = 7;
 

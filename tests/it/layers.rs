@@ -31,11 +31,14 @@ const GROUND: [&str; 8] = [
 ];
 
 /// Who alone may name what.
-const RESERVED: [(&str, &[&str]); 17] = [
+const RESERVED: [(&str, &[&str]); 20] = [
     ("clap", &["cli/"]),
     ("clap_complete", &["cli/"]),
     ("clap_mangen", &["cli/"]),
     ("indicatif", &["cli/progress.rs"]),
+    ("grep_matcher", &["ops/search/"]),
+    ("grep_regex", &["ops/search/"]),
+    ("grep_searcher", &["ops/search/"]),
     ("rmcp", &["mcp/"]),
     ("tokio", &["mcp/"]),
     // The error type takes in git2's own, so that `?` works in the git layer.

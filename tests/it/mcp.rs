@@ -76,6 +76,16 @@ fn an_answer_is_the_document_of_the_command_and_names_the_workspace() {
             vec!["diff", "start", "-p", "--", "a.txt"],
         ),
         (
+            "timewarp_search",
+            json!({"pattern": "ONE", "ignore_case": true, "in": ["content", "diff"], "glob": ["*.txt"]}),
+            vec!["search", "-i", "ONE", "--in", "content,diff", "-g", "*.txt"],
+        ),
+        (
+            "timewarp_search",
+            json!({"pattern": "one", "paths": ["a.txt"], "files_with_matches": true, "max_count": 1}),
+            vec!["search", "-l", "one", "-m", "1", "--", "a.txt"],
+        ),
+        (
             "timewarp_travel",
             json!({"snapshot": "start", "dry_run": true}),
             vec!["travel", "start", "--dry-run"],

@@ -144,6 +144,30 @@ impl ObjectStore {
         Ok(data)
     }
 
+    /// A blob's bytes, unless it is stored whole and has more of them than that: [`Self::copy_blob`] then gives them in pieces.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; also when it is no blob.
+    pub fn read_blob_up_to(&self, oid: Oid, most: u64) -> Result<Option<Vec<u8>>> {
+        count(Work::ObjectReads);
+        let load = |place: &Place| match place.open(oid)? {
+            Some(Opened::Stream { kind, size, .. }) if size > most => Ok(Some((kind, None))),
+            Some(opened) => {
+                let (kind, bytes) = load(opened, oid)?;
+                Ok(Some((kind, Some(bytes))))
+            }
+            None => Ok(None),
+        };
+        let mut found = self.first_good(oid, load)?;
+        if found.is_none() {
+            self.refresh();
+            found = self.first_good(oid, load)?;
+        }
+        let (kind, bytes) = found.ok_or_else(|| missing(oid))?;
+        expect_kind(oid, kind, Some(ObjectKind::Blob))?;
+        Ok(bytes)
+    }
+
     /// Writes a blob's bytes to `out` and returns their number. Large blobs are proven while they pass: after an error, what
     /// was written must not be used.
     ///

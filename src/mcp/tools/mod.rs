@@ -26,6 +26,7 @@ mod prelude;
 mod restore;
 mod return_;
 mod rewind;
+mod search;
 mod sessions;
 mod snapshot;
 mod status;
@@ -133,11 +134,12 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub static TOOLS: [Tool; 15] = [
+pub static TOOLS: [Tool; 16] = [
     tool::<status::Status>(),
     tool::<snapshot::Snapshot>(),
     tool::<list::List>(),
     tool::<diff::Diff>(),
+    tool::<search::Search>(),
     tool::<travel::Travel>(),
     tool::<return_::Return>(),
     tool::<restore::Restore>(),

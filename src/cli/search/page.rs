@@ -1,0 +1,245 @@
+//! How hits look: one a line for scripts, or under headings for people.
+
+use std::fmt::Write as _;
+
+use crate::cli::human::RenderOptions;
+use crate::cli::human::text::{clean, quoted};
+use crate::error::Result;
+use crate::ops::search::{Change, Hit, Neighbour, Pattern, Place, Wanted};
+
+/// Longer session ids are cut to this.
+const SHORT: usize = 8;
+/// So much of a prompt stands in a heading.
+const PROMPT: usize = 60;
+
+/// Prints hits as they come.
+pub struct Printer<'a> {
+    options: &'a RenderOptions,
+    pattern: Pattern,
+    headings: bool,
+    /// The heading that stands last, and the last line beneath it.
+    under: Option<(String, u64)>,
+}
+
+impl<'a> Printer<'a> {
+    /// One that marks what is wanted.
+    pub fn new(options: &'a RenderOptions, wanted: &Wanted, headings: bool) -> Result<Self> {
+        Ok(Self {
+            options,
+            pattern: Pattern::new(wanted)?,
+            headings,
+            under: None,
+        })
+    }
+
+    /// The next hits.
+    pub fn print(&mut self, hits: &[Hit]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (at, hit) in hits.iter().enumerate() {
+            if hit.text.is_none() {
+                self.whole(hit, &mut out);
+                continue;
+            }
+            let next = hits
+                .get(at + 1)
+                .filter(|next| self.heading(next) == self.heading(hit));
+            self.lines(hit, next.and_then(|next| next.line), &mut out);
+        }
+        out
+    }
+
+    /// A file, a prompt or an issue without its lines.
+    fn whole(&mut self, hit: &Hit, out: &mut Vec<u8>) {
+        self.under = None;
+        let name = self.options.style.bold(&name(hit));
+        let line = match hit.count {
+            Some(count) => format!("{name}:{count}"),
+            None if hit.binary && hit.count.is_none() && hit.path.is_some() => {
+                format!("{}:{name}: binary file matches", snapshot(hit))
+            }
+            None => name,
+        };
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+
+    /// A line with those around it: those after it up to the next hit.
+    fn lines(&mut self, hit: &Hit, next: Option<u64>, out: &mut Vec<u8>) {
+        let number = hit.line.unwrap_or(0);
+        let heading = self.heading(hit);
+        let mut last = match &self.under {
+            Some((above, last)) if *above == heading => Some(*last),
+            _ => None,
+        };
+        if last.is_none() && self.headings {
+            if self.under.is_some() {
+                out.push(b'\n');
+            }
+            out.extend_from_slice(heading.as_bytes());
+        }
+        let is_new = |line: &&Neighbour| last.is_none_or(|last| line.line > last);
+        let before: Vec<&Neighbour> = hit.before.iter().filter(is_new).collect();
+        let first = before.first().map_or(number, |line| line.line);
+        let has_context = !hit.before.is_empty() || !hit.after.is_empty();
+        if has_context && last.is_some_and(|last| last + 1 < first) {
+            out.extend_from_slice(b"--\n");
+        }
+        for line in before {
+            self.line(hit, (line.line, &line.text), '-', out);
+        }
+        let text = hit.text.as_deref().unwrap_or_default();
+        self.line(hit, (number, text), ':', out);
+        last = Some(number);
+        let until = next.unwrap_or(u64::MAX);
+        for line in hit.after.iter().filter(|line| line.line < until) {
+            self.line(hit, (line.line, &line.text), '-', out);
+            last = Some(line.line);
+        }
+        self.under = last.map(|last| (heading, last));
+    }
+
+    fn line(&self, hit: &Hit, (number, text): (u64, &[u8]), mark: char, out: &mut Vec<u8>) {
+        let style = self.options.style;
+        let mut head = String::new();
+        if !self.headings {
+            let _ = write!(head, "{}:{}{mark}", snapshot(hit), name(hit));
+        }
+        let _ = write!(head, "{}{mark}", style.green(&number.to_string()));
+        let sign = match hit.change.filter(|_| mark == ':') {
+            Some(Change::Added) => "+",
+            Some(Change::Removed) => "-",
+            None => "",
+        };
+        head.push_str(sign);
+        out.extend_from_slice(head.as_bytes());
+        let text = text.strip_suffix(b"\r").unwrap_or(text);
+        if hit.path.is_none() {
+            // What was said to an agent is exact nowhere: a line of text.
+            let text = clean(&String::from_utf8_lossy(text));
+            out.extend_from_slice(text.as_bytes());
+        } else if mark == ':' && style.is_on() {
+            self.marked(text, out);
+        } else {
+            self.text(text, out);
+        }
+        out.push(b'\n');
+    }
+
+    fn marked(&self, text: &[u8], out: &mut Vec<u8>) {
+        let mut end = 0;
+        for span in self.pattern.spans(text) {
+            self.text(text.get(end..span.start).unwrap_or_default(), out);
+            let mut found = Vec::new();
+            self.text(text.get(span.clone()).unwrap_or_default(), &mut found);
+            let found = String::from_utf8_lossy(&found).into_owned();
+            out.extend_from_slice(self.options.style.red(&found).as_bytes());
+            end = span.end;
+        }
+        self.text(text.get(end..).unwrap_or_default(), out);
+    }
+
+    /// Into a file or a pipe a line goes byte for byte; what would steer a terminal is escaped there.
+    fn text(&self, text: &[u8], out: &mut Vec<u8>) {
+        if !self.options.terminal && !self.options.style.is_on() {
+            out.extend_from_slice(text);
+            return;
+        }
+        let text = String::from_utf8_lossy(text);
+        let parts: Vec<_> = text.split('\t').map(clean).collect();
+        out.extend_from_slice(parts.join("\t").as_bytes());
+    }
+
+    /// What stands above hits that have it in common.
+    fn heading(&self, hit: &Hit) -> String {
+        let options = self.options;
+        let mut text = options.style.bold(&name(hit));
+        match hit.change {
+            Some(Change::Added) => text.push_str(" came in"),
+            Some(Change::Removed) => text.push_str(" went after"),
+            None => {}
+        }
+        let _ = write!(text, " {}", options.id(snapshot(hit)));
+        let spans = hit.change.is_none() && hit.first_snapshot != hit.last_snapshot;
+        let _ = write!(text, "  {}", options.ago(&hit.at));
+        if hit.staged {
+            text.push_str("  (staged only)");
+        }
+        text.push('\n');
+        if spans {
+            let _ = writeln!(text, "  since {}", options.id(&hit.first_snapshot));
+        }
+        if let Some(turn) = turn(
+            hit.session_id.as_deref(),
+            hit.checkpoint,
+            hit.prompt.as_deref(),
+        ) {
+            let word = if hit.change == Some(Change::Removed) {
+                "removed"
+            } else {
+                "added"
+            };
+            let is_file = matches!(hit.place, Place::Content | Place::Diff);
+            if is_file {
+                let _ = writeln!(text, "  {word} in {turn}");
+            }
+        }
+        if let Some(gone) = &hit.removed {
+            let turn = turn(
+                gone.session_id.as_deref(),
+                gone.checkpoint,
+                gone.prompt.as_deref(),
+            );
+            let turn = turn.map(|turn| format!(", removed in {turn}"));
+            let (id, turn) = (options.id(&gone.snapshot_id), turn.unwrap_or_default());
+            let _ = writeln!(text, "  gone since {id}{turn}");
+        }
+        text
+    }
+}
+
+/// The snapshot in which the line is at its number.
+fn snapshot(hit: &Hit) -> &str {
+    match hit.change {
+        Some(Change::Added) => &hit.first_snapshot,
+        _ => &hit.last_snapshot,
+    }
+}
+
+/// The file, `SESSION:N`, or the issue, with the text that it is in.
+fn name(hit: &Hit) -> String {
+    let field = hit.field.as_ref().map(|field| format!(":{}", clean(field)));
+    let field = field.unwrap_or_default();
+    match (&hit.path, &hit.issue_id) {
+        (Some(path), _) => quoted(path),
+        (_, Some(issue)) => format!("{}{field}", clean(issue)),
+        _ => {
+            let session = hit.session_id.as_deref().unwrap_or_default();
+            let number = hit.checkpoint.map(|number| format!(":{number}"));
+            format!("{}{}{field}", short(session), number.unwrap_or_default())
+        }
+    }
+}
+
+fn short(session: &str) -> String {
+    // Such as a uuid; what is not much longer than its part is shown whole.
+    if session.chars().count() > 2 * SHORT {
+        clean(&session.chars().take(SHORT).collect::<String>())
+    } else {
+        clean(session)
+    }
+}
+
+/// `3f2a1b9c:12 'what was asked'`.
+fn turn(session: Option<&str>, checkpoint: Option<u64>, prompt: Option<&str>) -> Option<String> {
+    let mut text = format!("{}:{}", short(session?), checkpoint?);
+    if let Some(prompt) = prompt {
+        let shown: String = prompt.chars().take(PROMPT).collect();
+        let more = if shown.len() < prompt.len() {
+            "…"
+        } else {
+            ""
+        };
+        let _ = write!(text, " '{}{more}'", clean(&shown));
+    }
+    Some(text)
+}

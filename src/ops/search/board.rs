@@ -1,0 +1,149 @@
+//! Contents looked through by all cores, and taken in the order in which they are wanted.
+//!
+//! Workers take the next few contents in order, and stay only so far ahead of the one that is waited for: what waits is bounded,
+//! however slow a content is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::content::{Depth, Looker, Matches};
+use super::pattern::Pattern;
+use crate::git::Oid;
+use crate::git::objects::ObjectStore;
+use crate::git::threads;
+
+/// Contents that a worker takes at once.
+const BATCH: usize = 8;
+/// How far workers may be ahead.
+const AHEAD: usize = 1024;
+
+/// What came of a content: its matches, or why it cannot be read.
+pub type Looked = Arc<Result<Matches, String>>;
+
+/// What workers and the one who waits for them share.
+#[derive(Default)]
+struct State {
+    /// The first content that nobody has taken.
+    next: usize,
+    /// The one that is waited for, or will be: all before it were.
+    wanted: usize,
+    /// What was looked through and is still wanted.
+    looked: HashMap<usize, Looked>,
+    /// Nothing more is wanted, or a worker died.
+    stopped: bool,
+}
+
+/// Contents, each looked through once.
+pub struct Board<'a> {
+    blobs: &'a [Oid],
+    state: Mutex<State>,
+    came: Condvar,
+    room: Condvar,
+}
+
+impl<'a> Board<'a> {
+    /// Looks through the contents, in their order, while `take` takes what comes of them.
+    pub fn run<T>(
+        objects: &ObjectStore,
+        pattern: &Pattern,
+        depth: Depth,
+        blobs: &'a [Oid],
+        take: impl FnOnce(&Board<'a>) -> T,
+    ) -> T {
+        let board = Self {
+            blobs,
+            state: Mutex::default(),
+            came: Condvar::new(),
+            room: Condvar::new(),
+        };
+        let workers = threads::count().min(blobs.len());
+        std::thread::scope(|scope| {
+            // However this ends, and however a worker does, nobody is left waiting.
+            let _stop = Stop(&board);
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    let stop = Stop(&board);
+                    board.work(Looker::new(objects, pattern, depth));
+                    std::mem::forget(stop);
+                });
+            }
+            take(&board)
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, mut looker: Looker<'_>) {
+        loop {
+            let mut state = self.lock();
+            while !state.stopped && state.next >= state.wanted + AHEAD {
+                state = self
+                    .room
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            let first = state.next;
+            let batch = self.blobs.get(first..).unwrap_or_default();
+            let batch = batch.get(..BATCH.min(batch.len())).unwrap_or_default();
+            if state.stopped || batch.is_empty() {
+                return;
+            }
+            state.next += batch.len();
+            drop(state);
+            let looked: Vec<Looked> = batch
+                .iter()
+                .map(|oid| {
+                    Arc::new(
+                        looker
+                            .blob(*oid)
+                            .map_err(|error| error.message().to_owned()),
+                    )
+                })
+                .collect();
+            let mut state = self.lock();
+            state.looked.extend((first..).zip(looked));
+            if (first..first + batch.len()).contains(&state.wanted) {
+                self.came.notify_one();
+            }
+        }
+    }
+
+    /// Waits for a content; none before it is waited for any more unless it was kept. None: a worker died. `keep` says whether it will be
+    /// wanted again.
+    pub fn wait(&self, blob: usize, keep: bool) -> Option<Looked> {
+        let mut state = self.lock();
+        if blob > state.wanted {
+            state.wanted = blob;
+            self.room.notify_all();
+        }
+        loop {
+            if let Some(looked) = state.looked.get(&blob) {
+                let looked = Arc::clone(looked);
+                if !keep {
+                    state.looked.remove(&blob);
+                }
+                return Some(looked);
+            }
+            if state.stopped {
+                return None;
+            }
+            state = self
+                .came
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Ends the work when it is dropped.
+struct Stop<'a, 'b>(&'a Board<'b>);
+
+impl Drop for Stop<'_, '_> {
+    fn drop(&mut self) {
+        self.0.lock().stopped = true;
+        self.0.room.notify_all();
+        self.0.came.notify_all();
+    }
+}

@@ -1,0 +1,412 @@
+//! `tw search`: a pattern in every content that snapshots have, in what came and went between them, in prompts and in issues.
+//!
+//! Each unique content is read once, however many snapshots and paths share it, on all cores; hits are told as soon as nothing
+//! newer can be found. A hit in a file is a line (its path and text; equal ones in a file are told apart by their count) in all the
+//! snapshots that have it, and names the first and the last of them. Promises to write nothing, and that damage hides nothing
+//! else: what cannot be read is named. Leaves out an index: see `docs/performance.md`.
+
+mod board;
+mod content;
+mod files;
+mod found;
+mod hit;
+mod pattern;
+mod plan;
+mod runs;
+mod texts;
+
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Context;
+use super::checkpoints::resolve_session;
+use super::pathspec::Pathspec;
+use super::timeline::time;
+use super::versions::{Files, Scope, States, Talks, Turns, Walked, staged, walk};
+use crate::error::{Code, Error, Result};
+use crate::git::path::RepoPath;
+use crate::json::{self, OptionalText};
+use crate::store::Store;
+use board::Board;
+use content::Depth;
+use files::{Asked, Chosen, PathRuns};
+use found::Waiting;
+use plan::Plan;
+use texts::Limits;
+
+pub use hit::{Change, Hit, Neighbour, Place, Removal};
+pub use pattern::{Case, Pattern, Wanted};
+
+json::fields! {
+    /// The file whose content it is; absent for a directory's tree.
+    UnreadablePath = "path",
+}
+
+/// What is told of hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Each of them, with so many lines around it.
+    Lines {
+        /// Before and after.
+        context: usize,
+    },
+    /// The files, prompts and issues that have one.
+    Files,
+    /// How many each has.
+    Counts,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self::Lines { context: 0 }
+    }
+}
+
+/// Search the past.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// What for.
+    pub wanted: Wanted,
+    /// Where; nothing given: in contents, or in diffs where a change is asked for.
+    pub places: Vec<Place>,
+    /// Of a diff only these.
+    pub change: Option<Change>,
+    /// Only in the files that these pathspecs take.
+    pub paths: Vec<OsString>,
+    /// Only in files that these let through.
+    pub globs: Vec<String>,
+    /// Only in what was taken at this time or later.
+    pub since: Option<String>,
+    /// Only in what was taken at this time or before.
+    pub until: Option<String>,
+    /// Only in what was taken for this session.
+    pub session: Option<String>,
+    /// Only in what was taken for this agent.
+    pub agent: Option<String>,
+    /// In which snapshots.
+    pub scope: Scope,
+    /// What is told.
+    pub shape: Shape,
+    /// At most so many hits.
+    pub limit: Option<usize>,
+}
+
+/// What could not be looked through.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Unread {
+    /// The file.
+    #[serde(flatten, with = "OptionalText::<UnreadablePath>")]
+    pub path: Option<RepoPath>,
+    /// The object.
+    pub oid: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What is to be said when all hits were told.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Ended {
+    /// True: there are more hits than were asked for.
+    pub truncated: bool,
+    /// Objects that could not be looked through.
+    pub unreadable: Vec<Unread>,
+    /// Sentences about records that could not be read.
+    pub notices: Vec<String>,
+}
+
+/// Answer of `search`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Hits {
+    /// Newest first.
+    pub hits: Vec<Hit>,
+    /// The rest.
+    #[serde(flatten)]
+    pub ended: Ended,
+}
+
+/// Takes hits as they come, newest first, and says whether to go on.
+pub type Tell<'a> = &'a mut dyn FnMut(Vec<Hit>) -> ControlFlow<()>;
+
+/// Searches, and gives all hits at once.
+///
+/// # Errors
+/// As [`search`].
+pub fn collect(ctx: &Context<'_>, request: &Search) -> Result<Hits> {
+    let mut hits = Vec::new();
+    let ended = search(ctx, request, &mut |more| {
+        hits.extend(more);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Hits { hits, ended })
+}
+
+/// Searches, and tells hits as they are found.
+///
+/// # Errors
+/// `USAGE` for a pattern, a glob, a path, a time or a combination that cannot be; `SESSION_NOT_FOUND`. What cannot be read in
+/// the past is no error.
+pub fn search(ctx: &Context<'_>, request: &Search, tell: Tell<'_>) -> Result<Ended> {
+    let store = ctx.store()?;
+    let places = places(request)?;
+    let searching = Searching {
+        store,
+        pattern: Pattern::new(&request.wanted)?,
+        limits: limits(ctx, store, request)?,
+        states: States::read(ctx, store, request.scope)?,
+        files: in_files(ctx, request)?,
+        request,
+        places,
+    };
+    let mut teller = Teller {
+        ctx,
+        tell,
+        left: request.limit,
+        is_new: true,
+        ended: Ended::default(),
+    };
+    let invalid = searching.states.invalid.iter();
+    let invalid = invalid.map(|(id, reason)| format!("'{id}' cannot be read: {reason}"));
+    teller.ended.notices.extend(invalid);
+    ctx.progress.begin("searching", None);
+    let talks = Talks::read(store)?;
+    // Told on: the teller ends the progress.
+    let done = searching.run(ctx, &talks, &mut teller);
+    teller.end_progress();
+    done.map(|()| teller.ended)
+}
+
+/// Where to look.
+fn places(request: &Search) -> Result<Vec<Place>> {
+    let has = |place| request.places.contains(&place);
+    if request.change.is_some() && !request.places.is_empty() && !has(Place::Diff) {
+        return Err(
+            Error::new(Code::Usage, "--added and --removed are about diffs")
+                .hint("leave '--in' away, or add 'diff' to it"),
+        );
+    }
+    let is_limited = !request.paths.is_empty() || !request.globs.is_empty();
+    let no_files = !request.places.is_empty() && !has(Place::Content) && !has(Place::Diff);
+    if is_limited && no_files {
+        return Err(Error::new(
+            Code::Usage,
+            "a path or glob chooses files, and prompts and issues have none",
+        )
+        .hint("'--session' and '--since' choose among them"));
+    }
+    Ok(match (&request.places[..], request.change) {
+        ([], Some(_)) => vec![Place::Diff],
+        ([], None) => vec![Place::Content],
+        (places, _) => places.to_vec(),
+    })
+}
+
+fn limits(ctx: &Context<'_>, store: &Store, request: &Search) -> Result<Limits> {
+    let moment = |word: &Option<String>| word.as_deref().map(|word| time(ctx, word)).transpose();
+    let session = request.session.as_deref();
+    let session = session.map(|word| resolve_session(ctx, store, Some(word)));
+    Ok(Limits {
+        since: moment(&request.since)?,
+        until: moment(&request.until)?,
+        session: session.transpose()?,
+        agent: request.agent.clone(),
+    })
+}
+
+fn in_files(ctx: &Context<'_>, request: &Search) -> Result<Files> {
+    Files::new(Pathspec::parse(ctx, &request.paths)?, &request.globs)
+}
+
+/// A search under way.
+struct Searching<'a> {
+    store: &'a Store,
+    request: &'a Search,
+    pattern: Pattern,
+    places: Vec<Place>,
+    limits: Limits,
+    states: States,
+    files: Files,
+}
+
+impl Searching<'_> {
+    fn run(&self, ctx: &Context<'_>, talks: &Talks, teller: &mut Teller<'_, '_>) -> Result<()> {
+        let mut waiting = Waiting::default();
+        self.add_texts(talks, &mut waiting, teller)?;
+        if self.wants(Place::Content) || self.wants(Place::Diff) {
+            let turns = Turns::new(talks, &ctx.sessions(), &self.states);
+            self.look_in_files(&turns, &mut waiting, teller);
+        }
+        // Nobody listens any more, when it broke off.
+        let _ = teller.tell(waiting.ready(None));
+        Ok(())
+    }
+
+    fn wants(&self, place: Place) -> bool {
+        self.places.contains(&place)
+    }
+
+    fn add_texts(
+        &self,
+        talks: &Talks,
+        waiting: &mut Waiting,
+        teller: &mut Teller<'_, '_>,
+    ) -> Result<()> {
+        let mut hits = Vec::new();
+        if self.wants(Place::Prompt) {
+            hits.extend(texts::prompts(talks, &self.limits, &self.pattern));
+            teller.ended.notices.extend(talks.unreadable.clone());
+        }
+        if self.wants(Place::Issue) {
+            let (found, unreadable) = texts::issues(self.store, &self.limits, &self.pattern)?;
+            hits.extend(found);
+            teller.ended.notices.extend(unreadable);
+        }
+        let by_id = self.states.by_id();
+        for hit in texts::shaped(hits, self.request.shape) {
+            // One whose snapshot is not among those that are looked at stands where its time does.
+            let position = by_id.get(&hit.last_snapshot).copied().unwrap_or_else(|| {
+                let all = &self.states.all;
+                let before = all.partition_point(|state| state.created_at <= hit.at);
+                before.saturating_sub(1)
+            });
+            waiting.add((position, position), hit);
+        }
+        Ok(())
+    }
+
+    fn look_in_files(&self, turns: &Turns, waiting: &mut Waiting, teller: &mut Teller<'_, '_>) {
+        let objects = &self.store.objects;
+        let files = walk(objects, &self.states.trees(), &self.files);
+        let index = if self.wants(Place::Content) {
+            staged(objects, &self.states, &self.files)
+        } else {
+            Walked::default()
+        };
+        for one in files.unreadable.into_iter().chain(index.unreadable) {
+            teller.add_unread(None, one.oid.to_string(), one.reason);
+        }
+        let chosen = self.chosen();
+        let mut plan = Plan::new(&self.states, files.paths, index.paths, &self.places);
+        plan.keep(|path| chosen.touches(path));
+        let asked = Asked {
+            states: &self.states,
+            chosen: &chosen,
+            places: &self.places,
+            change: self.request.change,
+        };
+        Board::run(objects, &self.pattern, self.depth(), &plan.blobs, |board| {
+            let mut uses = plan.uses.clone();
+            for (at, path) in plan.paths.iter().enumerate() {
+                let mut runs = PathRuns::default();
+                for step in &path.steps {
+                    uses[step.blob] -= 1;
+                    // Only after a worker died, which ends everything.
+                    let Some(looked) = board.wait(step.blob, uses[step.blob] > 0) else {
+                        return;
+                    };
+                    match looked.as_ref() {
+                        Ok(matches) => runs.take(step, matches),
+                        Err(reason) => {
+                            let oid = step.version.node.oid.to_string();
+                            teller.add_unread(Some(&path.path), oid, reason.clone());
+                        }
+                    }
+                }
+                for found in found::shaped(runs.hits(path, &asked), self.request.shape) {
+                    let place = (found.position, found.first);
+                    waiting.add(place, found.told(&self.states, turns));
+                }
+                let next = plan.paths.get(at + 1);
+                let next = next.map(|next| (next.newest, &next.path));
+                if next.is_some() && teller.tell(waiting.ready(next)).is_break() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn depth(&self) -> Depth {
+        match self.request.shape {
+            Shape::Files if !self.wants(Place::Diff) => Depth::Any,
+            Shape::Lines { context } => Depth::Lines { context },
+            Shape::Files | Shape::Counts => Depth::Lines { context: 0 },
+        }
+    }
+
+    fn chosen(&self) -> Chosen {
+        let Limits {
+            since,
+            until,
+            session,
+            agent,
+        } = &self.limits;
+        if since.is_none() && until.is_none() && session.is_none() && agent.is_none() {
+            return Chosen::all();
+        }
+        let asks_who = session.is_some() || agent.is_some();
+        Chosen::new(&self.states, |position| {
+            let state = &self.states.all[position];
+            let (session, agent) = if asks_who {
+                state.taker()
+            } else {
+                (None, None)
+            };
+            let who = (session.as_deref(), agent.as_deref());
+            self.limits.take_in(&state.created_at, who.0, who.1)
+        })
+    }
+}
+
+/// Tells hits, no more than are asked for.
+struct Teller<'a, 't> {
+    ctx: &'a Context<'a>,
+    tell: Tell<'t>,
+    left: Option<usize>,
+    /// Nothing was told yet.
+    is_new: bool,
+    ended: Ended,
+}
+
+impl Teller<'_, '_> {
+    fn tell(&mut self, mut hits: Vec<Hit>) -> ControlFlow<()> {
+        if self.ended.truncated {
+            return ControlFlow::Break(());
+        }
+        if let Some(left) = &mut self.left {
+            self.ended.truncated = hits.len() > *left;
+            hits.truncate(*left);
+            *left -= hits.len();
+        }
+        if !hits.is_empty() {
+            self.end_progress();
+            (self.tell)(hits)?;
+        }
+        if self.ended.truncated {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// A bar and hits would stand on one screen.
+    fn end_progress(&mut self) {
+        if std::mem::take(&mut self.is_new) {
+            self.ctx.progress.end();
+        }
+    }
+
+    fn add_unread(&mut self, path: Option<&RepoPath>, oid: String, reason: String) {
+        let unread = Unread {
+            path: path.cloned(),
+            oid,
+            reason,
+        };
+        if !self.ended.unreadable.contains(&unread) {
+            self.ended.unreadable.push(unread);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! From the matching lines of each version of a path to how long each line was there. Pure.
+//!
+//! Lines of one version with the same text are told apart by their count: the second is there as long as there are two.
+
+use std::collections::HashMap;
+
+use super::content::{Line, Matches, Neighbour, Text};
+
+/// What is the same in two versions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum What {
+    /// A line.
+    Line(Text),
+    /// A file that matches somewhere; true: a binary one.
+    File(bool),
+}
+
+/// A line in all the states of a chain from one to another.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The line.
+    pub what: What,
+    /// How many of the same were above it.
+    pub nth: usize,
+    /// The chain.
+    pub chain: usize,
+    /// The first state that has it.
+    pub from: usize,
+    /// The last one.
+    pub to: usize,
+    /// Where it is in the first one.
+    pub begin: Spot,
+    /// Where it is in the last one.
+    pub end: Spot,
+}
+
+/// Where a line is in a version.
+#[derive(Debug, Clone, Default)]
+pub struct Spot {
+    /// Its number.
+    pub number: u64,
+    /// The lines before it.
+    pub before: Vec<Neighbour>,
+    /// The lines after it.
+    pub after: Vec<Neighbour>,
+}
+
+/// Takes the versions of a path in, chain by chain, oldest first.
+#[derive(Debug, Default)]
+pub struct Runs {
+    open: HashMap<What, Vec<Run>>,
+    /// The chain, and the last state so far.
+    at: Option<(usize, usize)>,
+    done: Vec<Run>,
+}
+
+impl Runs {
+    /// Takes the next version in.
+    pub fn take(&mut self, (chain, from, to): (usize, usize, usize), matches: &Matches) {
+        let follows = |(last, end)| last == chain && end + 1 == from;
+        if !self.at.is_some_and(follows) {
+            self.close();
+        }
+        let mut seen: HashMap<What, usize> = HashMap::new();
+        match matches {
+            Matches::Lines(lines) => {
+                for line in lines {
+                    self.meet(
+                        What::Line(line.text.clone()),
+                        chain,
+                        from,
+                        Some(line),
+                        &mut seen,
+                    );
+                }
+            }
+            Matches::Any { binary } => {
+                self.meet(What::File(*binary), chain, from, None, &mut seen);
+            }
+        }
+        let end = self.at.map_or(0, |(_, end)| end);
+        for (what, runs) in &mut self.open {
+            let left = seen.get(what).copied().unwrap_or(0);
+            let gone = runs.split_off(left.min(runs.len()));
+            self.done
+                .extend(gone.into_iter().map(|run| Run { to: end, ..run }));
+        }
+        self.open.retain(|_, runs| !runs.is_empty());
+        self.at = Some((chain, to));
+    }
+
+    fn meet(
+        &mut self,
+        what: What,
+        chain: usize,
+        from: usize,
+        line: Option<&Line>,
+        seen: &mut HashMap<What, usize>,
+    ) {
+        let count = seen.entry(what.clone()).or_default();
+        let nth = *count;
+        *count += 1;
+        let spot = line.map_or_else(Spot::default, |line| Spot {
+            number: line.number,
+            before: line.before.clone(),
+            after: line.after.clone(),
+        });
+        let runs = self.open.entry(what.clone()).or_default();
+        match runs.get_mut(nth) {
+            Some(run) => run.end = spot,
+            None => runs.push(Run {
+                what,
+                nth,
+                chain,
+                from,
+                to: from,
+                begin: spot.clone(),
+                end: spot,
+            }),
+        }
+    }
+
+    fn close(&mut self) {
+        let end = self.at.map_or(0, |(_, end)| end);
+        let open = self.open.drain().flat_map(|(_, runs)| runs);
+        self.done.extend(open.map(|run| Run { to: end, ..run }));
+    }
+
+    /// All of them.
+    pub fn done(mut self) -> Vec<Run> {
+        self.close();
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Matches {
+        let lines = text
+            .split(' ')
+            .zip(1..)
+            .filter(|(word, _)| !word.is_empty());
+        Matches::Lines(
+            lines
+                .map(|(word, number)| Line::plain(number, word.as_bytes()))
+                .collect(),
+        )
+    }
+
+    fn said(versions: &[(usize, usize, usize, &str)]) -> Vec<String> {
+        let mut runs = Runs::default();
+        for (chain, from, to, text) in versions {
+            runs.take((*chain, *from, *to), &lines(text));
+        }
+        let mut said: Vec<String> = runs.done().iter().map(say).collect();
+        said.sort();
+        said
+    }
+
+    fn say(run: &Run) -> String {
+        let what = match &run.what {
+            What::Line(text) => String::from_utf8_lossy(&text.shown).into_owned(),
+            What::File(_) => "file".to_owned(),
+        };
+        let (chain, from, to) = (run.chain, run.from, run.to);
+        let (nth, first, last) = (run.nth, run.begin.number, run.end.number);
+        format!("{what}{nth} {chain}:{from}-{to} line {first}-{last}")
+    }
+
+    #[test]
+    fn a_line_goes_on_while_versions_have_it() {
+        let found = said(&[(0, 0, 1, "a b"), (0, 2, 4, "x a"), (0, 5, 5, "a a")]);
+        assert_eq!(
+            found,
+            [
+                "a0 0:0-5 line 1-1",
+                "a1 0:5-5 line 2-2",
+                "b0 0:0-1 line 2-2",
+                "x0 0:2-4 line 1-1"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_gap_or_another_chain_ends_all() {
+        let found = said(&[(0, 0, 1, "a"), (0, 3, 3, "a"), (1, 4, 5, "a")]);
+        assert_eq!(
+            found,
+            [
+                "a0 0:0-1 line 1-1",
+                "a0 0:3-3 line 1-1",
+                "a0 1:4-5 line 1-1"
+            ]
+        );
+    }
+}

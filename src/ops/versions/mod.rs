@@ -1,0 +1,17 @@
+//! Which contents each path has had in all the states of a working tree that are kept, and whose turn brought them.
+//!
+//! Owns the order of states ([`States`]), the walk through their trees ([`walk`]) and the turns between them ([`Turns`]).
+//! Promises: a subtree that two states in a row share is not looked into; what cannot be read is told of and hides nothing else;
+//! nothing is written. Leaves out the contents themselves, which `search` reads.
+
+mod among;
+mod staged;
+mod states;
+mod turns;
+mod walk;
+
+pub use among::Files;
+pub use staged::staged;
+pub use states::{Chain, Scope, State, States};
+pub use turns::{Prompt, Talks, Turns};
+pub use walk::{Among, PathVersions, Unreadable, Version, Walked, walk};

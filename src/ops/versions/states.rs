@@ -1,0 +1,160 @@
+//! The states that are looked at, in the order in which they were taken.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::error::Result;
+use crate::git::Oid;
+use crate::ops::Context;
+use crate::ops::history::is_listed_here;
+use crate::store::Store;
+use crate::store::id::{IdKind, SnapshotId};
+use crate::store::summary::Summary;
+
+/// What counts as a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// The snapshots of this worktree that were taken in the present.
+    #[default]
+    Here,
+    /// Snapshots of every worktree, and those taken in the past.
+    AllWorktrees,
+    /// Backups and experiments, too.
+    All,
+}
+
+/// A snapshot, backup or experiment.
+#[derive(Debug)]
+pub struct State {
+    /// The id.
+    pub id: SnapshotId,
+    /// The commit.
+    pub commit: Oid,
+    /// The captured files.
+    pub tree: Oid,
+    /// RFC 3339.
+    pub created_at: String,
+    /// Its chain, and its place there.
+    pub place: (usize, usize),
+    document: String,
+}
+
+/// Who took a state.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Taker {
+    session_id: Option<String>,
+    agent: Option<String>,
+}
+
+impl State {
+    /// The session and the agent it was taken for.
+    pub fn taker(&self) -> (Option<String>, Option<String>) {
+        // What is not there is not said.
+        let taker: Taker = serde_json::from_str(&self.document).unwrap_or_default();
+        (taker.session_id, taker.agent)
+    }
+}
+
+/// States that followed each other in one working tree: in the present, or in its trips to the past.
+#[derive(Debug)]
+pub struct Chain {
+    /// Positions in [`States::all`], oldest first.
+    pub states: Vec<usize>,
+    /// False: of the past, where a state does not come from the one before it.
+    pub is_present: bool,
+}
+
+/// All states.
+#[derive(Debug, Default)]
+pub struct States {
+    /// Oldest first.
+    pub all: Vec<State>,
+    /// Each state is in one of them.
+    pub chains: Vec<Chain>,
+    /// Records that cannot be read: id and reason.
+    pub invalid: Vec<(String, String)>,
+}
+
+impl States {
+    /// Reads them all.
+    ///
+    /// # Errors
+    /// The refs cannot be listed.
+    pub fn read(ctx: &Context<'_>, store: &Store, scope: Scope) -> Result<Self> {
+        let kinds: &[IdKind] = match scope {
+            Scope::All => &IdKind::ALL,
+            Scope::Here | Scope::AllWorktrees => &[IdKind::Snapshot],
+        };
+        let mut read = store.summaries(kinds)?;
+        let here = ctx.repo.worktree_name();
+        if scope == Scope::Here {
+            read.found.retain(|summary| {
+                is_listed_here(
+                    &here,
+                    summary.id.kind(),
+                    &summary.worktree,
+                    &summary.taken_in,
+                )
+            });
+        }
+        read.found
+            .sort_by_cached_key(|summary| (summary.id.time(), summary.seq));
+        let mut states = Self::default();
+        let mut chains = HashMap::new();
+        for summary in read.found {
+            states.add(summary, &mut chains);
+        }
+        let invalid = read.invalid.into_iter();
+        states.invalid = invalid
+            .map(|(id, error)| (id.to_string(), error.message().to_owned()))
+            .collect();
+        Ok(states)
+    }
+
+    fn add(&mut self, summary: Summary, known: &mut HashMap<(String, bool), usize>) {
+        let is_present = summary.id.kind() != IdKind::Experiment && summary.taken_in != "past";
+        let chain = *known
+            .entry((summary.worktree, is_present))
+            .or_insert_with(|| {
+                self.chains.push(Chain {
+                    states: Vec::new(),
+                    is_present,
+                });
+                self.chains.len() - 1
+            });
+        let positions = &mut self.chains[chain].states;
+        positions.push(self.all.len());
+        self.all.push(State {
+            id: summary.id,
+            commit: summary.commit,
+            tree: summary.tree,
+            created_at: summary.created_at,
+            place: (chain, positions.len() - 1),
+            document: summary.document,
+        });
+    }
+
+    /// The position of a place in a chain.
+    pub fn position(&self, (chain, at): (usize, usize)) -> usize {
+        self.chains[chain].states[at]
+    }
+
+    /// The state that followed in the same chain, by its place there.
+    pub fn after(&self, (chain, at): (usize, usize)) -> Option<(usize, usize)> {
+        (at + 1 < self.chains[chain].states.len()).then_some((chain, at + 1))
+    }
+
+    /// The trees of each chain.
+    pub fn trees(&self) -> Vec<Vec<Oid>> {
+        let of = |chain: &Chain| chain.states.iter().map(|at| self.all[*at].tree).collect();
+        self.chains.iter().map(of).collect()
+    }
+
+    /// Positions by id.
+    pub fn by_id(&self) -> HashMap<String, usize> {
+        let ids = self.all.iter().enumerate();
+        ids.map(|(at, state)| (state.id.to_string(), at)).collect()
+    }
+}

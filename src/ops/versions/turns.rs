@@ -1,0 +1,201 @@
+//! Whose turn a change between two states fell into.
+//!
+//! A prompt's snapshot is taken before it is answered, and the turn lasts until its end was noted, the session was asked again, or
+//! it ended. A change that only one turn can have made is that turn's. Of turns that overlap none is named, but that one whose
+//! end nobody noted gives way to a later one. What lies between turns is nobody's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::States;
+use crate::error::Result;
+use crate::store::Store;
+use crate::store::checkpoint::{self, Checkpoint, Kind, SessionNotes};
+use crate::store::names::{Record, RecordKind};
+use crate::store::session::Sessions;
+
+/// What the notes of every session say, and what cannot be read of them.
+#[derive(Debug, Default)]
+pub struct Talks {
+    /// In no order.
+    pub sessions: Vec<SessionNotes>,
+    /// Sentences.
+    pub unreadable: Vec<String>,
+}
+
+impl Talks {
+    /// Reads them all.
+    ///
+    /// # Errors
+    /// The refs cannot be listed.
+    pub fn read(store: &Store) -> Result<Self> {
+        let mut talks = Self::default();
+        for name in store.record_names(RecordKind::Sessions)? {
+            let Record::Session(session) = name else {
+                continue;
+            };
+            match checkpoint::read(store, &session) {
+                Ok(notes) => {
+                    talks.unreadable.extend(notes.invalid.iter().cloned());
+                    talks.sessions.push(notes);
+                }
+                Err(error) => talks.unreadable.push(error.message().to_owned()),
+            }
+        }
+        Ok(talks)
+    }
+}
+
+/// The prompt of a turn.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// The session.
+    pub session_id: String,
+    /// Its number there.
+    pub checkpoint_id: u64,
+    /// What was asked, redacted.
+    pub text: Option<String>,
+}
+
+/// Turns by the states between which they lie.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// Of each chain, by the place of the later of two states.
+    chains: Vec<Vec<Option<Arc<Prompt>>>>,
+}
+
+/// A turn in a chain: what changed after `start`, up to `end`.
+struct Turn {
+    start: usize,
+    end: Option<usize>,
+    prompt: Arc<Prompt>,
+}
+
+impl Turns {
+    /// Puts the turns of all sessions beside the states.
+    pub fn new(talks: &Talks, register: &Sessions, states: &States) -> Self {
+        let places = states.by_id();
+        let place = |id: &str| places.get(id).map(|at| states.all[*at].place);
+        let mut turns: Vec<Vec<Turn>> = states.chains.iter().map(|_| Vec::new()).collect();
+        for notes in &talks.sessions {
+            let prompts = prompts(notes);
+            for (nth, one) in prompts.iter().enumerate() {
+                let Some((chain, start)) = place(&one.snapshot_id) else {
+                    continue;
+                };
+                let id = one.checkpoint_id;
+                let ended = notes.turn_ends.iter();
+                let ended = ended.filter(|end| end.checkpoint_id == Some(id));
+                let ended = ended.map(|end| end.snapshot_id.as_str()).next_back();
+                let next = prompts.get(nth + 1).map(|next| next.snapshot_id.as_str());
+                let in_chain = |id: &str| place(id).filter(|(other, _)| *other == chain);
+                let end = ended.or(next).and_then(in_chain).map(|(_, at)| at);
+                let end = end.or_else(|| end_of_session(register, one, states, chain));
+                turns[chain].push(Turn {
+                    start,
+                    end,
+                    prompt: Arc::new(Prompt {
+                        session_id: one.session_id.clone(),
+                        checkpoint_id: id,
+                        text: one.prompt.clone(),
+                    }),
+                });
+            }
+        }
+        let chains = turns.into_iter().zip(&states.chains);
+        let chains = chains.map(|(turns, chain)| spread(turns, chain.states.len()));
+        Self {
+            chains: chains.collect(),
+        }
+    }
+
+    /// Whose turn it was between the state before this place and the one there.
+    pub fn before(&self, (chain, at): (usize, usize)) -> Option<&Prompt> {
+        self.chains.get(chain)?.get(at)?.as_deref()
+    }
+}
+
+/// What was asked; in a session whose agent tells of no prompts, the checkpoints that somebody made.
+fn prompts(notes: &SessionNotes) -> Vec<&Checkpoint> {
+    let of = |kind| notes.checkpoints.iter().filter(move |one| one.kind == kind);
+    if of(Kind::Prompt).next().is_some() {
+        of(Kind::Prompt).collect()
+    } else {
+        of(Kind::Manual).collect()
+    }
+}
+
+/// The first state taken when the session had ended, in which its last work is.
+fn end_of_session(
+    register: &Sessions,
+    of: &Checkpoint,
+    states: &States,
+    chain: usize,
+) -> Option<usize> {
+    let record = register.get(&of.session_id).ok().flatten()?;
+    let ended_at = record.ended_at?;
+    let taken = &states.chains[chain].states;
+    Some(taken.partition_point(|at| states.all[*at].created_at < ended_at))
+}
+
+/// For each place of a chain the one turn that it lies in.
+fn spread(mut turns: Vec<Turn>, length: usize) -> Vec<Option<Arc<Prompt>>> {
+    turns.sort_by_key(|turn| turn.start);
+    let mut starting: HashMap<usize, Vec<Turn>> = HashMap::new();
+    for turn in turns {
+        starting.entry(turn.start + 1).or_default().push(turn);
+    }
+    let mut open: Vec<Turn> = Vec::new();
+    (0..length)
+        .map(|at| {
+            open.extend(starting.remove(&at).unwrap_or_default());
+            open.retain(|turn| turn.end.is_none_or(|end| at <= end));
+            let latest = open.iter().map(|turn| turn.start).max();
+            let mut candidates = open
+                .iter()
+                .filter(|turn| turn.end.is_some() || Some(turn.start) == latest);
+            let one = candidates.next()?;
+            let alone = candidates.next().is_none();
+            alone.then(|| Arc::clone(&one.prompt))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(turns: &[(usize, Option<usize>)], length: usize) -> String {
+        let turns = turns.iter().zip(0..).map(|((start, end), n)| Turn {
+            start: *start,
+            end: *end,
+            prompt: Arc::new(Prompt {
+                session_id: String::new(),
+                checkpoint_id: n,
+                text: None,
+            }),
+        });
+        let spread = spread(turns.collect(), length);
+        let letter = |one: &Option<Arc<Prompt>>| {
+            one.as_ref()
+                .map_or("-".to_owned(), |one| one.checkpoint_id.to_string())
+        };
+        spread.iter().map(letter).collect()
+    }
+
+    #[test]
+    fn a_change_is_of_the_one_turn_that_it_lies_in() {
+        assert_eq!(said(&[(0, Some(2)), (2, Some(3))], 6), "-001--");
+        assert_eq!(said(&[(1, None)], 5), "--000");
+    }
+
+    #[test]
+    fn of_turns_that_overlap_none_is_named_unless_one_was_left_open() {
+        assert_eq!(said(&[(0, Some(3)), (1, Some(4))], 6), "-0--1-");
+        assert_eq!(
+            said(&[(0, None), (2, Some(4))], 7),
+            "-00".to_owned() + "1100"
+        );
+        assert_eq!(said(&[(0, None), (2, None)], 5), "-0011");
+    }
+}
