@@ -211,3 +211,22 @@ fn whether_a_snapshot_is_needed_and_the_snapshot_take_one_look() {
     let current = counted(&sandbox, &["snapshot", "--if-changed"]);
     assert_eq!(of(&current, WRITTEN), [0; 4]);
 }
+
+#[test]
+fn the_first_entries_of_the_log_cost_the_same_however_many_there_are() {
+    let sandbox = Sandbox::new();
+    let mut reads = Vec::new();
+    for n in 0..60 {
+        sandbox.write("a.txt", format!("{n}\n"));
+        sandbox.ok(["snapshot"]);
+        if n == 9 || n == 59 {
+            let counts = counted(&sandbox, &["log", "-n", "5"]);
+            assert_eq!(of(&counts, WRITTEN), [0, 0, 0, 0]);
+            reads.push(counts["object_reads"]);
+        }
+    }
+    // Six commits (what the fifth changed, the sixth tells), their trees, and five files as they were and as they are.
+    assert_eq!(reads, [22, 22]);
+    let list = counted(&sandbox, &["list", "-n", "5", "--grep", "manual"]);
+    assert!(list["object_reads"] <= 22, "{list:?}");
+}

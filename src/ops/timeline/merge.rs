@@ -137,7 +137,14 @@ impl Timeline<'_> {
             (true, Some(n)) => format!("end of turn, after checkpoint {n}"),
             (true, None) => "end of turn".to_owned(),
         };
+        // Without the snapshot the session tells where it was.
+        let registered = || {
+            let session = self.sessions.get(&point.session_id).ok().flatten();
+            session.map(|session| session.worktree)
+        };
+        let worktree = meta.as_ref().map(|meta| meta.worktree.clone());
         let entry = Entry {
+            worktree: worktree.or_else(registered),
             at: point.at,
             title,
             checkpoint_id: point.n,
@@ -146,7 +153,6 @@ impl Timeline<'_> {
             agent: point.agent,
             text: point.text,
             labels: labels.cloned().unwrap_or_default(),
-            worktree: meta.as_ref().map(|meta| meta.worktree.clone()),
             taken_in: meta.as_ref().map(|meta| meta.said.taken_in.clone()),
             ..Entry::new(
                 kind,

@@ -27,6 +27,7 @@ use crate::git::tree::Change;
 use crate::store::Store;
 use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::names::{Record, RecordKind};
+use crate::store::session::Sessions;
 use changes::Sides;
 use entry::Source;
 use filter::Matcher;
@@ -76,6 +77,7 @@ pub struct Timeline<'c> {
     matcher: Matcher,
     /// The worktree that it is asked in.
     here: String,
+    sessions: Sessions,
     /// Whether it is a list of records.
     listed: bool,
     paths: Pathspec,
@@ -135,6 +137,7 @@ impl<'c> Timeline<'c> {
             issues: Vec::new(),
             labels: store.labels()?,
             here: ctx.repo.worktree_name(),
+            sessions: ctx.sessions(),
             paths: filter.paths.clone(),
             left: filter.limit.unwrap_or(usize::MAX),
             store,
