@@ -23,7 +23,7 @@
 //! Arrows point down only; a test holds it:
 //!
 //! ```text
-//! main -> cli, mcp -> wire -> ops -> store, worktree, agents -> git
+//! main -> cli, mcp, web -> wire -> ops -> store, worktree, agents -> git
 //! error, env, interrupt, json, progress, redact, text, work: used by all, use no layer
 //! ```
 //!
@@ -59,6 +59,8 @@ pub mod progress;
 pub mod redact;
 pub mod store;
 pub mod text;
+#[cfg(feature = "web")]
+pub mod web;
 pub mod wire;
 pub mod work;
 pub mod worktree;

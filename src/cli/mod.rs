@@ -66,6 +66,8 @@ mod status;
 mod travel;
 mod undo;
 mod usage;
+#[cfg(feature = "web")]
+mod web;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -90,6 +92,8 @@ call::verbs! {
         Snapshot(snapshot::Args),
         List(list::Args),
         Log(log::Args),
+        #[cfg(feature = "web")]
+        Web(web::Args),
         Show(show::Args),
         Diff(diff::Args),
         Search(search::Args),

@@ -7,7 +7,7 @@ use clap::builder::ValueHint;
 use crate::error::Result;
 use crate::ops::Context;
 use crate::ops::pathspec::Pathspec;
-use crate::ops::timeline::{Filter, time, time_since};
+use crate::ops::timeline::{Filter, time};
 
 /// The arguments of a filter.
 #[derive(Debug, clap::Args)]
@@ -22,11 +22,11 @@ pub struct Selection {
     #[arg(long, value_name = "REGEX")]
     pub grep: Option<String>,
 
-    /// Show nothing from before TIME; a day begins in the morning
+    /// Show nothing from before TIME
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
 
-    /// Show nothing from after TIME; a day ends at night
+    /// Show nothing from after TIME
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
 
@@ -53,13 +53,13 @@ impl Selection {
     /// # Errors
     /// `USAGE` for a time or path that is none.
     pub fn filter(&self, ctx: &Context<'_>) -> Result<Filter> {
-        let since = self.since.as_deref().map(|word| time_since(ctx, word));
-        let until = self.until.as_deref().map(|word| time(ctx, word));
+        let moment =
+            |word: &Option<String>| word.as_deref().map(|word| time(ctx, word)).transpose();
         Ok(Filter {
             limit: self.limit,
             grep: self.grep.clone(),
-            since: since.transpose()?,
-            until: until.transpose()?,
+            since: moment(&self.since)?,
+            until: moment(&self.until)?,
             label: self.label.clone(),
             session: self.session.clone(),
             agent: self.agent.clone(),

@@ -63,6 +63,7 @@ pub mod travel;
 pub mod undo;
 pub mod upkeep;
 pub mod versions;
+pub mod web;
 mod whole;
 pub mod worktrees;
 

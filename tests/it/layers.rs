@@ -11,7 +11,7 @@ use self::source::{Source, sources};
 /// The layers from top to bottom. One may use any below it, none above or beside it.
 const LAYERS: [&[&str]; 6] = [
     &["main"],
-    &["cli", "mcp"],
+    &["cli", "mcp", "web"],
     &["wire"],
     &["ops"],
     &["store", "worktree", "agents"],
@@ -31,7 +31,7 @@ const GROUND: [&str; 8] = [
 ];
 
 /// Who alone may name what.
-const RESERVED: [(&str, &[&str]); 20] = [
+const RESERVED: [(&str, &[&str]); 21] = [
     ("clap", &["cli/"]),
     ("clap_complete", &["cli/"]),
     ("clap_mangen", &["cli/"]),
@@ -41,6 +41,7 @@ const RESERVED: [(&str, &[&str]); 20] = [
     ("grep_searcher", &["ops/search/"]),
     ("rmcp", &["mcp/"]),
     ("tokio", &["mcp/"]),
+    ("httparse", &["web/"]),
     // The error type takes in git2's own, so that `?` works in the git layer.
     ("git2", &["git/", "error.rs"]),
     ("refs/timewarp/", &["store/names.rs"]),
@@ -190,8 +191,8 @@ fn may_use(own: &str, used: &str, path: &str) -> bool {
     if own == used || own == "lib" || GROUND.contains(&used) {
         return true;
     }
-    // `cli` only starts `mcp`.
-    if used == "mcp" && path == "cli/mcp.rs" {
+    // `cli` only starts `mcp` and `web`.
+    if [("mcp", "cli/mcp.rs"), ("web", "cli/web.rs")].contains(&(used, path)) {
         return true;
     }
     match (rank(own), rank(used)) {

@@ -77,4 +77,5 @@ mod trip;
 mod turn_end;
 mod undo;
 mod upkeep;
+mod web;
 mod work;

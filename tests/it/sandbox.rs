@@ -469,6 +469,7 @@ fn schema_name(args: &[String]) -> String {
         Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",
         Some("undo") if args.iter().any(|arg| arg == "--list") => "undo-list",
         Some("redo") if args.iter().any(|arg| arg == "--list") => "redo-list",
+        Some("web") if args.iter().any(|arg| arg == "--export") => "web-export",
         Some("config") if words.next().is_some() => "config-key",
         Some("label") if words.next().is_none() => "label-list",
         Some("st") => "status",

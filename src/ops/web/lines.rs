@@ -1,0 +1,232 @@
+//! What changed in one path, as lines: numbered, with their sign, and no more of them than were asked for.
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::git::objects::ObjectStore;
+use crate::git::textdiff::{self, Hunks};
+use crate::git::tree::{Change, GITLINK_MODE, Node};
+
+/// Content over this size is not laid out; `tw diff` does that.
+const LARGEST: u64 = 4 << 20;
+/// So many characters of a line are shown.
+const WIDEST: usize = 2000;
+
+/// One line; a list of its four parts in JSON, since a page has many.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// `+`, `-`, a space, or `@` for the head of a hunk.
+    pub sign: char,
+    /// Its number before, where it was there.
+    pub old: Option<usize>,
+    /// Its number after, where it is there.
+    pub new: Option<usize>,
+    /// Its text without the line feed.
+    pub text: String,
+}
+
+impl Serialize for Line {
+    fn serialize<S: serde::Serializer>(
+        &self,
+        serializer: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
+        (self.sign, self.old, self.new, &self.text).serialize(serializer)
+    }
+}
+
+/// What can be said of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// Lines differ.
+    Lines,
+    /// Only the mode does.
+    Mode,
+    /// It is not text.
+    Binary,
+    /// It is too large to be laid out.
+    TooLarge,
+    /// Its bytes are not here.
+    Missing,
+    /// It would have made the page too large.
+    LeftOut,
+}
+
+/// Some lines of what changed in a path.
+#[derive(Debug, Clone, Serialize)]
+pub struct Lines {
+    /// What can be said.
+    pub what: What,
+    /// The lines, from the one asked for on.
+    pub lines: Vec<Line>,
+    /// Where the next ones begin, when there are more.
+    pub next: Option<usize>,
+}
+
+impl Lines {
+    /// Without lines.
+    pub fn none(what: What) -> Self {
+        Self {
+            what,
+            lines: Vec::new(),
+            next: None,
+        }
+    }
+}
+
+/// The lines of a change, so many from this one on.
+///
+/// # Errors
+/// A damaged object.
+pub fn between(objects: &ObjectStore, change: &Change, from: usize, count: usize) -> Result<Lines> {
+    if change.old.map(|node| node.oid) == change.new.map(|node| node.oid) {
+        return Ok(Lines::none(What::Mode));
+    }
+    let old = text(objects, change.old)?;
+    let new = text(objects, change.new)?;
+    let (old, new) = match (old, new) {
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(what), _) | (_, Err(what)) => return Ok(Lines::none(what)),
+    };
+    let hunks = textdiff::compare(&old, &new, Hunks::Full)?.hunks;
+    let mut lines = numbered(&hunks).skip(from);
+    let shown: Vec<Line> = lines.by_ref().take(count).collect();
+    let next = lines.next().map(|_| from + shown.len());
+    Ok(Lines {
+        what: What::Lines,
+        lines: shown,
+        next,
+    })
+}
+
+/// The lines of one side, or why there are none.
+fn text(objects: &ObjectStore, node: Option<Node>) -> Result<std::result::Result<Vec<u8>, What>> {
+    let Some(node) = node else {
+        return Ok(Ok(Vec::new()));
+    };
+    if node.mode == GITLINK_MODE {
+        return Ok(Ok(textdiff::gitlink_text(node.oid)));
+    }
+    match objects.header(node.oid)? {
+        None => Ok(Err(What::Missing)),
+        Some((_, size)) if size > LARGEST => Ok(Err(What::TooLarge)),
+        Some(_) => {
+            let (_, bytes) = objects.read(node.oid)?;
+            Ok(if textdiff::is_binary(&bytes) {
+                Err(What::Binary)
+            } else {
+                Ok(bytes)
+            })
+        }
+    }
+}
+
+/// The lines of a patch's hunks with their numbers.
+fn numbered(hunks: &[u8]) -> impl Iterator<Item = Line> {
+    let (mut old, mut new) = (0, 0);
+    hunks
+        .split_inclusive(|byte| *byte == b'\n')
+        .map(move |line| {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            let (sign, rest) = match line.split_first() {
+                Some((b'@', _)) => {
+                    (old, new) = starts(line).unwrap_or((old, new));
+                    return Line {
+                        sign: '@',
+                        old: None,
+                        new: None,
+                        text: shortened(line),
+                    };
+                }
+                Some((sign @ (b'+' | b'-' | b' '), rest)) => (char::from(*sign), rest),
+                // `\ No newline at end of file`
+                _ => ('\\', line.strip_prefix(b"\\ ").unwrap_or(line)),
+            };
+            let number = |counter: &mut usize, is_there: bool| {
+                is_there.then(|| {
+                    *counter += 1;
+                    *counter - 1
+                })
+            };
+            Line {
+                sign,
+                old: number(&mut old, matches!(sign, '-' | ' ')),
+                new: number(&mut new, matches!(sign, '+' | ' ')),
+                text: shortened(rest),
+            }
+        })
+}
+
+/// The numbers in `@@ -3,4 +5,6 @@`.
+fn starts(head: &[u8]) -> Option<(usize, usize)> {
+    let head = std::str::from_utf8(head).ok().or_else(|| {
+        // What stands behind the second `@@` is a line of the file.
+        let end = head.windows(3).skip(3).position(|part| part == b" @@")?;
+        std::str::from_utf8(head.get(..end + 3)?).ok()
+    })?;
+    let mut words = head.split(' ').skip(1);
+    let mut number = |sign: char| {
+        let word = words.next()?.strip_prefix(sign)?;
+        word.split(',').next()?.parse().ok()
+    };
+    Some((number('-')?, number('+')?))
+}
+
+fn shortened(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    match text.char_indices().nth(WIDEST) {
+        None => text.into_owned(),
+        Some((at, _)) => {
+            let left = text[at..].chars().count();
+            format!("{} … {left} more characters", &text[..at])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(old: &str, new: &str) -> Vec<(char, Option<usize>, Option<usize>, String)> {
+        let diff = textdiff::compare(old.as_bytes(), new.as_bytes(), Hunks::Full);
+        let hunks = diff.expect("compared").hunks;
+        let lines = numbered(&hunks);
+        lines
+            .map(|line| (line.sign, line.old, line.new, line.text))
+            .collect()
+    }
+
+    #[test]
+    fn lines_have_their_numbers_on_both_sides() {
+        let lines = told("a\nb\nc\n", "a\nx\nc\nd\n");
+        let expected = [
+            ('@', None, None, "@@ -1,3 +1,4 @@"),
+            (' ', Some(1), Some(1), "a"),
+            ('-', Some(2), None, "b"),
+            ('+', None, Some(2), "x"),
+            (' ', Some(3), Some(3), "c"),
+            ('+', None, Some(4), "d"),
+        ];
+        let expected = expected.map(|(sign, old, new, text)| (sign, old, new, text.to_owned()));
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_missing_line_feed_at_the_end_is_said_and_moves_no_number() {
+        let lines = told("a", "b");
+        let signs: String = lines.iter().map(|line| line.0).collect();
+        assert_eq!(signs.replace('\\', ""), "@-+");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.1 != Some(2) && line.2 != Some(2))
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        let line = "é".repeat(WIDEST + 3);
+        assert!(shortened(line.as_bytes()).ends_with("é … 3 more characters"));
+        assert_eq!(shortened(b"short"), "short");
+    }
+}

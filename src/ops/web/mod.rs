@@ -1,0 +1,284 @@
+//! What the page of `tw web` shows: entries of the timeline page by page, one entry with the paths that it changed, and the
+//! lines of one of these.
+//!
+//! Promises: ids and paths are looked up in the repository, never in the file system; each answer is bounded, and says where
+//! the next begins; nothing is written. What an entry is asked for by is what tells it from all others, so that a page goes on
+//! where it ended although something was added or forgotten meanwhile.
+
+mod lines;
+mod mine;
+mod summary;
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Context;
+use super::timeline::{Entry, EntryKind, Filter, Timeline};
+use crate::env::Moment;
+use crate::error::{Code, Error, Result};
+use crate::git::path::RepoPath;
+use crate::git::tree::Change;
+use crate::store::state::Mode;
+
+pub use lines::{Line, Lines, What, between};
+pub use mine::{Others, of_others};
+pub use summary::without_prompts;
+
+/// So many paths of one entry are told at a time.
+pub const FILES: usize = 500;
+/// An entry may be placed so much later than one that follows it: a snapshot is told of with the end of the turn that took it.
+const MARGIN: i64 = 120;
+
+/// What tells an entry from all others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "entry_key")]
+pub struct Key {
+    /// Its kind.
+    pub kind: EntryKind,
+    /// Its id.
+    pub id: String,
+    /// When it happened, RFC 3339.
+    pub at: String,
+    /// Its session.
+    pub session_id: Option<String>,
+    /// Its checkpoint.
+    pub checkpoint_id: Option<u64>,
+}
+
+impl Key {
+    /// Of an entry.
+    pub fn of(entry: &Entry) -> Self {
+        Self {
+            kind: entry.kind,
+            id: entry.id.clone(),
+            at: entry.at.clone(),
+            session_id: entry.session_id.clone(),
+            checkpoint_id: entry.checkpoint_id,
+        }
+    }
+
+    fn is_of(&self, entry: &Entry) -> bool {
+        (self.kind, &self.id, &self.at) == (entry.kind, &entry.id, &entry.at)
+            && (&self.session_id, self.checkpoint_id) == (&entry.session_id, entry.checkpoint_id)
+    }
+
+    fn moment(&self) -> Result<Moment> {
+        Moment::parse_rfc3339(&self.at)
+            .ok_or_else(|| Error::usage("this is not a time of an entry"))
+    }
+}
+
+/// Some entries, newest first.
+#[derive(Debug, Serialize)]
+pub struct Page {
+    /// The entries, with what each changed.
+    pub entries: Vec<Entry>,
+    /// Whether older ones follow.
+    pub more: bool,
+    /// Sentences about what could not be read.
+    pub notices: Vec<String>,
+}
+
+/// So many entries that are older than a known one; without one the newest.
+///
+/// # Errors
+/// As [`Timeline::new`].
+pub fn page(ctx: &Context<'_>, filter: &Filter, after: Option<&Key>, size: usize) -> Result<Page> {
+    let mut filter = filter.clone();
+    if let Some(after) = after {
+        let from = after.moment()?.minus_seconds(-MARGIN);
+        filter.until = Some(filter.until.map_or(from, |until| until.min(from)));
+    }
+    let mut timeline = Timeline::new(ctx, &filter)?;
+    let mut entries = Vec::new();
+    if let Some(after) = after {
+        entries = rest_after(&mut timeline, after)?;
+    }
+    let missing = (size + 1).saturating_sub(entries.len());
+    entries.extend(timeline.page(missing)?);
+    let more = entries.len() > size;
+    entries.truncate(size);
+    timeline.count(&mut entries);
+    Ok(Page {
+        entries,
+        more,
+        notices: notices(&timeline),
+    })
+}
+
+/// Reads as far as the known entry, and gives what was read beyond it. One that is gone meanwhile is passed by its time.
+fn rest_after(timeline: &mut Timeline<'_>, after: &Key) -> Result<Vec<Entry>> {
+    let at = after.moment()?;
+    loop {
+        let mut some = timeline.page(1)?;
+        let Some(entry) = some.first() else {
+            return Ok(some);
+        };
+        if after.is_of(entry) {
+            return Ok(Vec::new());
+        }
+        if Moment::parse_rfc3339(&entry.at).is_some_and(|then| then < at) {
+            return Ok(std::mem::take(&mut some));
+        }
+    }
+}
+
+/// What could not be read.
+pub fn notices(timeline: &Timeline<'_>) -> Vec<String> {
+    let invalid = timeline.invalid().into_iter();
+    invalid
+        .map(|(what, why)| format!("{what} cannot be read: {why}"))
+        .collect()
+}
+
+/// A path that an entry changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct File {
+    /// Its place among the paths of the entry.
+    pub number: usize,
+    /// The path, for people; bytes that are not UTF-8 are replaced.
+    pub path: String,
+    /// `A`, `M`, `D` or `T`, as for `tw diff`.
+    pub status: char,
+    /// Git's mode before, in octal; None where there was nothing.
+    pub old_mode: Option<String>,
+    /// Git's mode after.
+    pub new_mode: Option<String>,
+}
+
+impl File {
+    /// Of a change.
+    pub fn of(number: usize, change: &Change) -> Self {
+        let mode =
+            |node: Option<crate::git::tree::Node>| node.map(|node| format!("{:06o}", node.mode));
+        Self {
+            number,
+            path: RepoPath::new(change.path.clone()).display(),
+            status: status(change),
+            old_mode: mode(change.old),
+            new_mode: mode(change.new),
+        }
+    }
+}
+
+fn status(change: &Change) -> char {
+    use crate::git::textdiff::file_type;
+    match (change.old, change.new) {
+        (None, _) => 'A',
+        (_, None) => 'D',
+        (Some(old), Some(new)) if file_type(old.mode) != file_type(new.mode) => 'T',
+        _ => 'M',
+    }
+}
+
+/// An entry with all of its text and the paths that it changed.
+#[derive(Debug, Serialize)]
+pub struct Detail {
+    /// The entry.
+    pub entry: Entry,
+    /// Its text: a prompt from its first to its last line.
+    pub text: String,
+    /// The paths, from the one asked for on; None where it is not known what it changed.
+    pub paths: Option<Vec<File>>,
+    /// How many paths there are.
+    pub total: usize,
+}
+
+/// One entry with the paths that it changed, from this one on.
+///
+/// # Errors
+/// `USAGE` when there is no such entry; a damaged object.
+pub fn detail(ctx: &Context<'_>, filter: &Filter, key: &Key, from: usize) -> Result<Detail> {
+    let timeline = around(ctx, filter, key)?;
+    let (timeline, mut entry) = find(timeline, key)?;
+    let changes = timeline.changes(&entry)?;
+    timeline.count(std::slice::from_mut(&mut entry));
+    let total = changes.as_ref().map_or(0, Vec::len);
+    let files = changes.map(|changes| {
+        let numbered = changes.iter().enumerate().skip(from).take(FILES);
+        numbered.map(|(at, change)| File::of(at, change)).collect()
+    });
+    Ok(Detail {
+        text: entry.text.clone(),
+        entry,
+        paths: files,
+        total,
+    })
+}
+
+/// The change of one of the paths of an entry.
+///
+/// # Errors
+/// `PATH_NOT_FOUND` when the entry did not change that many.
+pub fn change(ctx: &Context<'_>, filter: &Filter, key: &Key, number: usize) -> Result<Change> {
+    let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
+    let changes = timeline.changes(&entry)?.unwrap_or_default();
+    changes.into_iter().nth(number).ok_or_else(|| {
+        Error::new(
+            Code::PathNotFound,
+            "the entry changed no path with this number",
+        )
+        .hint("read the entry again")
+    })
+}
+
+fn around<'c>(ctx: &'c Context<'_>, filter: &Filter, key: &Key) -> Result<Timeline<'c>> {
+    let at = key.moment()?;
+    let filter = Filter {
+        since: Some(at),
+        until: Some(at.minus_seconds(-MARGIN)),
+        paths: filter.paths.clone(),
+        all_worktrees: true,
+        // Where they are told of with the end of their turn, snapshots are found by themselves, too.
+        kinds: vec![key.kind],
+        ..Filter::default()
+    };
+    Timeline::new(ctx, &filter)
+}
+
+fn find<'c>(mut timeline: Timeline<'c>, key: &Key) -> Result<(Timeline<'c>, Entry)> {
+    while let Some(entry) = timeline.page(1)?.into_iter().next() {
+        if key.is_of(&entry) {
+            return Ok((timeline, entry));
+        }
+    }
+    let id: Cow<'_, str> = crate::text::visible(&key.id).into();
+    Err(Error::new(
+        Code::SnapshotNotFound,
+        format!("'{id}' is not in the timeline any more"),
+    )
+    .hint("'tw log' shows what there is"))
+}
+
+/// Where the working tree is.
+#[derive(Debug, Serialize)]
+pub struct Place {
+    /// `present` or `past`.
+    pub mode: Mode,
+    /// In the past: the snapshot that was travelled to.
+    pub snapshot_id: Option<String>,
+    /// The working tree's directory.
+    pub worktree: String,
+    /// The newest entry.
+    pub newest: Option<Key>,
+}
+
+/// Tells where the working tree is, and what happened last.
+///
+/// # Errors
+/// The state or the refs cannot be read.
+pub fn place(ctx: &Context<'_>, filter: &Filter) -> Result<Place> {
+    let state = ctx.state_dir().state()?;
+    let mut timeline = Timeline::new(ctx, filter)?;
+    let newest = timeline.page(1)?;
+    Ok(Place {
+        snapshot_id: state
+            .current_snapshot_id
+            .filter(|_| state.mode == Mode::Past),
+        mode: state.mode,
+        worktree: ctx.repo.worktree_root().display().to_string(),
+        newest: newest.first().map(Key::of),
+    })
+}

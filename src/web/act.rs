@@ -1,0 +1,283 @@
+//! What a page may start, when it was allowed to: commands of `tw`, each after its dry run.
+//!
+//! A command is this very program, run in a process of its own with its usual words: what it checks, saves and refuses is the same
+//! as on a command line, and a swap names a process that is dead when the swap is. What was shown is what is done: the dry run is
+//! made again before it, and when it tells something else, that is shown first.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::api;
+use super::guard::Token;
+use super::server::Shared;
+use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::ops::Context;
+use crate::ops::web::{self, Key};
+use crate::store::id::SnapshotId;
+
+/// This very program, also when its file has been replaced since the server started.
+const OURSELVES: &str = "/proc/self/exe";
+/// What was shown can be agreed to so long.
+const SHOWN: Duration = Duration::from_secs(600);
+/// So much that was shown is remembered.
+const REMEMBERED: usize = 16;
+
+/// What the page asks for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Action {
+    /// Put the working tree back to a snapshot.
+    Travel { snapshot_id: String },
+    /// Bring the present back.
+    Return,
+    /// Put files of a snapshot into the working tree: all, or one path that an entry changed.
+    Restore {
+        snapshot_id: String,
+        entry: Option<Key>,
+        number: Option<usize>,
+    },
+    /// Take the last swap back.
+    Undo,
+    /// Name a snapshot.
+    Label { snapshot_id: String, name: String },
+    /// Report an issue.
+    Report {
+        snapshot_id: Option<String>,
+        task_context: String,
+        symptom: String,
+        success_criteria: String,
+    },
+}
+
+/// The page agrees to what it was shown.
+#[derive(Debug, Deserialize)]
+pub struct Agreed {
+    confirm: String,
+}
+
+/// A command line, and what it reads.
+#[derive(Debug, Clone, Default)]
+struct Words {
+    line: Vec<OsString>,
+    /// Only this shows what would be done; without it there is no such flag.
+    dry_run: Option<&'static str>,
+    /// Only this does it without asking.
+    consent: Option<&'static str>,
+    input: Option<String>,
+}
+
+/// What was shown, and waits for a yes.
+struct Shown {
+    token: Token,
+    at: Instant,
+    words: Words,
+    preview: Value,
+}
+
+/// The commands that were shown.
+#[derive(Default)]
+pub struct Actions {
+    shown: Mutex<Vec<Shown>>,
+}
+
+impl Actions {
+    /// Shows what an action would do, and gives the word that agrees to it.
+    pub fn attempt(&self, shared: &Shared, action: &Action) -> Result<Value> {
+        let context = api::open(shared)?;
+        let words = words(&context, shared, action)?;
+        let preview = match action {
+            Action::Label { snapshot_id, name } => {
+                let shown = run(shared, &plain(&["show", snapshot_id]), &[])?;
+                json!({"ok": shown["ok"], "error": shown["error"], "snapshot": shown["snapshot"], "label": name})
+            }
+            Action::Report { .. } => {
+                let mut fields: Value =
+                    serde_json::from_str(words.input.as_deref().unwrap_or("{}"))
+                        .map_err(std::io::Error::from)?;
+                context.redactor().json(&mut fields);
+                json!({"ok": true, "issue": fields})
+            }
+            _ => run(shared, &words, &words.dry_run_flags())?,
+        };
+        self.remember(words, preview)
+    }
+
+    fn remember(&self, words: Words, preview: Value) -> Result<Value> {
+        if preview["ok"] != true {
+            return Ok(preview);
+        }
+        let shown = Shown {
+            token: Token::new()?,
+            at: Instant::now(),
+            words,
+            preview,
+        };
+        let answer = json!({"ok": true, "confirm": shown.token.as_str(), "preview": shown.preview});
+        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= REMEMBERED {
+            all.remove(0);
+        }
+        all.push(shown);
+        Ok(answer)
+    }
+
+    /// Does what was shown; once, and only while it would still do the same.
+    pub fn confirm(&self, shared: &Shared, agreed: &Agreed) -> Result<Value> {
+        // Held to the end: one command at a time, as one person means them.
+        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|shown| shown.at.elapsed() < SHOWN);
+        let place = all.iter().position(|shown| shown.token.is(&agreed.confirm));
+        let place = place.ok_or_else(|| {
+            Error::new(
+                Code::NotApproved,
+                "what would be done has to be shown first",
+            )
+            .hint("ask for it again, and look at what it would do")
+        })?;
+        let shown = all.remove(place);
+        if shown.words.dry_run.is_some() {
+            let now = run(shared, &shown.words, &shown.words.dry_run_flags())?;
+            if now != shown.preview {
+                drop(all);
+                let mut again = self.remember(shown.words, now)?;
+                again["changed"] = json!(true);
+                return Ok(again);
+            }
+        }
+        let flags: Vec<&str> = shown.words.consent.into_iter().collect();
+        let done = run(shared, &shown.words, &flags)?;
+        (shared.serve.after_change)(&shared.serve.env, &shared.serve.start);
+        Ok(json!({"ok": done["ok"], "error": done["error"], "done": done}))
+    }
+}
+
+impl Words {
+    fn dry_run_flags(&self) -> Vec<&'static str> {
+        self.dry_run.into_iter().collect()
+    }
+}
+
+fn plain(words: &[&str]) -> Words {
+    Words {
+        line: words.iter().map(OsString::from).collect(),
+        ..Words::default()
+    }
+}
+
+/// The command line of an action. What names something in the repository has been looked up there.
+fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Words> {
+    let words = match action {
+        Action::Travel { snapshot_id } => Words {
+            dry_run: Some("--dry-run"),
+            ..plain(&["travel", id(snapshot_id)?])
+        },
+        Action::Return => Words {
+            dry_run: Some("--dry-run"),
+            ..plain(&["return"])
+        },
+        Action::Undo => Words {
+            dry_run: Some("--dry-run"),
+            // Where it leads was shown, and agreed to.
+            consent: Some("--into-past"),
+            ..plain(&["undo"])
+        },
+        Action::Restore {
+            snapshot_id,
+            entry,
+            number,
+        } => {
+            let mut words = Words {
+                dry_run: Some("--dry-run"),
+                ..plain(&["restore", id(snapshot_id)?])
+            };
+            if let (Some(entry), Some(number)) = (entry, number) {
+                let change = web::change(context, &shared.serve.filter, entry, *number)?;
+                // From the root, and no pattern: whatever the name begins with.
+                let path = [b"./".as_slice(), &change.path].concat();
+                words.line.extend(["--".into(), OsString::from_vec(path)]);
+            }
+            words
+        }
+        Action::Label { snapshot_id, name } => plain(&["label", id(snapshot_id)?, "--", name]),
+        Action::Report {
+            snapshot_id,
+            task_context,
+            symptom,
+            success_criteria,
+        } => {
+            let mut words = plain(&["issue", "report", "--from-json", "-"]);
+            if let Some(snapshot_id) = snapshot_id {
+                let snapshot = ["--snapshot", id(snapshot_id)?];
+                words.line.extend(snapshot.map(OsString::from));
+            }
+            let fields = json!({
+                "task_context": task_context,
+                "symptom": symptom,
+                "success_criteria": success_criteria,
+            });
+            words.input = Some(fields.to_string());
+            words
+        }
+    };
+    Ok(words)
+}
+
+/// A word that can only be an id.
+fn id(word: &str) -> Result<&str> {
+    match SnapshotId::parse(word) {
+        Some(_) => Ok(word),
+        None => Err(Error::new(
+            Code::InvalidAddress,
+            "this is not the id of a snapshot",
+        )),
+    }
+}
+
+/// Runs a command at the root of the working tree and gives its document.
+fn run(shared: &Shared, words: &Words, flags: &[&str]) -> Result<Value> {
+    let context = api::open(shared)?;
+    let what = || "cannot start the command";
+    // In front: behind a '--' they would be paths.
+    let (verb, rest) = words
+        .line
+        .split_first()
+        .ok_or_else(|| Error::usage("no command"))?;
+    let (group, rest) = match rest.split_first() {
+        Some((second, rest)) if verb == "issue" => (Some(second), rest),
+        _ => (None, rest),
+    };
+    let mut child = Command::new(OURSELVES)
+        .args(["--json", "--no-progress"])
+        .arg(verb)
+        .args(group)
+        .args(flags)
+        .args(rest)
+        .current_dir(context.repo.worktree_root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        // Ctrl-C ends the server; the command goes on to its end.
+        .process_group(0)
+        .spawn()
+        .context(what)?;
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), &words.input) {
+        // When it cannot read, its answer says why.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let ended = child.wait_with_output().context(what)?;
+    serde_json::from_slice(&ended.stdout).map_err(|_| {
+        Error::new(
+            Code::Io,
+            format!("the command died without an answer ({})", ended.status),
+        )
+        .hint("'tw status' says whether a swap was interrupted; the next command recovers it")
+    })
+}

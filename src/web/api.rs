@@ -1,0 +1,150 @@
+//! What the page asks for: one name, one JSON document in, one out.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::http::{Request, Response};
+use super::server::Shared;
+use crate::error::{Error, Result};
+use crate::ops::Context;
+use crate::ops::timeline::{EntryKind, Filter};
+use crate::ops::web::{self, Key};
+use crate::progress::Silent;
+use crate::wire;
+
+/// So many entries are given at a time.
+const ENTRIES: usize = 100;
+/// So many lines of a path.
+const LINES: usize = 400;
+
+/// What the page begins with.
+pub fn begin(shared: &Shared) -> Value {
+    let minutes = |idle: Duration| idle.as_secs().div_ceil(60);
+    json!({
+        "live": true,
+        "allow_changes": shared.actions.is_some(),
+        "idle_minutes": minutes(shared.serve.idle),
+        "kinds": EntryKind::ALL,
+        "limit": shared.serve.filter.limit,
+    })
+}
+
+/// Which entries the page wants.
+#[derive(Deserialize)]
+struct Entries {
+    /// Those after this one.
+    after: Option<Key>,
+    /// Those with this in their text.
+    grep: Option<String>,
+    /// Those of these kinds.
+    #[serde(default)]
+    kinds: Vec<EntryKind>,
+}
+
+/// An entry, or what it changed from this place on.
+#[derive(Deserialize)]
+struct One {
+    entry: Key,
+    #[serde(default)]
+    from: usize,
+    /// The number of a path.
+    #[serde(default)]
+    number: usize,
+}
+
+/// Answers one question. `touch` is called when a person asked, not the page by itself.
+pub fn answer(name: &str, request: &Request, shared: &Shared, touch: impl Fn()) -> Response {
+    let content_type = request.header("content-type").unwrap_or_default();
+    if content_type.split(';').next().map(str::trim) != Some("application/json") {
+        return Response::text(415, "application/json is needed");
+    }
+    if name != "place" {
+        touch();
+    }
+    let body = request.body.as_slice();
+    let done = match name {
+        "place" => place(shared),
+        "entries" => read(body).and_then(|asked| entries(shared, asked)),
+        "entry" => read(body).and_then(|asked| entry(shared, &asked)),
+        "lines" => read(body).and_then(|asked| lines(shared, &asked)),
+        "try" | "do" => match &shared.actions {
+            None => {
+                return Response::text(
+                    403,
+                    "this page only looks: 'tw web --allow-changes' lets it change something",
+                );
+            }
+            Some(actions) if name == "try" => {
+                read(body).and_then(|asked| actions.attempt(shared, &asked))
+            }
+            Some(actions) => read(body).and_then(|asked| actions.confirm(shared, &asked)),
+        },
+        _ => return Response::text(404, "there is nothing here"),
+    };
+    // What a person did may have taken long.
+    if name == "do" {
+        touch();
+    }
+    match done {
+        Ok(document) => Response::json(200, document.to_string()),
+        Err(error) => Response::json(400, wire::error(&error).to_string()),
+    }
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+    serde_json::from_slice(body)
+        .map_err(|error| Error::usage(format!("this question is not understood: {error}")))
+}
+
+/// Opens the repository anew: it may have changed since the last question.
+pub fn open(shared: &Shared) -> Result<Context<'_>> {
+    Context::open(&shared.serve.start, &shared.serve.env, &Silent)
+}
+
+fn place(shared: &Shared) -> Result<Value> {
+    let context = open(shared)?;
+    Ok(wire::value(&web::place(&context, &shared.serve.filter)?))
+}
+
+fn entries(shared: &Shared, asked: Entries) -> Result<Value> {
+    let context = open(shared)?;
+    let base = &shared.serve.filter;
+    let filter = Filter {
+        grep: asked
+            .grep
+            .map(|text| literal(&text))
+            .or_else(|| base.grep.clone()),
+        kinds: asked.kinds,
+        limit: None,
+        ..base.clone()
+    };
+    Ok(wire::value(&web::page(
+        &context,
+        &filter,
+        asked.after.as_ref(),
+        ENTRIES,
+    )?))
+}
+
+/// The search box takes text, not regular expressions.
+fn literal(text: &str) -> String {
+    regex::escape(text)
+}
+
+fn entry(shared: &Shared, asked: &One) -> Result<Value> {
+    let context = open(shared)?;
+    let detail = web::detail(&context, &shared.serve.filter, &asked.entry, asked.from)?;
+    Ok(wire::value(&detail))
+}
+
+fn lines(shared: &Shared, asked: &One) -> Result<Value> {
+    let context = open(shared)?;
+    let change = web::change(&context, &shared.serve.filter, &asked.entry, asked.number)?;
+    let objects = &context.store()?.objects;
+    Ok(wire::value(&web::between(
+        objects, &change, asked.from, LINES,
+    )?))
+}

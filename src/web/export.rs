@@ -1,0 +1,372 @@
+//! The page as one file: what was asked for, redacted once more, written whole or not at all.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::page::{self, Connects};
+use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::fs::{self, Durable};
+use crate::git::threads;
+use crate::git::tree::Change;
+use crate::ops::Context;
+use crate::ops::timeline::{Entry, EntryKind, Filter, Timeline};
+use crate::ops::web::{self, File, Line, Lines, Others, What};
+use crate::redact::{Counts, Redactor};
+
+/// So many lines of a path go into the file.
+const LINES: usize = 300;
+/// So many paths of an entry.
+const FILES: usize = 100;
+/// So many bytes of lines; what comes after is named without them.
+const ROOM: usize = 32 << 20;
+/// So many entries are worked on at a time.
+const BATCH: usize = 64;
+
+/// What is to be written.
+#[derive(Debug, Clone)]
+pub struct Export {
+    /// Where.
+    pub file: PathBuf,
+    /// Which entries.
+    pub filter: Filter,
+    /// Whether what was asked of agents goes in.
+    pub prompts: bool,
+    /// Whether a file that is there may be replaced.
+    pub force: bool,
+}
+
+/// What was written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Exported {
+    /// The file.
+    pub file: String,
+    /// How many entries it shows.
+    pub entries: usize,
+    /// How many of them are prompts with their text.
+    pub prompts: usize,
+    /// How many prompts, and titles that may have come from one, were left out.
+    pub prompts_left_out: usize,
+    /// How many paths are named without their lines, since the file would have become too large.
+    pub without_lines: usize,
+    /// Its size.
+    pub bytes: usize,
+    /// How often each rule replaced something.
+    pub redacted: BTreeMap<String, u64>,
+    /// Sentences about what could not be read.
+    pub notices: Vec<String>,
+}
+
+/// What a question before it should say.
+///
+/// # Errors
+/// `USAGE` when the file is there and may not be replaced; what keeps the timeline from being read.
+pub fn plan(ctx: &Context<'_>, export: &Export) -> Result<Others> {
+    refuse_existing(export)?;
+    if !export.prompts {
+        return Ok(Others::default());
+    }
+    let filter = Filter {
+        kinds: vec![EntryKind::Prompt],
+        ..export.filter.clone()
+    };
+    let prompts = Timeline::new(ctx, &filter)?.page(usize::MAX)?;
+    web::of_others(ctx, &prompts)
+}
+
+fn refuse_existing(export: &Export) -> Result<()> {
+    if export.force || export.file.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(exists(&export.file))
+}
+
+fn exists(file: &Path) -> Error {
+    let message = format!("'{}' is there already", file.display());
+    Error::new(Code::WouldOverwrite, message).hint("--force replaces it")
+}
+
+/// An entry in the file.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    entry: Entry,
+    text: String,
+    paths: Option<Vec<ToldFile>>,
+    total: usize,
+}
+
+#[derive(Serialize)]
+struct ToldFile {
+    #[serde(flatten)]
+    file: File,
+    lines: Lines,
+}
+
+/// All of the data.
+#[derive(Serialize)]
+struct Data {
+    live: bool,
+    made_at: String,
+    prompts: bool,
+    kinds: [EntryKind; EntryKind::ALL.len()],
+    entries: Vec<Told>,
+    notices: Vec<String>,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// As [`plan`]; the disk refuses.
+pub fn export(ctx: &Context<'_>, export: &Export) -> Result<Exported> {
+    refuse_existing(export)?;
+    let mut timeline = Timeline::new(ctx, &export.filter)?;
+    let mut gathered = Gathered::new(ctx, export.prompts);
+    ctx.progress.begin("gathering", None);
+    loop {
+        let batch = timeline.page(BATCH)?;
+        if batch.is_empty() {
+            break;
+        }
+        ctx.progress.advance(batch.len() as u64);
+        gathered.add(&timeline, batch)?;
+    }
+    ctx.progress.end();
+    let notices = web::notices(&timeline);
+    let notices = notices.iter().map(|text| gathered.redacted(text)).collect();
+    let prompts = gathered
+        .entries
+        .iter()
+        .filter(|told| told.entry.kind == EntryKind::Prompt);
+    let prompts = if export.prompts { prompts.count() } else { 0 };
+    let data = Data {
+        live: false,
+        made_at: ctx.env.now().rfc3339(),
+        prompts: export.prompts,
+        kinds: EntryKind::ALL,
+        entries: gathered.entries,
+        notices,
+    };
+    let (_, text) = page::page(&data, Connects::Nowhere);
+    write(export, text.as_bytes())?;
+    Ok(Exported {
+        file: export.file.display().to_string(),
+        entries: data.entries.len(),
+        prompts,
+        prompts_left_out: gathered.left_out,
+        without_lines: gathered.without_lines,
+        bytes: text.len(),
+        redacted: gathered.counts,
+        notices: data.notices,
+    })
+}
+
+/// What goes into the file, as far as it was gathered.
+struct Gathered<'c> {
+    ctx: &'c Context<'c>,
+    prompts: bool,
+    entries: Vec<Told>,
+    room: usize,
+    left_out: usize,
+    without_lines: usize,
+    counts: Counts,
+}
+
+impl<'c> Gathered<'c> {
+    fn new(ctx: &'c Context<'c>, prompts: bool) -> Self {
+        Self {
+            ctx,
+            prompts,
+            entries: Vec::new(),
+            room: ROOM,
+            left_out: 0,
+            without_lines: 0,
+            counts: Counts::new(),
+        }
+    }
+
+    /// A text without its secrets.
+    fn redacted(&mut self, text: &str) -> String {
+        let redacted = self.ctx.redactor().text(text);
+        self.count(redacted.counts);
+        redacted.text
+    }
+
+    fn count(&mut self, counts: Counts) {
+        for (rule, count) in counts {
+            *self.counts.entry(rule).or_default() += count;
+        }
+    }
+
+    fn add(&mut self, timeline: &Timeline<'_>, mut batch: Vec<Entry>) -> Result<()> {
+        timeline.count(&mut batch);
+        let mut changes = Vec::with_capacity(batch.len());
+        for entry in &batch {
+            // What an entry changed may be damaged or gone; that it happened is told all the same.
+            changes.push(timeline.changes(entry).unwrap_or_default());
+        }
+        let objects = &self.ctx.store()?.objects;
+        let redactor = self.ctx.redactor();
+        let has_room = self.room > 0;
+        let files = threads::map_from(4, &changes, |changes| {
+            let changes = changes.as_deref()?;
+            let shown = changes.iter().take(FILES).enumerate();
+            Some(
+                shown
+                    .map(|(number, change)| {
+                        let lines = if has_room {
+                            web::between(objects, change, 0, LINES)
+                        } else {
+                            Ok(Lines::none(What::LeftOut))
+                        };
+                        let lines = lines.unwrap_or_else(|_| Lines::none(What::Missing));
+                        told_file(redactor, number, change, lines)
+                    })
+                    .collect::<Vec<_>>(),
+            )
+        });
+        for ((entry, files), changes) in batch.into_iter().zip(files).zip(changes) {
+            self.add_entry(entry, files, changes.map_or(0, |changes| changes.len()));
+        }
+        Ok(())
+    }
+
+    fn add_entry(
+        &mut self,
+        mut entry: Entry,
+        files: Option<Vec<(ToldFile, Counts)>>,
+        total: usize,
+    ) {
+        let mut text = std::mem::take(&mut entry.text);
+        if !self.prompts {
+            self.left_out += usize::from(web::without_prompts(&mut entry));
+            text.clear();
+        }
+        entry.title = self.redacted(&entry.title);
+        let text = self.redacted(&text);
+        let files = files.map(|files| {
+            let told = files.into_iter().map(|(mut told, counts)| {
+                self.count(counts);
+                told.file.path = self.redacted(&told.file.path);
+                let size: usize = told
+                    .lines
+                    .lines
+                    .iter()
+                    .map(|line| line.text.len() + 16)
+                    .sum();
+                if told.lines.what == What::LeftOut || size > self.room {
+                    told.lines = Lines::none(What::LeftOut);
+                    self.without_lines += 1;
+                } else {
+                    self.room -= size;
+                }
+                told
+            });
+            told.collect()
+        });
+        self.entries.push(Told {
+            entry,
+            text,
+            paths: files,
+            total,
+        });
+    }
+}
+
+fn told_file(
+    redactor: &Redactor,
+    number: usize,
+    change: &Change,
+    mut lines: Lines,
+) -> (ToldFile, Counts) {
+    let mut counts = Counts::new();
+    let mut redacted = Vec::with_capacity(lines.lines.len());
+    let mut rest = lines.lines.as_slice();
+    while !rest.is_empty() {
+        let end = rest.iter().skip(1).position(|line| line.sign == '@');
+        let (hunk, behind) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+        redacted.extend(redacted_hunk(redactor, hunk, &mut counts));
+        rest = behind;
+    }
+    lines.lines = redacted;
+    let file = File::of(number, change);
+    (ToldFile { file, lines }, counts)
+}
+
+/// The lines of a hunk without secrets: each side is looked at as the text that it is. Where a secret goes over several lines,
+/// so that lines and sides cannot be told apart any more, the hunk is left out.
+fn redacted_hunk(redactor: &Redactor, hunk: &[Line], counts: &mut Counts) -> Vec<Line> {
+    let mut lines = hunk.to_vec();
+    for absent in ['+', '-'] {
+        let side: Vec<usize> = (0..lines.len())
+            .filter(|&at| lines[at].sign != absent)
+            .collect();
+        let text: Vec<&str> = side.iter().map(|&at| lines[at].text.as_str()).collect();
+        let redacted = redactor.text(&text.join("\n"));
+        if redacted.counts.is_empty() {
+            continue;
+        }
+        for (rule, count) in redacted.counts {
+            *counts.entry(rule).or_default() += count;
+        }
+        let parts: Vec<&str> = redacted.text.split('\n').collect();
+        if parts.len() != side.len() {
+            let said = "these lines held a secret over several lines, and are left out";
+            return vec![Line {
+                sign: '@',
+                old: None,
+                new: None,
+                text: said.to_owned(),
+            }];
+        }
+        for (at, part) in side.into_iter().zip(parts) {
+            part.clone_into(&mut lines[at].text);
+        }
+    }
+    lines
+}
+
+/// Writes the file for its owner alone, beside its place and then into it.
+fn write(export: &Export, bytes: &[u8]) -> Result<()> {
+    let file = &export.file;
+    if export.force {
+        return fs::write_atomic(file, bytes, Durable::No);
+    }
+    let doing = || format!("cannot write '{}'", file.display());
+    let dir = match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let made = tempfile_beside(file);
+    fs::write_atomic(&made, bytes, Durable::No).context(doing)?;
+    let placed = place(dir, &made, file);
+    if placed.is_err() {
+        // Best effort: what is to be told is why it could not be placed.
+        let _ = std::fs::remove_file(&made);
+    }
+    match placed {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(file)),
+        placed => placed.context(doing),
+    }
+}
+
+fn tempfile_beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    PathBuf::from(name)
+}
+
+/// Gives a file its name, unless something has that name by now.
+fn place(dir: &Path, made: &Path, file: &Path) -> std::io::Result<()> {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    let dir = fs::open_dir(dir)?;
+    let name = |path: &Path| {
+        let name = path.file_name().map(|name| name.as_bytes().to_vec());
+        name.ok_or(std::io::ErrorKind::InvalidInput)
+    };
+    fs::rename_to_free(dir.as_fd(), &name(made)?, &name(file)?)?;
+    Ok(())
+}

@@ -1,0 +1,572 @@
+'use strict';
+// The page of `tw web`. All text is put in as text. Whatever it shows came from somebody else.
+(() => {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const $ = (id) => document.getElementById(id);
+  const [list, rows, detail, dialog] = ['list', 'rows', 'detail', 'dialog'].map($);
+
+  // ---- Text
+
+  // What moves a terminal, turns the direction of text, or is not seen at all.
+  const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+  function put(parent, text) {
+    let from = 0;
+    for (const found of String(text).matchAll(UNSEEN)) {
+      parent.append(text.slice(from, found.index));
+      const shown = document.createElement('span');
+      shown.className = 'ctl';
+      shown.textContent = '\\u{' + found[0].codePointAt(0).toString(16) + '}';
+      parent.append(shown);
+      from = found.index + found[0].length;
+    }
+    parent.append(String(text).slice(from));
+    return parent;
+  }
+  function make(name, className, text) {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    if (text !== undefined && text !== null) put(made, text);
+    return made;
+  }
+  function button(text, click) {
+    const made = make('button', '', text);
+    made.type = 'button';
+    made.addEventListener('click', click);
+    return made;
+  }
+  const many = (number, one) => number + ' ' + one + (number === 1 ? '' : 's');
+  const say = (text) => { $('status').textContent = text; };
+  const alarm = (text) => { const place = $('alert'); place.replaceChildren(); if (text) put(place, text); };
+  const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  function time(at) {
+    const made = make('time', '', Number.isNaN(Date.parse(at)) ? at : clock.format(new Date(at)));
+    made.dateTime = at;
+    return made;
+  }
+
+  // ---- Where entries come from: the server, or this very file
+
+  const key = (entry) => ({
+    kind: entry.kind, id: entry.id, at: entry.at, session_id: entry.session_id, checkpoint_id: entry.checkpoint_id,
+  });
+  const same = (a, b) => Boolean(a && b) && JSON.stringify(key(a)) === JSON.stringify(key(b));
+
+  function live() {
+    const given = new URLSearchParams(location.search).get('token');
+    if (given) {
+      sessionStorage.setItem('tw-token', given);
+      history.replaceState(null, '', '/');
+    }
+    const token = sessionStorage.getItem('tw-token');
+    async function ask(name, body, signal) {
+      let answer;
+      try {
+        answer = await fetch('/api/' + name, {
+          method: 'POST', signal, cache: 'no-store', body: JSON.stringify(body),
+          // Without it the browser would not say that the page itself asks.
+          referrerPolicy: 'same-origin',
+          headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + token },
+        });
+      } catch (error) {
+        if (signal && signal.aborted) throw error;
+        throw new Error("the server has ended: start 'tw web' again");
+      }
+      const said = answer.headers.get('Content-Type') === 'application/json' ? await answer.json() : null;
+      if (!said) throw new Error(await answer.text());
+      return said;
+    }
+    async function must(name, body, signal) {
+      const said = await ask(name, body, signal);
+      if (!said.ok) throw new Error(said.error.message + (said.error.hint ? ' (' + said.error.hint + ')' : ''));
+      return said;
+    }
+    return {
+      ask,
+      entries: (after, asked, signal) => must('entries', { ...asked, after: after && key(after) }, signal),
+      entry: (entry, from, signal) => must('entry', { entry: key(entry), from }, signal),
+      lines: (entry, file, from, signal) => must('lines', { entry: key(entry), number: file.number, from }, signal),
+      place: () => must('place', {}),
+    };
+  }
+
+  function stored() {
+    const wanted = (asked) => data.entries.filter((entry) => {
+      if (asked.kinds.length && !asked.kinds.includes(entry.kind)) return false;
+      if (!asked.grep) return true;
+      const texts = [entry.title, entry.text, entry.id, ...entry.labels, ...(entry.paths || []).map((file) => file.path)];
+      const any = asked.grep.toLowerCase() === asked.grep;
+      return texts.some((text) => (any ? text.toLowerCase() : text).includes(asked.grep));
+    });
+    return {
+      entries: async (after, asked) => ({ entries: after ? [] : wanted(asked), more: false, notices: data.notices }),
+      entry: async (entry) => ({ entry, text: entry.text, paths: entry.paths, total: entry.total }),
+      lines: async (entry, file) => file.lines,
+    };
+  }
+
+  const source = data.live ? live() : stored();
+
+  // ---- The timeline: only the rows that are seen are there
+
+  let entries = [];
+  let more = true;
+  let loading = null;
+  let selected = -1;
+  let place = null;
+  let rowHeight = 54;
+  const asked = { grep: null, kinds: [] };
+
+  async function load() {
+    if (loading || !more) return;
+    const stop = new AbortController();
+    loading = stop;
+    try {
+      const page = await source.entries(entries[entries.length - 1], asked, stop.signal);
+      if (loading !== stop) return;
+      entries = entries.concat(page.entries);
+      more = page.more;
+      if (data.limit && entries.length >= data.limit) {
+        entries.length = data.limit;
+        more = false;
+      }
+      if (page.notices.length) alarm(page.notices.join('; '));
+      say(entries.length ? entries.length + (entries.length === 1 ? ' entry' : ' entries') + (more ? ', and older ones' : '') : 'nothing that was asked for');
+    } catch (error) {
+      if (!stop.signal.aborted) { alarm(error.message); more = false; }
+    } finally {
+      if (loading === stop) loading = null;
+    }
+    draw();
+    if (selected < 0 && entries.length) select(0);
+  }
+
+  function reload() {
+    if (loading) loading.abort();
+    loading = null;
+    entries = [];
+    more = true;
+    selected = -1;
+    list.scrollTop = 0;
+    $('newer').replaceChildren();
+    draw();
+    return load();
+  }
+
+  function counts(entry) {
+    const made = make('span');
+    if (entry.files === null) return made;
+    made.append(many(entry.files, 'file'));
+    if (entry.insertions !== null) made.append(' ', make('span', 'plus', '+' + entry.insertions), ' ', make('span', 'minus', '\u2212' + entry.deletions));
+    return made;
+  }
+
+  function row(at) {
+    const entry = entries[at];
+    const made = make('div', 'row' + (entry.session_id && entry.kind !== 'prompt' ? ' inside' : ''));
+    made.id = 'row-' + at;
+    made.setAttribute('role', 'option');
+    made.setAttribute('aria-selected', at === selected);
+    made.setAttribute('aria-posinset', at + 1);
+    made.setAttribute('aria-setsize', more ? -1 : entries.length);
+    made.style.top = at * rowHeight + 'px';
+    const first = make('div');
+    first.append(make('span', 'badge ' + entry.kind, entry.kind), put(make('bdi'), entry.title || entry.id));
+    for (const label of entry.labels) first.append(make('span', 'label', label));
+    const second = make('div', 'quiet');
+    second.append(time(entry.at), ' ');
+    if (entry.agent) second.append('\u00b7 ', put(make('span'), entry.agent), ' ');
+    const changed = counts(entry);
+    if (changed.hasChildNodes()) second.append('\u00b7 ', changed);
+    made.append(first, second);
+    made.addEventListener('click', () => { select(at); list.focus(); });
+    return made;
+  }
+
+  function draw() {
+    const probe = rows.firstElementChild;
+    if (probe && probe.offsetHeight) rowHeight = probe.offsetHeight;
+    rows.style.height = entries.length * rowHeight + 'px';
+    const from = Math.max(0, Math.floor(list.scrollTop / rowHeight) - 8);
+    const to = Math.min(entries.length, Math.ceil((list.scrollTop + list.clientHeight) / rowHeight) + 8);
+    const seen = [];
+    for (let at = from; at < to; at += 1) seen.push(row(at));
+    // The selected one is there even when it is not seen: it is what a screen reader is told of.
+    if (selected >= 0 && selected < entries.length && (selected < from || selected >= to)) seen.push(row(selected));
+    rows.replaceChildren(...seen);
+    if (selected >= 0) list.setAttribute('aria-activedescendant', 'row-' + selected);
+    else list.removeAttribute('aria-activedescendant');
+    if (more && entries.length && to > entries.length - 30) load();
+  }
+
+  let drawing = false;
+  function drawSoon() {
+    if (drawing) return;
+    drawing = true;
+    requestAnimationFrame(() => { drawing = false; draw(); });
+  }
+  list.addEventListener('scroll', drawSoon, { passive: true });
+  addEventListener('resize', drawSoon);
+
+  function select(at) {
+    if (!entries.length) return;
+    selected = Math.max(0, Math.min(entries.length - 1, at));
+    const top = selected * rowHeight;
+    if (top < list.scrollTop) list.scrollTop = top;
+    if (top + rowHeight > list.scrollTop + list.clientHeight) list.scrollTop = top + rowHeight - list.clientHeight;
+    draw();
+    open(entries[selected]);
+  }
+
+  list.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const page = Math.max(1, Math.floor(list.clientHeight / rowHeight) - 1);
+    const moves = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (event.key in moves) select(selected + moves[event.key]);
+    else if (event.key === 'Enter') detail.focus();
+    else if (event.key === '/') $('search').focus();
+    else return;
+    event.preventDefault();
+  });
+  addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || dialog.open) return;
+    list.focus();
+  });
+
+  // ---- One entry
+
+  let reading = null;
+  // A list is walked fast: what is passed by is not read.
+  let waiting = 0;
+  function open(entry) {
+    if (reading) reading.abort();
+    const stop = new AbortController();
+    reading = stop;
+    $('detail-title').replaceChildren();
+    put($('detail-title'), entry.title || entry.id);
+    facts(entry);
+    buttons(entry);
+    $('files').replaceChildren();
+    $('prompt').hidden = true;
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      try {
+        const told = await source.entry(entry, 0, stop.signal);
+        if (!stop.signal.aborted) fill(entry, told, stop.signal);
+      } catch (error) {
+        if (!stop.signal.aborted) $('files').replaceChildren(make('p', 'note-line', error.message));
+      }
+    }, data.live ? 60 : 0);
+  }
+
+  function facts(entry) {
+    const all = [];
+    const fact = (name, value) => {
+      if (value === null || value === undefined || value === '') return;
+      const shown = make('dd', 'mono');
+      if (value instanceof Node) shown.append(value); else put(shown, value);
+      all.push(make('dt', '', name), shown);
+    };
+    fact('kind', entry.kind + (entry.operation ? ' (' + entry.operation + ')' : ''));
+    fact('id', entry.id);
+    fact('at', time(entry.at));
+    fact('session', entry.session_id && entry.session_id + (entry.agent ? ' (' + entry.agent + ')' : ''));
+    fact('checkpoint', entry.checkpoint_id);
+    fact('labels', entry.labels.join(', '));
+    fact('status', entry.status);
+    fact('taken in', entry.taken_in === 'past' ? 'past' : null);
+    $('facts').replaceChildren(...all);
+  }
+
+  function fill(entry, told, signal) {
+    if (told.text && told.text.trim()) {
+      $('prompt-title').textContent = entry.kind === 'issue' ? 'Issue' : entry.kind === 'snapshot' ? 'Task' : 'Prompt';
+      $('text').replaceChildren();
+      put($('text'), told.text);
+      $('prompt').hidden = false;
+    }
+    const files = $('files');
+    if (!told.paths) {
+      files.replaceChildren(make('p', 'note-line', entry.kind === 'issue' ? 'An issue changes no file.' : 'It is not known what it changed, or not yet.'));
+      return;
+    }
+    files.replaceChildren(make('h3', 'quiet', many(told.total, 'path') + ' changed'));
+    addFiles(entry, told, 0, signal);
+  }
+
+  function addFiles(entry, told, from, signal) {
+    told.paths.forEach((file, at) => $('files').append(fileOf(entry, file, from + at < 8, signal)));
+    const next = from + told.paths.length;
+    if (next >= told.total) return;
+    if (!data.live) {
+      $('files').append(make('p', 'note-line', many(told.total - next, 'more path') + ': not in this file'));
+      return;
+    }
+    const on = button(many(told.total - next, 'more path'), async () => {
+      try {
+        const rest = await source.entry(entry, next, signal);
+        on.remove();
+        addFiles(entry, rest, next, signal);
+      } catch (error) {
+        if (!signal.aborted) alarm(error.message);
+      }
+    });
+    $('files').append(on);
+  }
+
+  const WORDS = { A: 'added', M: 'modified', D: 'deleted', T: 'type changed' };
+  function fileOf(entry, file, isOpen, signal) {
+    const made = make('details', 'file');
+    const summary = make('summary');
+    summary.append(make('strong', '', WORDS[file.status] || file.status), ' ', put(make('bdi', 'mono'), file.path));
+    const mode = file.old_mode && file.new_mode && file.old_mode !== file.new_mode;
+    if (mode) summary.append(' ', make('span', 'quiet', 'mode ' + file.old_mode + ' to ' + file.new_mode));
+    made.append(summary);
+    let isFilled = false;
+    made.addEventListener('toggle', async () => {
+      if (!made.open || isFilled) return;
+      isFilled = true;
+      if (data.allow_changes && entry.kind !== 'issue') {
+        const actions = make('div', 'actions');
+        actions.append(button('Restore this path', () => propose('Restore ' + file.path, {
+          action: 'restore', snapshot_id: entry.id, entry: key(entry), number: file.number,
+        })));
+        made.append(actions);
+      }
+      const lines = make('div', 'lines');
+      made.append(lines);
+      await fillLines(entry, file, lines, 0, signal);
+    });
+    made.open = isOpen;
+    return made;
+  }
+
+  const NOT_LINES = {
+    mode: 'Only the mode differs.', binary: 'This is not text.', 'too-large': "Too large to be laid out here: 'tw diff -p' does it.",
+    missing: 'The bytes are not here.', 'left-out': 'Left out: the page would have become too large.',
+  };
+  async function fillLines(entry, file, place, from, signal) {
+    let told;
+    try {
+      told = await source.lines(entry, file, from, signal);
+    } catch (error) {
+      if (!signal.aborted) place.append(make('p', 'note-line', error.message));
+      return;
+    }
+    if (signal.aborted) return;
+    if (told.what !== 'lines') {
+      place.append(make('p', 'note-line', NOT_LINES[told.what] || told.what));
+      return;
+    }
+    if (!told.lines.length && !from) place.append(make('p', 'note-line', 'Empty.'));
+    place.append(...laidOut(told.lines));
+    if (told.next === null) return;
+    if (!data.live) {
+      place.append(make('p', 'note-line', 'More lines are not in this file.'));
+      return;
+    }
+    const on = button('More lines', () => { on.remove(); fillLines(entry, file, place, told.next, signal); });
+    place.append(on);
+  }
+
+  function laidOut(lines) {
+    const made = [];
+    for (let at = 0; at < lines.length;) {
+      const run = (sign) => {
+        const begin = at;
+        while (at < lines.length && lines[at][0] === sign) at += 1;
+        return lines.slice(begin, at);
+      };
+      const gone = run('-');
+      const come = run('+');
+      const pairs = gone.length === come.length ? gone.map((line, n) => words(line[3], come[n][3])) : [];
+      gone.forEach((line, n) => made.push(lineOf(line, pairs[n] && pairs[n][0])));
+      come.forEach((line, n) => made.push(lineOf(line, pairs[n] && pairs[n][1])));
+      if (!gone.length && !come.length) { made.push(lineOf(lines[at])); at += 1; }
+    }
+    return made;
+  }
+
+  // What two lines do not have alike: from the first word that differs to the last.
+  function words(a, b) {
+    const cut = (text) => text.match(/[\p{L}\p{N}_]+|\s+|[^]/gu) || [];
+    const [old, now] = [cut(a), cut(b)];
+    let start = 0;
+    while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
+    let end = 0;
+    while (end < old.length - start && end < now.length - start && old[old.length - 1 - end] === now[now.length - 1 - end]) end += 1;
+    if (!start && !end) return [null, null];
+    const parts = (all) => [all.slice(0, start), all.slice(start, all.length - end), all.slice(all.length - end)].map((part) => part.join(''));
+    return [parts(old), parts(now)];
+  }
+
+  function lineOf([sign, old, now, text], parts) {
+    if (sign === '@') return make('div', 'l hunk', text);
+    if (sign === '\\') return make('div', 'l note', text);
+    const made = make(sign === '+' ? 'ins' : sign === '-' ? 'del' : 'div', 'l');
+    made.append(make('span', 'n old', old === null ? '' : old), make('span', 'n', now === null ? '' : now), make('span', 's', sign));
+    const shown = make('span', 't');
+    if (parts) {
+      put(shown, parts[0]);
+      if (parts[1]) shown.append(make('mark', '', parts[1]));
+      put(shown, parts[2]);
+    } else {
+      put(shown, text);
+    }
+    made.append(shown);
+    return made;
+  }
+
+  // ---- What may be done, each after its dry run
+
+  function buttons(entry) {
+    const all = [];
+    if (data.allow_changes && entry.kind !== 'issue') {
+      const id = entry.id;
+      all.push(
+        button('Travel here', () => propose('Travel to ' + id, { action: 'travel', snapshot_id: id })),
+        button('Restore all of it', () => propose('Restore all of ' + id, { action: 'restore', snapshot_id: id })),
+        button('Label', () => fields('Label ' + id, [['name', 'Label']], (given) => ({ action: 'label', snapshot_id: id, ...given }))),
+        button('Report an issue', () => fields('Report an issue at ' + id, [
+          ['task_context', 'What was being done'], ['symptom', 'What went wrong'], ['success_criteria', 'When it is solved'],
+        ], (given) => ({ action: 'report', snapshot_id: id, ...given }))),
+      );
+    }
+    $('actions').replaceChildren(...all);
+  }
+
+  function showDialog(title, ...parts) {
+    const heading = make('h2', '', title);
+    heading.id = 'dialog-title';
+    dialog.replaceChildren(heading, ...parts);
+    if (!dialog.open) dialog.showModal();
+  }
+  const closing = () => button('No', () => { dialog.close(); say('nothing was done'); });
+
+  function fields(title, names, then) {
+    const inputs = names.map(([name, text]) => {
+      const label = make('label', '', text);
+      const input = make(names.length > 1 ? 'textarea' : 'input');
+      input.name = name;
+      label.append(input);
+      return [label, input];
+    });
+    const go = () => propose(title, then(Object.fromEntries(inputs.map(([, input]) => [input.name, input.value]))));
+    const actions = make('div', 'actions');
+    actions.append(button('Show what it would do', go), closing());
+    showDialog(title, ...inputs.map(([label]) => label), actions);
+    inputs[0][1].focus();
+    if (inputs.length === 1) inputs[0][1].addEventListener('keydown', (event) => { if (event.key === 'Enter') { event.preventDefault(); go(); } });
+  }
+
+  async function propose(title, action) {
+    try {
+      question(title, await source.ask('try', action));
+    } catch (error) {
+      failed(title, { message: error.message });
+    }
+  }
+
+  function failed(title, error) {
+    const close = button('Close', () => dialog.close());
+    const parts = [make('p', '', error.message)];
+    if (error.hint) parts.push(make('p', 'quiet', error.hint));
+    showDialog(title, ...parts, close);
+    close.focus();
+    say(error.message);
+  }
+
+  function question(title, answer) {
+    if (!answer.ok) { failed(title, answer.error); return; }
+    const no = closing();
+    const yes = button('Yes, do it', async () => {
+      yes.disabled = true;
+      try {
+        const done = await source.ask('do', { confirm: answer.confirm });
+        if (done.ok && done.confirm) { question(title, done); return; }
+        if (!done.ok) { failed(title, done.error); return; }
+        dialog.close();
+        say('done: ' + title);
+        await look();
+        await reload();
+        list.focus();
+      } catch (error) {
+        failed(title, { message: error.message });
+      }
+    });
+    const actions = make('div', 'actions');
+    actions.append(no, yes);
+    const changed = answer.changed ? [make('p', '', 'Something changed meanwhile. Now it would do this:')] : [];
+    showDialog(title, ...changed, ...previewOf(answer.preview), actions);
+    no.focus();
+  }
+
+  function previewOf(preview) {
+    const parts = [];
+    const line = (text) => parts.push(make('p', '', text));
+    if (preview.issue) for (const [name, text] of Object.entries(preview.issue)) line(name.replace('_', ' ') + ': ' + text);
+    if (preview.label !== undefined && preview.snapshot && !preview.changes) line('The label \u201c' + preview.label + '\u201d is given to ' + preview.snapshot.snapshot_id + '.');
+    if (preview.mode) line('The working tree would then be in the ' + preview.mode + '.');
+    const changes = preview.changes;
+    if (changes) {
+      line(many(changes.written.length, 'path') + ' would be written, ' + changes.removed.length + ' removed.');
+      const paths = make('ul');
+      paths.tabIndex = 0;
+      paths.setAttribute('aria-label', 'paths');
+      const all = changes.written.map((path) => ['write', path]).concat(changes.removed.map((path) => ['remove', path]));
+      for (const [does, path] of all.slice(0, 500)) paths.append(make('li', 'mono', does + ' ' + (path.path || path)));
+      if (all.length > 500) paths.append(make('li', '', many(all.length - 500, 'more path')));
+      if (all.length) parts.push(paths);
+    }
+    for (const notice of preview.notices || []) line(notice);
+    return parts;
+  }
+
+  // ---- Where the working tree is, and whether something happened
+
+  async function look() {
+    if (!data.live) return;
+    try {
+      const told = await source.place();
+      const newest = place && !same(place.newest, told.newest) && (place.newest || told.newest);
+      place = told;
+      const shown = $('place');
+      shown.className = told.mode;
+      shown.replaceChildren();
+      put(shown, told.mode === 'past' ? 'in the past: ' + told.snapshot_id : told.worktree);
+      const all = [];
+      if (data.allow_changes) {
+        if (told.mode === 'past') all.push(button('Return to the present', () => propose('Return to the present', { action: 'return' })));
+        all.push(button('Undo', () => propose('Undo the last swap', { action: 'undo' })));
+      }
+      $('swaps').replaceChildren(...all);
+      if (newest && !$('newer').hasChildNodes()) {
+        $('newer').append(button('Something happened: show it', () => { reload(); list.focus(); }));
+        say('something happened');
+      }
+    } catch (error) {
+      alarm(error.message);
+    }
+  }
+
+  let typing = 0;
+  $('search').addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => { asked.grep = $('search').value || null; reload(); }, 200);
+  });
+  $('search').addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === 'ArrowDown') { event.preventDefault(); list.focus(); } });
+  for (const kind of data.kinds) {
+    const option = make('option', '', kind);
+    option.value = kind;
+    $('kind').append(option);
+  }
+  $('kind').addEventListener('change', () => { asked.kinds = $('kind').value ? [$('kind').value] : []; reload(); });
+
+  if (data.live) {
+    look();
+    // By itself it asks only while somebody looks, and that does not keep the server from ending.
+    setInterval(() => { if (!document.hidden) look(); }, 10000);
+  } else {
+    put($('place'), 'written ' + clock.format(new Date(data.made_at)) + (data.prompts ? '' : ', without prompts'));
+  }
+  load();
+})();

@@ -1,0 +1,204 @@
+// The page of 'tw web' in a real browser: what is hostile stays text, keys work, axe finds nothing, and many entries are walked.
+//
+// usage: node page.mjs ADDRESS FILE [SCREENSHOTS]
+// ADDRESS is what 'tw web --allow-changes' printed, FILE what 'tw web --export --prompts' wrote. TW_CHROMIUM names a browser.
+import { readFileSync, mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import assert from 'node:assert/strict';
+import puppeteer from 'puppeteer-core';
+
+const [address, file, pictures] = process.argv.slice(2);
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const SIZES = [[360, 740], [900, 700], [1600, 900]];
+
+async function launch() {
+  const args = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb'];
+  if (process.env.TW_CHROMIUM) return puppeteer.launch({ executablePath: process.env.TW_CHROMIUM, args });
+  const { default: chromium } = await import('@sparticuz/chromium');
+  return puppeteer.launch({ executablePath: await chromium.executablePath(), args, headless: 'shell' });
+}
+
+const browser = await launch();
+let failed = 0;
+async function check(name, work) {
+  try {
+    await work();
+    console.log('ok ' + name);
+  } catch (error) {
+    failed += 1;
+    for (const page of await browser.pages()) await page.close();
+    console.log('FAILED ' + name + '\n  ' + String(error.stack).replaceAll('\n', '\n  '));
+  }
+}
+
+// A page that tells of everything it should not do.
+async function open(where, { width = 1600, height = 900, scheme = 'light', allowed = () => false } = {}) {
+  const page = await browser.newPage();
+  const wrong = [];
+  page.on('dialog', (dialog) => { wrong.push('dialog: ' + dialog.message()); dialog.dismiss(); });
+  page.on('pageerror', (error) => wrong.push('error: ' + error.message));
+  page.on('console', (line) => { if (line.type() === 'error') wrong.push('console: ' + line.text()); });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (url !== where && !allowed(url)) wrong.push('request: ' + url);
+  });
+  await page.setViewport({ width, height });
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
+  page.setDefaultTimeout(5000);
+  await page.goto(where);
+  await page.waitForSelector('.row').catch((error) => { throw new Error(error.message + '; ' + wrong.join('; ')); });
+  return { page, wrong };
+}
+const origin = new URL(address).origin;
+const ownApi = (url) => url.startsWith(origin + '/') || url.endsWith('/favicon.ico');
+const stored = pathToFileURL(file).href;
+
+async function axe(page) {
+  // In a world of its own, which the page's content policy does not reach.
+  const client = await page.createCDPSession();
+  const { frameTree } = await client.send('Page.getFrameTree');
+  const { executionContextId } = await client.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id, worldName: 'axe' });
+  const run = async (expression) => {
+    const { result, exceptionDetails } = await client.send('Runtime.evaluate', { expression, contextId: executionContextId, awaitPromise: true, returnByValue: true });
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  };
+  await run(axeSource);
+  const found = await run(`axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then((r) => JSON.stringify({
+    violations: r.violations.map((v) => v.id + ': ' + v.help + ' ' + v.nodes.map((n) => n.target.join(' ') + ' ' + n.failureSummary).join('; ')),
+    passes: r.passes.length }))`);
+  await client.detach();
+  return JSON.parse(found);
+}
+
+for (const [name, where, allowed] of [['live', address, ownApi], ['stored', stored, () => false]]) {
+  for (const scheme of ['light', 'dark']) {
+    for (const [width, height] of SIZES) {
+      await check(`${name} ${scheme} ${width}: axe finds nothing, and nothing sticks out`, async () => {
+        const { page, wrong } = await open(where, { width, height, scheme, allowed });
+        await page.focus('#list');
+        for (let tries = 0; tries < 12 && !(await page.$('ins.l')); tries += 1) {
+          await page.keyboard.press('ArrowDown');
+          await page.waitForFunction(() => document.querySelector('#files').hasChildNodes());
+          await new Promise((done) => setTimeout(done, 150));
+        }
+        await page.waitForSelector('ins.l');
+        const { violations, passes } = await axe(page);
+        assert.deepEqual(violations, []);
+        assert.ok(passes > 15, String(passes));
+        const sticksOut = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.equal(sticksOut, 0);
+        if (pictures) {
+          mkdirSync(pictures, { recursive: true });
+          await page.screenshot({ path: `${pictures}/${name}-${scheme}-${width}.png` });
+        }
+        assert.deepEqual(wrong, []);
+        await page.close();
+      });
+    }
+  }
+  await check(`${name}: 320 wide, and text twice as large, without scrolling sideways`, async () => {
+    const { page } = await open(where, { width: 320, height: 640, allowed });
+    for (const size of ['100%', '200%']) {
+      await page.evaluate((size) => { document.documentElement.style.fontSize = size; }, size);
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320, size);
+    }
+    await page.close();
+  });
+  await check(`${name}: what is hostile stays text, and is seen`, async () => {
+    const { page, wrong } = await open(where, { allowed });
+    await page.focus('#list');
+    const count = await page.evaluate(() => Number(document.querySelector('[role=option]').getAttribute('aria-setsize')));
+    for (let at = 0; at < count; at += 1) {
+      await page.keyboard.press('ArrowDown');
+      await page.waitForFunction(() => document.querySelector('#files').hasChildNodes());
+    }
+    const rows = await page.evaluate(() => [...document.querySelectorAll('.row')].map((row) => row.textContent).join('\n'));
+    assert.match(rows, /<script>alert\(1\)<\/script> \\u\{202e\}drow and \\u\{1b\}\[31mred/);
+    assert.equal(await page.evaluate(() => document.querySelectorAll('img, iframe, object, embed, link, b').length), 0);
+    assert.equal(await page.evaluate(() => document.querySelectorAll('script').length), 2);
+    assert.deepEqual(wrong, []);
+    await page.close();
+  });
+  await check(`${name}: keys move, read, search and come back`, async () => {
+    const { page, wrong } = await open(where, { allowed });
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement.className), 'skip');
+    await page.focus('#list');
+    await page.keyboard.press('End');
+    await page.waitForFunction(() => document.querySelector('[aria-selected=true]').getAttribute('aria-posinset') === document.querySelector('[aria-selected=true]').getAttribute('aria-setsize'));
+    await page.keyboard.press('Home');
+    const active = await page.evaluate(() => document.getElementById(document.querySelector('#list').getAttribute('aria-activedescendant')).getAttribute('aria-posinset'));
+    assert.equal(active, '1');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'detail');
+    await page.keyboard.press('Escape');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'list');
+    await page.keyboard.press('/');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'search');
+    await page.keyboard.type('build is slow');
+    await page.waitForFunction(() => document.querySelector('#status').textContent === '1 entry');
+    assert.match(await page.evaluate(() => document.querySelector('.row').textContent), /the build is slow/);
+    await page.evaluate(() => { document.querySelector('#search').value = ''; document.querySelector('#search').dispatchEvent(new Event('input')); });
+    await page.select('#kind', 'prompt');
+    await page.waitForFunction(() => document.querySelector('#status').textContent === '2 entries');
+    assert.deepEqual(wrong, []);
+    await page.close();
+  });
+}
+
+await check('live: a page that is loaded again finds its token, and one without says what to do', async () => {
+  const { page } = await open(address, { allowed: ownApi });
+  assert.equal(await page.evaluate(() => location.href), origin + '/');
+  await page.reload({ waitUntil: 'networkidle0' });
+  await page.waitForSelector('.row');
+  await page.close();
+  const context = await browser.createBrowserContext();
+  const stranger = await context.newPage();
+  await stranger.goto(origin + '/');
+  assert.match(await stranger.evaluate(() => document.body.innerText), /Open the address that tw web printed/);
+  await context.close();
+});
+
+await check('live: a change shows its dry run first, with No under the cursor', async () => {
+  const { page, wrong } = await open(address, { allowed: ownApi });
+  await page.select('#kind', 'snapshot');
+  await page.waitForFunction(() => [...document.querySelectorAll('.row')].every((row) => row.textContent.includes('snapshot')));
+  await page.focus('#list');
+  await page.keyboard.press('End');
+  const press = async (text) => {
+    await page.waitForFunction((text) => [...document.querySelectorAll('button')].some((button) => button.textContent === text), {}, text);
+    await page.evaluate((text) => [...document.querySelectorAll('button')].find((button) => button.textContent === text).click(), text);
+  };
+  const modal = async () => {
+    await page.waitForSelector('dialog[open]');
+    return page.evaluate(() => [document.querySelector('dialog').innerText, document.activeElement.textContent]);
+  };
+  await press('Travel here');
+  const [text, focused] = await modal();
+  assert.match(text, /would then be in the past/);
+  assert.match(text, /paths? would be written, \d+ removed/);
+  assert.equal(focused, 'No');
+  if (pictures) await page.screenshot({ path: `${pictures}/dialog.png` });
+  const { violations } = await axe(page);
+  assert.deepEqual(violations, []);
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('#status').textContent === 'nothing was done');
+  assert.equal(await page.evaluate(() => document.querySelector('#place').className), 'present');
+  await press('Travel here');
+  await modal();
+  await press('Yes, do it');
+  await page.waitForFunction(() => document.querySelector('#place').className === 'past');
+  await page.waitForFunction(() => !document.querySelector('dialog').open);
+  await press('Return to the present');
+  await modal();
+  await press('Yes, do it');
+  await page.waitForFunction(() => document.querySelector('#place').className === 'present');
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
+await browser.close();
+process.exit(failed ? 1 : 0);
