@@ -20,7 +20,7 @@ use super::guard::Token;
 use super::server::Shared;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::ops::Context;
-use crate::ops::web::{self, Key};
+use crate::ops::web::{self, Key, Subject};
 use crate::store::id::SnapshotId;
 
 /// This very program, also when its file has been replaced since the server started.
@@ -65,7 +65,7 @@ pub struct Agreed {
 
 /// A command line, and what it reads.
 #[derive(Debug, Clone, Default)]
-struct Words {
+pub struct Words {
     line: Vec<OsString>,
     /// Only this shows what would be done; without it there is no such flag.
     dry_run: Option<&'static str>,
@@ -165,7 +165,8 @@ impl Words {
     }
 }
 
-fn plain(words: &[&str]) -> Words {
+/// A command line of these words, which are nobody else's.
+pub fn plain(words: &[&str]) -> Words {
     Words {
         line: words.iter().map(OsString::from).collect(),
         ..Words::default()
@@ -199,7 +200,8 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
                 ..plain(&["restore", id(snapshot_id)?])
             };
             if let (Some(entry), Some(number)) = (entry, number) {
-                let change = web::change(context, &shared.serve.filter, entry, *number)?;
+                let of = Subject::Entry(entry.clone());
+                let change = web::change(context, &shared.serve.filter, &of, *number)?;
                 // From the root, and no pattern: whatever the name begins with.
                 let path = [b"./".as_slice(), &change.path].concat();
                 words.line.extend(["--".into(), OsString::from_vec(path)]);
@@ -242,7 +244,7 @@ fn id(word: &str) -> Result<&str> {
 }
 
 /// Runs a command at the root of the working tree and gives its document.
-fn run(shared: &Shared, words: &Words, flags: &[&str]) -> Result<Value> {
+pub fn run(shared: &Shared, words: &Words, flags: &[&str]) -> Result<Value> {
     let context = api::open(shared)?;
     let what = || "cannot start the command";
     // In front: behind a '--' they would be paths.

@@ -1,22 +1,26 @@
 //! What the page asks for: one name, one JSON document in, one out.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::act;
 use super::http::{Request, Response};
 use super::server::Shared;
 use crate::error::{Error, Result};
 use crate::ops::Context;
 use crate::ops::timeline::{EntryKind, Filter};
-use crate::ops::web::{self, Key};
+use crate::ops::web::{self, Key, Subject};
 use crate::progress::Silent;
 use crate::wire;
 
 /// So many entries are given at a time.
 const ENTRIES: usize = 100;
+/// So many hits of a search.
+const HITS: &str = "300";
 /// So many lines of a path.
 const LINES: usize = 400;
 
@@ -47,12 +51,40 @@ struct Entries {
 /// An entry, or what it changed from this place on.
 #[derive(Deserialize)]
 struct One {
-    entry: Key,
+    #[serde(flatten)]
+    of: Subject,
     #[serde(default)]
     from: usize,
     /// The number of a path.
     #[serde(default)]
     number: usize,
+}
+
+/// A search in what `tw search` looks at.
+#[derive(Deserialize)]
+struct Searched {
+    text: String,
+    place: Where,
+}
+
+/// Where to look.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Where {
+    /// In the files of all snapshots.
+    Content,
+    /// In the lines that came and went.
+    Diff,
+    /// In all of the prompts.
+    Prompt,
+    /// In issues.
+    Issue,
+}
+
+/// The snapshot that a hit names.
+#[derive(Deserialize)]
+struct Named {
+    snapshot_id: String,
 }
 
 /// Answers one question. `touch` is called when a person asked, not the page by itself.
@@ -70,6 +102,8 @@ pub fn answer(name: &str, request: &Request, shared: &Shared, touch: impl Fn()) 
         "entries" => read(body).and_then(|asked| entries(shared, asked)),
         "entry" => read(body).and_then(|asked| entry(shared, &asked)),
         "lines" => read(body).and_then(|asked| lines(shared, &asked)),
+        "search" => read(body).and_then(|asked| search(shared, &asked)),
+        "named" => read(body).and_then(|asked| named(shared, &asked)),
         "try" | "do" => match &shared.actions {
             None => {
                 return Response::text(
@@ -136,15 +170,61 @@ fn literal(text: &str) -> String {
 
 fn entry(shared: &Shared, asked: &One) -> Result<Value> {
     let context = open(shared)?;
-    let detail = web::detail(&context, &shared.serve.filter, &asked.entry, asked.from)?;
-    Ok(wire::value(&detail))
+    Ok(match &asked.of {
+        Subject::Entry(key) => wire::value(&web::detail(
+            &context,
+            &shared.serve.filter,
+            key,
+            asked.from,
+        )?),
+        Subject::Pair(from, to) => wire::value(&web::compare(&context, from, to, asked.from)?),
+    })
 }
 
 fn lines(shared: &Shared, asked: &One) -> Result<Value> {
     let context = open(shared)?;
-    let change = web::change(&context, &shared.serve.filter, &asked.entry, asked.number)?;
+    let change = web::change(&context, &shared.serve.filter, &asked.of, asked.number)?;
     let objects = &context.store()?.objects;
     Ok(wire::value(&web::between(
         objects, &change, asked.from, LINES,
+    )?))
+}
+
+/// What `tw search` finds. It is run as such: it may take seconds and gigabytes, and ends with its process.
+fn search(shared: &Shared, asked: &Searched) -> Result<Value> {
+    let place = match asked.place {
+        Where::Content => "content",
+        Where::Diff => "diff",
+        Where::Prompt => "prompt",
+        Where::Issue => "issue",
+    };
+    let words = [
+        "search",
+        "--fixed-strings",
+        "--in",
+        place,
+        "--max-count",
+        HITS,
+    ];
+    let pattern = format!("--regexp={}", asked.text);
+    let _one_at_a_time = shared
+        .searching
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    act::run(
+        shared,
+        &act::plain(&[&words[..], &[&pattern]].concat()),
+        &[],
+    )
+}
+
+fn named(shared: &Shared, asked: &Named) -> Result<Value> {
+    let context = open(shared)?;
+    let key = web::entry_of(&context, &asked.snapshot_id)?;
+    Ok(wire::value(&web::detail(
+        &context,
+        &shared.serve.filter,
+        &key,
+        0,
     )?))
 }

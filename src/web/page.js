@@ -51,6 +51,9 @@
   });
   const same = (a, b) => Boolean(a && b) && JSON.stringify(key(a)) === JSON.stringify(key(b));
 
+  // Two snapshots that are compared stand where an entry does.
+  const subject = (entry) => (entry.pair ? { pair: entry.pair } : { entry: key(entry) });
+
   function live() {
     const given = new URLSearchParams(location.search).get('token');
     if (given) {
@@ -83,8 +86,10 @@
     return {
       ask,
       entries: (after, asked, signal) => must('entries', { ...asked, after: after && key(after) }, signal),
-      entry: (entry, from, signal) => must('entry', { entry: key(entry), from }, signal),
-      lines: (entry, file, from, signal) => must('lines', { entry: key(entry), number: file.number, from }, signal),
+      entry: (entry, from, signal) => must('entry', { ...subject(entry), from }, signal),
+      lines: (entry, file, from, signal) => must('lines', { ...subject(entry), number: file.number, from }, signal),
+      search: (text, place, signal) => must('search', { text, place }, signal),
+      named: (snapshot_id, signal) => must('named', { snapshot_id }, signal),
       place: () => must('place', {}),
     };
   }
@@ -112,6 +117,7 @@
   let more = true;
   let loading = null;
   let selected = -1;
+  let marked = null;
   let place = null;
   let rowHeight = 54;
   const asked = { grep: null, kinds: [] };
@@ -175,6 +181,7 @@
     const second = make('div', 'quiet');
     second.append(time(entry.at), ' ');
     if (entry.agent) second.append('\u00b7 ', put(make('span'), entry.agent), ' ');
+    if (same(entry, marked)) second.append('\u00b7 marked ');
     const changed = counts(entry);
     if (changed.hasChildNodes()) second.append('\u00b7 ', changed);
     made.append(first, second);
@@ -224,6 +231,7 @@
     if (event.key in moves) select(selected + moves[event.key]);
     else if (event.key === 'Enter') detail.focus();
     else if (event.key === '/') $('search').focus();
+    else if (event.key === 'm' && data.live) mark();
     else return;
     event.preventDefault();
   });
@@ -231,6 +239,64 @@
     if (event.key !== 'Escape' || dialog.open) return;
     list.focus();
   });
+
+  function mark() {
+    const entry = entries[selected];
+    if (!entry || entry.kind === 'issue') return;
+    marked = same(entry, marked) ? null : entry;
+    say(marked ? 'marked ' + entry.id : 'no entry is marked');
+    draw();
+    buttons(entry);
+  }
+
+  function compare(from, to) {
+    const entry = { pair: [from.id, to.id], kind: 'comparison', title: from.id + ' compared with ' + to.id, id: '', at: '', labels: [] };
+    open(entry);
+    detail.focus();
+  }
+
+  // What a search finds in files, changes, prompts and issues stands where an entry does; each hit leads to its snapshot.
+  async function search(text, where) {
+    if (reading) reading.abort();
+    const stop = new AbortController();
+    reading = stop;
+    clearTimeout(waiting);
+    const heading = (title) => { $('detail-title').replaceChildren(); put($('detail-title'), title); };
+    heading('Searching \u2026');
+    say('searching');
+    for (const id of ['facts', 'actions', 'files']) $(id).replaceChildren();
+    $('prompt').hidden = true;
+    try {
+      const found = await source.search(text, where, stop.signal);
+      const title = (found.hits.length || 'no') + (found.hits.length === 1 ? ' hit' : ' hits') + ' for \u201c' + text + '\u201d' + (found.truncated ? ', and there are more' : '');
+      heading(title);
+      say(title);
+      const all = make('ol', 'hits');
+      for (const hit of found.hits) {
+        const item = make('li');
+        const what = hit.path || (hit.issue_id ? 'issue ' + hit.issue_id : 'prompt' + (hit.checkpoint === null ? '' : ' ' + hit.checkpoint));
+        item.append(button((hit.change ? { added: '+ ', removed: '\u2212 ' }[hit.change] || '' : '') + what + (hit.line ? ':' + hit.line : ''), () => lead(hit.last_snapshot)), ' ', time(hit.at));
+        item.append(make('code', '', hit.text || (hit.binary ? 'a binary file matches' : '')));
+        const span = hit.first_snapshot === hit.last_snapshot ? hit.last_snapshot : hit.first_snapshot + ' to ' + hit.last_snapshot;
+        item.append(make('span', 'quiet', span + (hit.prompt ? ', asked: ' + hit.prompt : '')));
+        all.append(item);
+      }
+      $('files').replaceChildren(all);
+      detail.focus();
+    } catch (error) {
+      if (!stop.signal.aborted) heading(error.message);
+    }
+  }
+
+  async function lead(id) {
+    try {
+      const told = await source.named(id);
+      open(told.entry);
+      detail.focus();
+    } catch (error) {
+      alarm(error.message);
+    }
+  }
 
   // ---- One entry
 
@@ -266,6 +332,7 @@
       if (value instanceof Node) shown.append(value); else put(shown, value);
       all.push(make('dt', '', name), shown);
     };
+    if (entry.pair) { $('facts').replaceChildren(); return; }
     fact('kind', entry.kind + (entry.operation ? ' (' + entry.operation + ')' : ''));
     fact('id', entry.id);
     fact('at', time(entry.at));
@@ -325,7 +392,7 @@
     made.addEventListener('toggle', async () => {
       if (!made.open || isFilled) return;
       isFilled = true;
-      if (data.allow_changes && entry.kind !== 'issue') {
+      if (data.allow_changes && !entry.pair && entry.kind !== 'issue') {
         const actions = make('div', 'actions');
         actions.append(button('Restore this path', () => propose('Restore ' + file.path, {
           action: 'restore', snapshot_id: entry.id, entry: key(entry), number: file.number,
@@ -420,7 +487,11 @@
 
   function buttons(entry) {
     const all = [];
-    if (data.allow_changes && entry.kind !== 'issue') {
+    if (data.live && !entry.pair && entry.kind !== 'issue') {
+      if (marked && marked.id !== entry.id) all.push(button('Compare with the marked one', () => compare(marked, entry)));
+      if (same(entry, entries[selected])) all.push(button(same(entry, marked) ? 'Unmark' : 'Mark', mark));
+    }
+    if (data.allow_changes && !entry.pair && entry.kind !== 'issue') {
       const id = entry.id;
       all.push(
         button('Travel here', () => propose('Travel to ' + id, { action: 'travel', snapshot_id: id })),
@@ -549,11 +620,23 @@
   }
 
   let typing = 0;
+  const where = $('where');
+  const inTitles = () => !data.live || !where.value;
+  const narrow = () => {
+    const grep = inTitles() ? $('search').value || null : null;
+    if (grep !== asked.grep) { asked.grep = grep; reload(); }
+  };
   $('search').addEventListener('input', () => {
     clearTimeout(typing);
-    typing = setTimeout(() => { asked.grep = $('search').value || null; reload(); }, 200);
+    typing = setTimeout(narrow, 200);
   });
-  $('search').addEventListener('keydown', (event) => { if (event.key === 'Enter' || event.key === 'ArrowDown') { event.preventDefault(); list.focus(); } });
+  where.addEventListener('change', narrow);
+  $('search').addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && !inTitles()) { if ($('search').value) search($('search').value, where.value); }
+    else if (event.key === 'Enter' || event.key === 'ArrowDown') list.focus();
+    else return;
+    event.preventDefault();
+  });
   for (const kind of data.kinds) {
     const option = make('option', '', kind);
     option.value = kind;
@@ -566,6 +649,7 @@
     // By itself it asks only while somebody looks, and that does not keep the server from ending.
     setInterval(() => { if (!document.hidden) look(); }, 10000);
   } else {
+    for (const id of ['where', 'where-label', 'mark-key']) $(id).remove();
     put($('place'), 'written ' + clock.format(new Date(data.made_at)) + (data.prompts ? '' : ', without prompts'));
   }
   load();

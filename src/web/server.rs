@@ -62,6 +62,8 @@ pub struct Shared {
     pub serve: Serve,
     /// What a page may start; None: nothing.
     pub actions: Option<Actions>,
+    /// Held by the one search that runs.
+    pub searching: Mutex<()>,
     guard: Guard,
     used: Mutex<Instant>,
     connections: AtomicUsize,
@@ -103,6 +105,7 @@ pub fn serve(what: Serve, announce: impl FnOnce(&Served)) -> Result<()> {
     let idle = what.idle;
     let shared = Arc::new(Shared {
         guard: Guard::new(address, token),
+        searching: Mutex::new(()),
         actions: what.allow_changes.then(Actions::default),
         serve: what,
         used: Mutex::new(Instant::now()),

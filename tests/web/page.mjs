@@ -149,6 +149,36 @@ for (const [name, where, allowed] of [['live', address, ownApi], ['stored', stor
   });
 }
 
+await check('live: two marks are compared, and a search in all files leads to a snapshot', async () => {
+  const { page, wrong } = await open(address, { allowed: ownApi });
+  const detail = (pattern) => page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('#detail').innerText), {}, pattern);
+  await page.select('#kind', 'snapshot');
+  await page.waitForFunction(() => {
+    const rows = [...document.querySelectorAll('.row')];
+    return rows.length > 0 && rows.every((row) => row.firstChild.textContent.startsWith('snapshot'));
+  });
+  await page.focus('#list');
+  await page.keyboard.press('End');
+  await page.keyboard.press('m');
+  await page.waitForFunction(() => document.querySelector('[aria-selected=true]').textContent.includes('marked'));
+  await page.keyboard.press('Home');
+  await page.waitForFunction(() => [...document.querySelectorAll('#actions button')].some((button) => button.textContent.startsWith('Compare')));
+  await page.evaluate(() => [...document.querySelectorAll('#actions button')].find((button) => button.textContent.startsWith('Compare')).click());
+  await detail('compared with [^]*added <b>hostile.html[^]*modified a.txt');
+  await page.select('#where', 'content');
+  await page.focus('#search');
+  await page.keyboard.type('two words');
+  await page.keyboard.press('Enter');
+  await detail('1 hit for [^]*a.txt:2[^]*two words');
+  const { violations } = await axe(page);
+  assert.deepEqual(violations, []);
+  if (pictures) await page.screenshot({ path: `${pictures}/search.png` });
+  await page.evaluate(() => document.querySelector('.hits button').click());
+  await detail('snapshot \\(manual\\)');
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
 await check('live: a page that is loaded again finds its token, and one without says what to do', async () => {
   const { page } = await open(address, { allowed: ownApi });
   assert.equal(await page.evaluate(() => location.href), origin + '/');
@@ -165,7 +195,10 @@ await check('live: a page that is loaded again finds its token, and one without 
 await check('live: a change shows its dry run first, with No under the cursor', async () => {
   const { page, wrong } = await open(address, { allowed: ownApi });
   await page.select('#kind', 'snapshot');
-  await page.waitForFunction(() => [...document.querySelectorAll('.row')].every((row) => row.textContent.includes('snapshot')));
+  await page.waitForFunction(() => {
+    const rows = [...document.querySelectorAll('.row')];
+    return rows.length > 0 && rows.every((row) => row.firstChild.textContent.startsWith('snapshot'));
+  });
   await page.focus('#list');
   await page.keyboard.press('End');
   const press = async (text) => {

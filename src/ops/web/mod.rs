@@ -9,8 +9,6 @@ mod lines;
 mod mine;
 mod summary;
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +16,10 @@ use super::Context;
 use super::timeline::{Entry, EntryKind, Filter, Timeline};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
+use crate::git::Oid;
 use crate::git::path::RepoPath;
 use crate::git::tree::Change;
+use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
 
 pub use lines::{Line, Lines, What, between};
@@ -208,20 +208,93 @@ pub fn detail(ctx: &Context<'_>, filter: &Filter, key: &Key, from: usize) -> Res
     })
 }
 
-/// The change of one of the paths of an entry.
+/// What a change is of.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Subject {
+    /// What an entry changed.
+    Entry(Key),
+    /// What differs between two snapshots: their ids.
+    Pair(String, String),
+}
+
+/// The change of one of the paths that an entry changed, or that differ between two snapshots.
 ///
 /// # Errors
-/// `PATH_NOT_FOUND` when the entry did not change that many.
-pub fn change(ctx: &Context<'_>, filter: &Filter, key: &Key, number: usize) -> Result<Change> {
-    let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
-    let changes = timeline.changes(&entry)?.unwrap_or_default();
+/// `PATH_NOT_FOUND` when there are not that many; `SNAPSHOT_NOT_FOUND`.
+pub fn change(ctx: &Context<'_>, filter: &Filter, of: &Subject, number: usize) -> Result<Change> {
+    let changes = match of {
+        Subject::Entry(key) => {
+            let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
+            timeline.changes(&entry)?.unwrap_or_default()
+        }
+        Subject::Pair(from, to) => between_snapshots(ctx, from, to)?,
+    };
     changes.into_iter().nth(number).ok_or_else(|| {
-        Error::new(
-            Code::PathNotFound,
-            "the entry changed no path with this number",
-        )
-        .hint("read the entry again")
+        let message = "no path with this number has changed";
+        Error::new(Code::PathNotFound, message).hint("read the entry again")
     })
+}
+
+/// What differs between two snapshots.
+#[derive(Debug, Serialize)]
+pub struct Compared {
+    /// The paths, from the one asked for on.
+    pub paths: Vec<File>,
+    /// How many paths there are.
+    pub total: usize,
+}
+
+/// The paths that differ between two snapshots, from this one on.
+///
+/// # Errors
+/// `SNAPSHOT_NOT_FOUND`; a damaged object.
+pub fn compare(ctx: &Context<'_>, from: &str, to: &str, start: usize) -> Result<Compared> {
+    let changes = between_snapshots(ctx, from, to)?;
+    let numbered = changes.iter().enumerate().skip(start).take(FILES);
+    Ok(Compared {
+        paths: numbered.map(|(at, change)| File::of(at, change)).collect(),
+        total: changes.len(),
+    })
+}
+
+fn between_snapshots(ctx: &Context<'_>, from: &str, to: &str) -> Result<Vec<Change>> {
+    let store = ctx.store()?;
+    let tree = |id: &str| -> Result<Oid> { Ok(store.read_id(&snapshot_id(id)?)?.tree) };
+    let (from, to) = (tree(from)?, tree(to)?);
+    crate::git::tree::diff(&|oid| store.objects.read_tree(oid), Some(from), Some(to))
+}
+
+fn snapshot_id(id: &str) -> Result<SnapshotId> {
+    SnapshotId::parse(id).ok_or_else(|| {
+        let message = "this is not the id of a snapshot";
+        Error::new(Code::InvalidAddress, message)
+    })
+}
+
+/// The entry of a snapshot: what a hit of a search leads to.
+///
+/// # Errors
+/// `SNAPSHOT_NOT_FOUND`.
+pub fn entry_of(ctx: &Context<'_>, id: &str) -> Result<Key> {
+    let id = snapshot_id(id)?;
+    let record = ctx.store()?.read_id(&id)?.record;
+    let at = Moment::parse_rfc3339(&record.created_at);
+    let filter = Filter {
+        since: at,
+        until: at,
+        all_worktrees: true,
+        kinds: vec![EntryKind::Snapshot, EntryKind::Swap],
+        ..Filter::default()
+    };
+    let id = id.to_string();
+    let mut timeline = Timeline::new(ctx, &filter)?;
+    while let Some(entry) = timeline.page(1)?.first() {
+        if entry.id == id {
+            return Ok(Key::of(entry));
+        }
+    }
+    Err(gone(&id))
 }
 
 fn around<'c>(ctx: &'c Context<'_>, filter: &Filter, key: &Key) -> Result<Timeline<'c>> {
@@ -244,12 +317,13 @@ fn find<'c>(mut timeline: Timeline<'c>, key: &Key) -> Result<(Timeline<'c>, Entr
             return Ok((timeline, entry));
         }
     }
-    let id: Cow<'_, str> = crate::text::visible(&key.id).into();
-    Err(Error::new(
-        Code::SnapshotNotFound,
-        format!("'{id}' is not in the timeline any more"),
-    )
-    .hint("'tw log' shows what there is"))
+    Err(gone(&key.id))
+}
+
+fn gone(id: &str) -> Error {
+    let id = crate::text::visible(id);
+    let message = format!("'{id}' is not in the timeline any more");
+    Error::new(Code::SnapshotNotFound, message).hint("'tw log' shows what there is")
 }
 
 /// Where the working tree is.

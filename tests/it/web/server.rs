@@ -345,6 +345,51 @@ fn it_tells_what_the_log_tells_page_by_page_and_path_by_path() {
     assert_eq!(hostile["paths"][0]["path"], "<b>hostile.html");
     let lines = server.ask("lines", &json!({"entry": title("a <b>bold"), "number": 0}));
     assert_eq!(lines["lines"][1][3], HOSTILE);
+    // Two snapshots compared.
+    let id = |label: &str| sandbox.json(["show", label])["snapshot"]["snapshot_id"].clone();
+    let pair = json!([id("before-refactor"), id("latest")]);
+    let told = server.ask("entry", &json!({"pair": pair}));
+    let paths = told["paths"].as_array().unwrap().iter();
+    let paths: Vec<_> = paths
+        .map(|file| {
+            (
+                file["status"].as_str().unwrap(),
+                file["path"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            ("A", "<b>hostile.html"),
+            ("M", "a.txt"),
+            ("A", "b.bin"),
+            ("A", "key.rs")
+        ]
+    );
+    let lines = server.ask("lines", &json!({"pair": pair, "number": 1}));
+    assert_eq!(lines["lines"][2], json!(["+", null, 2, "two words"]));
+    // What 'tw search' finds, each hit with a snapshot that leads to an entry.
+    for (place, text) in [
+        ("content", "two words"),
+        ("diff", "two words"),
+        ("prompt", "its tests"),
+        ("issue", "is slow"),
+    ] {
+        let found = server.ask("search", &json!({"place": place, "text": text}));
+        let same = sandbox.json(["search", text, "-F", "--in", place]);
+        assert_eq!(found["hits"], same["hits"], "{place}");
+        let named = server.ask(
+            "named",
+            &json!({"snapshot_id": found["hits"][0]["last_snapshot"]}),
+        );
+        assert_eq!(
+            named["entry"]["id"], found["hits"][0]["last_snapshot"],
+            "{place}"
+        );
+    }
+    let nothing = server.ask("search", &json!({"place": "content", "text": "--help"}));
+    assert_eq!(nothing["hits"], json!([]));
     let searched = server.ask("entries", &json!({"grep": "BUILD is (slow"}));
     assert_eq!(searched["entries"], json!([]));
     let searched = server.ask("entries", &json!({"grep": "build is", "kinds": ["issue"]}));
