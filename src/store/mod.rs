@@ -75,7 +75,8 @@ impl Store {
 
     /// The repository's random id; `None` before anything was recorded.
     pub fn repository_id(&self) -> Result<Option<String>> {
-        let bytes = fs::read_optional(&self.common("id"))?;
+        let file = self.common("id");
+        let bytes = fs::read_optional(&file).map_err(|error| state::with_way_in(error, &file))?;
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
     }
 

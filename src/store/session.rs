@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::lock::hold_file;
 use super::names::session_component;
-use super::state::parse_versioned;
+use super::state::{parse_versioned, with_way_in};
 use crate::env::Moment;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{self, Durable};
@@ -142,6 +142,10 @@ impl Sessions {
         read(&self.file(session_id))
     }
 
+    fn make_dir(&self) -> Result<()> {
+        crate::git::create::private_dir(&self.dir).map_err(|error| with_way_in(error, &self.dir))
+    }
+
     /// Every record that can be read, last active first, and the files that cannot be, each with its reason.
     ///
     /// # Errors
@@ -185,7 +189,7 @@ impl Sessions {
         new: SessionRecord,
         edit: impl FnOnce(&mut SessionRecord),
     ) -> Result<SessionRecord> {
-        crate::git::create::private_dir(&self.dir)?;
+        self.make_dir()?;
         let _lock = self.lock()?;
         let file = self.file(&new.session_id);
         let mut record = read(&file)?.unwrap_or(new);
@@ -207,7 +211,7 @@ impl Sessions {
     /// # Errors
     /// When it cannot be written.
     pub fn leave_note(&self, session_id: &str, text: &str) -> Result<()> {
-        crate::git::create::private_dir(&self.dir)?;
+        self.make_dir()?;
         // Waited for: it is all that is left of what the session wanted to tell itself.
         fs::write_atomic(&self.note_file(session_id), text.as_bytes(), Durable::Yes)
     }
@@ -222,7 +226,7 @@ impl Sessions {
         if !file.exists() {
             return Ok(None);
         }
-        crate::git::create::private_dir(&self.dir)?;
+        self.make_dir()?;
         let _lock = self.lock()?;
         let Some(bytes) = fs::read_optional(&file)? else {
             return Ok(None);

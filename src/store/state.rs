@@ -321,7 +321,7 @@ pub fn read_json<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Option<T>>
     parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
 }
 
-/// Says how to get at a file of ours that somebody else owns.
+/// Says how to get at a file of ours that somebody else owns, or whose permissions keep its owner out.
 pub(super) fn with_way_in(error: Error, path: &Path) -> Error {
     let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref());
     let denied = cause
@@ -330,9 +330,13 @@ pub(super) fn with_way_in(error: Error, path: &Path) -> Error {
         return error;
     }
     let dir = path.parent().unwrap_or(path).display();
-    error.hint(format!(
-        "it belongs to somebody else; 'sudo chown -R \"$(id -u)\" {dir}' makes it yours"
-    ))
+    let owner = path.ancestors().find_map(|at| rustix::fs::stat(at).ok());
+    let me = rustix::process::geteuid().as_raw();
+    error.hint(if owner.is_some_and(|owner| owner.st_uid == me) {
+        format!("it is yours, but its permissions keep you out; 'chmod -R u+rwX {dir}' lets you in")
+    } else {
+        format!("it belongs to somebody else; 'sudo chown -R \"$(id -u)\" {dir}' makes it yours")
+    })
 }
 
 /// Parses a JSON document of ours with a `version` of at most `known`; `name` is for the message.
@@ -440,6 +444,31 @@ pub fn path_from_stored(stored: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_ours_is_not_said_to_be_somebody_else_s() {
+        let room = tempfile::tempdir().expect("a temporary directory");
+        let denied = || {
+            let io = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+            Error::new(Code::Io, "cannot open it").caused_by(io)
+        };
+        let file = room.path().join("timewarp/state.json");
+        let dir = room.path().join("timewarp");
+        let hint = format!(
+            "it is yours, but its permissions keep you out; 'chmod -R u+rwX {}' lets you in",
+            dir.display()
+        );
+        assert_eq!(with_way_in(denied(), &file).hints(), [hint]);
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(room.path(), Some(4321), None).expect("root may");
+            let error = with_way_in(denied(), &file);
+            assert!(
+                error.hints()[0].contains("sudo chown"),
+                "{:?}",
+                error.hints()
+            );
+        }
+    }
 
     #[test]
     fn stored_paths_are_exact() {
