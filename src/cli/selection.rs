@@ -7,7 +7,7 @@ use clap::builder::ValueHint;
 use crate::error::Result;
 use crate::ops::Context;
 use crate::ops::pathspec::Pathspec;
-use crate::ops::timeline::{Filter, time};
+use crate::ops::timeline::{Filter, time, time_since};
 
 /// The arguments of a filter.
 #[derive(Debug, clap::Args)]
@@ -22,11 +22,11 @@ pub struct Selection {
     #[arg(long, value_name = "REGEX")]
     pub grep: Option<String>,
 
-    /// Show nothing from before TIME
+    /// Show nothing from before TIME; a day begins in the morning
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
 
-    /// Show nothing from after TIME
+    /// Show nothing from after TIME; a day ends at night
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
 
@@ -53,13 +53,13 @@ impl Selection {
     /// # Errors
     /// `USAGE` for a time or path that is none.
     pub fn filter(&self, ctx: &Context<'_>) -> Result<Filter> {
-        let moment =
-            |word: &Option<String>| word.as_deref().map(|word| time(ctx, word)).transpose();
+        let since = self.since.as_deref().map(|word| time_since(ctx, word));
+        let until = self.until.as_deref().map(|word| time(ctx, word));
         Ok(Filter {
             limit: self.limit,
             grep: self.grep.clone(),
-            since: moment(&self.since)?,
-            until: moment(&self.until)?,
+            since: since.transpose()?,
+            until: until.transpose()?,
             label: self.label.clone(),
             session: self.session.clone(),
             agent: self.agent.clone(),

@@ -433,6 +433,17 @@ fn each_filter_of_a_list_leaves_what_it_says() {
         ])),
         ["the printer", "the Parser"]
     );
+    // A day is a whole one at both ends.
+    let day = ["list", "--since", "2026-02-27", "--until", "2026-02-27"];
+    assert_eq!(titles(sandbox.json(day)), ["the Parser"]);
+    assert_eq!(
+        titles(sandbox.json(["list", "--since", "yesterday"])).len(),
+        4
+    );
+    let today = ["list", "--since", "today", "-n", "9"];
+    assert_eq!(titles(sandbox.json(today)).len(), 3);
+    let later = ["list", "--since", "today 9:01", "-n", "9"];
+    assert_eq!(titles(sandbox.json(later)).len(), 2);
     assert_eq!(
         titles(sandbox.json(["list", "--label", "early"])),
         ["the Parser"]

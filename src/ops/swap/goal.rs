@@ -257,6 +257,11 @@ impl<'a> Goal<'a> {
         }
     }
 
+    /// Whether the working tree is in the present afterwards, when it was in the past.
+    pub(super) fn ends_stay(&self) -> bool {
+        self.experiment.is_some()
+    }
+
     /// As what the state before is saved.
     pub(super) fn saves_as(&self) -> IdKind {
         match self.experiment {

@@ -20,6 +20,7 @@ pub mod pathindex;
 mod place;
 mod plan;
 mod prepare;
+mod present_own;
 mod prove;
 pub mod recover;
 mod run;

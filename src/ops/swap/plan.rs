@@ -6,6 +6,7 @@ use super::super::Context;
 use super::super::capture::{Capture, rule_parts};
 use super::extras::captured_extras;
 use super::goal::{Aim, Goal, PathChanges, SnapshotAim};
+use super::present_own::PresentOwn;
 use super::read_tree;
 use super::treerules::TreeRules;
 use crate::error::Result;
@@ -21,7 +22,7 @@ use crate::worktree::plan::{
 };
 
 /// The plan for what is there now. `forced` is what the capture has whatever the rules say; beneath `hiding` the target has nothing
-/// that it does not track.
+/// that it does not track; what the present may own stays.
 pub(super) fn make_plan(
     ctx: &Context<'_>,
     store: &Store,
@@ -29,10 +30,11 @@ pub(super) fn make_plan(
     capture: &Capture<'_>,
     forced: &BTreeSet<Vec<u8>>,
     hiding: &BTreeSet<Vec<u8>>,
+    own: Option<&PresentOwn<'_>>,
 ) -> Result<Plan> {
     let computed;
     let (changes, saved) = match &goal.aim {
-        Aim::Snapshot(aim) => return towards(ctx, store, aim, capture, forced, hiding),
+        Aim::Snapshot(aim) => return towards(ctx, store, aim, capture, forced, hiding, own),
         Aim::Paths(aim) => (&aim.changes, &aim.saved),
         Aim::Computed { compute, saved, .. } => {
             computed = compute(capture)?;
@@ -58,6 +60,7 @@ fn towards(
     capture: &Capture<'_>,
     forced: &BTreeSet<Vec<u8>>,
     hiding: &BTreeSet<Vec<u8>>,
+    own: Option<&PresentOwn<'_>>,
 ) -> Result<Plan> {
     let target = aim.stored.tree;
     let is_kept = |path: &[u8]| aim.keep.iter().any(|kept| path::is_within(path, kept));
@@ -71,6 +74,9 @@ fn towards(
         |path: &[u8]| rules.leaves_out(path) || hiding.iter().any(|dir| path::is_within(path, dir));
     // What the target's rules leave out was never looked at there: that it lacks such a path says nothing.
     let left_out = |path: &[u8]| {
+        if own.map_or(Ok(false), |own| own.has(path))? {
+            return Ok(true);
+        }
         let ours = aim.made_before.contains(path) || forced.contains(path);
         Ok(!ours && hides(path) && !tracks(store, aim.stored, path)?)
     };
@@ -101,7 +107,7 @@ fn towards(
 
 /// Whether git tracked the path on the side that a swap leads to: no ignore rule leaves such a path out, so that it was
 /// deleted there when the side has it not.
-fn tracks(store: &Store, target: &Stored, path: &[u8]) -> Result<bool> {
+pub(super) fn tracks(store: &Store, target: &Stored, path: &[u8]) -> Result<bool> {
     let read = |oid| store.objects.read_tree(oid);
     let sides = [Some(target.index_commit), target.head];
     for commit in sides.into_iter().flatten() {

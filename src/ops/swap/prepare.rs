@@ -8,6 +8,7 @@ use super::blobs::Blobs;
 use super::goal::{Aim, GitGoal, Goal};
 use super::obstacles::{GIT_DIRECTORY, Obstacles, find_obstacles};
 use super::plan::make_plan;
+use super::present_own::PresentOwn;
 use super::{TRIES, copied, protected_dirs};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::Root;
@@ -18,6 +19,9 @@ use crate::store::state::stored_path;
 use crate::store::stored::Stored;
 use crate::worktree::manifest::{FileFlags, Manifest};
 use crate::worktree::plan::{Plan, Side};
+
+/// Why a file is refused that [`PresentOwn`] holds.
+const PRESENT_S: &str = "ignored in the present, whose backup does not have it";
 
 /// A capture, and a plan that can be carried out.
 pub struct Prepared<'s> {
@@ -49,6 +53,7 @@ pub fn prepare<'s>(
         storing,
         own: OwnDirs::of(&ctx.repo, &store.objects),
         others: OtherRepositories::of(store, goal)?,
+        present: PresentOwn::of(ctx, store, goal)?,
         forced: goal.forced(),
         other_rules: None,
         prove: prove_first(goal, storing),
@@ -70,6 +75,7 @@ struct Preparation<'a, 'g, 's> {
     storing: &'a Storing,
     own: OwnDirs,
     others: OtherRepositories,
+    present: Option<PresentOwn<'a>>,
     /// Captured whatever the rules say.
     forced: BTreeSet<Vec<u8>>,
     /// A tree whose ignore rules hold beside those on disk.
@@ -95,6 +101,7 @@ impl<'s> Preparation<'_, '_, 's> {
             &capture,
             &self.forced,
             &self.others.hiding,
+            self.present.as_ref(),
         )?;
         let unproven = unproven_paths(&capture.manifest, &plan);
         if !unproven.is_empty() {
@@ -110,6 +117,7 @@ impl<'s> Preparation<'_, '_, 's> {
         } = find_obstacles(&root, &self.own, shared, &capture, &plan)?;
         // All that is refused is named at once, so that it can be moved away at once.
         refused.extend(start_in_the_way(ctx, &plan));
+        refused.extend(self.of_the_present(&plan)?);
         if !refused.is_empty() {
             return Err(would_overwrite(goal, &refused));
         }
@@ -126,6 +134,19 @@ impl<'s> Preparation<'_, '_, 's> {
             blobs,
             raw_head,
         }))
+    }
+
+    /// Files that the plan would replace, and that may be the present's own.
+    fn of_the_present(&self, plan: &Plan) -> Result<Vec<(Vec<u8>, &'static str)>> {
+        let mut found = Vec::new();
+        for entry in plan.entries.iter().filter(|entry| entry.before.is_some()) {
+            if let Some(present) = &self.present
+                && present.has(&entry.path)?
+            {
+                found.push((entry.path.clone(), PRESENT_S));
+            }
+        }
+        Ok(found)
     }
 
     fn capture(&self) -> Result<Capture<'s>> {
@@ -213,6 +234,9 @@ fn would_overwrite(goal: &Goal<'_>, refused: &[(Vec<u8>, &'static str)]) -> Erro
             .map(|(path, _)| stored_path(path))
             .collect::<Vec<_>>(),
     );
+    if refused.iter().any(|(_, why)| *why == PRESENT_S) {
+        error = error.hint("run 'tw return' first: from the present these are saved, too");
+    }
     let git_s = refused.iter().find(|(_, why)| *why == GIT_DIRECTORY);
     if let Some((path, _)) = git_s {
         return error.detail("git_directory", stored_path(path)).hint(format!(

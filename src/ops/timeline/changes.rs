@@ -18,28 +18,35 @@ pub struct Counts {
     pub deletions: u64,
 }
 
+impl Counts {
+    /// Both together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            files: self.files + other.files,
+            insertions: self.insertions + other.insertions,
+            deletions: self.deletions + other.deletions,
+        }
+    }
+}
+
 /// The paths that differ between two trees.
 pub(super) fn between(objects: &ObjectStore, old: Option<Oid>, new: Oid) -> Result<Vec<Change>> {
     tree::diff(&|oid| objects.read_tree(oid), old, Some(new))
 }
 
-/// Counts lines. What is binary, too large to be compared, or not there counts as a file and no lines.
-pub(super) fn count(objects: &ObjectStore, changes: &[Change]) -> Result<Counts> {
+/// How many lines of a path came and went. What is binary, too large to be compared, or not there has none.
+pub(super) fn count(objects: &ObjectStore, change: &Change) -> Result<Counts> {
     let mut counts = Counts {
-        files: changes.len() as u64,
+        files: 1,
         ..Counts::default()
     };
-    for change in changes {
-        if change.old.map(|node| node.oid) == change.new.map(|node| node.oid) {
-            continue;
-        }
-        let (Some(old), Some(new)) = (text(objects, change.old)?, text(objects, change.new)?)
-        else {
-            continue;
-        };
+    if change.old.map(|node| node.oid) == change.new.map(|node| node.oid) {
+        return Ok(counts);
+    }
+    if let (Some(old), Some(new)) = (text(objects, change.old)?, text(objects, change.new)?) {
         let lines = textdiff::compare(&old, &new, Hunks::None)?;
-        counts.insertions += lines.insertions as u64;
-        counts.deletions += lines.deletions as u64;
+        counts.insertions = lines.insertions as u64;
+        counts.deletions = lines.deletions as u64;
     }
     Ok(counts)
 }

@@ -59,6 +59,16 @@ pub fn time(ctx: &Context<'_>, word: &str) -> Result<Moment> {
     })
 }
 
+/// As [`time`], of a word that says from when on: a day begins in the morning.
+///
+/// # Errors
+/// As [`time`].
+pub fn time_since(ctx: &Context<'_>, word: &str) -> Result<Moment> {
+    // A day alone means its end. What already has a time of day takes no second one.
+    let morning = moment_of(&format!("{word} 00:00"), ctx.env.now());
+    time(ctx, word).map(|at| morning.filter(|morning| *morning < at).unwrap_or(at))
+}
+
 /// A filter made ready.
 pub(super) struct Matcher {
     grep: Option<Regex>,

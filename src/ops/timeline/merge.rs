@@ -26,8 +26,8 @@ type Place = (u64, u64);
 const LAST: u64 = u64::MAX;
 
 impl Timeline<'_> {
-    /// Makes the entries of the newest second that is left. False: there is none, or it is before what is wanted.
-    pub(super) fn read_on(&mut self) -> Result<bool> {
+    /// Adds the entries of the newest second that is left. False: there is none, or it is before what is wanted.
+    pub(super) fn read_on(&mut self, entries: &mut Vec<Entry>) -> Result<bool> {
         let Some(second) = self.newest_second() else {
             return Ok(false);
         };
@@ -53,9 +53,7 @@ impl Timeline<'_> {
         }
         found.retain(|(_, entry)| self.matcher.matches(entry));
         found.sort_by_key(|(place, _)| Reverse(*place));
-        let found: Vec<Entry> = found.into_iter().map(|(_, entry)| entry).collect();
-        let touching = self.touching(found)?;
-        self.ready.extend(touching);
+        entries.extend(found.into_iter().map(|(_, entry)| entry));
         Ok(true)
     }
 
@@ -213,7 +211,7 @@ impl Timeline<'_> {
     }
 
     /// Those that changed something in the paths of the filter.
-    fn touching(&self, entries: Vec<Entry>) -> Result<Vec<Entry>> {
+    pub(super) fn touching(&self, entries: Vec<Entry>) -> Result<Vec<Entry>> {
         if self.paths.is_everything() {
             return Ok(entries);
         }

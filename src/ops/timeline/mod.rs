@@ -38,7 +38,7 @@ use talks::Talks;
 
 pub use changes::Counts;
 pub use entry::{Entry, EntryKind};
-pub use filter::{Filter, pattern, time};
+pub use filter::{Filter, pattern, time, time_since};
 
 /// What may be an entry of the kinds that are wanted.
 fn record_kinds(filter: &Filter) -> Vec<IdKind> {
@@ -65,8 +65,11 @@ fn issues(store: &Store, until: Option<Moment>) -> Result<Vec<IssueId>> {
     Ok(ids)
 }
 
-/// So many entries are worth a thread each time they are compared.
+/// So many things to compare are worth a thread.
 const FEW: usize = 4;
+
+/// So many entries are compared at once, to find those that changed a path.
+const BLOCK: usize = 256;
 
 /// The entries that a filter lets through, newest first, made one second at a time.
 pub struct Timeline<'c> {
@@ -151,7 +154,17 @@ impl<'c> Timeline<'c> {
     /// When refs or objects cannot be read.
     pub fn page(&mut self, entries: usize) -> Result<Vec<Entry>> {
         let wanted = entries.min(self.left);
-        while self.ready.len() < wanted && self.read_on()? {}
+        while self.ready.len() < wanted {
+            // Of the entries of a file only a few are what is wanted: they are compared many at once.
+            let block = if self.paths.is_everything() { 1 } else { BLOCK };
+            let mut found = Vec::new();
+            while found.len() < block && self.read_on(&mut found)? {}
+            if found.is_empty() {
+                break;
+            }
+            let touching = self.touching(found)?;
+            self.ready.extend(touching);
+        }
         let page: Vec<Entry> = self.ready.drain(..wanted.min(self.ready.len())).collect();
         self.left -= page.len();
         Ok(page)
@@ -182,10 +195,26 @@ impl<'c> Timeline<'c> {
         let sides = entries.iter().map(|entry| self.sides(entry).ok().flatten());
         let sides: Vec<Option<Sides>> = sides.collect();
         let (objects, paths) = (&self.store.objects, &self.paths);
-        let counted = threads::map_from(FEW, &sides, |sides| {
-            let changes = sides.as_ref()?.changes(objects, paths).ok()?;
-            changes::count(objects, &changes).ok()
+        let changes = threads::map_from(FEW, &sides, |sides| {
+            sides.as_ref()?.changes(objects, paths).ok()
         });
+        // One entry may have thousands of paths, and the others one each.
+        let each = changes.iter().enumerate();
+        let flat: Vec<(usize, &Change)> = each
+            .flat_map(|(at, changes)| changes.iter().flatten().map(move |change| (at, change)))
+            .collect();
+        let lines = threads::map_from(FEW, &flat, |(_, change)| {
+            changes::count(objects, change).ok()
+        });
+        let mut counted: Vec<Option<Counts>> = changes
+            .iter()
+            .map(|changes| changes.as_ref().map(|_| Counts::default()))
+            .collect();
+        for ((at, _), lines) in flat.iter().zip(lines) {
+            if let Some(sum) = counted.get_mut(*at) {
+                *sum = sum.zip(lines).map(|(sum, lines)| sum.and(lines));
+            }
+        }
         for (entry, counts) in entries.iter_mut().zip(counted) {
             entry.files = counts.map(|counts| counts.files);
             entry.insertions = counts.map(|counts| counts.insertions);

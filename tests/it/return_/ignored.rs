@@ -81,3 +81,52 @@ fn of_a_stay_before_nothing_counts() {
     sandbox.json(["return"]);
     assert_eq!(sandbox.text("made.gen"), "mine\n");
 }
+
+/// In the past, with a file that the present has and ignores, and that the past takes for any other. Gives a snapshot of the past's
+/// time with this content of it, or without it.
+fn away_from_an_ignored_file(content: Option<&str>) -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    let past = snapshot(&sandbox);
+    sandbox.write("b.txt", "other\n");
+    if let Some(content) = content {
+        sandbox.write("own.gen", content);
+    }
+    let other = snapshot(&sandbox);
+    sandbox.write(".gitignore", "*.gen\n");
+    sandbox.write("own.gen", "the present's own\n");
+    sandbox.json(["travel", &past]);
+    (sandbox, other)
+}
+
+#[test]
+fn a_restore_in_the_past_leaves_what_the_present_ignores() {
+    let (sandbox, other) = away_from_an_ignored_file(None);
+    sandbox.json(["restore", &other]);
+    assert_eq!(sandbox.text("b.txt"), "other\n");
+    assert_eq!(sandbox.text("own.gen"), "the present's own\n");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("own.gen"), "the present's own\n");
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("own.gen"), "the present's own\n");
+}
+
+#[test]
+fn a_restore_in_the_past_over_what_the_present_ignores_is_refused() {
+    let (sandbox, other) = away_from_an_ignored_file(Some("another\n"));
+    for paths in [&["own.gen"][..], &[]] {
+        let args = [&["restore", other.as_str()][..], paths].concat();
+        let (error, exit) = sandbox.json_error(args);
+        assert_eq!((error["code"].as_str(), exit), (Some("WOULD_OVERWRITE"), 5));
+        assert_eq!(error["paths"], serde_json::json!(["own.gen"]));
+        assert!(error["hints"].to_string().contains("tw return"), "{error}");
+        assert_eq!(sandbox.text("own.gen"), "the present's own\n");
+    }
+    sandbox.json(["restore", &other, "b.txt"]);
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("own.gen"), "the present's own\n");
+    // From the present it is saved first.
+    sandbox.json(["travel", &other]);
+    assert_eq!(sandbox.text("own.gen"), "another\n");
+    sandbox.json(["return"]);
+    assert_eq!(sandbox.text("own.gen"), "the present's own\n");
+}
