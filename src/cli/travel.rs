@@ -12,7 +12,7 @@ use crate::ops::outcome::Travelled;
 /// excluded files stay where they are, so that the past builds and runs. Branches never move.
 ///
 /// Afterwards the working tree is in the past: work, build and commit as you like; 'tw return' brings the present back
-/// exactly. From the past, return first. If something that cannot be saved is in the way, tw names it and changes
+/// exactly. From the past, return first, or go on with --hop. If something that cannot be saved is in the way, tw names it and changes
 /// nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -24,7 +24,10 @@ Examples:
   tw travel latest --dry-run
 
   # Go to what was there two hours ago
-  tw travel '2h ago'")]
+  tw travel '2h ago'
+
+  # From there, two snapshots further back
+  tw travel --hop latest~2")]
 pub struct Args {
     /// Go to this snapshot
     #[arg(value_name = "SNAPSHOT", add = complete::snapshots())]
@@ -36,6 +39,12 @@ pub struct Args {
     /// Change files only: leave HEAD and the index as they are
     #[arg(long)]
     pub files_only: bool,
+
+    /// From the past, go on to this snapshot; the present to return to stays the same
+    ///
+    /// What was made in the past that is left is saved as an experiment.
+    #[arg(long)]
+    pub hop: bool,
 
     #[command(flatten)]
     pub force: flags::Force,
@@ -52,6 +61,7 @@ impl Run for Args {
             session: None,
             issue_id: None,
             force: self.force.into(),
+            hop: self.hop,
         };
         swapped(call, |context| ops::travel::travel(context, &request))
     }
@@ -68,6 +78,7 @@ impl Human for Travelled {
                 page.options.style.yellow("in the past:")
             ));
         }
+        saved(page, "what was made there", self.experiment_id.as_deref());
         saved(page, "the present", self.backup_id.as_deref());
         changes(page, &self.changes, self.dry_run);
         if self.files_only {
@@ -82,6 +93,11 @@ impl Human for Travelled {
     }
 
     fn brief(&self) -> Option<Vec<String>> {
-        Some(self.backup_id.iter().cloned().collect())
+        let saved = if self.experiment_id.is_some() {
+            &self.experiment_id
+        } else {
+            &self.backup_id
+        };
+        Some(saved.iter().cloned().collect())
     }
 }

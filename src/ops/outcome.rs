@@ -3,12 +3,15 @@
 //! Each answer describes itself as JSON: its fields, in their order, are those of its document, and their comments the
 //! descriptions in its schema. They say null for None.
 
+mod beyond;
+
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub use self::beyond::{OtherDiff, OtherKind};
 pub use super::snapshot_view::{Listed, SnapshotView};
 use crate::git::Oid;
 use crate::git::path::RepoPath;
@@ -154,46 +157,6 @@ pub struct Diff {
     pub others: Vec<OtherDiff>,
 }
 
-/// What may differ beyond the content of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OtherKind {
-    /// Permission bits that git does not know; octal.
-    Mode,
-    /// A directory with nothing captured in it.
-    EmptyDirectory,
-    /// Owner, group, ACLs or attributes.
-    Access,
-    /// An entry of git's index, or a mark on it.
-    Index,
-    /// HEAD: its branch and commit.
-    Head,
-    /// The operation under way, such as a merge.
-    Operation,
-}
-
-json::words!(OtherKind {
-    Mode = "mode",
-    EmptyDirectory = "empty-directory",
-    Access = "access",
-    Index = "index",
-    Head = "head",
-    Operation = "operation",
-});
-
-/// One difference beyond the content of files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct OtherDiff {
-    /// Which kind.
-    pub kind: OtherKind,
-    /// Where; absent when it is of no path.
-    #[serde(flatten, with = "OptionalText::<PathField>")]
-    pub path: Option<RepoPath>,
-    /// The old side, null where it has nothing there.
-    pub old: Option<String>,
-    /// The new side, null where it has nothing there.
-    pub new: Option<String>,
-}
-
 /// Answer of `travel`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Travelled {
@@ -202,8 +165,10 @@ pub struct Travelled {
     pub mode: Mode,
     /// The snapshot.
     pub snapshot_id: String,
-    /// The present, saved; null for a dry run.
+    /// The present, saved; null for a dry run that begins there.
     pub backup_id: Option<String>,
+    /// For a hop: what was made in the past that was left; null when nothing was.
+    pub experiment_id: Option<String>,
     /// Nothing was written.
     pub dry_run: bool,
     /// HEAD and index were left alone.

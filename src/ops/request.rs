@@ -76,6 +76,8 @@ pub struct Travel {
     pub issue_id: Option<String>,
     /// Go on where the workspace is `/`, `$HOME` or above.
     pub force: bool,
+    /// In the past: go on from there. What was made there is saved; the present to return to stays the same.
+    pub hop: bool,
 }
 
 /// What a caller shows before it may end a stay in the past.

@@ -35,7 +35,12 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     let operation = ReturnOperation::new(ctx, store, state)?.taking_over(taken_over);
     let mut returned = operation.run(request)?;
     if let Some(closing) = closing {
-        returned.notices.extend(close_run(ctx, &closing, &returned));
+        returned.notices.extend(close_run(
+            ctx,
+            &closing,
+            &returned.backup_id,
+            returned.experiment_id.as_deref(),
+        ));
     }
     if taken_over {
         let said = guard::record(ctx, store, &returned);

@@ -2,7 +2,7 @@
 //!
 //! Undoing a swap is a swap of its own, backed up like any other, whose journal becomes a level of the redo log; redoing is the same
 //! the other way round. Going back is always putting recorded bytes in place: undo of a travel is a return, undo of a return
-//! goes back into the past as it was left, anything else puts back the paths it touched.
+//! goes back into the past as it was left, and so does undo of a hop; anything else puts back the paths it touched.
 
 mod alone;
 mod level;
@@ -18,7 +18,7 @@ use super::issues::run::{Closing, close_run};
 use super::outcome::Changes;
 use super::record::Made;
 use super::request::{DryRun, Return};
-use super::stay::ReturnOperation;
+use super::stay::{Crossing, ReturnOperation, not_in_past};
 use super::swap::extras::stored_extras;
 use super::swap::goal::{
     Aim, GitGoal, GitSide, Goal, PathChanges, PathsAim, Reversal, SnapshotAim,
@@ -27,7 +27,7 @@ use super::swap::head::{head_for, past_head};
 use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::swap_notices;
 use super::swap::undo_log::{self, Log, head_mark};
-use super::swap::{Swapped, changes, pathindex, prepare, recover, swap};
+use super::swap::{HOP, Swapped, changes, pathindex, prepare, recover, swap};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -36,6 +36,7 @@ use crate::git::tree::Node;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::names;
+use crate::store::snapshot::Lists;
 use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
 use crate::store::stored::Stored;
 use crate::worktree::manifest::{Kind, Manifest};
@@ -146,6 +147,7 @@ impl<'a> Step<'a> {
         match (self.level.state_before.mode, self.level.state_after.mode) {
             (Mode::Present, Mode::Past) => self.go_home(),
             (Mode::Past, Mode::Present) => self.go_back(),
+            (Mode::Past, Mode::Past) if self.is_hop() => self.cross_back(),
             (Mode::Present, Mode::Present) | (Mode::Past, Mode::Past) => self.put_back(),
         }
     }
@@ -162,7 +164,12 @@ impl<'a> Step<'a> {
         }
         let mut returned = operation.run(&request)?;
         if let Some(closing) = closing {
-            let said = close_run(self.ctx, &closing, &returned);
+            let said = close_run(
+                self.ctx,
+                &closing,
+                &returned.backup_id,
+                returned.experiment_id.as_deref(),
+            );
             returned.notices.extend(said);
         }
         Ok(Undone {
@@ -174,6 +181,81 @@ impl<'a> Step<'a> {
             notices: returned.notices,
             ..self.would(returned.changes)
         })
+    }
+
+    fn is_hop(&self) -> bool {
+        self.level.extra.get(HOP).is_some_and(|hop| hop == true)
+    }
+
+    /// Undo of a hop: back into the past that it left, as that was left. What was made in this one is saved.
+    fn cross_back(&self) -> Result<Undone> {
+        let state = self.store.dir.state()?;
+        if state.mode == Mode::Present {
+            return Err(not_in_past());
+        }
+        let stay =
+            ReturnOperation::new(self.ctx, self.store, state)?.reversing(self.reversal.clone());
+        let left = self.saved("the undo log names neither an experiment nor a snapshot")?;
+        let lists = self.store.lists(&left)?;
+        let stays = self.head_moved()?;
+        let goal = self.past_goal(&left, &lists, stays, stay.title(), stay.made())?;
+        let past = &self.level.state_before;
+        let state_after = |before: &State, _: &Made<'_>| State {
+            current_snapshot_id: past.current_snapshot_id.clone(),
+            issue_id: past.issue_id.clone(),
+            files_only: stays || past.files_only,
+            ..before.clone()
+        };
+        let swapped = match stay.cross(goal, &state_after, self.dry_run)? {
+            Crossing::Looked(changes) => return Ok(self.would(changes)),
+            Crossing::Gone(swapped) => swapped,
+        };
+        let stays = stays.then_some("HEAD and index stayed as they were");
+        Ok(Undone {
+            backup_id: Some(stay.backup_id()),
+            experiment_id: swapped.is_saved.then(|| swapped.saved.id.to_string()),
+            ..self.answer(&swapped, Vec::new(), stays)
+        })
+    }
+
+    /// The past that a level left, as it was left; where nothing was made there, as travel enters it.
+    fn past_goal<'g>(
+        &self,
+        left: &'g Stored,
+        lists: &'g Lists,
+        stays: bool,
+        title: String,
+        made: &BTreeSet<Vec<u8>>,
+    ) -> Result<Goal<'g>> {
+        let past = &self.level.state_before;
+        // Nothing was made there: the snapshot itself stands for it, and the past is entered as travel does.
+        let is_start = self.level.experiment_id.is_none();
+        let raw_head = if is_start {
+            past_head(self.ctx, left)?
+        } else {
+            head_for(self.ctx, self.store, left)?.0
+        };
+        let empty_dirs = if is_start {
+            EmptyDirs::Stay
+        } else {
+            EmptyDirs::Go
+        };
+        let aim = SnapshotAim {
+            empty_dirs,
+            made_before: made.union(&self.made_files()).cloned().collect(),
+            ..SnapshotAim::new(self.store, left)?
+        };
+        let git = if stays || (is_start && past.files_only) {
+            GitGoal::Stay
+        } else {
+            GitGoal::Snapshot(GitSide {
+                stored: left,
+                lists,
+                raw_head,
+                operation: self.store.operation(left)?,
+            })
+        };
+        Ok(Goal::new(self.reversal.log.name(), title, Aim::Snapshot(aim)).git(git))
     }
 
     /// What is said of a dry run.
@@ -234,35 +316,9 @@ impl<'a> Step<'a> {
         let lists = self.store.lists(&left)?;
         let stays = self.head_moved()?;
         let past = &self.level.state_before;
-        // Nothing was made there: the snapshot itself stands for it, and the past is entered as travel does.
-        let is_start = self.level.experiment_id.is_none();
-        let raw_head = if is_start {
-            past_head(self.ctx, &left)?
-        } else {
-            head_for(self.ctx, self.store, &left)?.0
-        };
-        let aim = SnapshotAim {
-            empty_dirs: if is_start {
-                EmptyDirs::Stay
-            } else {
-                EmptyDirs::Go
-            },
-            made_before: self.made_files(),
-            ..SnapshotAim::new(self.store, &left)?
-        };
-        let git = if stays || (is_start && past.files_only) {
-            GitGoal::Stay
-        } else {
-            GitGoal::Snapshot(GitSide {
-                stored: &left,
-                lists: &lists,
-                raw_head,
-                operation: self.store.operation(&left)?,
-            })
-        };
         let title = format!("before going back to {}", left.id);
-        let goal = Goal::new(self.reversal.log.name(), title, Aim::Snapshot(aim))
-            .git(git)
+        let goal = self
+            .past_goal(&left, &lists, stays, title, &BTreeSet::new())?
             .reversing(Some(self.reversal.clone()));
         let state_after = |before: &State, saved: &Made<'_>| State {
             mode: Mode::Past,

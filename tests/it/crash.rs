@@ -78,3 +78,19 @@ fn a_killed_redo_is_undone_or_done() {
     let stage = Stage::new(sandbox, &["redo"], None);
     assert!(stage.crash_everywhere() >= 15);
 }
+
+#[test]
+fn a_killed_hop_is_undone_or_done() {
+    let (sandbox, snapshot, home) = in_the_past();
+    let stage = Stage::new(sandbox, &["travel", "--hop", &snapshot], Some(home));
+    assert!(stage.crash_everywhere() >= 20);
+}
+
+#[test]
+fn a_killed_undo_of_a_hop_is_undone_or_done() {
+    let (sandbox, snapshot, home) = in_the_past();
+    sandbox.ok(["travel", "--hop", &snapshot]);
+    sandbox.write("a.txt", "tried in the second past\n");
+    let stage = Stage::new(sandbox, &["undo"], Some(home));
+    assert!(stage.crash_everywhere() >= 20);
+}

@@ -88,6 +88,7 @@ fn travelled() -> Travelled {
         snapshot_id: ID.to_owned(),
         snapshot: snapshot(),
         backup_id: Some("b_20260228_160000_000001".to_owned()),
+        experiment_id: None,
         dry_run: false,
         changes: changes(),
         guard_token: Some("token".to_owned()),

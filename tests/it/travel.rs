@@ -1,6 +1,7 @@
 //! `tw travel`: the working tree as the snapshot has it, nothing lost, nothing touched that does not differ.
 
 mod git_state;
+mod hop;
 mod in_the_way;
 mod shapes;
 

@@ -1,10 +1,9 @@
-//! The end of a run: what a return from an issue's snapshot notes in the issue.
+//! The end of a run: what a return from an issue's snapshot, or a way on from there, notes in the issue.
 
 use super::{desk, update};
 use crate::error::Result;
 use crate::ops::Context;
 use crate::ops::compare::tree_diff;
-use crate::ops::outcome::Returned;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{DiffStat, Issue, Run};
@@ -30,10 +29,15 @@ impl Closing {
     }
 }
 
-/// Closes the run that a return ended, with how much its experiment changed. Whatever fails is said, never an error: the
-/// working tree has returned.
-pub fn close_run(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> Vec<String> {
-    match try_close(ctx, closing, returned) {
+/// Closes the run that a return or a hop ended, with how much its experiment changed. `backup_id` is the present's. Whatever fails is
+/// said, never an error: the working tree has gone.
+pub fn close_run(
+    ctx: &Context<'_>,
+    closing: &Closing,
+    backup_id: &str,
+    experiment_id: Option<&str>,
+) -> Vec<String> {
+    match try_close(ctx, closing, backup_id, experiment_id) {
         Ok(notices) => notices,
         Err(error) => vec![format!(
             "the run of issue {} could not be closed: {}",
@@ -43,12 +47,17 @@ pub fn close_run(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> V
     }
 }
 
-fn try_close(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> Result<Vec<String>> {
+fn try_close(
+    ctx: &Context<'_>,
+    closing: &Closing,
+    backup_id: &str,
+    experiment_id: Option<&str>,
+) -> Result<Vec<String>> {
     let store = ctx.store()?;
     let id = closing.issue;
     let mut notices = desk::take_in(ctx, store, id)?;
     let now = ctx.env.now().rfc3339();
-    let diff_stat = match diff_stat(ctx, store, closing, returned) {
+    let diff_stat = match diff_stat(ctx, store, closing, experiment_id) {
         Ok(stat) => stat,
         Err(error) => {
             notices.push(format!("no diff stat: {}", error.message()));
@@ -56,10 +65,10 @@ fn try_close(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> Resul
         }
     };
     let (number, _) = update(ctx, store, id, "return", |issue| {
-        let number = run_of(issue, closing, returned, &now);
+        let number = run_of(issue, closing, backup_id, &now);
         if let Some(run) = issue.run_mut(Some(number)) {
             run.ended_at = Some(now.clone());
-            run.experiment_id.clone_from(&returned.experiment_id);
+            run.experiment_id = experiment_id.map(str::to_owned);
             run.diff_stat = diff_stat;
         }
         Ok(number)
@@ -70,8 +79,8 @@ fn try_close(ctx: &Context<'_>, closing: &Closing, returned: &Returned) -> Resul
 }
 
 /// The run whose backup this return brought back. A start that was killed after its travel left none: then one is made.
-fn run_of(issue: &mut Issue, closing: &Closing, returned: &Returned, now: &str) -> u64 {
-    let same = |run: &&Run| run.backup_id.as_deref() == Some(&returned.backup_id);
+fn run_of(issue: &mut Issue, closing: &Closing, backup_id: &str, now: &str) -> u64 {
+    let same = |run: &&Run| run.backup_id.as_deref() == Some(backup_id);
     if let Some(run) = issue.runs.iter().rev().find(same) {
         return run.run;
     }
@@ -81,7 +90,7 @@ fn run_of(issue: &mut Issue, closing: &Closing, returned: &Returned, now: &str) 
     }
     let number = issue.next_run();
     let started = closing.entered_at.clone().unwrap_or_else(|| now.to_owned());
-    let run = Run::begin(number, started, Some(returned.backup_id.clone()));
+    let run = Run::begin(number, started, Some(backup_id.to_owned()));
     issue.runs.push(run);
     number
 }
@@ -90,9 +99,9 @@ fn diff_stat(
     ctx: &Context<'_>,
     store: &Store,
     closing: &Closing,
-    returned: &Returned,
+    experiment_id: Option<&str>,
 ) -> Result<Option<DiffStat>> {
-    let (from, to) = match (&closing.snapshot, &returned.experiment_id) {
+    let (from, to) = match (&closing.snapshot, experiment_id) {
         (Some(from), Some(to)) => (from, to),
         // Without an experiment nothing was changed.
         (Some(_), None) => return Ok(Some(DiffStat::default())),

@@ -1,9 +1,11 @@
 //! The begin of a stay in the past: the present is saved, the working tree, index and HEAD become the snapshot's.
 
+use super::{Crossing, ReturnOperation};
 use crate::error::{Code, Error, Result};
 use crate::git::operation::OperationState;
 use crate::ops::Context;
 use crate::ops::capture::{Storing, seeds};
+use crate::ops::issues::run::{Closing, close_run};
 use crate::ops::outcome::{Changes, Travelled};
 use crate::ops::record::Made;
 use crate::ops::request::{DryRun, Travel};
@@ -29,29 +31,30 @@ pub fn enter(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
     let dry = request.dry_run == DryRun::Yes;
     if dry {
         recover::refuse_interrupted(store)?;
-        refuse_past(&store.dir.state()?)?;
-        let stored = address::resolve(ctx, store, &request.address)?;
-        return travel_to(ctx, store, &stored, request);
+        return go(ctx, store, request);
     }
     let lock = ctx.lock(&store.dir, "travel")?;
     let recovered = recover::recover_locked(ctx, store, &lock)?;
-    refuse_past(&store.dir.state()?)?;
-    let stored = address::resolve(ctx, store, &request.address)?;
-    let mut travelled = travel_to(ctx, store, &stored, request)?;
+    let mut travelled = go(ctx, store, request)?;
     travelled.notices.splice(0..0, recovered);
     drop(lock);
     Ok(travelled)
 }
 
-fn refuse_past(state: &State) -> Result<()> {
-    if state.mode == Mode::Present {
-        return Ok(());
+fn go(ctx: &Context<'_>, store: &Store, request: &Travel) -> Result<Travelled> {
+    let state = store.dir.state()?;
+    if state.mode == Mode::Past && !request.hop {
+        return Err(in_past(&state));
     }
+    let stored = address::resolve(ctx, store, &request.address)?;
+    travel_to(ctx, store, &stored, request, state)
+}
+
+fn in_past(state: &State) -> Error {
     let at = state.current_snapshot_id.as_deref().unwrap_or("a snapshot");
-    Err(
-        Error::new(Code::AlreadyInPast, format!("already in the past, at {at}"))
-            .hint("run 'tw return' first"),
-    )
+    Error::new(Code::AlreadyInPast, format!("already in the past, at {at}"))
+        .hint("run 'tw return' first")
+        .hint("or go on from here: tw travel --hop SNAPSHOT")
 }
 
 fn travel_to(
@@ -59,6 +62,7 @@ fn travel_to(
     store: &Store,
     stored: &Stored,
     request: &Travel,
+    state: State,
 ) -> Result<Travelled> {
     let lists = store.lists(stored)?;
     let (operation, mut notices) = past_operation(store, stored)?;
@@ -69,8 +73,18 @@ fn travel_to(
     } else {
         git_of(ctx, stored, &lists, operation)?
     };
-    let aim = Aim::Snapshot(SnapshotAim::new(store, stored)?);
-    let goal = Goal::new("travel", format!("before travelling to {}", stored.id), aim)
+    let closing = Closing::of(&state);
+    let stay = match state.mode {
+        Mode::Past => Some(ReturnOperation::new(ctx, store, state)?),
+        Mode::Present => None,
+    };
+    let mut aim = SnapshotAim::new(store, stored)?;
+    let mut title = format!("before travelling to {}", stored.id);
+    if let Some(stay) = &stay {
+        aim.made_before.clone_from(stay.made());
+        title = stay.title();
+    }
+    let goal = Goal::new("travel", title, Aim::Snapshot(aim))
         .git(git)
         .hints(&["move these paths away, or take the snapshot elsewhere with 'tw open'"]);
     notices.extend(lfs_notice(&lists));
@@ -79,13 +93,17 @@ fn travel_to(
         mode: Mode::Past,
         snapshot_id: stored.id.to_string(),
         snapshot: snapshots::view(store, stored)?,
-        backup_id: None,
+        backup_id: stay.as_ref().map(ReturnOperation::backup_id),
+        experiment_id: None,
         dry_run: request.dry_run == DryRun::Yes,
         changes: Changes::default(),
         guard_token: None,
         files_only: request.files_only,
         notices,
     };
+    if let Some(stay) = &stay {
+        return hop(ctx, stay, goal, request, closing, travelled);
+    }
     if travelled.dry_run {
         travelled.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);
         return Ok(travelled);
@@ -111,6 +129,46 @@ fn travel_to(
     travelled.changes = swapped.changes();
     travelled.backup_id = Some(swapped.saved.id.to_string());
     travelled.guard_token = Some(token);
+    Ok(travelled)
+}
+
+/// Goes on from the past that one is in. The way back, and who may go it, stay in the state.
+fn hop(
+    ctx: &Context<'_>,
+    stay: &ReturnOperation<'_>,
+    goal: Goal<'_>,
+    request: &Travel,
+    closing: Option<Closing>,
+    mut travelled: Travelled,
+) -> Result<Travelled> {
+    let snapshot_id = travelled.snapshot_id.clone();
+    let state_after = |before: &State, _: &Made<'_>| State {
+        workspace_root: ctx.repo.worktree_root().display().to_string(),
+        current_snapshot_id: Some(snapshot_id.clone()),
+        issue_id: request.issue_id.clone(),
+        files_only: request.files_only,
+        ..before.clone()
+    };
+    let swapped = match stay.cross(goal, &state_after, request.dry_run)? {
+        Crossing::Looked(changes) => {
+            travelled.changes = changes;
+            return Ok(travelled);
+        }
+        Crossing::Gone(swapped) => swapped,
+    };
+    travelled.notices.extend(swap_notices(&swapped.applied));
+    travelled.changes = swapped.changes();
+    travelled.experiment_id = swapped.is_saved.then(|| swapped.saved.id.to_string());
+    travelled.guard_token.clone_from(&swapped.state.guard_token);
+    if let Some(closing) = closing {
+        let said = close_run(
+            ctx,
+            &closing,
+            &stay.backup_id(),
+            travelled.experiment_id.as_deref(),
+        );
+        travelled.notices.extend(said);
+    }
     Ok(travelled)
 }
 

@@ -1,5 +1,5 @@
-//! A stay in the past: how it begins (`enter`), and how it ends. What is there becomes an experiment then, the backup is put back
-//! exactly, and that is proved before it counts.
+//! A stay in the past: how it begins (`enter`), how it goes on to another past (`hop`), and how it ends. What is there becomes an
+//! experiment then, the backup is put back exactly, and that is proved before it counts.
 //!
 //! For the verbs that begin or end one: `travel`, `issue start`, `return`, and `undo` and `redo` of a swap that began one.
 
@@ -7,6 +7,7 @@ mod aside;
 pub mod enter;
 pub mod guard;
 mod hidden;
+mod hop;
 mod left_out;
 mod limit;
 
@@ -37,6 +38,7 @@ use crate::store::stored::Stored;
 use crate::worktree::manifest::Manifest;
 use crate::worktree::plan::EmptyDirs;
 use aside::move_aside;
+pub use hop::Crossing;
 use limit::Limit;
 
 /// The refusal of a return in the present.
@@ -44,7 +46,7 @@ pub fn not_in_past() -> Error {
     Error::new(Code::NotInPast, "not in the past").hint("run 'tw travel SNAPSHOT' to go there")
 }
 
-/// The end of a stay in the past, under a lock that is held.
+/// The end of a stay in the past, or its way on to another past, under a lock that is held.
 pub struct ReturnOperation<'a> {
     ctx: &'a Context<'a>,
     store: &'a Store,
@@ -114,10 +116,6 @@ impl<'a> ReturnOperation<'a> {
         raw_head: String,
         experiment: Experiment<'g>,
     ) -> Result<Goal<'g>> {
-        let title = match &self.start {
-            Some(start) => format!("experiment on {}", start.id),
-            None => "experiment".to_owned(),
-        };
         let aim = SnapshotAim {
             empty_dirs: EmptyDirs::Go,
             made_before: self.made.clone(),
@@ -130,7 +128,7 @@ impl<'a> ReturnOperation<'a> {
             raw_head,
             operation: self.store.operation(&self.backup)?,
         };
-        Ok(Goal::new("return", title, Aim::Snapshot(aim))
+        Ok(Goal::new("return", self.title(), Aim::Snapshot(aim))
             .git(GitGoal::Snapshot(git))
             .leaving(experiment)
             .reversing(self.reversal.clone())
@@ -166,6 +164,7 @@ impl<'a> ReturnOperation<'a> {
             before_hashing: None,
             discarded: &RefCell::default(),
             start: None,
+            ends_stay: true,
         };
         let goal = self.goal(keep.clone(), raw_head, experiment)?;
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
@@ -223,6 +222,7 @@ impl<'a> ReturnOperation<'a> {
             before_hashing: Some(&limit),
             discarded: &discarded,
             start: self.past_start()?,
+            ends_stay: true,
         };
         let mut goal = self.goal(keep.clone(), raw_head, experiment)?;
         // Before the swap, whose plan has to know the new names.

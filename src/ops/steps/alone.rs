@@ -61,8 +61,11 @@ impl Step<'_> {
     fn refuse_other_times(&self) -> Result<()> {
         let now = self.store.dir.state()?;
         let (before, after) = (&self.level.state_before, &self.level.state_after);
-        let stays = before.mode == after.mode;
-        if stays && after.mode == now.mode && after.entered_at == now.entered_at {
+        let stays = before.mode == after.mode && !self.is_hop();
+        let is_now = after.mode == now.mode
+            && after.entered_at == now.entered_at
+            && after.current_snapshot_id == now.current_snapshot_id;
+        if stays && is_now {
             return Ok(());
         }
         let log = self.reversal.log;

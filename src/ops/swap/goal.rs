@@ -161,7 +161,7 @@ pub struct Reversal {
     pub kind: String,
 }
 
-/// For a swap that leaves the past: what is there becomes an experiment, and that the present is back is proved.
+/// For a swap that leaves a past: what is there becomes an experiment. When it ends the stay, that the present is back is proved.
 pub struct Experiment<'a> {
     /// Other fields of its record.
     pub extra: Map<String, Value>,
@@ -174,6 +174,8 @@ pub struct Experiment<'a> {
     pub discarded: &'a RefCell<Vec<Vec<u8>>>,
     /// What the past was when it was entered: an experiment that equals it is not kept.
     pub start: Option<PastStart<'a>>,
+    /// The present is back afterwards; else another past is there.
+    pub ends_stay: bool,
 }
 
 /// The past as travel left it.
@@ -238,7 +240,7 @@ impl<'a> Goal<'a> {
         self
     }
 
-    /// It leaves the past.
+    /// It leaves a past.
     pub fn leaving(mut self, experiment: Experiment<'a>) -> Self {
         self.experiment = Some(experiment);
         self
@@ -259,7 +261,14 @@ impl<'a> Goal<'a> {
 
     /// Whether the working tree is in the present afterwards, when it was in the past.
     pub(super) fn ends_stay(&self) -> bool {
-        self.experiment.is_some()
+        self.experiment
+            .as_ref()
+            .is_some_and(|experiment| experiment.ends_stay)
+    }
+
+    /// Whether it leads from one past to another.
+    pub(super) fn is_hop(&self) -> bool {
+        self.experiment.is_some() && !self.ends_stay()
     }
 
     /// As what the state before is saved.

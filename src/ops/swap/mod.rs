@@ -35,6 +35,7 @@ use std::ops::ControlFlow;
 pub use blobs::Blobs;
 use goal::Goal;
 pub use prepare::{Prepared, prepare};
+pub use run::HOP;
 use run::SwapRun;
 
 use super::Context;

@@ -35,8 +35,11 @@ struct Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    /// What a swap that leaves the past claims. Others claim nothing.
+    /// What a swap that ends a stay in the past claims. Others claim nothing.
     fn of(goal: &'a Goal<'_>) -> Option<Self> {
+        if !goal.ends_stay() {
+            return None;
+        }
         let (Some(experiment), Aim::Snapshot(aim), GitGoal::Snapshot(git)) =
             (&goal.experiment, &goal.aim, &goal.git)
         else {

@@ -28,6 +28,8 @@ use crate::worktree::plan::Plan;
 
 /// Among the journal's other fields: there was no index before the swap.
 pub(super) const NO_INDEX: &str = "no_index";
+/// Among the journal's other fields: it leads from one past to another.
+pub const HOP: &str = "hop";
 /// Among the journal's other fields: the proof failed, so that nobody but the user decides which side stays.
 pub(super) const VERIFY_FAILED: &str = "verify_failed";
 
@@ -150,7 +152,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         let options = CaptureOptions {
             storing: Storing::Durable(self.swap_id.clone()),
             // The proof scans again, and keeps what it sees.
-            leave_cache: experiment.is_some(),
+            leave_cache: self.goal.ends_stay(),
             ..CaptureOptions::default()
         };
         record(
@@ -218,6 +220,9 @@ impl<'s> SwapRun<'_, '_, 's> {
         extra.insert("log".into(), log.into());
         if let Some(reversal) = reversal {
             extra.insert("pops".into(), reversal.level.clone().into());
+        }
+        if self.goal.is_hop() {
+            extra.insert(HOP.into(), true.into());
         }
         extra
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::judge::{self, Swap, Way};
 use super::step::{SHELL, Step};
-use super::world::{Mode, World};
+use super::world::{Mode, World, left_out_by_default};
 use crate::sandbox::Sandbox;
 
 /// A snapshot and the world it was taken of.
@@ -20,6 +20,8 @@ struct Saved {
 struct Level {
     before: World,
     after: World,
+    /// From one past to another.
+    is_hop: bool,
 }
 
 /// What a command answered, and the worlds around it.
@@ -47,6 +49,8 @@ pub struct Drive {
     home: Option<World>,
     /// What the last way to the past put in place.
     placed: BTreeSet<String>,
+    /// What the swaps of this stay in the past made where nothing was.
+    made: BTreeSet<String>,
     undo: Vec<Level>,
     redo: Vec<Level>,
     /// Blobs of every captured path that a swap has met.
@@ -69,6 +73,7 @@ impl Drive {
             saved: Vec::new(),
             home: None,
             placed: BTreeSet::new(),
+            made: BTreeSet::new(),
             undo: Vec::new(),
             redo: Vec::new(),
             keep: BTreeMap::new(),
@@ -114,6 +119,8 @@ impl Drive {
             Step::Snapshot => self.snapshot(),
             Step::Travel(nth) => self.travel(*nth),
             Step::Trip(nth) if self.home.is_none() => self.travel(*nth),
+            Step::Hop(nth) if self.home.is_none() => self.travel(*nth),
+            Step::Hop(nth) => self.hop(*nth),
             Step::Return | Step::Trip(_) => self.go_home(),
             Step::Restore(nth, path) => self.restore(*nth, *path),
             Step::Undo => self.step_over("undo"),
@@ -256,12 +263,69 @@ impl Drive {
             self.expect_error(&answered, "ALREADY_IN_PAST");
         } else if self.expect_ok(&answered, Mode::Past) {
             let target = self.saved[at].world.clone();
+            self.made.clear();
             self.judge(&answered, &target, None, Way::There, true);
             meet(&mut answered, &target);
             self.home = Some(answered.before.clone());
             self.placed.clone_from(&target.captured);
             self.log(answered);
         }
+    }
+
+    fn hop(&mut self, nth: usize) {
+        let Some(at) = self.nth(nth) else { return };
+        let id = self.saved[at].id.clone();
+        let mut answered = self.swap(&["travel", "--hop", &id], format!("tw travel --hop $S{at}"));
+        let target = self.saved[at].world.clone();
+        if self.is_refused(&answered, &target, None) {
+            return;
+        }
+        if self.expect_ok(&answered, Mode::Past) {
+            self.judge(&answered, &target, None, Way::There, true);
+            meet(&mut answered, &target);
+            self.placed.clone_from(&target.captured);
+            self.redo.clear();
+            self.undo.push(Level {
+                before: answered.before,
+                after: answered.after,
+                is_hop: true,
+            });
+        }
+    }
+
+    /// Inside a stay: whether a swap to this target was right to refuse, since the present may own what it would replace.
+    fn is_refused(&self, answered: &Answered, target: &World, scope: Option<&str>) -> bool {
+        let meets = |one: &str, other: &str| {
+            let within = |path: &str, dir: &str| {
+                path.strip_prefix(dir)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            within(one, other) || within(other, one)
+        };
+        let own = self.own(&answered.before);
+        answered.code() == "WOULD_OVERWRITE"
+            && own.iter().any(|path| {
+                scope.is_none_or(|scope| meets(path, scope))
+                    && target.captured.iter().any(|other| meets(path, other))
+            })
+    }
+
+    /// Inside a stay: files that may be the present's own, which it ignores and no backup has.
+    fn own(&self, now: &World) -> BTreeSet<String> {
+        let Some(home) = &self.home else {
+            return BTreeSet::new();
+        };
+        let files = now.nodes.iter().filter(|(_, node)| !node.is_dir());
+        let names: BTreeSet<String> = files.map(|(path, _)| path.clone()).collect();
+        let ignored = self.ignored(home, &names);
+        let is_own = |path: &String| {
+            let left_out = ignored.contains(path) || left_out_by_default(path);
+            left_out
+                && !home.captured.contains(path)
+                && !home.tracks(path)
+                && !self.made.contains(path)
+        };
+        names.into_iter().filter(is_own).collect()
     }
 
     fn go_home(&mut self) {
@@ -296,6 +360,9 @@ impl Drive {
             return;
         }
         let mode = answered.before.mode;
+        if self.is_refused(&answered, &target, path) {
+            return;
+        }
         if self.expect_ok(&answered, mode) {
             self.judge(&answered, &target, path, Way::There, false);
             meet(&mut answered, &target);
@@ -322,10 +389,21 @@ impl Drive {
             (Mode::Past, true) => Mode::Present,
             (Mode::Present, true) => Mode::Past,
         };
+        if self.is_refused(&answered, &level.before, None) {
+            if verb == "undo" {
+                self.undo.push(level);
+            } else {
+                self.redo.push(level);
+            }
+            return;
+        }
         if !self.expect_ok(&answered, mode) {
             return;
         }
-        match (mode, flips, self.home.clone()) {
+        if flips && mode == Mode::Past {
+            self.made.clear();
+        }
+        match (mode, flips || level.is_hop, self.home.clone()) {
             (_, false, _) => {
                 let around = (&level.before, &level.after);
                 let problems = judge::touched(around, &answered.before, &answered.after);
@@ -345,11 +423,14 @@ impl Drive {
         meet(&mut answered, &level.before);
         if flips && mode == Mode::Past {
             self.home = Some(answered.before.clone());
+        }
+        if (flips || level.is_hop) && mode == Mode::Past {
             self.placed.clone_from(&level.before.captured);
         }
         let level = Level {
             before: answered.before,
             after: answered.after,
+            is_hop: level.is_hop,
         };
         if verb == "undo" {
             self.redo.push(level);
@@ -371,6 +452,7 @@ impl Drive {
         self.undo.push(Level {
             before: answered.before,
             after: answered.after,
+            is_hop: false,
         });
     }
 
@@ -395,8 +477,18 @@ impl Drive {
             scope,
             way,
             placed: &self.placed,
+            own: if way == Way::Home {
+                BTreeSet::new()
+            } else {
+                self.own(&answered.before)
+            },
         };
         self.problems.extend(swap.files());
+        for (path, node) in &answered.after.nodes {
+            if !node.is_dir() && !answered.before.nodes.contains_key(path) {
+                self.made.insert(path.clone());
+            }
+        }
         if git {
             self.problems.extend(swap.git());
         } else {

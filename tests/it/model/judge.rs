@@ -27,6 +27,8 @@ pub struct Swap<'a> {
     pub way: Way,
     /// What the way to the past put there.
     pub placed: &'a BTreeSet<String>,
+    /// Inside a stay in the past: files that may be the present's own, which it ignores. They stay.
+    pub own: BTreeSet<String>,
 }
 
 /// Stands for whatever a directory may hold, when its ignore rules are asked for.
@@ -111,7 +113,7 @@ impl Swap<'_> {
         self.target
             .captured
             .iter()
-            .filter(|path| self.in_scope(path))
+            .filter(|path| self.in_scope(path) && !self.own.contains(*path))
             .filter_map(|path| Some((path.as_str(), self.target.nodes.get(path)?)))
             .collect()
     }
@@ -130,7 +132,9 @@ impl Swap<'_> {
             .keys()
             .any(|other| beneath(other, path) || beneath(path, other));
         let ours = self.before.captured.contains(path) || self.placed.contains(path);
-        if in_the_way {
+        if self.own.contains(path) {
+            Fate::Same
+        } else if in_the_way {
             Fate::Gone
         } else if self.way != Way::There && self.left_out(path) && ours {
             // The rules there would leave it, and yet it was not there: what a travel wrote goes again.

@@ -63,6 +63,8 @@ pub enum Step {
     Snapshot,
     /// Travel to the n-th newest snapshot, wherever we are.
     Travel(usize),
+    /// Go on from a past to the n-th newest snapshot; from the present, travel there.
+    Hop(usize),
     /// Return, wherever we are.
     Return,
     /// Travel from the present, return from the past.
@@ -96,6 +98,7 @@ fn step() -> impl Strategy<Value = Step> {
         10 => Just(Step::Snapshot),
         14 => nth().prop_map(Step::Trip),
         1 => nth().prop_map(Step::Travel),
+        4 => nth().prop_map(Step::Hop),
         1 => Just(Step::Return),
         3 => nth().prop_map(|nth| Step::Restore(nth, None)),
         3 => (nth(), select(&PATHS[..])).prop_map(|(nth, path)| Step::Restore(nth, Some(path))),

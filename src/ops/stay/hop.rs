@@ -1,0 +1,73 @@
+//! From one past to another. What is there becomes an experiment, as with a return; the present to come back to, and its backup, stay
+//! the same. What the present ignores stays where it is, as on any trip.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use super::ReturnOperation;
+use crate::error::Result;
+use crate::ops::capture::{Capture, Storing};
+use crate::ops::outcome::Changes;
+use crate::ops::request::DryRun;
+use crate::ops::swap::goal::{Experiment, Goal};
+use crate::ops::swap::{StateAfter, Swapped, changes, prepare, swap};
+use crate::worktree::manifest::Manifest;
+
+/// The way to another past, looked at or gone.
+pub enum Crossing<'s> {
+    /// What it would change.
+    Looked(Changes),
+    /// It was gone.
+    Gone(Box<Swapped<'s>>),
+}
+
+impl<'a> ReturnOperation<'a> {
+    /// What the swaps of this stay made: it goes, whatever the rules of the past that is gone to say.
+    pub fn made(&self) -> &BTreeSet<Vec<u8>> {
+        &self.made
+    }
+
+    /// The id of the present's backup.
+    pub fn backup_id(&self) -> String {
+        self.backup.id.to_string()
+    }
+
+    /// What the experiment of this past is called.
+    pub fn title(&self) -> String {
+        match &self.start {
+            Some(start) => format!("experiment on {}", start.id),
+            None => "experiment".to_owned(),
+        }
+    }
+
+    /// Goes on to the past that a goal names.
+    ///
+    /// # Errors
+    /// `WOULD_OVERWRITE`, `BUSY`; nothing is changed then.
+    pub fn cross(
+        &self,
+        goal: Goal<'_>,
+        state_after: StateAfter<'_>,
+        dry_run: DryRun,
+    ) -> Result<Crossing<'a>> {
+        let hidden = |seen: &Capture<'_>| self.hidden(seen);
+        let discarded = RefCell::new(Vec::new());
+        let limit = |manifest: &mut Manifest| self.limit(manifest, false, &discarded);
+        let is_dry = dry_run == DryRun::Yes;
+        let experiment = Experiment {
+            extra: self.extra(),
+            hidden: &hidden,
+            before_hashing: if is_dry { None } else { Some(&limit) },
+            discarded: &discarded,
+            start: self.past_start()?,
+            ends_stay: false,
+        };
+        let goal = goal.leaving(experiment).reversing(self.reversal.clone());
+        if is_dry {
+            let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
+            return Ok(Crossing::Looked(changes(&prepared.plan)));
+        }
+        let swapped = swap(self.ctx, self.store, &goal, state_after)?;
+        Ok(Crossing::Gone(Box::new(swapped)))
+    }
+}

@@ -1,0 +1,247 @@
+//! From one past to another: what was made there is saved, and the present to return to stays the same.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::stage::eventful;
+use crate::trip::{commit, snapshot, state_json, stored};
+
+/// Three snapshots of a file, oldest first, and a present with staged and untracked work.
+fn three() -> (Sandbox, [String; 3]) {
+    let sandbox = Sandbox::new();
+    let ids = ["one", "two", "three"].map(|text| {
+        sandbox.write("a.txt", format!("{text}\n"));
+        sandbox.write(format!("only-{text}.txt"), "x\n");
+        let id = snapshot(&sandbox);
+        commit(&sandbox, text);
+        sandbox.remove(format!("only-{text}.txt"));
+        id
+    });
+    sandbox.write("a.txt", "staged\n");
+    sandbox.git(["add", "a.txt"]);
+    sandbox.write("a.txt", "work\n");
+    sandbox.write("new.txt", "untracked\n");
+    (sandbox, ids)
+}
+
+#[test]
+fn a_hop_saves_the_past_it_leaves_and_keeps_the_way_home() {
+    let (sandbox, [one, two, _]) = three();
+    let home = sandbox.state();
+    let travelled = sandbox.json(["travel", &one]);
+    sandbox.write("tried.txt", "made there\n");
+    let before = state_json(&sandbox);
+    let hopped = sandbox.json(["travel", "--hop", &two]);
+    assert_eq!(hopped["snapshot_id"], two.as_str());
+    assert_eq!(hopped["backup_id"], travelled["backup_id"]);
+    assert_eq!(hopped["guard_token"], travelled["guard_token"]);
+    let experiment = hopped["experiment_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, experiment, "tried.txt"), "made there\n");
+    let after = state_json(&sandbox);
+    for same in [
+        "mode",
+        "backup_id",
+        "backup_commit",
+        "backup_path",
+        "entered_at",
+        "guard_token",
+    ] {
+        assert_eq!(before[same], after[same], "{same}");
+    }
+    assert_eq!(after["current_snapshot_id"], two.as_str());
+    assert_eq!(sandbox.text("a.txt"), "two\n");
+    assert!(sandbox.exists("only-two.txt") && !sandbox.exists("only-one.txt"));
+    assert!(!sandbox.exists("tried.txt"));
+    let returned = sandbox.json(["return"]);
+    assert_eq!(
+        returned["experiment_id"],
+        Value::Null,
+        "nothing was made in the second past"
+    );
+    home.assert_same(&sandbox.state());
+    assert_eq!(
+        sandbox
+            .git(["for-each-ref", "refs/timewarp/backups"])
+            .lines()
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn a_hop_leads_where_a_travel_would() {
+    let (sandbox, [one, two, three]) = three();
+    for to in [&one, &two, &three] {
+        sandbox.json(["travel", to]);
+        let wanted = sandbox.state();
+        sandbox.json(["return"]);
+        for from in [&one, &two, &three] {
+            sandbox.json(["travel", from]);
+            sandbox.json(["travel", "--hop", to]);
+            wanted.assert_same(&sandbox.state());
+            sandbox.json(["return"]);
+        }
+    }
+}
+
+#[test]
+fn a_past_that_nobody_changed_leaves_no_experiment() {
+    let (sandbox, [one, two, _]) = three();
+    let home = sandbox.state();
+    sandbox.json(["travel", &one]);
+    assert_eq!(
+        sandbox.json(["travel", "--hop", &two])["experiment_id"],
+        Value::Null
+    );
+    assert_eq!(
+        sandbox.git(["for-each-ref", "refs/timewarp/experiments"]),
+        ""
+    );
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+    sandbox.json(["redo"]);
+    assert_eq!(sandbox.text("a.txt"), "two\n");
+    sandbox.json(["return"]);
+    home.assert_same(&sandbox.state());
+}
+
+#[test]
+fn undo_of_a_hop_is_the_past_as_it_was_left() {
+    let (sandbox, [one, two, three]) = three();
+    let home = sandbox.state();
+    sandbox.json(["travel", &one]);
+    sandbox.write("tried.txt", "one\n");
+    sandbox.git(["add", "tried.txt"]);
+    let first = sandbox.state();
+    sandbox.json(["travel", "--hop", &two]);
+    sandbox.write("a.txt", "two, changed\n");
+    let second = sandbox.state();
+    sandbox.json(["travel", "--hop", &three]);
+    sandbox.json(["undo"]);
+    second.assert_same(&sandbox.state());
+    let undone = sandbox.json(["undo"]);
+    first.assert_same(&sandbox.state());
+    let experiment = undone["experiment_id"].as_str().unwrap();
+    assert_eq!(stored(&sandbox, experiment, "a.txt"), "two, changed\n");
+    sandbox.json(["redo"]);
+    second.assert_same(&sandbox.state());
+    let listed = sandbox.json(["undo", "--list"]);
+    assert_eq!(listed["levels"][0]["operation"], "travel");
+    sandbox.json(["return"]);
+    home.assert_same(&sandbox.state());
+    sandbox.json(["undo", "-y"]);
+    second.assert_same(&sandbox.state());
+}
+
+#[test]
+fn a_hop_alone_is_not_taken_back_under_later_swaps() {
+    let (sandbox, [one, two, _]) = three();
+    sandbox.json(["travel", &one]);
+    sandbox.json(["travel", "--hop", &two]);
+    sandbox.write("a.txt", "changed\n");
+    sandbox.json(["restore", &two, "a.txt"]);
+    let (error, _) = sandbox.json_error(["undo", "2"]);
+    assert_eq!(error["code"], "USAGE");
+    assert_eq!(sandbox.text("a.txt"), "two\n");
+}
+
+#[test]
+fn a_plain_travel_in_the_past_names_the_hop() {
+    let (sandbox, [one, two, _]) = three();
+    sandbox.json(["travel", &one]);
+    let (error, exit) = sandbox.json_error(["travel", &two]);
+    assert_eq!((error["code"].as_str(), exit), (Some("ALREADY_IN_PAST"), 4));
+    assert!(
+        error["hints"].to_string().contains("tw travel --hop"),
+        "{error}"
+    );
+    let looked = sandbox.json(["travel", "--hop", &two, "--dry-run"]);
+    assert_eq!(
+        looked["changes"]["written"],
+        json!(["a.txt", "only-two.txt"])
+    );
+    assert_eq!(looked["changes"]["removed"], json!(["only-one.txt"]));
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+}
+
+#[test]
+fn from_the_present_a_hop_is_a_travel() {
+    let (sandbox, [one, ..]) = three();
+    let home = sandbox.state();
+    assert!(sandbox.json(["travel", "--hop", &one])["backup_id"].is_string());
+    sandbox.json(["return"]);
+    home.assert_same(&sandbox.state());
+}
+
+#[test]
+fn what_the_present_ignores_is_untouched_and_what_a_past_made_goes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("made.gen", "one\n");
+    let one = snapshot(&sandbox);
+    sandbox.remove("made.gen");
+    sandbox.write("b.txt", "two\n");
+    let two = snapshot(&sandbox);
+    sandbox.write("own.gen", "of another time\n");
+    let three = snapshot(&sandbox);
+    sandbox.write(".gitignore", "*.gen\n");
+    sandbox.write("own.gen", "the present's own\n");
+    let home = sandbox.state();
+    sandbox.json(["travel", &one]);
+    sandbox.json(["travel", "--hop", &two]);
+    assert!(
+        !sandbox.exists("made.gen"),
+        "a past's, and the second has none"
+    );
+    assert_eq!(sandbox.text("own.gen"), "the present's own\n");
+    let (error, _) = sandbox.json_error(["travel", "--hop", &three]);
+    assert_eq!(error["code"], "WOULD_OVERWRITE");
+    assert_eq!(error["paths"], json!(["own.gen"]));
+    sandbox.json(["travel", "--hop", &one]);
+    assert_eq!(sandbox.text("made.gen"), "one\n");
+    sandbox.json(["return"]);
+    home.assert_same(&sandbox.state());
+    assert!(!sandbox.exists("made.gen"));
+}
+
+#[test]
+fn a_hop_closes_the_run_of_an_issue() {
+    let (sandbox, [one, ..]) = three();
+    let issue = sandbox.json([
+        "issue",
+        "report",
+        "--task-context",
+        "a task",
+        "--symptom",
+        "it breaks",
+        "--success-criteria",
+        "it works",
+    ]);
+    let id = issue["issue_id"].as_str().unwrap();
+    sandbox.json(["issue", "start", id]);
+    sandbox.write("a.txt", "a try\n");
+    let hopped = sandbox.json(["travel", "--hop", &one]);
+    let got = sandbox.json(["issue", "get", id]);
+    let run = &got["issue"]["runs"][0];
+    assert_eq!(run["experiment_id"], hopped["experiment_id"]);
+    assert!(run["ended_at"].is_string(), "{run}");
+    sandbox.json(["return"]);
+    let runs = sandbox.json(["issue", "get", id])["issue"]["runs"].clone();
+    assert_eq!(runs.as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn through_merges_and_shapes_every_hop_comes_home() {
+    let (sandbox, eventful) = eventful();
+    let home = sandbox.state();
+    sandbox.json(["travel", &eventful]);
+    let past = sandbox.state();
+    let now = snapshot(&sandbox);
+    for round in 0..3 {
+        sandbox.write("a.txt", format!("round {round}\n"));
+        sandbox.write("dir/made.txt", "made\n");
+        sandbox.json(["travel", "--hop", if round == 1 { &now } else { &eventful }]);
+    }
+    past.assert_same(&sandbox.state());
+    sandbox.json(["return"]);
+    home.assert_same(&sandbox.state());
+}
