@@ -7,7 +7,7 @@ use super::found::{Found, Said};
 use super::plan::{File, Step};
 use super::runs::{Run, Runs, What};
 use super::{Change, Place};
-use crate::ops::versions::States;
+use crate::ops::versions::{States, Version};
 
 /// Which states count.
 #[derive(Debug)]
@@ -75,15 +75,20 @@ pub struct PathRuns {
 }
 
 impl PathRuns {
-    /// Takes the next version in.
-    pub fn take(&mut self, step: &Step, matches: &Matches) {
-        let version = &step.version;
+    /// Takes the next version in; without matches one that cannot be read.
+    pub fn take(&mut self, step: &Step, matches: Option<&Matches>) {
+        let Version {
+            chain, from, to, ..
+        } = step.version;
         let side = if step.staged {
             &mut self.index
         } else {
             &mut self.files
         };
-        side.take((version.chain, version.from, version.to), matches);
+        match matches {
+            Some(matches) => side.take((chain, from, to), matches),
+            None => side.pass_over((chain, from, to)),
+        }
     }
 
     /// The hits of the path.

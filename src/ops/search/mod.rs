@@ -25,8 +25,9 @@ use super::Context;
 use super::checkpoints::resolve_session;
 use super::pathspec::Pathspec;
 use super::timeline::time;
-use super::versions::{Files, Scope, States, Talks, Turns, Walked, staged, walk};
+use super::versions::{Files, Scope, States, Talks, Turns, Unreadable, Walked, staged, walk};
 use crate::error::{Code, Error, Result};
+use crate::git::objects::ObjectStore;
 use crate::git::path::RepoPath;
 use crate::json::{self, OptionalText};
 use crate::store::Store;
@@ -173,9 +174,7 @@ pub fn search(ctx: &Context<'_>, request: &Search, tell: Tell<'_>) -> Result<End
     let invalid = invalid.map(|(id, reason)| format!("'{id}' cannot be read: {reason}"));
     teller.ended.notices.extend(invalid);
     ctx.progress.begin("searching", None);
-    let talks = Talks::read(store)?;
-    // Told on: the teller ends the progress.
-    let done = searching.run(ctx, &talks, &mut teller);
+    let done = searching.run(ctx, &mut teller);
     teller.end_progress();
     done.map(|()| teller.ended)
 }
@@ -233,12 +232,29 @@ struct Searching<'a> {
 }
 
 impl Searching<'_> {
-    fn run(&self, ctx: &Context<'_>, talks: &Talks, teller: &mut Teller<'_, '_>) -> Result<()> {
+    fn run(&self, ctx: &Context<'_>, teller: &mut Teller<'_, '_>) -> Result<()> {
         let mut waiting = Waiting::default();
-        self.add_texts(talks, &mut waiting, teller)?;
-        if self.wants(Place::Content) || self.wants(Place::Diff) {
-            let turns = Turns::new(talks, &ctx.sessions(), &self.states);
-            self.look_in_files(&turns, &mut waiting, teller);
+        let has_files = self.wants(Place::Content) || self.wants(Place::Diff);
+        let (plan, talks) = std::thread::scope(|scope| {
+            let (objects, states, files) = (&self.store.objects, &self.states, &self.files);
+            let places = &self.places;
+            let walking = has_files.then(|| scope.spawn(|| walked(objects, states, files, places)));
+            // Meanwhile: there may be a note for each of thousands of prompts.
+            let talks = Talks::read(self.store);
+            let plan = walking.map(|walking| match walking.join() {
+                Ok(walked) => walked,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            (plan, talks)
+        });
+        let talks = talks?;
+        self.add_texts(&talks, &mut waiting, teller)?;
+        if let Some((plan, unreadable)) = plan {
+            for one in unreadable {
+                teller.add_unread(None, one.oid.to_string(), one.reason);
+            }
+            let turns = Turns::new(&talks, &ctx.sessions(), &self.states);
+            self.look_in_files(plan, &turns, &mut waiting, teller);
         }
         // Nobody listens any more, when it broke off.
         let _ = teller.tell(waiting.ready(None));
@@ -278,19 +294,15 @@ impl Searching<'_> {
         Ok(())
     }
 
-    fn look_in_files(&self, turns: &Turns, waiting: &mut Waiting, teller: &mut Teller<'_, '_>) {
+    fn look_in_files(
+        &self,
+        mut plan: Plan,
+        turns: &Turns,
+        waiting: &mut Waiting,
+        teller: &mut Teller<'_, '_>,
+    ) {
         let objects = &self.store.objects;
-        let files = walk(objects, &self.states.trees(), &self.files);
-        let index = if self.wants(Place::Content) {
-            staged(objects, &self.states, &self.files)
-        } else {
-            Walked::default()
-        };
-        for one in files.unreadable.into_iter().chain(index.unreadable) {
-            teller.add_unread(None, one.oid.to_string(), one.reason);
-        }
         let chosen = self.chosen();
-        let mut plan = Plan::new(&self.states, files.paths, index.paths, &self.places);
         plan.keep(|path| chosen.touches(path));
         let asked = Asked {
             states: &self.states,
@@ -308,12 +320,10 @@ impl Searching<'_> {
                     let Some(looked) = board.wait(step.blob, uses[step.blob] > 0) else {
                         return;
                     };
-                    match looked.as_ref() {
-                        Ok(matches) => runs.take(step, matches),
-                        Err(reason) => {
-                            let oid = step.version.node.oid.to_string();
-                            teller.add_unread(Some(&path.path), oid, reason.clone());
-                        }
+                    runs.take(step, looked.as_ref().as_ref().ok());
+                    if let Err(reason) = looked.as_ref() {
+                        let oid = step.version.node.oid.to_string();
+                        teller.add_unread(Some(&path.path), oid, reason.clone());
                     }
                 }
                 for found in found::shaped(runs.hits(path, &asked), self.request.shape) {
@@ -359,6 +369,24 @@ impl Searching<'_> {
             self.limits.take_in(&state.created_at, who.0, who.1)
         })
     }
+}
+
+/// What is to be looked through, and the trees that could not be.
+fn walked(
+    objects: &ObjectStore,
+    states: &States,
+    files: &Files,
+    places: &[Place],
+) -> (Plan, Vec<Unreadable>) {
+    let has = walk(objects, &states.trees(), files);
+    let index = if places.contains(&Place::Content) {
+        staged(objects, states, files)
+    } else {
+        Walked::default()
+    };
+    let plan = Plan::new(states, has.paths, index.paths, places);
+    let unreadable = has.unreadable.into_iter().chain(index.unreadable);
+    (plan, unreadable.collect())
 }
 
 /// Tells hits, no more than are asked for.

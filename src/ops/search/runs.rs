@@ -51,14 +51,15 @@ pub struct Runs {
     open: HashMap<What, Vec<Run>>,
     /// The chain, and the last state so far.
     at: Option<(usize, usize)>,
+    /// As `at`, with what could not be read behind it: whether lines went there nobody knows.
+    reach: Option<(usize, usize)>,
     done: Vec<Run>,
 }
 
 impl Runs {
     /// Takes the next version in.
     pub fn take(&mut self, (chain, from, to): (usize, usize, usize), matches: &Matches) {
-        let follows = |(last, end)| last == chain && end + 1 == from;
-        if !self.at.is_some_and(follows) {
+        if !self.is_followed_by(chain, from) {
             self.close();
         }
         let mut seen: HashMap<What, usize> = HashMap::new();
@@ -87,6 +88,19 @@ impl Runs {
         }
         self.open.retain(|_, runs| !runs.is_empty());
         self.at = Some((chain, to));
+        self.reach = self.at;
+    }
+
+    /// Passes a version over that cannot be read: what is there again behind it is taken to have stayed.
+    pub fn pass_over(&mut self, (chain, from, to): (usize, usize, usize)) {
+        if self.is_followed_by(chain, from) {
+            self.reach = Some((chain, to));
+        }
+    }
+
+    fn is_followed_by(&self, chain: usize, from: usize) -> bool {
+        let follows = |(last, end)| last == chain && end + 1 == from;
+        self.reach.is_some_and(follows)
     }
 
     fn meet(
@@ -181,6 +195,18 @@ mod tests {
                 "x0 0:2-4 line 1-1"
             ]
         );
+    }
+
+    #[test]
+    fn what_cannot_be_read_ends_nothing() {
+        let mut runs = Runs::default();
+        runs.take((0, 0, 1), &lines("a b"));
+        runs.pass_over((0, 2, 2));
+        runs.take((0, 3, 3), &lines("a"));
+        runs.pass_over((0, 4, 4));
+        let mut found: Vec<String> = runs.done().iter().map(say).collect();
+        found.sort();
+        assert_eq!(found, ["a0 0:0-3 line 1-1", "b0 0:0-1 line 2-2"]);
     }
 
     #[test]

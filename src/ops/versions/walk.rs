@@ -76,26 +76,26 @@ pub fn walk(objects: &ObjectStore, chains: &[Vec<Oid>], among: &dyn Among) -> Wa
         let starts = (0..trees.len()).step_by(length);
         parts.extend(starts.map(|start| (chain, start..(start + length).min(trees.len()))));
     }
-    let walked = threads::map_from(1, &parts, |(chain, range)| {
-        let mut part = Part::new(objects, among);
-        let trees = &chains[*chain];
-        let mut old = range.start.checked_sub(1).map(|before| trees[before]);
-        for at in range.clone() {
-            part.step(at, old, trees[at]);
-            old = Some(trees[at]);
-        }
-        (part.changes, part.unreadable)
+    // What changed differs from part to part: a thread takes the next when it is done with one.
+    let order: Vec<usize> = (0..parts.len()).collect();
+    let amount = parts.len() * PART;
+    let (walked, _) = threads::gather(&order, amount, |nth, walked: &mut Vec<_>| {
+        let (chain, range) = &parts[*nth];
+        walked.push((*nth, Part::new(objects, among).walk(&chains[*chain], range)));
+        Ok::<(), ()>(())
     });
+    let mut walked: Vec<_> = walked.into_iter().flatten().collect();
+    walked.sort_by_key(|(nth, _)| *nth);
     let mut found = Found::default();
     let mut unreadable = BTreeMap::new();
-    for ((chain, range), (changes, missing)) in parts.into_iter().zip(walked) {
-        for change in changes {
-            found.take(chain, change);
+    for ((chain, range), (_, part)) in parts.iter().zip(walked) {
+        for change in part.changes {
+            found.take(*chain, change);
         }
-        if range.end == chains[chain].len() {
-            found.close(chain, range.end);
+        if range.end == chains[*chain].len() {
+            found.close(*chain, range.end);
         }
-        unreadable.extend(missing);
+        unreadable.extend(part.unreadable);
     }
     let unreadable = unreadable.into_iter();
     Walked {
@@ -104,6 +104,12 @@ pub fn walk(objects: &ObjectStore, chains: &[Vec<Oid>], among: &dyn Among) -> Wa
             .map(|(oid, reason)| Unreadable { oid, reason })
             .collect(),
     }
+}
+
+/// What became of some states in a row.
+struct Gathered {
+    changes: Vec<Change>,
+    unreadable: BTreeMap<Oid, String>,
 }
 
 /// What a path became in a state.
@@ -158,6 +164,18 @@ impl<'a> Part<'a> {
             unreadable: BTreeMap::new(),
             read: HashMap::new(),
             before: HashMap::new(),
+        }
+    }
+
+    fn walk(mut self, trees: &[Oid], range: &Range<usize>) -> Gathered {
+        let mut old = range.start.checked_sub(1).map(|before| trees[before]);
+        for at in range.clone() {
+            self.step(at, old, trees[at]);
+            old = Some(trees[at]);
+        }
+        Gathered {
+            changes: self.changes,
+            unreadable: self.unreadable,
         }
     }
 
