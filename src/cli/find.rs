@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::cli::human::text::{short, size};
+use crate::cli::human::text::{short, short_session, size};
 use crate::cli::prelude::*;
 use crate::ops::find::{Find, Found, PathVersion};
 use crate::ops::versions::Scope;
@@ -104,7 +104,7 @@ fn version_lines(page: &mut Page, version: &PathVersion) {
         });
         page.line(format!(
             "    made in {}:{checkpoint} '{}'",
-            clean(session),
+            short_session(session),
             clean(prompt.unwrap_or_default())
         ));
     }

@@ -103,6 +103,17 @@ pub fn size(bytes: u64) -> String {
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
+/// A session's id, of a long one such as a uuid the first characters, which name it.
+pub fn short_session(session: &str) -> String {
+    const SHORT: usize = 8;
+    // What is not much longer than its part is shown whole.
+    if session.chars().count() > 2 * SHORT {
+        clean(&session.chars().take(SHORT).collect::<String>())
+    } else {
+        clean(session)
+    }
+}
+
 /// The first characters of a commit id.
 pub fn short(oid: &str) -> &str {
     oid.get(..10).unwrap_or(oid)

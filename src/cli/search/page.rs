@@ -3,12 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::cli::human::RenderOptions;
-use crate::cli::human::text::{clean, quoted};
+use crate::cli::human::text::{clean, quoted, short_session};
 use crate::error::Result;
 use crate::ops::search::{Change, Hit, Neighbour, Pattern, Place, Wanted};
 
-/// Longer session ids are cut to this.
-const SHORT: usize = 8;
 /// So much of a prompt stands in a heading.
 const PROMPT: usize = 60;
 
@@ -81,7 +79,10 @@ impl<'a> Printer<'a> {
         let before: Vec<&Neighbour> = hit.before.iter().filter(is_new).collect();
         let first = before.first().map_or(number, |line| line.line);
         let has_context = !hit.before.is_empty() || !hit.after.is_empty();
-        if has_context && last.is_some_and(|last| last + 1 < first) {
+        let follows = last.map_or(self.under.is_none() || self.headings, |last| {
+            last + 1 >= first
+        });
+        if has_context && !follows {
             out.extend_from_slice(b"--\n");
         }
         for line in before {
@@ -215,23 +216,18 @@ fn name(hit: &Hit) -> String {
         _ => {
             let session = hit.session_id.as_deref().unwrap_or_default();
             let number = hit.checkpoint.map(|number| format!(":{number}"));
-            format!("{}{}{field}", short(session), number.unwrap_or_default())
+            format!(
+                "{}{}{field}",
+                short_session(session),
+                number.unwrap_or_default()
+            )
         }
-    }
-}
-
-fn short(session: &str) -> String {
-    // Such as a uuid; what is not much longer than its part is shown whole.
-    if session.chars().count() > 2 * SHORT {
-        clean(&session.chars().take(SHORT).collect::<String>())
-    } else {
-        clean(session)
     }
 }
 
 /// `3f2a1b9c:12 'what was asked'`.
 fn turn(session: Option<&str>, checkpoint: Option<u64>, prompt: Option<&str>) -> Option<String> {
-    let mut text = format!("{}:{}", short(session?), checkpoint?);
+    let mut text = format!("{}:{}", short_session(session?), checkpoint?);
     if let Some(prompt) = prompt {
         let shown: String = prompt.chars().take(PROMPT).collect();
         let more = if shown.len() < prompt.len() {

@@ -16,6 +16,8 @@ use crate::git::threads;
 const BATCH: usize = 8;
 /// How far workers may be ahead.
 const AHEAD: usize = 1024;
+/// So many bytes of matches may wait before nothing more is begun than what is waited for.
+const ROOM: usize = 64 << 20;
 
 /// What came of a content: its matches, or why it cannot be read.
 pub type Looked = Arc<Result<Matches, String>>;
@@ -29,6 +31,8 @@ struct State {
     wanted: usize,
     /// What was looked through and is still wanted.
     looked: HashMap<usize, Looked>,
+    /// What that takes in memory, about.
+    held: usize,
     /// Nothing more is wanted, or a worker died.
     stopped: bool,
 }
@@ -39,6 +43,32 @@ pub struct Board<'a> {
     state: Mutex<State>,
     came: Condvar,
     room: Condvar,
+}
+
+impl State {
+    /// Whether a worker may take more.
+    fn has_room(&self) -> bool {
+        let is_urgent = self.next <= self.wanted;
+        is_urgent || (self.next < self.wanted + AHEAD && self.held < ROOM)
+    }
+
+    fn put(&mut self, blob: usize, looked: Looked) {
+        self.held += weight(&looked);
+        self.looked.insert(blob, looked);
+    }
+
+    fn get(&mut self, blob: usize, keep: bool) -> Option<Looked> {
+        if keep {
+            return self.looked.get(&blob).map(Arc::clone);
+        }
+        let looked = self.looked.remove(&blob)?;
+        self.held -= weight(&looked);
+        Some(looked)
+    }
+}
+
+fn weight(looked: &Looked) -> usize {
+    looked.as_ref().as_ref().map_or(0, Matches::weight)
 }
 
 impl<'a> Board<'a> {
@@ -78,7 +108,7 @@ impl<'a> Board<'a> {
     fn work(&self, mut looker: Looker<'_>) {
         loop {
             let mut state = self.lock();
-            while !state.stopped && state.next >= state.wanted + AHEAD {
+            while !state.stopped && !state.has_room() {
                 state = self
                     .room
                     .wait(state)
@@ -103,7 +133,9 @@ impl<'a> Board<'a> {
                 })
                 .collect();
             let mut state = self.lock();
-            state.looked.extend((first..).zip(looked));
+            for (blob, looked) in (first..).zip(looked) {
+                state.put(blob, looked);
+            }
             if (first..first + batch.len()).contains(&state.wanted) {
                 self.came.notify_one();
             }
@@ -114,17 +146,14 @@ impl<'a> Board<'a> {
     /// wanted again.
     pub fn wait(&self, blob: usize, keep: bool) -> Option<Looked> {
         let mut state = self.lock();
-        if blob > state.wanted {
-            state.wanted = blob;
-            self.room.notify_all();
-        }
+        state.wanted = state.wanted.max(blob);
         loop {
-            if let Some(looked) = state.looked.get(&blob) {
-                let looked = Arc::clone(looked);
-                if !keep {
-                    state.looked.remove(&blob);
-                }
-                return Some(looked);
+            let looked = state.get(blob, keep);
+            if state.has_room() {
+                self.room.notify_all();
+            }
+            if looked.is_some() {
+                return looked;
             }
             if state.stopped {
                 return None;

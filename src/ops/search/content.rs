@@ -23,6 +23,8 @@ const AHEAD: usize = 4;
 /// So much of a line is shown, and this much of it before its first match.
 const SHOWN: usize = 4096;
 const BEFORE: usize = 512;
+/// What a line takes beside its text, about.
+const LINE: usize = 160;
 
 /// A line's text, or the part of a very long one around its first match.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -93,6 +95,21 @@ pub enum Matches {
         /// By git's rule.
         binary: bool,
     },
+}
+
+impl Matches {
+    /// What they take in memory, about.
+    pub fn weight(&self) -> usize {
+        let around = |lines: &[Neighbour]| -> usize {
+            lines.iter().map(|(_, text)| text.len() + LINE).sum()
+        };
+        let line =
+            |line: &Line| LINE + line.text.shown.len() + around(&line.before) + around(&line.after);
+        match self {
+            Self::Lines(lines) => lines.iter().map(line).sum(),
+            Self::Any { .. } => 0,
+        }
+    }
 }
 
 /// How much is asked.
