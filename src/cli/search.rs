@@ -98,11 +98,11 @@ pub struct Args {
     #[arg(long)]
     removed: bool,
 
-    /// Look only at what was taken at TIME or later
+    /// Look only at what was taken at TIME or later; a day begins in the morning
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Look only at what was taken at TIME or before
+    /// Look only at what was taken at TIME or before; a day ends at night
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 

@@ -416,6 +416,10 @@ fn only_what_was_asked_for_is_searched() {
     assert_eq!(at(&["search", "--until", time]).len(), 3);
     assert_eq!(at(&["search", "--until", "2020-01-01"]), [""; 0]);
     assert_eq!(at(&["search", "--since", time]).len(), 4);
+    // A day is whole at both ends.
+    let day = &time[..10];
+    let all_day = at(&["search", "--since", day, "--until", day]);
+    assert_eq!(all_day.len(), 4);
     // The first snapshot that has it is told, whether or not it was searched.
     let now = hits(&sandbox, &["search", "two", "--session", session]);
     assert_eq!(text(&now[0], "first_snapshot"), before);

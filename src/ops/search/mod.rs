@@ -24,7 +24,7 @@ use serde::Serialize;
 use super::Context;
 use super::checkpoints::resolve_session;
 use super::pathspec::Pathspec;
-use super::timeline::time;
+use super::timeline::{time, time_since};
 use super::versions::{Files, Scope, States, Talks, Turns, Unreadable, Walked, staged, walk};
 use crate::error::{Code, Error, Result};
 use crate::git::objects::ObjectStore;
@@ -205,12 +205,13 @@ fn places(request: &Search) -> Result<Vec<Place>> {
 }
 
 fn limits(ctx: &Context<'_>, store: &Store, request: &Search) -> Result<Limits> {
-    let moment = |word: &Option<String>| word.as_deref().map(|word| time(ctx, word)).transpose();
+    let since = request.since.as_deref().map(|word| time_since(ctx, word));
+    let until = request.until.as_deref().map(|word| time(ctx, word));
     let session = request.session.as_deref();
     let session = session.map(|word| resolve_session(ctx, store, Some(word)));
     Ok(Limits {
-        since: moment(&request.since)?,
-        until: moment(&request.until)?,
+        since: since.transpose()?,
+        until: until.transpose()?,
         session: session.transpose()?,
         agent: request.agent.clone(),
     })
