@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 
-use crate::cli::human::USUAL_TAIL;
 use crate::cli::human::style::Style;
 use crate::cli::human::text::short;
+use crate::cli::human::{USUAL_TAIL, screen};
 use crate::cli::prelude::*;
 use crate::cli::selection::Selection;
 use crate::ops::outcome::{Invalid, Listed, Listing};
@@ -58,6 +58,9 @@ pub struct Args {
     pub all_worktrees: bool,
 }
 
+/// So much of a title is shown, however narrow the terminal is.
+const LEAST: usize = 8;
+
 /// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ListKind {
@@ -108,7 +111,8 @@ impl Human for Listing {
         let width = ages.iter().map(String::len).max().unwrap_or(0);
         for (at, (row, age)) in self.snapshots.iter().zip(&ages).enumerate() {
             let unique = self.unique_tail.get(at).copied().unwrap_or(USUAL_TAIL);
-            let mut line = page.options.style.id(&clean(&row.id), unique);
+            let id = clean(&row.id);
+            let mut line = String::new();
             if page.options.verbose {
                 let _ = write!(line, "  {}", short(&row.commit.to_string()));
             }
@@ -119,9 +123,15 @@ impl Human for Listing {
             if worktrees {
                 let _ = write!(line, "  {}:", clean(&row.worktree));
             }
-            let _ = write!(line, "  {}", clean(&row.title));
+            line.push_str("  ");
+            let title = title(row, &page.options, || {
+                let beside = [&id, &line, &marks(row, Style::new(false))];
+                beside.into_iter().map(|text| screen::width(text)).sum()
+            });
+            line.push_str(&title);
             line.push_str(&marks(row, page.options.style));
-            page.line(line.trim_end());
+            let id = page.options.style.id(&id, unique);
+            page.line(format!("{id}{}", line.trim_end()));
         }
         for Invalid { id, reason } in &self.invalid {
             page.note(format!("'{id}' cannot be read: {reason}"));
@@ -141,6 +151,18 @@ impl Human for Listing {
 
     fn brief(&self) -> Option<Vec<String>> {
         Some(self.snapshots.iter().map(|row| row.id.clone()).collect())
+    }
+}
+
+/// Its title, cut where a line of the terminal ends, unless everything is asked for. `beside` tells how wide the rest is.
+fn title(row: &Listed, options: &RenderOptions, beside: impl FnOnce() -> usize) -> String {
+    let title = clean(&row.title);
+    match options.screen.columns {
+        Some(columns) if !options.verbose => {
+            let room = columns.saturating_sub(beside()).max(LEAST);
+            options.screen.fit(&title, room)
+        }
+        _ => title,
     }
 }
 

@@ -11,6 +11,7 @@ use clap::builder::StyledStr;
 
 use super::args::{ColorChoice, Globals};
 use super::call::Answer;
+use super::human::screen::Screen;
 use super::human::style::Style;
 use super::human::text::clean;
 use super::human::{Human, Page, RenderOptions};
@@ -34,6 +35,7 @@ impl Output {
             options: RenderOptions {
                 style: style(globals.color, terminal, env),
                 terminal,
+                screen: Screen::of_stdout(env, terminal),
                 quiet: globals.quiet,
                 verbose: globals.verbose,
                 now: env.now(),

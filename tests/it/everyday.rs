@@ -1,6 +1,9 @@
 //! What people do who come from git, jj, gh and restic, and what they are told where it is not what they meant.
 
+use unicode_width::UnicodeWidthStr as _;
+
 use crate::sandbox::Sandbox;
+use crate::terminal::Terminal;
 
 fn refused(sandbox: &Sandbox, args: &[&str]) -> (i32, String) {
     let ran = sandbox.tw(args);
@@ -134,4 +137,22 @@ fn what_goes_is_told_in_the_order_of_taking_also_within_a_second() {
     assert_eq!(purged, taken);
     let prune = ["prune", "--dry-run", "--keep-days", "0", "--keep-last", "0"];
     assert_eq!(told(&prune, "forgotten", "id"), taken);
+}
+
+#[test]
+fn a_list_on_a_terminal_has_one_line_for_each_snapshot() {
+    let sandbox = Sandbox::new();
+    let title = "一つの長い題 of a snapshot that no screen has room for, not even a wide one";
+    sandbox.ok(["snapshot", "--label", "good", "-m", title]);
+    for columns in [60, 80] {
+        let mut prepared = sandbox.tw_command();
+        prepared.env("COLUMNS", columns.to_string());
+        let list = |args: &[&str]| Terminal::start(&sandbox, &prepared, args).ends().1;
+        let shown = list(&["list"]);
+        assert!(shown.trim_end().width() <= columns, "{columns}: {shown}");
+        assert!(shown.contains("...  [good]"), "{shown}");
+        assert!(list(&["list", "-v"]).contains(title));
+    }
+    // What is not read on a screen is whole.
+    assert!(sandbox.ok(["list"]).contains(title));
 }

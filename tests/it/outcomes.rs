@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use timewarp::agents::install::{Holds, Scope};
 use timewarp::cli::diff::{DiffPage, Form};
+use timewarp::cli::human::screen::Screen;
 use timewarp::cli::human::style::Style;
 use timewarp::cli::human::{Human, RenderOptions};
 use timewarp::env::Moment;
@@ -506,6 +507,10 @@ fn look() -> RenderOptions {
     RenderOptions {
         style: Style::new(false),
         terminal: false,
+        screen: Screen {
+            columns: None,
+            unicode: true,
+        },
         quiet: false,
         verbose: false,
         now: Moment::parse_rfc3339("2026-02-28T16:30:12Z").unwrap(),

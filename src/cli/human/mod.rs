@@ -24,6 +24,8 @@ pub struct RenderOptions {
     pub style: Style,
     /// Standard output is a terminal.
     pub terminal: bool,
+    /// How much of a line it can show.
+    pub screen: screen::Screen,
     /// `-q`.
     pub quiet: bool,
     /// `-v`.
