@@ -114,6 +114,19 @@ impl Env {
     }
 }
 
+#[cfg(test)]
+impl<'a> FromIterator<(&'a str, &'a str)> for Env {
+    /// One with these variables alone.
+    fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(vars: I) -> Self {
+        let vars = vars.into_iter();
+        Self {
+            vars: vars
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        }
+    }
+}
+
 /// The boot that a test lets this process run in, as hex digits: `TW_TEST_BOOT_ID`, debug builds only.
 #[allow(
     clippy::disallowed_methods,

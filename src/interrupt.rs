@@ -6,8 +6,9 @@
 //! knows what a swap is; recovery from a kill is `ops`'s.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGXFSZ};
 
 /// The exit code of an interrupted command: 128 and the number of SIGINT.
@@ -17,19 +18,51 @@ pub const EXIT_CODE: u8 = 130;
 static KILLS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
+/// What [`watch`] installed for SIGINT.
+static WATCHING: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
+
 /// Installs the handler. Without it, or where it cannot be installed, the system's own handling of SIGINT stays.
 pub fn watch() {
+    watch_interrupts();
+    // Handled in any way, the write itself says it.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+fn watch_interrupts() {
     let kills = kills();
     // Order matters: the shutdown looks at the flag before the second action sets it, so that the first Ctrl-C inside a
     // deferral only sets it and the second one finds it set.
-    let _ = signal_hook::flag::register_conditional_shutdown(
+    let shutdown = signal_hook::flag::register_conditional_shutdown(
         SIGINT,
         i32::from(EXIT_CODE),
         Arc::clone(kills),
     );
-    let _ = signal_hook::flag::register(SIGINT, Arc::clone(kills));
-    // Handled in any way, the write itself says it.
-    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    let mark = signal_hook::flag::register(SIGINT, Arc::clone(kills));
+    watching().extend([shutdown, mark].into_iter().flatten());
+}
+
+/// Leaves Ctrl-C to a program that was started and is waited for, until the value is dropped.
+pub fn elsewhere() -> Elsewhere {
+    for id in watching().drain(..) {
+        // The system's own handling does not come back with this: the signal does nothing.
+        signal_hook::low_level::unregister(id);
+    }
+    Elsewhere(())
+}
+
+/// While it lives, Ctrl-C does nothing here. See [`elsewhere`].
+#[derive(Debug)]
+#[must_use = "Ctrl-C kills again as soon as this is dropped"]
+pub struct Elsewhere(());
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        watch_interrupts();
+    }
+}
+
+fn watching() -> MutexGuard<'static, Vec<SigId>> {
+    WATCHING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Holds the first Ctrl-C back until the value is dropped.

@@ -89,6 +89,13 @@ pub struct Globals {
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub no_progress: bool,
 
+    /// Start no pager
+    ///
+    /// On a terminal, list, log, show, diff, search and find go through the pager that git would take: GIT_PAGER, core.pager, PAGER,
+    /// or less; nothing or 'cat' is none. No other command starts one, and none does off a terminal.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub no_pager: bool,
+
     /// Answer yes to the questions of init, drop and recover
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub yes: bool,

@@ -28,12 +28,21 @@ pub trait Run {
         Self::DOCUMENTS.to_vec()
     }
 
+    /// Whether a terminal shows its answer page by page.
+    fn is_paged(&self) -> bool {
+        false
+    }
+
     /// Does it: arguments to a request, one call into `ops`, its outcome back.
     fn run(&self, call: &Call<'_>) -> Reply;
 }
 
 impl<T: Run> Run for Box<T> {
     const DOCUMENTS: &[Document] = T::DOCUMENTS;
+
+    fn is_paged(&self) -> bool {
+        self.as_ref().is_paged()
+    }
 
     fn run(&self, call: &Call<'_>) -> Reply {
         self.as_ref().run(call)
@@ -58,6 +67,12 @@ macro_rules! verbs {
                 let mut all = Vec::new();
                 $($(#[cfg($when)])? all.extend(<$args as $crate::cli::call::Run>::documents());)*
                 all
+            }
+
+            fn is_paged(&self) -> bool {
+                match self {
+                    $($(#[cfg($when)])? Self::$name(args) => $crate::cli::call::Run::is_paged(args),)*
+                }
             }
 
             fn run(&self, call: &$crate::cli::call::Call<'_>) -> $crate::cli::call::Reply {

@@ -73,6 +73,10 @@ pub struct Args {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Diff>("diff")];
 
+    fn is_paged(&self) -> bool {
+        true
+    }
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let form = if self.patch {
             Form::Patch

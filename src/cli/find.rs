@@ -41,6 +41,10 @@ pub struct Args {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Found>("find")];
 
+    fn is_paged(&self) -> bool {
+        true
+    }
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = Find {
             paths: self.paths.clone(),

@@ -76,6 +76,10 @@ pub enum ListKind {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Listing>("list")];
 
+    fn is_paged(&self) -> bool {
+        true
+    }
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
         let filter = self.selection.filter(&context)?;

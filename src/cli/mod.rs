@@ -46,6 +46,7 @@ pub mod man;
 mod mcp;
 mod open;
 mod output;
+mod pager;
 mod prelude;
 mod progress;
 mod prompt;
@@ -79,6 +80,7 @@ use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 #[cfg(debug_assertions)]
 use crate::git::fs;
+use crate::git::repo::Repo;
 use crate::interrupt;
 use crate::wire::schema::of_error;
 use args::{Cli, Globals};
@@ -208,6 +210,17 @@ fn answer(cli: &Cli, output: &Output, env: &Env) -> Result<Box<dyn Answer>> {
         ask: ask::Ask::new(&cli.globals),
         output,
     };
+    if output.may_page() && cli.command.as_ref().is_some_and(Run::is_paged) {
+        let configured = || {
+            Repo::discover(&start, env)
+                .ok()?
+                .config("core.pager")
+                .ok()?
+        };
+        if let Some(program) = pager::program(env, configured) {
+            output.page_with(&program, env);
+        }
+    }
     match &cli.command {
         Some(command) => command.run(&call),
         None => status::Args {}.run(&call),

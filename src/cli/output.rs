@@ -4,6 +4,7 @@
 //! any other failure to write the answer is an error.
 
 use std::error::Error as _;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{ErrorKind, IsTerminal, Write};
 
@@ -15,6 +16,7 @@ use super::human::screen::Screen;
 use super::human::style::Style;
 use super::human::text::clean;
 use super::human::{Human, Page, RenderOptions};
+use super::pager::Pager;
 use crate::env::Env;
 use crate::error::{Code, Error, Result};
 use crate::wire;
@@ -24,6 +26,8 @@ pub struct Output {
     json: bool,
     options: RenderOptions,
     errors: Style,
+    pager: Pager,
+    pages: bool,
 }
 
 impl Output {
@@ -41,12 +45,24 @@ impl Output {
                 now: env.now(),
             },
             errors: style(globals.color, std::io::stderr().is_terminal(), env),
+            pager: Pager::default(),
+            pages: terminal && !globals.json && !globals.no_pager,
         }
     }
 
     /// Whether a progress bar is wanted.
     pub fn shows_progress(globals: &Globals) -> bool {
         !globals.no_progress && !globals.json && !globals.quiet && std::io::stderr().is_terminal()
+    }
+
+    /// Whether a pager may show the answer.
+    pub fn may_page(&self) -> bool {
+        self.pages
+    }
+
+    /// From now on the answer goes through this program.
+    pub fn page_with(&self, program: &OsStr, env: &Env) {
+        self.pager.begin(program, env);
     }
 
     /// Prints an answer and tells the exit code.
@@ -91,9 +107,8 @@ impl Output {
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub fn part(text: &[u8]) -> Result<bool> {
-        let mut stdout = std::io::stdout().lock();
-        match stdout.write_all(text).and_then(|()| stdout.flush()) {
+    pub fn part(&self, text: &[u8]) -> Result<bool> {
+        match self.pager.write(text) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
             Err(error) => Err(Error::from(error).while_doing("cannot write the answer")),
@@ -113,6 +128,8 @@ impl Output {
 
     /// Prints an error and tells its exit code.
     pub fn error(&self, error: &Error) -> u8 {
+        // What came before it is read first.
+        self.pager.finish();
         if self.json {
             let document = wire::error(error).to_string();
             return self.print(document.as_bytes(), true, error.code().exit_code());
@@ -161,11 +178,11 @@ impl Output {
 
     /// Writes the answer. `line` ends it with a line feed.
     fn print(&self, bytes: &[u8], line: bool, code: u8) -> u8 {
-        let mut stdout = std::io::stdout().lock();
-        let written = stdout
-            .write_all(bytes)
-            .and_then(|()| stdout.write_all(if line { b"\n" } else { b"" }))
-            .and_then(|()| stdout.flush());
+        let written = self
+            .pager
+            .write(bytes)
+            .and_then(|()| self.pager.write(if line { b"\n" } else { b"" }));
+        self.pager.finish();
         match written {
             Ok(()) => code,
             Err(error) if error.kind() == ErrorKind::BrokenPipe => code,

@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 use self::page::Printer;
-use crate::cli::output::Output;
 use crate::cli::prelude::*;
 use crate::ops::search::{Case, Change, Hits, Place, Search, Shape, Unread, Wanted};
 use crate::ops::versions::Scope;
@@ -218,6 +217,10 @@ fn pattern(word: &OsString) -> Result<String> {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Hits>("search")];
 
+    fn is_paged(&self) -> bool {
+        true
+    }
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let request = self.request()?;
         let context = call.open()?;
@@ -239,7 +242,7 @@ impl Run for Args {
         let mut found = false;
         let ended = ops::search::search(&context, &request, &mut |hits| {
             found = true;
-            match Output::part(&printer.print(&hits)) {
+            match call.output.part(&printer.print(&hits)) {
                 Ok(true) => ControlFlow::Continue(()),
                 Ok(false) => ControlFlow::Break(()),
                 Err(error) => {

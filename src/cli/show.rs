@@ -33,6 +33,10 @@ pub struct Args {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Shown>("show")];
 
+    fn is_paged(&self) -> bool {
+        true
+    }
+
     fn run(&self, call: &Call<'_>) -> Reply {
         reply(ops::show::show(&call.open()?, &self.address))
     }

@@ -37,6 +37,7 @@ pub fn globals(words: &[OsString]) -> Globals {
         color,
         // Nothing is done but to print an error.
         no_progress: true,
+        no_pager: false,
         yes: false,
     }
 }

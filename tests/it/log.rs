@@ -196,6 +196,7 @@ fn no_line_is_wider_than_the_screen() {
     for columns in [20, 40, 60, 80] {
         let mut prepared = sandbox.tw_command();
         prepared.env("COLUMNS", columns.to_string());
+        prepared.env("GIT_PAGER", "cat");
         let terminal = Terminal::start(&sandbox, &prepared, &["log"]);
         let (code, shown) = terminal.ends();
         assert_eq!((code, shown.lines().count()), (0, 2), "{shown}");

@@ -47,6 +47,7 @@ mod newer;
 mod objects;
 mod opencode;
 mod outcomes;
+mod pager;
 mod power;
 mod provided;
 mod readme;

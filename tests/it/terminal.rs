@@ -40,9 +40,11 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts `tw` on a new terminal, without colours and bars.
+    /// Starts `tw` on a new terminal, without colours, bars and pager.
     pub fn tw(sandbox: &Sandbox, args: &[&str]) -> Self {
-        Self::start(sandbox, &sandbox.tw_command(), args)
+        let mut prepared = sandbox.tw_command();
+        prepared.env("GIT_PAGER", "cat");
+        Self::start(sandbox, &prepared, args)
     }
 
     /// As [`Terminal::tw`], with the environment of `prepared`.

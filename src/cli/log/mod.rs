@@ -78,6 +78,10 @@ impl From<EntryKind> for timeline::EntryKind {
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Log>("log")];
 
+    fn is_paged(&self) -> bool {
+        true
+    }
+
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
         let mut filter = self.selection.filter(&context)?;
@@ -120,7 +124,7 @@ fn print(mut reader: Reader<'_>, output: &Output, screen: Screen) -> Result<Told
             text.push_str(&line(entry, &Head { row, when }, options, screen));
             text.push('\n');
         }
-        if !Output::part(text.as_bytes())? {
+        if !output.part(text.as_bytes())? {
             break;
         }
         part = later;
