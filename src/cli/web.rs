@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cli::ask::Flag;
 use crate::cli::call::Answer;
+use crate::cli::human::text::size;
 use crate::cli::prelude::*;
 use crate::cli::selection::Selection;
 use crate::env::Env;
@@ -120,7 +121,9 @@ impl Run for Args {
             );
             call.ask.confirm(&question, Flag::Yes)?;
         }
-        reply(web::export(&context, &export))
+        let mut exported = web::export(&context, &export)?;
+        exported.file = file.display().to_string();
+        reply(Ok(exported))
     }
 }
 
@@ -169,14 +172,15 @@ impl Answer for Ended {
 impl Human for Exported {
     fn print(&self, page: &mut Page) {
         page.line(format!(
-            "wrote '{}': {}, {} bytes",
+            "wrote '{}': {}, {}",
             clean(&self.file),
             count(self.entries, "entry"),
-            self.bytes
+            size(self.bytes as u64)
         ));
         let replaced: u64 = self.redacted.values().sum();
+        let replaced = usize::try_from(replaced).unwrap_or(usize::MAX);
         if replaced > 0 {
-            page.line(format!("  {replaced} secrets were replaced"));
+            page.line(format!("  taken out: {}", count(replaced, "secret")));
         }
         if self.prompts > 0 {
             page.line(format!(

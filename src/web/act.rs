@@ -22,6 +22,7 @@ use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::ops::Context;
 use crate::ops::web::{self, Key, Subject};
 use crate::store::id::SnapshotId;
+use crate::store::state::Mode;
 
 /// This very program, also when its file has been replaced since the server started.
 const OURSELVES: &str = "/proc/self/exe";
@@ -176,10 +177,16 @@ pub fn plain(words: &[&str]) -> Words {
 /// The command line of an action. What names something in the repository has been looked up there.
 fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Words> {
     let words = match action {
-        Action::Travel { snapshot_id } => Words {
-            dry_run: Some("--dry-run"),
-            ..plain(&["travel", id(snapshot_id)?])
-        },
+        Action::Travel { snapshot_id } => {
+            let mut words = Words {
+                dry_run: Some("--dry-run"),
+                ..plain(&["travel", id(snapshot_id)?])
+            };
+            if context.state_dir().state()?.mode == Mode::Past {
+                words.line.push("--hop".into());
+            }
+            words
+        }
         Action::Return => Words {
             dry_run: Some("--dry-run"),
             ..plain(&["return"])

@@ -41,7 +41,7 @@ pub struct Export {
 /// What was written.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Exported {
-    /// The file.
+    /// The file, as it was named.
     pub file: String,
     /// How many entries it shows.
     pub entries: usize,

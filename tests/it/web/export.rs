@@ -30,6 +30,7 @@ fn one_file_holds_the_timeline_and_its_changes_without_prompts_and_secrets() {
     assert_eq!(said["prompts"], 0);
     // Both prompts, and the snapshot that has its title from one.
     assert_eq!(said["prompts_left_out"], 3, "{said}");
+    assert_eq!(said["file"], out.to_str().unwrap());
     assert_eq!(said["bytes"], out.metadata().unwrap().len());
     assert_eq!(out.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(sandbox.state(), before);
@@ -79,7 +80,12 @@ fn prompts_go_in_when_they_are_asked_for() {
     let sandbox = eventful();
     let out = sandbox.root().join("page.html");
     let said = sandbox.ok(["web", "--export", out.to_str().unwrap(), "--prompts"]);
-    assert!(said.contains("with the text of 2 prompts"), "{said}");
+    let size = f64::from(u32::try_from(out.metadata().unwrap().len()).unwrap()) / 1024.0;
+    let expected = format!(
+        "wrote '{}': 10 entries, {size:.1} KiB\n  taken out: 3 secrets\n  with the text of 2 prompts\n",
+        out.display()
+    );
+    assert_eq!(said, expected);
     let data = data(&std::fs::read_to_string(&out).unwrap());
     assert!(
         titles(&data).contains(&"write the parser"),

@@ -443,6 +443,10 @@ fn every_change_shows_its_dry_run_first_and_is_the_command_of_that_name() {
         &json!({"confirm": shown["confirm"]}).to_string(),
     );
     assert_eq!(got.json()["error"]["code"], "NOT_APPROVED");
+    // From one past to another.
+    let start = sandbox.json(["list"])["snapshots"][3]["snapshot_id"].clone();
+    let hop = server.ask("try", &json!({"action": "travel", "snapshot_id": start}));
+    assert_eq!(confirm(&hop)["done"]["snapshot_id"], start, "{hop}");
     let home = server.ask("try", &json!({"action": "return"}));
     assert_eq!(home["preview"]["mode"], "present");
     assert_eq!(confirm(&home)["done"]["verified"], true);
