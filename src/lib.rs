@@ -23,13 +23,13 @@
 //! Arrows point down only; a test holds it:
 //!
 //! ```text
-//! main -> cli, mcp, web -> wire -> ops -> store, worktree, agents -> git
+//! main -> cli, mcp, ui, web -> wire -> ops -> store, worktree, agents -> git
 //! error, env, interrupt, json, progress, redact, text, work: used by all, use no layer
 //! ```
 //!
 //! [`git`] is the one face of git2 and of git's files; [`worktree`] scans, captures, plans and applies; [`store`] keeps refs,
 //! records and state; [`ops`] are the commands without a face, whose answers describe themselves with [`json`]; [`wire`] makes JSON
-//! documents of them; [`cli`] is the binary, and `mcp` what agents see of it.
+//! documents of them; [`cli`] is the binary, `mcp` what agents see of it, and `ui` its full screen.
 //!
 //! # Refs
 //!
@@ -59,6 +59,8 @@ pub mod progress;
 pub mod redact;
 pub mod store;
 pub mod text;
+#[cfg(feature = "ui")]
+pub mod ui;
 #[cfg(feature = "web")]
 pub mod web;
 pub mod wire;

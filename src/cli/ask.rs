@@ -33,6 +33,15 @@ impl Ask {
         }
     }
 
+    /// Where nobody can be asked, and nothing is answered.
+    #[cfg(feature = "ui")]
+    pub fn nobody() -> Self {
+        Self {
+            yes: false,
+            terminal: false,
+        }
+    }
+
     /// True when the question is answered already, so that nothing need be shown before it.
     pub fn answered(&self, flag: Flag) -> bool {
         self.yes && flag == Flag::Yes

@@ -65,6 +65,8 @@ mod show;
 mod snapshot;
 mod status;
 mod travel;
+#[cfg(feature = "ui")]
+mod ui;
 mod undo;
 mod usage;
 #[cfg(feature = "web")]
@@ -94,6 +96,8 @@ call::verbs! {
         Snapshot(snapshot::Args),
         List(list::Args),
         Log(log::Args),
+        #[cfg(feature = "ui")]
+        Ui(ui::Args),
         #[cfg(feature = "web")]
         Web(web::Args),
         Show(show::Args),

@@ -11,7 +11,7 @@ use self::source::{Source, sources};
 /// The layers from top to bottom. One may use any below it, none above or beside it.
 const LAYERS: [&[&str]; 6] = [
     &["main"],
-    &["cli", "mcp", "web"],
+    &["cli", "mcp", "ui", "web"],
     &["wire"],
     &["ops"],
     &["store", "worktree", "agents"],
@@ -31,7 +31,7 @@ const GROUND: [&str; 8] = [
 ];
 
 /// Who alone may name what.
-const RESERVED: [(&str, &[&str]); 21] = [
+const RESERVED: [(&str, &[&str]); 22] = [
     ("clap", &["cli/"]),
     ("clap_complete", &["cli/"]),
     ("clap_mangen", &["cli/"]),
@@ -39,6 +39,7 @@ const RESERVED: [(&str, &[&str]); 21] = [
     ("grep_matcher", &["ops/search/"]),
     ("grep_regex", &["ops/search/"]),
     ("grep_searcher", &["ops/search/"]),
+    ("ratatui", &["ui/"]),
     ("rmcp", &["mcp/"]),
     ("tokio", &["mcp/"]),
     ("httparse", &["web/"]),
@@ -191,8 +192,14 @@ fn may_use(own: &str, used: &str, path: &str) -> bool {
     if own == used || own == "lib" || GROUND.contains(&used) {
         return true;
     }
-    // `cli` only starts `mcp` and `web`.
-    if [("mcp", "cli/mcp.rs"), ("web", "cli/web.rs")].contains(&(used, path)) {
+    // `cli` only starts `mcp`, `ui` and `web`.
+    if [
+        ("mcp", "cli/mcp.rs"),
+        ("ui", "cli/ui.rs"),
+        ("web", "cli/web.rs"),
+    ]
+    .contains(&(used, path))
+    {
         return true;
     }
     match (rank(own), rank(used)) {

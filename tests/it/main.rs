@@ -76,6 +76,7 @@ mod transcripts;
 mod travel;
 mod trip;
 mod turn_end;
+mod ui;
 mod undo;
 mod upkeep;
 mod web;

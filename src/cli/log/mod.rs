@@ -75,6 +75,19 @@ impl From<EntryKind> for timeline::EntryKind {
     }
 }
 
+impl Args {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// `USAGE` for a time or path that is none.
+    pub fn filter(&self, context: &Context<'_>) -> Result<timeline::Filter> {
+        let mut filter = self.selection.filter(context)?;
+        filter.kinds = self.kind.iter().map(|kind| (*kind).into()).collect();
+        filter.all_worktrees = self.all_worktrees;
+        Ok(filter)
+    }
+}
+
 impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Log>("log")];
 
@@ -84,9 +97,7 @@ impl Run for Args {
 
     fn run(&self, call: &Call<'_>) -> Reply {
         let context = call.open()?;
-        let mut filter = self.selection.filter(&context)?;
-        filter.kinds = self.kind.iter().map(|kind| (*kind).into()).collect();
-        filter.all_worktrees = self.all_worktrees;
+        let filter = self.filter(&context)?;
         let output = call.output;
         if output.is_json() {
             return reply(ops::log::log(&context, &filter, Counts::Counted));

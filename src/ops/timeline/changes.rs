@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
-use crate::git::textdiff::{self, Hunks, LARGEST};
+use crate::git::textdiff::{self, Hunks, LARGEST, PatchSide, QuotePath};
 use crate::git::tree::{self, Change, GITLINK_MODE, Node};
 use crate::ops::pathspec::Pathspec;
 
@@ -89,4 +89,45 @@ impl Sides {
         }
         Ok(changes)
     }
+}
+
+/// What a path's patch is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathPatch {
+    /// As git writes it.
+    Text(Vec<u8>),
+    /// So many bytes are more than were to be compared.
+    TooLarge(u64),
+}
+
+/// The patch of one path, unless one of its sides has more bytes than `largest`.
+pub(super) fn patch(objects: &ObjectStore, change: &Change, largest: u64) -> Result<PathPatch> {
+    let same = change.old.map(|node| node.oid) == change.new.map(|node| node.oid);
+    for node in [change.old, change.new].into_iter().flatten() {
+        if !same
+            && node.mode != GITLINK_MODE
+            && let Some((_, size)) = objects.header(node.oid)?
+            && size > largest
+        {
+            return Ok(PathPatch::TooLarge(size));
+        }
+    }
+    let load = |node: Option<Node>| match node {
+        Some(node) if !same && node.mode != GITLINK_MODE => {
+            let (_, bytes) = objects.read(node.oid)?;
+            Ok((!textdiff::is_binary(&bytes)).then_some(bytes))
+        }
+        _ => Result::Ok(Some(Vec::new())),
+    };
+    let (old, new) = (load(change.old)?, load(change.new)?);
+    let old = change.old.map(|node| PatchSide {
+        node,
+        text: old.as_deref(),
+    });
+    let new = change.new.map(|node| PatchSide {
+        node,
+        text: new.as_deref(),
+    });
+    let text = textdiff::patch(&change.path, old, new, QuotePath::ControlOnly)?;
+    Ok(PathPatch::Text(text))
 }

@@ -36,7 +36,7 @@ use meta::Meta;
 use records::Records;
 use talks::Talks;
 
-pub use changes::Counts;
+pub use changes::{Counts, PathPatch};
 pub use entry::{Entry, EntryKind};
 pub use filter::{Filter, pattern, time, time_since};
 
@@ -188,6 +188,32 @@ impl<'c> Timeline<'c> {
         let objects = &self.store.objects;
         let changes = sides.map(|sides| sides.changes(objects, &self.paths));
         changes.transpose()
+    }
+
+    /// The paths that differ between two snapshots, backups or experiments. None where one of them is no more.
+    ///
+    /// # Errors
+    /// When an object is missing or damaged.
+    pub fn between(&self, old: &str, new: &str) -> Result<Option<Vec<Change>>> {
+        let tree = |id: &str| -> Result<Option<Oid>> {
+            let Some(id) = SnapshotId::parse(id) else {
+                return Ok(None);
+            };
+            Ok(self.records.meta(&id)?.map(|meta| meta.tree))
+        };
+        let Some((old, new)) = tree(old)?.zip(tree(new)?) else {
+            return Ok(None);
+        };
+        let sides = Sides::Trees(Some(old), new);
+        sides.changes(&self.store.objects, &self.paths).map(Some)
+    }
+
+    /// The patch of a path that differs, unless one of its sides has more than `largest` bytes.
+    ///
+    /// # Errors
+    /// When an object is missing or damaged.
+    pub fn patch(&self, change: &Change, largest: u64) -> Result<PathPatch> {
+        changes::patch(&self.store.objects, change, largest)
     }
 
     /// Counts what entries changed, on all cores. What cannot be read is not counted.

@@ -1,0 +1,278 @@
+//! What the screen shows, and what has been asked of the rest of the program.
+//!
+//! Owns no thread, file or terminal: [`super::update`] changes it, [`super::view`] draws it.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use super::patch::Line;
+use crate::env::Moment;
+use crate::ops::timeline::{Entry, EntryKind};
+
+/// How the terminal wants it.
+#[derive(Debug, Clone, Copy)]
+pub struct Theme {
+    /// Colours may be used. Nothing is told by them alone.
+    pub color: bool,
+    /// More than ASCII can be shown.
+    pub unicode: bool,
+}
+
+/// A part of the screen that keys go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    /// The timeline.
+    List,
+    /// The diff.
+    Diff,
+    /// The prompt.
+    Prompt,
+}
+
+/// A line of the timeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    /// A session begins here, or the work of people does.
+    Group(String),
+    /// An entry, by its number.
+    Entry(usize),
+}
+
+/// What a diff is of.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    /// What an entry changed.
+    Entry(Box<Entry>),
+    /// From one id to another.
+    Between(String, String),
+}
+
+/// The diff as far as it is known.
+#[derive(Debug, Default)]
+pub struct DiffView {
+    /// What it is of.
+    pub subject: Option<Subject>,
+    /// The number of the question; answers to others are late.
+    pub asked: u64,
+    /// What came so far.
+    pub lines: Vec<Line>,
+    /// All that was asked for came.
+    pub done: bool,
+    /// So many lines are asked for.
+    pub limit: usize,
+    /// The line that the cursor is on.
+    pub cursor: usize,
+    /// The first line on the screen.
+    pub top: usize,
+}
+
+/// What a command line would do, to be shown first, and the command line itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// Shows what would be done; none where the command has no such way.
+    pub dry: Option<Vec<OsString>>,
+    /// Does it.
+    pub real: Vec<OsString>,
+    /// Where the answer of the dry run names what is meant, so that nothing else is done after it.
+    pub pinned: Option<&'static str>,
+}
+
+/// What is asked in a line of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Purpose {
+    /// What to search for in the pane.
+    Search(Pane),
+    /// A label for this snapshot.
+    Label(String),
+    /// An issue at this snapshot; the texts that were given so far.
+    Report(Option<String>, Vec<String>),
+}
+
+/// What stands before everything else and takes the keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dialog {
+    /// The keys.
+    Help,
+    /// Shall this be done? It says what was found out, and from which line on it is shown.
+    Ask(Plan, String, usize),
+    /// What was done, or why not.
+    Told(String, usize),
+    /// A line is typed.
+    Input(Purpose, String),
+    /// How to go back to this checkpoint.
+    Rewind(String),
+}
+
+/// What is searched for, in lower case unless it has capital letters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// The text.
+    pub text: String,
+    /// Where.
+    pub pane: Pane,
+    /// More entries are awaited to go on, towards older ones.
+    pub waiting: bool,
+}
+
+impl Search {
+    /// Whether a text has what is searched for.
+    pub fn matches(&self, text: &str) -> bool {
+        if self.text.chars().any(char::is_uppercase) {
+            text.contains(&self.text)
+        } else {
+            text.to_lowercase().contains(&self.text)
+        }
+    }
+}
+
+/// All of it.
+#[derive(Debug)]
+pub struct Model {
+    /// Columns and lines.
+    pub size: (u16, u16),
+    /// How it is drawn.
+    pub theme: Theme,
+    /// For times.
+    pub now: Moment,
+    /// Newest first, as far as they were read.
+    pub entries: Vec<Entry>,
+    /// They and their headings.
+    pub rows: Vec<Row>,
+    /// There are no older ones.
+    pub ended: bool,
+    /// The entries were asked for the so-manyth time; others are late.
+    pub reading: u64,
+    /// A page is on its way.
+    pub awaited: bool,
+    /// Entries whose lines were counted, or are being counted.
+    pub counted: HashSet<usize>,
+    /// The row of the cursor.
+    pub cursor: usize,
+    /// The first row on the screen.
+    pub top: usize,
+    /// Where keys go.
+    pub pane: Pane,
+    /// What changed there.
+    pub diff: DiffView,
+    /// The first line of the prompt on the screen.
+    pub prompt_top: usize,
+    /// At most two ids to compare.
+    pub marks: Vec<String>,
+    /// What is searched for.
+    pub search: Option<Search>,
+    /// What stands before all.
+    pub dialog: Option<Dialog>,
+    /// The last line of the screen says this.
+    pub message: Option<String>,
+}
+
+/// No diff has more lines than this at first.
+pub const FIRST_LINES: usize = 2000;
+
+impl Model {
+    /// Nothing read yet.
+    pub fn new(size: (u16, u16), theme: Theme, now: Moment) -> Self {
+        Self {
+            size,
+            theme,
+            now,
+            entries: Vec::new(),
+            rows: Vec::new(),
+            ended: false,
+            reading: 0,
+            awaited: false,
+            counted: HashSet::new(),
+            cursor: 0,
+            top: 0,
+            pane: Pane::List,
+            diff: DiffView::default(),
+            prompt_top: 0,
+            marks: Vec::new(),
+            search: None,
+            dialog: None,
+            message: None,
+        }
+    }
+
+    /// The number of the entry under the cursor.
+    pub fn selected(&self) -> Option<usize> {
+        match self.rows.get(self.cursor) {
+            Some(Row::Entry(entry)) => Some(*entry),
+            _ => None,
+        }
+    }
+
+    /// The entry under the cursor.
+    pub fn entry(&self) -> Option<&Entry> {
+        self.selected().and_then(|entry| self.entries.get(entry))
+    }
+
+    /// The snapshot, backup or experiment of the entry under the cursor; an issue has none of its own.
+    pub fn snapshot(&self) -> Option<&str> {
+        let entry = self.entry()?;
+        (entry.kind != EntryKind::Issue).then_some(entry.id.as_str())
+    }
+
+    /// The path that the cursor of the diff is at.
+    pub fn path(&self) -> Option<&Arc<[u8]>> {
+        self.diff.lines.get(self.diff.cursor)?.path.as_ref()
+    }
+
+    /// Adds older entries, each group under a heading.
+    pub fn add(&mut self, entries: Vec<Entry>) {
+        for entry in entries {
+            let same = |last: &Entry| last.session_id == entry.session_id;
+            if !self.entries.last().is_some_and(same) {
+                self.rows.push(Row::Group(group(&entry)));
+            }
+            self.rows.push(Row::Entry(self.entries.len()));
+            self.entries.push(entry);
+        }
+    }
+
+    /// The prompt that an entry belongs to: its own, that of its checkpoint, or the last one of its session before it.
+    pub fn prompt_of(&self, at: usize) -> Option<&Entry> {
+        let entry = self.entries.get(at)?;
+        let session = entry.session_id.as_ref()?;
+        let older = self.entries.get(at..)?.iter();
+        let mut prompts = older.take(super::NEAR).filter(|other| {
+            other.kind == EntryKind::Prompt && other.session_id.as_ref() == Some(session)
+        });
+        match entry.checkpoint_id {
+            Some(n) => prompts.find(|other| other.checkpoint_id == Some(n)),
+            None => prompts.next(),
+        }
+    }
+
+    /// What the pane below shows: the text of the prompt, or the entry's own.
+    pub fn text_below(&self) -> (String, String) {
+        let Some(at) = self.selected() else {
+            return Default::default();
+        };
+        let Some(entry) = self.entries.get(at) else {
+            return Default::default();
+        };
+        if let Some(prompt) = self.prompt_of(at) {
+            let n = prompt
+                .checkpoint_id
+                .map_or(String::new(), |n| format!(" {n}"));
+            return (format!("prompt{n}"), prompt.text.clone());
+        }
+        let text = if entry.text.trim().is_empty() {
+            entry.title.clone()
+        } else {
+            entry.text.clone()
+        };
+        (super::rows::word(entry).to_owned(), text)
+    }
+}
+
+/// The heading over entries of one session.
+fn group(entry: &Entry) -> String {
+    match (&entry.session_id, &entry.agent) {
+        (Some(session), Some(agent)) => format!("{agent} {session}"),
+        (Some(session), None) => format!("session {session}"),
+        (None, _) => "no session".to_owned(),
+    }
+}

@@ -1,0 +1,121 @@
+//! The command lines behind the keys that change something.
+//!
+//! Each is what a person would type, so that it goes through the command's own checks, and says what the command says. Ids are
+//! whole, and texts that somebody typed stand behind `=` or `--`, where they are never taken for an option.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use super::model::{Dialog, Model, Pane, Plan, Purpose};
+use super::update::Effect;
+
+/// What a report is asked for: the option, and the question.
+pub const REPORT: [(&str, &str); 3] = [
+    ("--task-context", "What is being done?"),
+    ("--symptom", "What goes wrong?"),
+    ("--success-criteria", "When does it count as solved?"),
+];
+
+/// Takes a letter that stands for a command.
+pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
+    let id = model.snapshot().map(str::to_owned);
+    match (letter, id) {
+        ('u', _) => effects.push(Effect::Look(undo("undo"))),
+        ('U', _) => effects.push(Effect::Look(undo("redo"))),
+        ('b', _) => effects.push(Effect::Look(dry(&["return"], &[]))),
+        ('i', id) => {
+            model.dialog = Some(Dialog::Input(
+                Purpose::Report(id, Vec::new()),
+                String::new(),
+            ));
+        }
+        ('t', Some(id)) => effects.push(Effect::Look(dry(&["travel", &id], &[]))),
+        ('r', Some(id)) => effects.push(Effect::Look(restore(model, &id))),
+        ('o', Some(id)) => effects.push(Effect::Look(plain(&["open", &id]))),
+        ('l', Some(id)) => model.dialog = Some(Dialog::Input(Purpose::Label(id), String::new())),
+        ('R', Some(_)) => match checkpoint(model) {
+            Some(checkpoint) => model.dialog = Some(Dialog::Rewind(checkpoint)),
+            None => model.message = Some("there is no prompt here to rewind to".to_owned()),
+        },
+        ('t' | 'r' | 'o' | 'l' | 'R', None) => {
+            model.message = Some("an issue has no files of its own; choose a snapshot".to_owned());
+        }
+        _ => model.message = Some("? shows the keys".to_owned()),
+    }
+}
+
+/// The checkpoint that the entry belongs to, as `tw rewind` takes it.
+fn checkpoint(model: &Model) -> Option<String> {
+    let prompt = model.prompt_of(model.selected()?)?;
+    Some(format!(
+        "{}:{}",
+        prompt.session_id.as_ref()?,
+        prompt.checkpoint_id?
+    ))
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+/// Without a dry run of its own: the command line itself is shown.
+fn plain(command: &[&str]) -> Plan {
+    Plan {
+        real: words(command),
+        ..Plan::default()
+    }
+}
+
+/// With `--dry-run` first; `tail` comes behind `--`.
+fn dry(command: &[&str], tail: &[OsString]) -> Plan {
+    let behind = |mut words: Vec<OsString>| {
+        if !tail.is_empty() {
+            words.push("--".into());
+            words.extend_from_slice(tail);
+        }
+        words
+    };
+    let looking = [command, &["--dry-run"]].concat();
+    Plan {
+        dry: Some(behind(words(&looking))),
+        real: behind(words(command)),
+        pinned: None,
+    }
+}
+
+/// The whole snapshot, or in the diff the path that the cursor is at.
+fn restore(model: &Model, id: &str) -> Plan {
+    let path = model.path().filter(|_| model.pane == Pane::Diff);
+    let path = path.map(|path| OsString::from_vec(path.to_vec()));
+    dry(&["restore", id], path.as_slice())
+}
+
+/// What the dry run named is what is taken back, whatever happens until the question is answered.
+fn undo(verb: &str) -> Plan {
+    Plan {
+        pinned: Some("/level/swap_id"),
+        ..dry(&[verb, "--into-past"], &[])
+    }
+}
+
+/// Back to a checkpoint.
+pub fn rewind(checkpoint: &str, part: &str) -> Plan {
+    dry(&["rewind", checkpoint, part], &[])
+}
+
+/// Gives a snapshot a label.
+pub fn label(id: &str, name: &str) -> Plan {
+    plain(&["label", "--", id, name])
+}
+
+/// Reports an issue.
+pub fn report(snapshot: Option<&str>, given: &[String]) -> Plan {
+    let mut plan = plain(&["issue", "report"]);
+    for ((option, _), text) in REPORT.iter().zip(given) {
+        plan.real.push(format!("{option}={text}").into());
+    }
+    if let Some(id) = snapshot {
+        plan.real.push(format!("--snapshot={id}").into());
+    }
+    plan
+}

@@ -1,0 +1,253 @@
+//! `tw ui`, in a real terminal: tmux is one, and tells what stands on its screen.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::sandbox::{Sandbox, executable, skipped};
+
+/// Nothing that is waited for takes longer, unless it never comes.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A tmux server of its own with one window, in which a shell runs `tw ui` and stays.
+struct Tmux<'s> {
+    sandbox: &'s Sandbox,
+}
+
+impl<'s> Tmux<'s> {
+    /// None where there is no tmux.
+    fn start(sandbox: &'s Sandbox, (columns, lines): (u16, u16), args: &str) -> Option<Self> {
+        if !executable("tmux".as_ref()).is_absolute() {
+            skipped("tmux", "there is no tmux");
+            return None;
+        }
+        let prepared = sandbox.tw_command();
+        let script = format!(
+            "stty -g > ../before; sh -c 'echo $$ > ../pid; exec \"$0\" ui {args}' \"$TW\"; \
+             echo \"ended with $?\"; stty -g > ../after; exec sleep 600"
+        );
+        let tmux = Self { sandbox };
+        let mut command = tmux.command();
+        command.args(["-f", "/dev/null", "new-session", "-d"]);
+        command.args(["-x", &columns.to_string(), "-y", &lines.to_string()]);
+        command.args(["env", "-i", "TERM=screen-256color"]);
+        for (name, value) in prepared.get_envs() {
+            let pair = [name, value.unwrap_or_default()].join("=".as_ref());
+            command.arg(pair);
+        }
+        let program = prepared.get_program().to_str().unwrap();
+        command.args(["LC_ALL=C.UTF-8", &format!("TW={program}")]);
+        command
+            .args(["sh", "-c", &script])
+            .current_dir(sandbox.repo());
+        assert!(command.status().unwrap().success());
+        Some(tmux)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(self.sandbox.root().join("tmux"));
+        command
+    }
+
+    fn ask(&self, args: &[&str]) -> String {
+        let output = self.command().args(args).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn screen(&self) -> String {
+        self.ask(&["capture-pane", "-p"])
+    }
+
+    /// Types keys, by tmux's names.
+    fn types(&self, keys: &[&str]) -> &Self {
+        self.ask(&[&["send-keys"], keys].concat());
+        self
+    }
+
+    #[track_caller]
+    fn waits(&self, what: &str, is: impl Fn(&Self) -> bool) -> &Self {
+        let begin = Instant::now();
+        while !is(self) {
+            assert!(
+                begin.elapsed() < LONG,
+                "{what} never came:\n{}",
+                self.screen()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) -> &Self {
+        self.waits(text, |tmux| tmux.screen().contains(text))
+    }
+
+    /// Whether the program has the whole screen and the mouse.
+    fn is_taken(&self) -> bool {
+        self.ask(&["display-message", "-p", "#{alternate_on}#{mouse_any_flag}"])
+            .trim()
+            == "11"
+    }
+
+    fn is_given_back(&self) -> bool {
+        self.ask(&["display-message", "-p", "#{alternate_on}#{mouse_any_flag}"])
+            .trim()
+            == "00"
+    }
+
+    fn kill(&self, signal: &str) {
+        let pid = self.sandbox.root().join("pid");
+        let pid = std::fs::read_to_string(pid).unwrap();
+        let killed = Command::new("kill").args([signal, pid.trim()]).status();
+        assert!(killed.unwrap().success());
+    }
+
+    /// The program is gone, and the terminal is as it was before.
+    #[track_caller]
+    fn ended(&self, code: &str) {
+        self.shows(&format!("ended with {code}"));
+        self.waits("the terminal", Self::is_given_back);
+        let read = |name| std::fs::read_to_string(self.sandbox.root().join(name)).unwrap();
+        self.waits("after", |tmux| {
+            std::fs::read_to_string(tmux.sandbox.root().join("after"))
+                .is_ok_and(|text| !text.is_empty())
+        });
+        assert_eq!(read("before"), read("after"));
+    }
+}
+
+impl Drop for Tmux<'_> {
+    fn drop(&mut self) {
+        self.ask(&["kill-server"]);
+    }
+}
+
+fn some() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "one\n");
+    sandbox.ok(["snapshot", "-m", "first notes"]);
+    sandbox.write("notes.txt", "two\n");
+    sandbox.ok(["snapshot", "-m", "second notes"]);
+    sandbox
+}
+
+#[test]
+fn off_a_terminal_it_prints_what_log_prints() {
+    let sandbox = some();
+    let log = sandbox.tw(["log"]);
+    let ui = sandbox.tw(["ui"]);
+    assert_eq!((ui.code, ui.out()), (0, log.out()));
+    let session = ["ui", "--session", "01234567"];
+    assert_ne!(sandbox.tw(session).code, 0);
+    for (words, has) in [
+        (&["ui", "-n", "1"][..], "second"),
+        (&["ui", "--grep", "first"], "first"),
+        (
+            &["ui", "--kind", "snapshot", "--since", "2026-01-01"],
+            "second",
+        ),
+        (
+            &["ui", "--until", "2099-01-01", "--all-worktrees"],
+            "second",
+        ),
+        (&["ui", "notes.txt"], "second"),
+    ] {
+        let said = sandbox.tw(words);
+        assert_eq!(said.code, 0, "{words:?}: {}", said.err());
+        assert!(said.out().contains(has), "{words:?}: {}", said.out());
+    }
+    for words in [
+        &["ui", "--label", "none"][..],
+        &["ui", "--agent", "none"],
+        &["ui", "--kind", "prompt"],
+        &["ui", "--kind", "turn-end"],
+        &["ui", "--kind", "swap"],
+        &["ui", "--kind", "issue"],
+    ] {
+        assert_eq!(sandbox.tw(words).out(), "", "{words:?}");
+    }
+    assert_eq!(sandbox.json(["ui"]), sandbox.json(["log"]));
+}
+
+#[test]
+fn in_a_real_terminal_nothing_is_done_without_a_yes() {
+    let sandbox = some();
+    let Some(tmux) = Tmux::start(&sandbox, (100, 30), "") else {
+        return;
+    };
+    tmux.shows("second notes").shows("-one").shows("+two");
+    tmux.types(&["j"]).shows("+one");
+    tmux.types(&["r"])
+        .shows("would restore")
+        .shows("tw restore s_");
+    tmux.types(&["Enter"]).shows("nothing was done");
+    assert_eq!(sandbox.text("notes.txt"), "two\n");
+    tmux.types(&["r"]).shows("would restore");
+    tmux.types(&["y"]).shows("restored from");
+    assert_eq!(sandbox.text("notes.txt"), "one\n");
+    tmux.types(&["Escape"]).shows("restore to s_");
+    tmux.types(&["u"]).shows("would undo restore");
+    tmux.types(&["y"]).shows("undid restore");
+    assert_eq!(sandbox.text("notes.txt"), "two\n");
+    tmux.types(&["Escape"])
+        .waits("the end of the dialog", |tmux| {
+            !tmux.screen().contains("undid")
+        });
+    tmux.types(&["/"]).shows("search for");
+    tmux.types(&["first notes", "Enter"]).shows("/first notes");
+    tmux.types(&["l"])
+        .types(&["good", "Enter"])
+        .shows("tw label -- s_");
+    tmux.types(&["y"]).shows("labelled 'good'");
+    tmux.types(&["Escape"]).shows("[good] first notes");
+    tmux.types(&["q"]).ended("0");
+    assert!(sandbox.ok(["label"]).contains("good"));
+}
+
+#[test]
+fn the_terminal_is_given_back_on_every_way_out() {
+    for (signal, code) in [
+        ("-TERM", "143"),
+        ("-HUP", "129"),
+        ("-INT", "130"),
+        ("", "0"),
+    ] {
+        let sandbox = some();
+        let Some(tmux) = Tmux::start(&sandbox, (80, 24), "") else {
+            return;
+        };
+        tmux.shows("second notes")
+            .waits("the screen", Tmux::is_taken);
+        if signal.is_empty() {
+            tmux.types(&["C-c"]);
+        } else {
+            tmux.kill(signal);
+        }
+        tmux.ended(code);
+    }
+}
+
+#[test]
+fn it_stops_and_goes_on_and_takes_another_size() {
+    let sandbox = some();
+    let Some(tmux) = Tmux::start(&sandbox, (60, 20), "") else {
+        return;
+    };
+    tmux.shows("second notes")
+        .waits("the screen", Tmux::is_taken);
+    assert!(!tmux.screen().contains("+two"), "{}", tmux.screen());
+    tmux.types(&["C-z"])
+        .waits("the terminal", Tmux::is_given_back);
+    tmux.kill("-CONT");
+    tmux.waits("the screen", Tmux::is_taken)
+        .shows("second notes");
+    tmux.kill("-TSTP");
+    tmux.waits("the terminal", Tmux::is_given_back);
+    tmux.kill("-CONT");
+    tmux.waits("the screen", Tmux::is_taken)
+        .shows("second notes");
+    tmux.ask(&["resize-window", "-x", "120", "-y", "40"]);
+    tmux.shows("+two");
+    tmux.types(&["q"]).ended("0");
+}
