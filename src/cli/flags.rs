@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use crate::ops::request;
+use crate::error::Result;
+use crate::ops::{Context, request};
 
 /// A plan instead of the change.
 #[derive(Debug, Clone, Copy, Args)]
@@ -35,9 +36,22 @@ impl From<Force> for bool {
 /// The issue of a command, by its id or a part of it.
 #[derive(Debug, Args)]
 pub struct Issue {
-    /// Which issue
+    /// Which issue; default: the one that is being worked on here
     #[arg(value_name = "ISSUE")]
-    pub id: String,
+    id: Option<String>,
+}
+
+impl Issue {
+    /// As it was given, or the one under way.
+    ///
+    /// # Errors
+    /// `USAGE` when none was given, and none is.
+    pub fn id(&self, context: &Context<'_>) -> Result<String> {
+        match &self.id {
+            Some(id) => Ok(id.clone()),
+            None => crate::ops::issues::under_way(context),
+        }
+    }
 }
 
 /// The session of an agent, as an argument.

@@ -112,6 +112,24 @@ pub struct DiffStat {
     pub deletions: u64,
 }
 
+/// Something that was said of an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Comment {
+    /// Names it, also where copies of the issue are merged.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub at: String,
+    /// The session it was said in.
+    #[serde(default)]
+    pub session_id: Option<String>,
+    /// That session's agent.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// The text, redacted.
+    pub text: String,
+}
+
 /// One visit to the issue's snapshot, or a check made without one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -242,6 +260,9 @@ pub struct Issue {
     /// Visits to the snapshot, in order.
     #[serde(default)]
     pub runs: Vec<Run>,
+    /// What was said of it since, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<Comment>,
     /// How it was closed.
     #[serde(default)]
     pub resolution: Option<Resolution>,
@@ -283,6 +304,7 @@ impl Issue {
             duplicate_of: None,
             experiment: Experiment::default(),
             runs: Vec::new(),
+            comments: Vec::new(),
             resolution: None,
             other: Json::new(),
         }

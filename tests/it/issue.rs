@@ -886,3 +886,93 @@ fn redact_passes_bytes_that_are_no_text_and_knows_utf_16() {
     };
     assert_eq!(redacted(&sandbox, &wide(secret)), wide(mark));
 }
+
+#[test]
+fn comments_are_kept_with_their_time_and_without_secrets() {
+    let sandbox = ready();
+    let issue = id(&report(&sandbox, &[]));
+    sandbox.json(["issue", "comment", &issue, "-m", "only with two workers"]);
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let commented = sandbox.json([
+        "issue",
+        "comment",
+        &issue,
+        "--body",
+        &format!("by {secret}"),
+    ]);
+    let comments = commented["issue"]["comments"].as_array().unwrap().clone();
+    assert_eq!(comments.len(), 2);
+    assert_eq!(comments[0]["text"], "only with two workers");
+    assert!(
+        comments[0]["at"]
+            .as_str()
+            .unwrap()
+            .starts_with("2026-02-28T15:")
+    );
+    assert_ne!(comments[0]["id"], comments[1]["id"]);
+    assert!(
+        !comments[1]["text"].to_string().contains(&secret),
+        "{}",
+        comments[1]
+    );
+    let shown = sandbox.ok(["issue", "show", &issue]);
+    assert!(shown.contains("only with two workers"), "{shown}");
+    let (error, exit) = sandbox.json_error(["issue", "comment", &issue, "-m", " "]);
+    assert_eq!((error["code"].as_str(), exit), (Some("USAGE"), 2));
+}
+
+#[test]
+fn the_words_of_other_tools_mean_the_same() {
+    let sandbox = ready();
+    let mut args = vec!["issue", "create", "--snapshot", "latest"];
+    args.extend(FIELDS);
+    let issue = id(&sandbox.json(args));
+    assert_eq!(
+        sandbox.json(["issue", "show", &issue]),
+        sandbox.json(["issue", "get", &issue])
+    );
+    let closed = sandbox.json(["issue", "close", &issue]);
+    assert_eq!(closed["issue"]["status"], "fixed");
+}
+
+#[test]
+fn without_an_id_the_issue_that_is_being_worked_on_is_meant() {
+    let sandbox = ready();
+    let (error, exit) = sandbox.json_error(["issue", "get"]);
+    assert_eq!((error["code"].as_str(), exit), (Some("USAGE"), 2));
+    let first = id(&report(&sandbox, &[]));
+    let second = id(&report(&sandbox, &[]));
+    let (error, _) = sandbox.json_error(["issue", "close"]);
+    assert!(error["hints"].to_string().contains(&second), "{error}");
+    sandbox.json(["issue", "start", &first]);
+    assert_eq!(sandbox.json(["issue", "get"])["issue_id"], first.as_str());
+    sandbox.json(["issue", "comment", "-m", "tried"]);
+    sandbox.json(["return"]);
+    assert_eq!(
+        sandbox.json(["issue", "verify", "--", "true"])["issue_id"],
+        first.as_str()
+    );
+    sandbox.json(["issue", "start", &second]);
+    sandbox.json(["return"]);
+    let (error, _) = sandbox.json_error(["issue", "get"]);
+    assert!(
+        error["message"]
+            .to_string()
+            .contains("2 are being worked on"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_list_shows_what_is_being_worked_on() {
+    let sandbox = ready();
+    let issue = id(&report(&sandbox, &[]));
+    sandbox.json(["issue", "start", &issue]);
+    sandbox.json(["return"]);
+    let count = |args: &[&str]| sandbox.json(args)["count"].clone();
+    assert_eq!(count(&["issue", "list"]), 1);
+    assert_eq!(count(&["issue", "list", "--status", "open"]), 0);
+    assert_eq!(count(&["issue", "list", "--status", "experimenting"]), 1);
+    sandbox.json(["issue", "close", &issue]);
+    assert_eq!(count(&["issue", "list"]), 0);
+}

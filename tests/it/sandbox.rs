@@ -457,7 +457,12 @@ fn schema_name(args: &[String]) -> String {
         .filter(|arg| !arg.starts_with('-'));
     match words.next() {
         Some(group @ ("session" | "issue" | "context")) => {
-            return format!("{group}-{}", words.next().unwrap_or_default());
+            let verb = match words.next() {
+                Some("create") => "report",
+                Some("show") if group == "issue" => "get",
+                verb => verb.unwrap_or_default(),
+            };
+            return format!("{group}-{verb}");
         }
         Some("rewind") if args.iter().any(|arg| arg == "--undo") => "rewind-undo",
         Some("checkpoint") if args.iter().any(|arg| arg == "list") => "checkpoint-list",

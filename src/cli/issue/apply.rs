@@ -34,12 +34,14 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Applied>("issue apply")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        let request = Apply {
-            issue: self.issue.id.clone(),
-            run: self.run,
-            dry_run: self.dry_run.into(),
-        };
-        swapped(call, |context| issue::apply(context, &request))
+        swapped(call, |context| {
+            let request = Apply {
+                issue: self.issue.id(context)?,
+                run: self.run,
+                dry_run: self.dry_run.into(),
+            };
+            issue::apply(context, &request)
+        })
     }
 }
 

@@ -26,7 +26,8 @@ impl Run for Args {
 
     fn run(&self, call: &Call<'_>) -> Reply {
         let part = ChatPart { last: self.last };
-        reply(issue::chat(&call.open()?, &self.issue.id, part))
+        let context = call.open()?;
+        reply(issue::chat(&context, &self.issue.id(&context)?, part))
     }
 }
 

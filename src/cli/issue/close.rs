@@ -13,7 +13,7 @@ use crate::store::issue::Status;
 #[command(after_help = "\
 Examples:
   # Solved
-  tw issue close ab12 --status fixed --note 'pool size'
+  tw issue close ab12 --note 'pool size'
 
   # Reported before
   tw issue close ab12 --status duplicate --of cd34")]
@@ -22,7 +22,12 @@ pub struct Args {
     pub issue: flags::Issue,
 
     /// As what: fixed, wontfix or duplicate
-    #[arg(long, value_name = "STATUS", hide_possible_values = true)]
+    #[arg(
+        long,
+        value_name = "STATUS",
+        default_value = "fixed",
+        hide_possible_values = true
+    )]
     pub status: ClosedWord,
 
     /// The issue that has it
@@ -49,8 +54,9 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<issue::IssueView>("issue close")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
+        let context = call.open()?;
         let request = Close {
-            issue: self.issue.id.clone(),
+            issue: self.issue.id(&context)?,
             status: match self.status {
                 ClosedWord::Fixed => Status::Fixed,
                 ClosedWord::Wontfix => Status::Wontfix,
@@ -59,6 +65,6 @@ impl Run for Args {
             duplicate_of: self.of.clone(),
             note: self.note.clone(),
         };
-        reply(issue::close(&call.open()?, &request))
+        reply(issue::close(&context, &request))
     }
 }

@@ -25,11 +25,12 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<issue::IssueView>("issue edit")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
+        let context = call.open()?;
         let request = Edit {
-            issue: self.issue.id.clone(),
+            issue: self.issue.id(&context)?,
             fields: fields(&self.texts),
             trusted: self.texts.verify.is_some(),
         };
-        reply(issue::edit(&call.open()?, &request))
+        reply(issue::edit(&context, &request))
     }
 }

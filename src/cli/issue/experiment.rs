@@ -64,11 +64,12 @@ impl Run for Args {
             validation: text(&self.validation)?,
             result: text(&self.result)?,
         };
+        let context = call.open()?;
         let request = Experiment {
-            issue: self.issue.id.clone(),
+            issue: self.issue.id(&context)?,
             sections,
         };
-        reply(issue::experiment(&call.open()?, &request))
+        reply(issue::experiment(&context, &request))
     }
 }
 

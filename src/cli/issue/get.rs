@@ -7,10 +7,13 @@ use crate::ops::issue;
 ///
 /// Edits on its desk are taken in first, and the desk files are written.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "show",
+    after_help = "\
 Examples:
   # All of it
-  tw issue get ab12")]
+  tw issue get ab12"
+)]
 pub struct Args {
     #[command(flatten)]
     pub issue: flags::Issue,
@@ -20,6 +23,7 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<issue::IssueView>("issue get")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(issue::get(&call.open()?, &self.issue.id))
+        let context = call.open()?;
+        reply(issue::get(&context, &self.issue.id(&context)?))
     }
 }

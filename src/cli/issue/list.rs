@@ -7,24 +7,19 @@ use crate::ops::issue::{self, Entry, Filter, IssueListing};
 
 /// List issues, newest first
 ///
-/// Shows the open ones. Records that cannot be read are listed as invalid and hide no others.
+/// Shows what is not closed: the open ones, and those that somebody is working on. Records that cannot be read are listed as invalid and hide no others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # What is open?
+  # What is to be done?
   tw issue list
 
   # Everything
   tw issue list --status all")]
 pub struct Args {
     /// Which: open, experimenting, fixed, wontfix, duplicate or all
-    #[arg(
-        long,
-        value_name = "STATUS",
-        default_value = "open",
-        hide_possible_values = true
-    )]
-    pub status: StatusWord,
+    #[arg(long, value_name = "STATUS", hide_possible_values = true)]
+    pub status: Option<StatusWord>,
 
     /// Show at most N
     #[arg(short = 'n', long = "limit", value_name = "N")]
@@ -36,7 +31,8 @@ impl Run for Args {
 
     fn run(&self, call: &Call<'_>) -> Reply {
         let filter = Filter {
-            status: status(self.status),
+            status: self.status.and_then(status),
+            active: self.status.is_none(),
             limit: self.limit,
         };
         reply(issue::list(&call.open()?, &filter))

@@ -3,6 +3,7 @@
 mod apply;
 mod chat;
 mod close;
+mod comment;
 mod edit;
 mod experiment;
 mod get;
@@ -49,7 +50,7 @@ Examples:
   tw issue verify ab12
   tw return
   tw issue apply ab12
-  tw issue close ab12 --status fixed"
+  tw issue close ab12"
 )]
 pub struct Args {
     /// What to do.
@@ -71,6 +72,7 @@ verbs! {
         Start(start::Args),
         Verify(verify::Args),
         Apply(apply::Args),
+        Comment(comment::Args),
         Close(close::Args),
         Reopen(reopen::Args),
     }

@@ -90,6 +90,14 @@ fn show(page: &mut Page, view: &IssueView) {
     for run in &issue.runs {
         page.line(run_line(run, &page.options));
     }
+    for comment in &issue.comments {
+        let by = comment
+            .agent
+            .as_deref()
+            .map_or(String::new(), |agent| format!(", {agent}"));
+        let name = format!("comment, {}{}", page.options.ago(&comment.at), clean(&by));
+        paragraph(page, &name, &comment.text);
+    }
     if let Some(resolution) = &issue.resolution {
         let note = resolution.note.as_deref().unwrap_or_default();
         let closed = format!("{} {note}", page.options.ago(&resolution.at));

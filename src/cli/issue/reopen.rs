@@ -20,6 +20,7 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<issue::IssueView>("issue reopen")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(issue::reopen(&call.open()?, &self.issue.id))
+        let context = call.open()?;
+        reply(issue::reopen(&context, &self.issue.id(&context)?))
     }
 }

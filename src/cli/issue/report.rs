@@ -16,13 +16,16 @@ use crate::ops::issue::{self, IssueSummary, Report, Reported};
 /// session in the environment, else the newest of this directory. Every text is redacted. Without a conversation the issue
 /// is recorded all the same and says why.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    visible_alias = "create",
+    after_help = "\
 Examples:
   # Friction in this session
   tw issue report --task-context 'release build' --symptom 'link fails' --success-criteria 'it links'
 
   # From a program
-  echo '{\"task_context\": \"…\", \"symptom\": \"…\", \"success_criteria\": \"…\"}' | tw issue report --from-json -")]
+  echo '{\"task_context\": \"…\", \"symptom\": \"…\", \"success_criteria\": \"…\"}' | tw issue report --from-json -"
+)]
 pub struct Args {
     /// Its texts.
     #[command(flatten)]

@@ -33,7 +33,7 @@ impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let filter = Filter {
             status: status(self.status),
-            limit: None,
+            ..Filter::default()
         };
         reply(issue::search(&call.open()?, &self.text, &filter))
     }

@@ -36,7 +36,7 @@ impl Run for Args {
             ..Travel::default()
         };
         swapped(call, |context| {
-            issue::start(context, &self.issue.id, &request)
+            issue::start(context, &self.issue.id(context)?, &request)
         })
     }
 }

@@ -47,7 +47,7 @@ impl Run for Args {
 fn verify(args: &Args, call: &Call<'_>) -> Result<Verified> {
     let context = call.open()?;
     let mut request = Verify {
-        issue: args.issue.id.clone(),
+        issue: args.issue.id(&context)?,
         command: shell_line(&args.command),
         run: args.run,
         allow: args.allow.clone(),

@@ -23,7 +23,7 @@ fn answer(mut all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
     let issues: Vec<Entry> = issues.chain(invalid.map(Entry::Invalid)).collect();
     IssueListing {
         filter: Filtered {
-            status: filter.status.map_or("all", Status::as_str),
+            status: filter.word(),
             text: text.map(str::to_owned),
         },
         count: issues.len(),
@@ -38,8 +38,7 @@ fn answer(mut all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
 /// Only when refs cannot be read at all.
 pub fn list(ctx: &Context<'_>, filter: &Filter) -> Result<IssueListing> {
     let mut all = all(ctx.store()?)?;
-    let fits = |issue: &Issue| filter.status.is_none_or(|status| issue.status == status);
-    all.issues.retain(fits);
+    all.issues.retain(|issue| filter.takes(issue.status));
     Ok(answer(all, filter, None))
 }
 
@@ -55,8 +54,7 @@ pub fn search(ctx: &Context<'_>, text: &str, filter: &Filter) -> Result<IssueLis
     let mut all = all(store)?;
     let wanted = text.to_lowercase();
     all.issues.retain(|issue| {
-        let status = filter.status.is_none_or(|status| issue.status == status);
-        status && (in_issue(issue, &wanted) || in_chat(store, issue, &wanted))
+        filter.takes(issue.status) && (in_issue(issue, &wanted) || in_chat(store, issue, &wanted))
     });
     Ok(answer(all, filter, Some(text)))
 }

@@ -6,6 +6,7 @@
 mod apply;
 mod approval;
 mod close;
+mod comment;
 mod conversation;
 mod edit;
 mod get;
@@ -19,6 +20,7 @@ mod verify;
 pub use apply::apply;
 pub use approval::{approve, fingerprint};
 pub use close::{close, reopen};
+pub use comment::comment;
 pub use edit::{edit, experiment};
 pub use get::{chat, get, peek, peek_chat};
 pub use list::{list, next, search};
@@ -28,7 +30,8 @@ pub use outcome::{
 };
 pub use report::report;
 pub use request::{
-    Apply, ChatPart, Close, Edit, Experiment, Filter, Report, ReportFields, Sections, Verify,
+    Apply, ChatPart, Close, Comment, Edit, Experiment, Filter, Report, ReportFields, Sections,
+    Verify,
 };
 pub use start::start;
 pub use verify::verify;

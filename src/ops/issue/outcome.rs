@@ -160,7 +160,7 @@ pub enum Entry {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Filtered {
-    /// A status, or `all`.
+    /// A status or `all`; `open` also where none was given, which takes all that are not closed.
     pub status: &'static str,
     /// What was searched for.
     #[serde(skip_serializing_if = "Option::is_none")]

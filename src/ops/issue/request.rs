@@ -49,8 +49,37 @@ pub struct Report {
 pub struct Filter {
     /// Only those; None means all.
     pub status: Option<Status>,
+    /// Only what is not closed.
+    pub active: bool,
     /// At most so many.
     pub limit: Option<usize>,
+}
+
+impl Filter {
+    /// Whether an issue with this status is wanted.
+    pub fn takes(&self, status: Status) -> bool {
+        self.status.is_none_or(|wanted| wanted == status) && !(self.active && status.is_closed())
+    }
+
+    /// What was asked for, in a word.
+    pub fn word(&self) -> &'static str {
+        match self.status {
+            Some(status) => status.as_str(),
+            None if self.active => "open",
+            None => "all",
+        }
+    }
+}
+
+/// Say something of an issue.
+#[derive(Debug, Clone, Default)]
+pub struct Comment {
+    /// The issue's id, or a part of it.
+    pub issue: String,
+    /// What is said.
+    pub text: String,
+    /// The caller's session.
+    pub session: Option<String>,
 }
 
 /// Which part of a stored chat.

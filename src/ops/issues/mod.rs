@@ -18,7 +18,7 @@ use crate::git::Oid;
 use crate::json::{self, Text};
 use crate::store::Store;
 use crate::store::id::{IssueId, PartMatch, is_part, resolve_part};
-use crate::store::issue::Issue;
+use crate::store::issue::{Issue, Status};
 use crate::store::names::{Record, RecordKind};
 use crate::store::records::Note;
 
@@ -45,6 +45,42 @@ json::fields! {
     IssueFile = "issue_file",
     ChatFile = "chat_file",
     ExperimentFile = "experiment_file",
+}
+
+/// The issue that is being worked on: the one whose snapshot the working tree is at, else the only one that is experimented on.
+///
+/// # Errors
+/// `USAGE` when there is none, or more than one.
+pub fn under_way(ctx: &Context<'_>) -> Result<String> {
+    let store = ctx.store()?;
+    if let Some(id) = store.dir.state()?.issue_id {
+        return Ok(id);
+    }
+    let issues = all(store)?.issues;
+    let experimenting: Vec<&Issue> = issues
+        .iter()
+        .filter(|issue| issue.status == Status::Experimenting)
+        .collect();
+    if let [only] = experimenting.as_slice() {
+        return Ok(only.id.to_string());
+    }
+    let open = |issue: &&Issue| !issue.status.is_closed();
+    let missing = match experimenting.len() {
+        0 => Error::new(
+            Code::Usage,
+            "ISSUE is missing, and none is being worked on here",
+        ),
+        count => {
+            let message = format!("ISSUE is missing, and {count} are being worked on");
+            Error::new(Code::Usage, message)
+        }
+    };
+    let newest = experimenting.first().copied().or(issues.iter().find(open));
+    let missing = match newest {
+        Some(issue) => missing.hint(format!("the newest is {}: name it", issue.id)),
+        None => missing,
+    };
+    Err(missing.hint("'tw issue list' shows them"))
 }
 
 /// An issue as its record has it.

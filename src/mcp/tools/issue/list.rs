@@ -28,9 +28,10 @@ impl Request for List {
     const QUOTES: Option<&str> = super::QUOTES;
 
     fn run(self, ctx: &Context<'_>) -> Result<Value> {
-        let usual = if self.text.is_some() { "all" } else { "open" };
         let filter = Filter {
-            status: Status::parse(self.status.as_deref().unwrap_or(usual)),
+            status: self.status.as_deref().and_then(Status::parse),
+            // Without a status: all where a text is looked for, else what is not closed.
+            active: self.status.is_none() && self.text.is_none(),
             limit: self.limit,
             ..Filter::default()
         };
