@@ -239,3 +239,77 @@ fn turn(session: Option<&str>, checkpoint: Option<u64>, prompt: Option<&str>) ->
     }
     Some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::human::screen::Screen;
+    use crate::cli::human::style::Style;
+    use crate::env::Moment;
+    use crate::git::path::RepoPath;
+
+    fn hit(text: &[u8]) -> Hit {
+        Hit {
+            place: Place::Content,
+            path: Some(RepoPath::from(&b"a\x1b.txt"[..])),
+            line: Some(3),
+            text: Some(text.to_vec()),
+            change: None,
+            first_snapshot: "s_20260228_153012_ab12cd".to_owned(),
+            last_snapshot: "s_20260228_153012_ab12cd".to_owned(),
+            checkpoint: Some(1),
+            session_id: Some("a\x1b[2Jb".to_owned()),
+            prompt: Some("mend\x1b[2J it".to_owned()),
+            removed: None,
+            staged: false,
+            binary: false,
+            count: None,
+            issue_id: None,
+            field: None,
+            before: Vec::new(),
+            after: Vec::new(),
+            at: "2026-02-28T15:30:12Z".to_owned(),
+        }
+    }
+
+    fn printed(text: &[u8], terminal: bool) -> Vec<u8> {
+        let options = RenderOptions {
+            style: Style::new(false),
+            terminal,
+            screen: Screen {
+                columns: None,
+                unicode: true,
+            },
+            quiet: false,
+            verbose: false,
+            now: Moment::parse_rfc3339("2026-02-28T15:30:12Z").expect("a fixed time"),
+        };
+        let wanted = Wanted {
+            patterns: vec!["x".to_owned()],
+            ..Wanted::default()
+        };
+        let mut printer = Printer::new(&options, &wanted, terminal).expect("a pattern");
+        printer.print(&[hit(text)])
+    }
+
+    #[test]
+    fn nothing_that_was_found_steers_a_terminal() {
+        let shown = printed(b"x\x1b[2J\ty\xff\r", true);
+        assert!(!shown.contains(&0x1b), "{}", shown.escape_ascii());
+        assert!(
+            shown.ends_with("\n3:x\\u{1b}[2J\ty\u{fffd}\n".as_bytes()),
+            "{}",
+            shown.escape_ascii()
+        );
+    }
+
+    #[test]
+    fn a_pipe_gets_a_line_as_it_is_and_its_name_quoted() {
+        let line = printed(b"x\x1b\xff", false);
+        let wanted = b"s_20260228_153012_ab12cd:\"a\\033.txt\":3:x\x1b\xff\n";
+        assert_eq!(
+            line.escape_ascii().to_string(),
+            wanted.escape_ascii().to_string()
+        );
+    }
+}
