@@ -158,17 +158,22 @@ fn of_worktree(
 
 fn of_state(holders: &mut Holders, state: &State, name: &str) {
     let uses = [
-        (&state.current_snapshot_id, "the past of"),
-        (&state.backup_id, "the way back of"),
-        (&state.session_snapshot_id, "the session of"),
+        (
+            &state.current_snapshot_id,
+            HoldStrength::Firm,
+            "the past of",
+        ),
+        (&state.backup_id, HoldStrength::Firm, "the way back of"),
+        // A session can go on without its snapshot.
+        (
+            &state.session_snapshot_id,
+            HoldStrength::Loose,
+            "the session of",
+        ),
     ];
-    for (id, use_of) in uses {
+    for (id, grip, use_of) in uses {
         if let Some(id) = id {
-            holders.id(
-                id,
-                HoldStrength::Firm,
-                format!("{use_of} worktree '{name}'"),
-            );
+            holders.id(id, grip, format!("{use_of} worktree '{name}'"));
         }
     }
     let backup = state.backup_commit.as_deref();

@@ -489,7 +489,7 @@ fn new_record(
     record.session_id = about
         .session_id
         .clone()
-        .or_else(|| state.session_id.clone());
+        .or_else(|| state.session_id.clone().filter(|_| !state.session_ended));
     record.agent.clone_from(&about.agent);
     record.worktree = ctx.repo.worktree_name();
     record.workspace_root = ctx.repo.worktree_root().display().to_string();

@@ -43,6 +43,9 @@ pub struct State {
     pub session_id: Option<String>,
     /// Its snapshot.
     pub session_snapshot_id: Option<String>,
+    /// That session has ended: what is done here is no longer its doing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub session_ended: bool,
     /// Present or past.
     pub mode: Mode,
     /// The snapshot the working tree stands in, when in the past.

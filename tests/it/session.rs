@@ -234,3 +234,61 @@ fn a_torn_record_hides_no_other() {
         (&json!(1), &json!("torn"))
     );
 }
+
+#[test]
+fn a_session_that_has_ended_claims_no_snapshot() {
+    let sandbox = Sandbox::new();
+    sandbox.json([
+        "session",
+        "start",
+        "--agent",
+        "claude",
+        "--session",
+        "abcd1234",
+    ]);
+    let taken = |text: &str| {
+        sandbox.write("a.txt", text);
+        sandbox.json(["snapshot"])["snapshot"]["session_id"].clone()
+    };
+    assert_eq!(taken("during"), "abcd1234");
+    sandbox.json(["session", "end", "abcd1234"]);
+    assert_eq!(taken("after"), serde_json::Value::Null);
+    assert_eq!(
+        sandbox.json(["session", "show"])["session"]["session_id"],
+        "abcd1234",
+        "the last one is still shown"
+    );
+    sandbox.json([
+        "session",
+        "start",
+        "--agent",
+        "claude",
+        "--session",
+        "efgh5678",
+    ]);
+    assert_eq!(taken("again"), "efgh5678");
+}
+
+#[test]
+fn the_snapshot_of_a_session_is_dropped_when_forced() {
+    let sandbox = Sandbox::new();
+    let started = sandbox.json([
+        "session",
+        "start",
+        "--agent",
+        "claude",
+        "--session",
+        "abcd1234",
+    ]);
+    let id = started["session"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let (error, _) = sandbox.json_error(["drop", "-y", &id]);
+    assert_eq!(error["code"], "HELD");
+    assert!(error["hints"].to_string().contains("--force"), "{error}");
+    sandbox.json(["drop", "-y", "--force", &id]);
+    assert!(!sandbox.ok(["list"]).contains(&id));
+    sandbox.write("a.txt", "on\n");
+    sandbox.json(["snapshot"]);
+}

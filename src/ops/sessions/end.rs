@@ -4,6 +4,7 @@ use super::{Ended, caller, view};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::session::{SessionRecord, Sessions};
+use crate::store::state::State;
 
 /// Fewer characters name no session.
 const SHORTEST_PART: usize = 4;
@@ -13,12 +14,16 @@ pub fn find(ctx: &Context<'_>, sessions: &Sessions, word: Option<&str>) -> Resul
     let word = match word {
         Some(word) => word.to_owned(),
         None => {
-            caller(ctx, ctx.store()?, None, None)?
+            let store = ctx.store()?;
+            let calling = caller(ctx, store, None, None)?.map(|caller| caller.session_id);
+            // Also one that has ended: it is asked about by name.
+            let last = || Ok(store.dir.state()?.session_id);
+            calling
+                .map_or_else(last, |id| Ok::<_, Error>(Some(id)))?
                 .ok_or_else(|| {
                     Error::new(Code::SessionNotFound, "no session was started here")
                         .hint("'tw session start' starts one")
                 })?
-                .session_id
         }
     };
     if let Some(record) = sessions.get(&word)? {
@@ -62,6 +67,23 @@ pub fn children(sessions: &Sessions, root: &str) -> Result<Vec<SessionRecord>> {
     Ok(found)
 }
 
+/// From now on nothing that is done in its worktree is this session's doing.
+fn leave(ctx: &Context<'_>, session_id: &str) -> Result<()> {
+    let store = ctx.store()?;
+    if store.dir.state()?.session_id.as_deref() != Some(session_id) {
+        return Ok(());
+    }
+    let _lock = ctx.lock(&store.dir, "session end")?;
+    let state = store.dir.state()?;
+    if state.session_id.as_deref() == Some(session_id) && !state.session_ended {
+        store.dir.write_state(&State {
+            session_ended: true,
+            ..state
+        })?;
+    }
+    Ok(())
+}
+
 /// Ends a session and its sub-agents'. One that ended before stays as it is.
 ///
 /// # Errors
@@ -84,6 +106,7 @@ pub fn end(ctx: &Context<'_>, word: Option<&str>) -> Result<Ended> {
             ended_with_it.push(close(child)?.session_id);
         }
     }
+    leave(ctx, &record.session_id)?;
     Ok(Ended {
         session_id: record.session_id.clone(),
         session: view(ctx, &sessions, close(record)?)?,

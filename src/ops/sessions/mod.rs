@@ -250,7 +250,8 @@ pub fn caller(
     if let Some((agent, id)) = by_environment(ctx.env, None) {
         return Ok(Some(of(id, Some(agent), Via::Environment)));
     }
-    let last = store.dir.state()?.session_id;
+    let state = store.dir.state()?;
+    let last = state.session_id.filter(|_| !state.session_ended);
     Ok(last.map(|id| of(&id, None, Via::State)))
 }
 

@@ -126,6 +126,7 @@ impl Starting<'_> {
         }
         self.store.dir.write_state(&State {
             session_id: Some(id.to_owned()),
+            session_ended: false,
             ..state
         })
     }
@@ -157,6 +158,7 @@ impl Starting<'_> {
             self.store.dir.write_state(&State {
                 session_id: Some(id),
                 session_snapshot_id: Some(taken.id.clone()),
+                session_ended: false,
                 workspace_root: self.ctx.repo.worktree_root().display().to_string(),
                 ..state
             })?;

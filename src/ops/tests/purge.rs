@@ -105,7 +105,7 @@ fn a_secret_goes_from_everything_and_all_else_stays() {
     assert!(blobs.iter().all(|blob| !left.contains(blob)), "{left}");
     let shown = show(&lab.ctx(), &untracked.id).expect("readable").snapshot;
     assert_eq!(shown.title, "untracked");
-    assert_eq!(shown.json["label"], "good");
+    assert_eq!(shown.labels, ["good"]);
     assert_eq!(shown.json["stats"]["files"], 3);
     assert_eq!(shown.json["uncaptured"][0]["reason"], "purged");
     let kept = lab.git(&["cat-file", "blob", &format!("{}:conf/other", shown.commit)]);

@@ -146,7 +146,7 @@ fn whatever_holds_is_named_and_kept() {
         (&labelled, "label 'good'", true),
         (&reported, "issue i_20200101_000000_aaaaaa", true),
         (&experiment, "a run of issue i_20200101_000000_aaaaaa", true),
-        (&session, "the session of worktree 'other'", false),
+        (&session, "the session of worktree 'other'", true),
         (&current, "the past of worktree 'other'", false),
         (&undone, "the undo log of worktree 'main'", true),
         (&redone, "the redo log of worktree 'main'", true),

@@ -42,7 +42,7 @@ fn a_label_names_one_snapshot() {
     let two = lab.snapshot("two");
     let done = add(&lab, &one.id, "before-refactor").expect("labelled");
     assert_eq!(done.snapshot.id, one.id);
-    assert_eq!(done.snapshot.json["label"], "before-refactor");
+    assert_eq!(done.snapshot.labels, ["before-refactor"]);
     add(&lab, &one.id, "before-refactor").expect("the same again is fine");
     assert_eq!(
         code(add(&lab, &two.id, "before-refactor")),
