@@ -11,21 +11,7 @@ const SHORTEST_PART: usize = 4;
 
 /// The record that a word names: an id or the start of one; None: the caller's.
 pub fn find(ctx: &Context<'_>, sessions: &Sessions, word: Option<&str>) -> Result<SessionRecord> {
-    let word = match word {
-        Some(word) => word.to_owned(),
-        None => {
-            let store = ctx.store()?;
-            let calling = caller(ctx, store, None, None)?.map(|caller| caller.session_id);
-            // Also one that has ended: it is asked about by name.
-            let last = || Ok(store.dir.state()?.session_id);
-            calling
-                .map_or_else(last, |id| Ok::<_, Error>(Some(id)))?
-                .ok_or_else(|| {
-                    Error::new(Code::SessionNotFound, "no session was started here")
-                        .hint("'tw session start' starts one")
-                })?
-        }
-    };
+    let word = word.map_or_else(|| last_here(ctx), |word| Ok(word.to_owned()))?;
     if let Some(record) = sessions.get(&word)? {
         return Ok(record);
     }
@@ -46,6 +32,18 @@ pub fn find(ctx: &Context<'_>, sessions: &Sessions, word: Option<&str>) -> Resul
     records.pop().ok_or_else(|| {
         Error::new(Code::SessionNotFound, format!("no session '{word}'"))
             .hint("'tw session list --all-worktrees' shows what there is")
+    })
+}
+
+/// The caller's session, else the last one that was started here, also when it has ended: it is only asked about.
+fn last_here(ctx: &Context<'_>) -> Result<String> {
+    let store = ctx.store()?;
+    if let Some(caller) = caller(ctx, store, None, None)? {
+        return Ok(caller.session_id);
+    }
+    store.dir.state()?.session_id.ok_or_else(|| {
+        Error::new(Code::SessionNotFound, "no session was started here")
+            .hint("'tw session start' starts one")
     })
 }
 
