@@ -208,3 +208,61 @@ fn no_line_is_wider_than_the_screen() {
         assert_eq!(shown.contains("+1199"), columns > 40, "{shown}");
     }
 }
+
+#[test]
+fn what_people_and_agents_wrote_moves_no_cursor() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk.submits("\u{1b}[2J\u{202e}hostile\u{9b}");
+    sandbox.write("a.txt", "b\n");
+    sandbox.ok(["snapshot", "-m", "\u{1b}]0;title\u{7}"]);
+    for words in [
+        ["log"].as_slice(),
+        &["-v", "log"],
+        &["--color", "always", "log"],
+    ] {
+        let shown = sandbox.ok(words).replace("\u{1b}[", "");
+        assert!(
+            shown.contains("hostile") && shown.contains("0;title"),
+            "{shown}"
+        );
+        let is_bad = |ch: char| ch != '\n' && ch.is_control() || ch == '\u{202e}';
+        assert!(!shown.contains(is_bad), "{shown:?}");
+    }
+}
+
+#[test]
+fn nothing_is_said_to_be_nothing() {
+    let sandbox = Sandbox::new();
+    assert_eq!(
+        sandbox.show(&sandbox.tw(["log"])),
+        "exit 0\n--- stderr\nnote: nothing happened yet\nhint: 'tw snapshot' takes a snapshot\n"
+    );
+    assert!(!sandbox.exists(".git/timewarp"), "looking writes nothing");
+    sandbox.snap();
+    assert_eq!(
+        sandbox.show(&sandbox.tw(["log", "--grep", "nowhere"])),
+        "exit 0\n--- stderr\nnote: nothing that happened is what was asked for\n"
+    );
+}
+
+#[test]
+fn what_came_from_another_repository_is_marked() {
+    let (other, sandbox) = (Sandbox::new(), Sandbox::new());
+    other.ok(["snapshot", "-m", "elsewhere"]);
+    sandbox.ok(["snapshot", "-m", "here"]);
+    let refs = "refs/timewarp/snapshots/*:refs/timewarp/snapshots/*";
+    sandbox.git(["fetch", "-q", other.repo().to_str().unwrap(), refs]);
+    let shown = sandbox.ok(["log"]);
+    let marked: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.contains("(foreign)"))
+        .collect();
+    assert!(
+        marked.len() == 1 && marked[0].contains("elsewhere"),
+        "{shown}"
+    );
+    let foreign = entries(&sandbox, &["log", "--grep", "elsewhere"])[0]["foreign"].clone();
+    assert_eq!(foreign, true);
+}

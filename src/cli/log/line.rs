@@ -99,11 +99,16 @@ fn painted(entry: &Entry, what: &str, style: Style) -> String {
     }
 }
 
+/// The labels of an entry, and whether it came from another repository.
 fn labels(entry: &Entry) -> String {
     let labels = entry.labels.iter();
-    labels
+    let mut labels: String = labels
         .map(|label| format!("  [{}]", clean(label)))
-        .collect()
+        .collect();
+    if entry.foreign {
+        labels.push_str("  (foreign)");
+    }
+    labels
 }
 
 /// Whose an entry is, at both ends of a session.

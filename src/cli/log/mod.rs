@@ -107,7 +107,11 @@ impl Run for Args {
         }
         let reader = Reader::new(&context, &filter, Counts::Counted)?;
         let screen = Screen::of_stdout(call.env, output.options().terminal);
-        reply(print(reader, output, screen))
+        let told = print(reader, output, screen)?;
+        reply(Ok(Told {
+            chosen: filter.chooses() || filter.limit == Some(0),
+            ..told
+        }))
     }
 }
 
@@ -142,6 +146,7 @@ fn print(mut reader: Reader<'_>, output: &Output, screen: Screen) -> Result<Told
     }
     Ok(Told {
         any,
+        chosen: false,
         notices: reader.notices(),
     })
 }
@@ -150,14 +155,18 @@ fn print(mut reader: Reader<'_>, output: &Output, screen: Screen) -> Result<Told
 #[derive(Serialize)]
 struct Told {
     any: bool,
+    chosen: bool,
     notices: Vec<String>,
 }
 
 impl Human for Told {
     fn print(&self, page: &mut Page) {
         page.notices(&self.notices);
-        if !self.any {
-            page.note("nothing happened yet, or nothing that was asked for");
+        if !self.any && self.chosen {
+            page.note("nothing that happened is what was asked for");
+        } else if !self.any {
+            page.note("nothing happened yet");
+            page.hint("'tw snapshot' takes a snapshot");
         }
     }
 }

@@ -67,6 +67,8 @@ pub struct Entry {
     pub worktree: Option<String>,
     /// Where the working tree was: `present` or `past`; null for an issue.
     pub taken_in: Option<String>,
+    /// Whether its snapshot has another repository's id in its record.
+    pub foreign: bool,
     /// Where an issue stands now.
     pub status: Option<String>,
     /// All of its text: what a search looks at beside the title.
@@ -113,6 +115,7 @@ impl Entry {
             labels: Vec::new(),
             worktree: None,
             taken_in: None,
+            foreign: false,
             status: None,
             text: String::new(),
             source,

@@ -113,9 +113,17 @@ impl Matcher {
         self.wants(entry.kind)
             && here
             && same(&self.session, &entry.session_id)
-            && same(&self.agent, &entry.agent)
+            && self.matches_agent(entry)
             && self.matches_label(&entry.labels)
             && self.matches_text(entry)
+    }
+
+    fn matches_agent(&self, entry: &Entry) -> bool {
+        let Some(wanted) = &self.agent else {
+            return true;
+        };
+        let agent = entry.agent.as_ref();
+        agent.is_some_and(|agent| agent.eq_ignore_ascii_case(wanted))
     }
 
     fn matches_label(&self, labels: &[String]) -> bool {

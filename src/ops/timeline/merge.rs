@@ -111,10 +111,15 @@ impl Timeline<'_> {
             text: said.initial_task_hint.clone().unwrap_or_default(),
             worktree: Some(meta.worktree.clone()),
             taken_in: Some(said.taken_in.clone()),
+            foreign: self.is_foreign(meta),
             labels: self.labels.get(&meta.commit).cloned().unwrap_or_default(),
             ..Entry::new(EntryKind::Snapshot, id, Source::Record(Arc::clone(meta)))
         };
         Some(((meta.seq, 0), entry))
+    }
+
+    fn is_foreign(&self, meta: &Meta) -> bool {
+        self.repository_id.as_ref() != Some(&meta.repository_id)
     }
 
     fn of_point(&mut self, point: Point) -> Result<Option<(Place, Entry)>> {
@@ -153,6 +158,7 @@ impl Timeline<'_> {
             agent: point.agent,
             text: point.text,
             labels: labels.cloned().unwrap_or_default(),
+            foreign: meta.as_ref().is_some_and(|meta| self.is_foreign(meta)),
             taken_in: meta.as_ref().map(|meta| meta.said.taken_in.clone()),
             ..Entry::new(
                 kind,

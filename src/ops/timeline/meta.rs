@@ -26,6 +26,8 @@ pub struct Meta {
     pub created_at: String,
     /// The worktree it was taken in.
     pub worktree: String,
+    /// The random id of the repository it was taken in.
+    pub repository_id: String,
     /// The rest.
     pub said: Said,
 }
@@ -89,6 +91,7 @@ impl From<Summary> for Meta {
             title: summary.title,
             created_at: summary.created_at,
             worktree: summary.worktree,
+            repository_id: summary.repository_id,
             said,
         }
     }
@@ -105,6 +108,7 @@ impl From<Stored> for Meta {
             title: stored.title,
             created_at: record.created_at,
             worktree: record.worktree,
+            repository_id: record.repository_id,
             said: Said {
                 target_id: record.target_id,
                 session_id: record.session_id,

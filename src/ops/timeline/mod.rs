@@ -78,6 +78,8 @@ pub struct Timeline<'c> {
     /// The worktree that it is asked in.
     here: String,
     sessions: Sessions,
+    /// The repository's random id.
+    repository_id: Option<String>,
     /// Whether it is a list of records.
     listed: bool,
     paths: Pathspec,
@@ -138,6 +140,7 @@ impl<'c> Timeline<'c> {
             labels: store.labels()?,
             here: ctx.repo.worktree_name(),
             sessions: ctx.sessions(),
+            repository_id: store.repository_id()?,
             paths: filter.paths.clone(),
             left: filter.limit.unwrap_or(usize::MAX),
             store,
