@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::cli::human::style::Style;
 use crate::cli::prelude::*;
+use crate::git::textdiff::Layout;
 use crate::ops::outcome::{Diff, FileDiff, OtherDiff, OtherKind};
 
 /// Compare two snapshots, or a snapshot with the present
@@ -30,12 +31,13 @@ Examples:
 
   # Between two snapshots, and of these one directory
   tw diff latest~3 latest
+  tw diff latest~3..latest -w -U 1
   tw diff latest~3 latest src
 
   # What did the present look like before I travelled?
   tw diff before-refactor present --name-status")]
 pub struct Args {
-    /// Compare from this snapshot (default: latest)
+    /// Compare from this snapshot (default: latest), or A..B
     #[arg(value_name = "A", add = complete::snapshots())]
     pub from: Option<String>,
 
@@ -61,6 +63,20 @@ pub struct Args {
     #[arg(short, long, group = "form")]
     pub patch: bool,
 
+    /// Print patches with this many lines around what differs; implies --patch
+    #[arg(short = 'U', long, value_name = "LINES", conflicts_with_all = ["stat", "name_only", "name_status"])]
+    pub unified: Option<u32>,
+
+    /// Ignore white space when comparing lines
+    ///
+    /// Files that differ in nothing else are left out.
+    #[arg(short = 'w', long)]
+    pub ignore_all_space: bool,
+
+    /// Exit with 1 when something differs, with 0 when nothing does
+    #[arg(long)]
+    pub exit_code: bool,
+
     /// Print the names of changed paths only
     #[arg(long, group = "form")]
     pub name_only: bool,
@@ -78,7 +94,8 @@ impl Run for Args {
     }
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        let form = if self.patch {
+        let patch = self.patch || self.unified.is_some();
+        let form = if patch {
             Form::Patch
         } else if self.name_only {
             Form::NameOnly
@@ -87,14 +104,36 @@ impl Run for Args {
         } else {
             Form::Stat
         };
+        let [from, to, path] = self.sides();
+        let among: Vec<OsString> = path.into_iter().map(OsString::from).collect();
+        let usual = Layout::default();
         let request = request::DiffSides {
-            from: self.from.clone(),
-            to: self.to.clone(),
-            paths: [&self.among[..], &self.paths].concat(),
-            patch: self.patch,
+            from,
+            to,
+            paths: [&among[..], &self.among, &self.paths].concat(),
+            patch,
+            layout: Layout {
+                context: self.unified.unwrap_or(usual.context),
+                ignores_space: self.ignore_all_space,
+            },
         };
         let diff = ops::diff::diff(&call.open()?, &request)?;
-        reply(Ok(DiffPage { diff, form }))
+        reply(Ok(DiffPage {
+            exit_code: u8::from(self.exit_code && !diff.is_empty()),
+            diff,
+            form,
+        }))
+    }
+}
+
+impl Args {
+    /// Both sides, and what stands where the second would but is a path: `A..B` names both.
+    fn sides(&self) -> [Option<String>; 3] {
+        let given = |word: &str| (!word.is_empty()).then(|| word.to_owned());
+        match self.from.as_ref().and_then(|word| word.split_once("..")) {
+            Some((from, to)) => [given(from), given(to), self.to.clone()],
+            None => [self.from.clone(), self.to.clone(), None],
+        }
     }
 }
 
@@ -120,9 +159,16 @@ pub struct DiffPage {
     /// How to print it.
     #[serde(skip)]
     pub form: Form,
+    /// What the command exits with.
+    #[serde(skip)]
+    pub exit_code: u8,
 }
 
 impl Human for DiffPage {
+    fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+
     fn print(&self, page: &mut Page) {
         match self.form {
             Form::Stat => stat(page, &self.diff),

@@ -32,10 +32,28 @@ pub struct TextDiff {
 /// Whether the hunks are wanted, or the counts alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hunks {
-    /// With three lines of context.
+    /// As the layout has them.
     Full,
     /// Counts only.
     None,
+}
+
+/// How two texts are laid beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// So many lines around what differs.
+    pub context: u32,
+    /// Lines that differ in white space alone count as alike.
+    pub ignores_space: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            context: 3,
+            ignores_space: false,
+        }
+    }
 }
 
 /// One side of a patch.
@@ -66,9 +84,20 @@ pub fn is_binary(content: &[u8]) -> bool {
 /// # Errors
 /// When libgit2 runs out of memory.
 pub fn compare(old: &[u8], new: &[u8], hunks: Hunks) -> Result<TextDiff> {
+    compare_as(old, new, hunks, Layout::default())
+}
+
+/// Compares two texts, laid out like this.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_as(old: &[u8], new: &[u8], hunks: Hunks, layout: Layout) -> Result<TextDiff> {
     let mut options = DiffOptions::new();
     // What is binary was decided before, by git's rule and not by libgit2's.
-    options.force_text(true).context_lines(3);
+    options
+        .force_text(true)
+        .context_lines(layout.context)
+        .ignore_whitespace(layout.ignores_space);
     let (old, new) = match hunks {
         Hunks::Full => (old, new),
         Hunks::None => ends::without_ends(old, new),
@@ -106,12 +135,13 @@ pub fn patch(
     old: Option<PatchSide<'_>>,
     new: Option<PatchSide<'_>>,
     quote: QuotePath,
+    layout: Layout,
 ) -> Result<Vec<u8>> {
     if let (Some(before), Some(after)) = (old, new)
         && file_type(before.node.mode) != file_type(after.node.mode)
     {
-        let mut out = patch(path, old, None, quote)?;
-        out.extend(patch(path, None, new, quote)?);
+        let mut out = patch(path, old, None, quote, layout)?;
+        out.extend(patch(path, None, new, quote, layout)?);
         return Ok(out);
     }
     let mut out = Vec::new();
@@ -136,7 +166,7 @@ pub fn patch(
         out.extend([&parts.concat()[..], b" differ\n"].concat());
         return Ok(out);
     };
-    let hunks = compare(&old_text, &new_text, Hunks::Full)?.hunks;
+    let hunks = compare_as(&old_text, &new_text, Hunks::Full, layout)?.hunks;
     if !hunks.is_empty() {
         let tab = |side: Option<PatchSide<'_>>| if side.is_some() { tab } else { b"" };
         out.extend([b"--- ", &old_name[..], tab(old), b"\n"].concat());
@@ -246,7 +276,8 @@ mod tests {
     }
 
     fn text(path: &str, old: Option<PatchSide<'_>>, new: Option<PatchSide<'_>>) -> String {
-        let bytes = patch(path.as_bytes(), old, new, QuotePath::All).expect("a patch");
+        let bytes =
+            patch(path.as_bytes(), old, new, QuotePath::All, Layout::default()).expect("a patch");
         String::from_utf8(bytes).expect("text")
     }
 

@@ -13,7 +13,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
 use crate::git::path::{self, RepoPath};
-use crate::git::textdiff::{self, Hunks, LARGEST, PatchSide, QuotePath};
+use crate::git::textdiff::{self, Hunks, LARGEST, Layout, PatchSide, QuotePath};
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
 use crate::store::Store;
 use crate::store::stored::Stored;
@@ -70,6 +70,30 @@ pub fn sides(
     patches: Patches,
     beyond: Beyond,
 ) -> Result<Diff> {
+    sides_as(
+        ctx,
+        store,
+        (from, to),
+        only,
+        patches,
+        beyond,
+        Layout::default(),
+    )
+}
+
+/// [`sides`], with lines laid out like this. Where white space is ignored, files that differ in nothing else are left out.
+///
+/// # Errors
+/// As [`sides`].
+pub fn sides_as(
+    ctx: &Context<'_>,
+    store: &Store,
+    (from, to): (&Side, &Side),
+    only: &Pathspec,
+    patches: Patches,
+    beyond: Beyond,
+    layout: Layout,
+) -> Result<Diff> {
     let mut seen = match (from, to) {
         (Side::Stored(..), Side::Stored(..)) => None,
         _ => Some(look(ctx, store, BTreeSet::new())?),
@@ -94,7 +118,7 @@ pub fn sides(
         _ => QuotePath::All,
     };
     let patch = (patches == Patches::Full).then_some(quote);
-    file_diffs(ctx, &contents, &changes, patch).map(|files| Diff {
+    file_diffs(ctx, &contents, &changes, patch, layout).map(|files| Diff {
         from: from.name(),
         to: to.name(),
         insertions: files.iter().map(|file| file.insertions).sum(),
@@ -143,7 +167,7 @@ pub fn tree_diff(ctx: &Context<'_>, store: &Store, old: Oid, new: Oid) -> Result
     let contents = Contents::new(ctx, store, None)?;
     let read = |oid| contents.read_tree(oid);
     let changes = tree::diff(&read, Some(old), Some(new))?;
-    file_diffs(ctx, &contents, &changes, None)
+    file_diffs(ctx, &contents, &changes, None, Layout::default())
 }
 
 /// The paths in which the working tree differs from a stored tree, sorted by bytes.
@@ -172,13 +196,17 @@ fn file_diffs(
     contents: &Contents<'_>,
     changes: &[Change],
     patch: Option<QuotePath>,
+    layout: Layout,
 ) -> Result<Vec<FileDiff>> {
     ctx.progress.begin("comparing", Some(changes.len() as u64));
     let mut files = Vec::with_capacity(changes.len());
     for change in changes {
-        let file = file_diff(contents, change, patch)
+        let file = file_diff(contents, change, patch, layout)
             .context(|| format!("cannot compare '{}'", path::display(&change.path)))?;
-        files.push(file);
+        let is_alike = file.is_text_modified() && file.insertions + file.deletions == 0;
+        if !(layout.ignores_space && is_alike) {
+            files.push(file);
+        }
         ctx.progress.advance(1);
     }
     ctx.progress.end();
@@ -189,6 +217,7 @@ fn file_diff(
     contents: &Contents<'_>,
     change: &Change,
     patch: Option<QuotePath>,
+    layout: Layout,
 ) -> Result<FileDiff> {
     let status = status(change);
     let same_content = change.old.map(|node| node.oid) == change.new.map(|node| node.oid);
@@ -225,7 +254,7 @@ fn file_diff(
             file.insertions = textdiff::compare(b"", new, Hunks::None)?.insertions;
         }
         (Some(old), Some(new)) => {
-            let lines = textdiff::compare(old, new, Hunks::None)?;
+            let lines = textdiff::compare_as(old, new, Hunks::None, layout)?;
             (file.insertions, file.deletions) = (lines.insertions, lines.deletions);
         }
         _ => file.binary = true,
@@ -233,7 +262,7 @@ fn file_diff(
     if let Some(quote) = patch {
         let old = patch_side(change.old, old.as_deref());
         let new = patch_side(change.new, new.as_deref());
-        file.patch = Some(textdiff::patch(&change.path, old, new, quote)?);
+        file.patch = Some(textdiff::patch(&change.path, old, new, quote, layout)?);
     }
     Ok(file)
 }

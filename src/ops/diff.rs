@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::address;
-use super::compare::{Beyond, Patches, Side, sides};
+use super::compare::{Beyond, Patches, Side, sides_as};
 use super::outcome::Diff;
 use super::pathspec::Pathspec;
 use super::request::DiffSides;
@@ -27,7 +27,16 @@ pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
     } else {
         Patches::None
     };
-    sides(ctx, store, (&from, &to), &only, patches, Beyond::Told)
+    let both = (&from, &to);
+    sides_as(
+        ctx,
+        store,
+        both,
+        &only,
+        patches,
+        Beyond::Told,
+        request.layout,
+    )
 }
 
 /// What the working tree is compared with when nothing is named.

@@ -134,6 +134,13 @@ pub struct FileDiff {
     pub patch: Option<Vec<u8>>,
 }
 
+impl FileDiff {
+    /// Whether it is a text on both sides, under the same mode.
+    pub fn is_text_modified(&self) -> bool {
+        self.status == 'M' && self.old_mode == self.new_mode && !self.binary && !self.missing
+    }
+}
+
 /// As git prints a mode: six octal digits.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn octal<S: Serializer>(mode: &u32, serializer: S) -> Result<S::Ok, S::Error> {
@@ -155,6 +162,13 @@ pub struct Diff {
     pub deletions: usize,
     /// What differs beyond the content of files.
     pub others: Vec<OtherDiff>,
+}
+
+impl Diff {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.others.is_empty()
+    }
 }
 
 /// Answer of `travel`.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use crate::git::textdiff::Layout;
 use crate::store::id::SnapshotId;
 
 /// Whether anything is written.
@@ -59,6 +60,8 @@ pub struct DiffSides {
     pub paths: Vec<OsString>,
     /// Make patches.
     pub patch: bool,
+    /// How lines are laid beside each other.
+    pub layout: Layout,
 }
 
 /// Travel to a snapshot.

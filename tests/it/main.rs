@@ -20,6 +20,7 @@ mod config;
 mod context;
 mod crash;
 mod damage;
+mod diff;
 mod documents;
 mod everyday;
 mod example;

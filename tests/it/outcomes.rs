@@ -587,6 +587,7 @@ fn pages_read_as_intended() {
         (
             shown(
                 &DiffPage {
+                    exit_code: 0,
                     diff: diff(),
                     form: Form::Stat,
                 },
@@ -650,6 +651,7 @@ fn a_record_is_shown_with_all_that_was_not_captured() {
 #[test]
 fn a_patch_is_exact_in_a_pipe_and_harmless_on_a_terminal() {
     let page = DiffPage {
+        exit_code: 0,
         diff: Diff {
             files: vec![file("a", 'M', 1, 1)],
             ..diff()
@@ -670,7 +672,11 @@ fn a_patch_is_exact_in_a_pipe_and_harmless_on_a_terminal() {
 
 #[test]
 fn names_of_changed_paths_come_one_a_line() {
-    let page = |form| DiffPage { diff: diff(), form };
+    let page = |form| DiffPage {
+        exit_code: 0,
+        diff: diff(),
+        form,
+    };
     assert_eq!(
         shown(&page(Form::NameOnly), &look()),
         "a.txt\nlogo.png\nnew.txt\nold.txt\nrun.sh\n"

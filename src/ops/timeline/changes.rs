@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
-use crate::git::textdiff::{self, Hunks, LARGEST, PatchSide, QuotePath};
+use crate::git::textdiff::{self, Hunks, LARGEST, Layout, PatchSide, QuotePath};
 use crate::git::tree::{self, Change, GITLINK_MODE, Node};
 use crate::ops::pathspec::Pathspec;
 
@@ -128,6 +128,12 @@ pub(super) fn patch(objects: &ObjectStore, change: &Change, largest: u64) -> Res
         node,
         text: new.as_deref(),
     });
-    let text = textdiff::patch(&change.path, old, new, QuotePath::ControlOnly)?;
+    let text = textdiff::patch(
+        &change.path,
+        old,
+        new,
+        QuotePath::ControlOnly,
+        Layout::default(),
+    )?;
     Ok(PathPatch::Text(text))
 }

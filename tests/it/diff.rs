@@ -1,0 +1,99 @@
+//! `tw diff`: the options that git's has, beside git's own.
+
+use crate::sandbox::Sandbox;
+
+/// Two snapshots of a file of forty lines: one line in the middle differs, one near the end in white space alone.
+fn taken() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let text = |changed: &str, spaced: &str| {
+        let lines = (0..40).map(|n| match n {
+            20 => format!("{changed}\n"),
+            35 => format!("{spaced}\n"),
+            n => format!("line {n}\n"),
+        });
+        lines.collect::<String>()
+    };
+    sandbox.write("a.txt", text("one", "a b"));
+    sandbox.write("spaced.txt", "a b\n");
+    sandbox.ok(["snapshot", "--label", "one"]);
+    sandbox.write("a.txt", text("two", "  a\tb "));
+    sandbox.write("spaced.txt", "ab\n");
+    sandbox.ok(["snapshot", "--label", "two"]);
+    sandbox
+}
+
+/// What git says of the same two trees.
+fn git(sandbox: &Sandbox, options: &[&str]) -> String {
+    let tree = |label: &str| {
+        let shown = sandbox.json(["show", label]);
+        shown["snapshot"]["commit"].as_str().unwrap().to_owned()
+    };
+    let (one, two) = (tree("one"), tree("two"));
+    let mut words = vec!["diff", "--abbrev=7"];
+    words.extend(options);
+    words.extend([one.as_str(), &two]);
+    sandbox.git(words)
+}
+
+#[test]
+fn lines_of_context_and_white_space_are_as_git_has_them() {
+    let sandbox = taken();
+    assert_eq!(sandbox.ok(["diff", "one", "two", "-p"]), git(&sandbox, &[]));
+    assert_eq!(
+        sandbox.ok(["diff", "one", "two", "-U", "0"]),
+        git(&sandbox, &["-U0"])
+    );
+    assert_eq!(
+        sandbox.ok(["diff", "one", "two", "-U5"]),
+        git(&sandbox, &["-U5"])
+    );
+    let ignoring = sandbox.ok(["diff", "one", "two", "-p", "-w"]);
+    assert_eq!(ignoring, git(&sandbox, &["-w"]));
+    assert!(!ignoring.contains("spaced.txt"), "{ignoring}");
+    let counts = sandbox.json(["diff", "one", "two", "--ignore-all-space"]);
+    let files = counts["files"].as_array().unwrap();
+    assert_eq!(files.len(), 1, "{counts}");
+    assert_eq!(
+        (&files[0]["insertions"], &files[0]["deletions"]),
+        (&1.into(), &1.into())
+    );
+}
+
+#[test]
+fn two_dots_stand_between_both_sides() {
+    let sandbox = taken();
+    let both = sandbox.ok(["diff", "one", "two"]);
+    assert_eq!(sandbox.ok(["diff", "one..two"]), both);
+    let one_path = sandbox.ok(["diff", "one", "two", "spaced.txt"]);
+    assert_eq!(sandbox.ok(["diff", "one..two", "spaced.txt"]), one_path);
+    assert_eq!(
+        sandbox.ok(["diff", "one..two", "--", "spaced.txt"]),
+        one_path
+    );
+    // What is not named is what it would be without the dots.
+    assert_eq!(sandbox.ok(["diff", "one.."]), sandbox.ok(["diff", "one"]));
+    sandbox.write("a.txt", "now\n");
+    assert_eq!(
+        sandbox.ok(["diff", "..one"]),
+        sandbox.ok(["diff", "latest", "one"])
+    );
+}
+
+#[test]
+fn the_exit_code_says_whether_something_differs() {
+    let sandbox = taken();
+    let code = |words: &[&str]| sandbox.tw(words).code;
+    assert_eq!(code(&["diff", "one", "two", "--exit-code"]), 1);
+    assert_eq!(code(&["diff", "one", "two"]), 0);
+    assert_eq!(code(&["diff", "one", "one", "--exit-code"]), 0);
+    assert_eq!(
+        code(&["diff", "one", "two", "--exit-code", "-w", "spaced.txt"]),
+        0
+    );
+    assert_eq!(code(&["diff", "--exit-code"]), 0);
+    // The index alone.
+    sandbox.git(["add", "spaced.txt"]);
+    assert_eq!(code(&["diff", "--exit-code"]), 1);
+    let (_, code) = sandbox.json_error(["diff", "nothing", "--exit-code"]);
+    assert_eq!(code, 3);
+}
