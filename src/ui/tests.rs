@@ -361,6 +361,24 @@ fn hostile_text_is_shown_and_pasted_text_is_no_key() {
 }
 
 #[test]
+fn the_first_page_is_small_whatever_is_kept() {
+    let mut ui = Ui::new((100, 30));
+    let wanted = match ui.effects.as_slice() {
+        [Effect::Page(_, wanted)] => *wanted,
+        other => panic!("{other:?}"),
+    };
+    assert!(wanted < 100, "{wanted}");
+    let entries = (0..60).map(|n| entry(EntryKind::Snapshot, n, None));
+    ui.effects.clear();
+    ui.page(entries.collect(), false);
+    let pages = ui
+        .effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Page(..)));
+    assert_eq!(pages.count(), 0, "what is not in sight is not read");
+}
+
+#[test]
 fn entries_are_read_as_they_come_into_sight() {
     let mut ui = Ui::new((100, 30));
     ui.page(

@@ -13,8 +13,11 @@ use super::patch::{Kind, Line};
 use super::plans;
 use crate::ops::timeline::Entry;
 
-/// So many entries are asked for at a time.
-pub const PAGE: usize = 200;
+/// So many entries are asked for first: two screens of most terminals. The timeline reads so few one by one, and all that are kept
+/// when more are wanted, which takes longer than anybody should wait for a screen.
+const FIRST: usize = 60;
+/// So many are asked for at a time later on.
+const PAGE: usize = 200;
 /// The same while searching, which is not shown.
 const LEAP: usize = 2000;
 
@@ -77,7 +80,7 @@ pub enum Effect {
 /// What is asked for at the very beginning.
 pub fn begin(model: &mut Model) -> Vec<Effect> {
     model.awaited = true;
-    vec![Effect::Page(model.reading, PAGE)]
+    vec![Effect::Page(model.reading, FIRST)]
 }
 
 /// Takes an event in.
@@ -181,7 +184,7 @@ fn reload(model: &mut Model, effects: &mut Vec<Effect>) {
     model.diff.subject = None;
     effects.push(Effect::Reload);
     model.awaited = true;
-    effects.push(Effect::Page(model.reading, PAGE));
+    effects.push(Effect::Page(model.reading, FIRST));
 }
 
 fn on_page(model: &mut Model, entries: Vec<Entry>, ended: bool, effects: &mut Vec<Effect>) {
