@@ -39,7 +39,7 @@ chmod +x total.sh
 git add total.sh
 git commit -qm 'total.sh'
 
-note 'A session starts. An agent that was set up with "tw init --agent" tells of it by a hook.'
+note 'A session starts. An agent that was set up with "tw init" tells of it by a hook.'
 run "tw session start --agent claude --session 6f1c2a9e --hint 'add the amounts of March'"
 
 note 'Work, and friction.'

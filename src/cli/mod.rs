@@ -160,7 +160,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => {
             let output = Output::new(&usage::globals(&words), &env);
-            return if error.use_stderr() {
+            return if usage::shows_help(&error, &words) {
+                output.missing_command(&error.render())
+            } else if error.use_stderr() {
                 let code = output.error(&usage::error(&error, &words));
                 // 2 would tell an agent to stop.
                 if usage::is_hook(&words) { 0 } else { code }

@@ -161,6 +161,17 @@ impl Output {
         self.print(text.as_bytes(), false, 0)
     }
 
+    /// Prints the help of a command that needs another one beneath it, as the error that this is.
+    pub fn missing_command(&self, help: &StyledStr) -> u8 {
+        let text = if self.errors.is_on() {
+            help.ansi().to_string()
+        } else {
+            help.to_string()
+        };
+        Self::say(text.as_bytes());
+        Code::Usage.exit_code()
+    }
+
     fn remarks(&self, page: &Page) {
         let mut text = String::new();
         for note in &page.notes {

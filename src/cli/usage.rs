@@ -57,6 +57,13 @@ pub fn is_hook(words: &[OsString]) -> bool {
     false
 }
 
+/// Whether the answer is the help of a command that only has others beneath it and stands alone: for people, who then see
+/// what there is. A program gets its error as a document.
+pub fn shows_help(error: &clap::Error, words: &[OsString]) -> bool {
+    let alone = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    alone && !globals(words).json && !is_hook(words)
+}
+
 /// What lists the things that a word of the usage stands for.
 const LISTS: [(&str, &str); 5] = [
     ("<CHECKPOINT>", "'tw checkpoint list' shows the checkpoints"),

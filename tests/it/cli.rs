@@ -326,3 +326,21 @@ fn config_keeps_to_its_schema() {
     };
     assert!(has("lock_timeout"), "{listed}");
 }
+
+#[test]
+fn a_command_with_others_beneath_it_alone_prints_its_help() {
+    let sandbox = Sandbox::bare_room();
+    for (group, command) in [
+        ("issue", "report"),
+        ("session", "start"),
+        ("context", "append"),
+    ] {
+        let ran = sandbox.tw([group]);
+        assert_eq!((ran.code, ran.out()), (2, String::new()), "{group}");
+        let (help, help_on_request) = (ran.err(), sandbox.tw([group, "-h"]).out());
+        assert_eq!(help, help_on_request, "{group}");
+        assert!(help.contains(&format!("\n  {command} ")), "{help}");
+        let (error, code) = sandbox.json_error([group]);
+        assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+    }
+}
