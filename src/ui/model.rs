@@ -1,6 +1,6 @@
 //! What the screen shows, and what has been asked of the rest of the program.
 //!
-//! Owns no thread, file or terminal: [`super::update`] changes it, [`super::view`] draws it.
+//! Owns no thread, file or terminal: `update` changes it, `view` draws it.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
