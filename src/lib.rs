@@ -57,6 +57,7 @@ pub mod mcp;
 pub mod ops;
 pub mod progress;
 pub mod redact;
+pub mod runner;
 pub mod store;
 pub mod text;
 #[cfg(feature = "ui")]

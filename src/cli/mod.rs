@@ -154,6 +154,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(code) = background::answer(&words, &env) {
         return code;
     }
+    if let Some(code) = crate::runner::guard::answer(&words) {
+        return code;
+    }
     // Only now: what answers a shell, or works detached, is to die at once.
     interrupt::watch();
     let cli = match args::parse(&words) {

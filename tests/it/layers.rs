@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 6] = [
     &["cli", "mcp", "ui", "web"],
     &["wire"],
     &["ops"],
-    &["store", "worktree", "agents"],
+    &["store", "worktree", "agents", "runner"],
     &["git"],
 ];
 

@@ -59,6 +59,7 @@ mod restore;
 mod return_;
 mod rewind;
 mod rewind_menu;
+mod runner;
 mod said;
 mod sandbox;
 mod scale;

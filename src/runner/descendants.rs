@@ -1,0 +1,130 @@
+//! The processes below one, as the system tells.
+
+use std::collections::BTreeMap;
+
+use rustix::process::{Pid, Signal};
+
+use crate::git::regular;
+
+/// A process, as the system lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// Its id.
+    pub pid: i32,
+    parent: i32,
+    /// The leader of its session.
+    pub session: i32,
+    is_running: bool,
+}
+
+impl Row {
+    /// A child that was not waited for, as far as it is known without asking the system.
+    pub fn of_child(pid: i32) -> Self {
+        Self {
+            pid,
+            parent: 0,
+            session: pid,
+            is_running: true,
+        }
+    }
+
+    fn read(pid: i32) -> Option<Self> {
+        let stat = regular::read(format!("/proc/{pid}/stat")).ok()?;
+        // The name, which may hold anything, stands in brackets.
+        let after = stat.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(stat.get(after + 1..)?).ok()?;
+        let mut words = rest.split_ascii_whitespace();
+        let state = words.next()?;
+        let parent = words.next()?.parse().ok()?;
+        let session = words.nth(1)?.parse().ok()?;
+        // A dead one stays listed until somebody asks how it ended.
+        let is_running = !matches!(state, "Z" | "X");
+        Some(Self {
+            pid,
+            parent,
+            session,
+            is_running,
+        })
+    }
+}
+
+/// Every running process below `root`, however deep, but `left_out` and what is below them; none where the system has no
+/// `/proc`. A process whose parents are gone is below the nearest one above that takes in orphans.
+pub fn below(root: i32, left_out: impl Fn(&Row) -> bool) -> Vec<Row> {
+    let mut children: BTreeMap<i32, Vec<Row>> = BTreeMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.parse().ok());
+        if let Some(row) = pid.and_then(Row::read) {
+            children.entry(row.parent).or_default().push(row);
+        }
+    }
+    let mut found = Vec::new();
+    let mut pending = vec![root];
+    while let Some(pid) = pending.pop() {
+        for row in children.remove(&pid).unwrap_or_default() {
+            if !left_out(&row) {
+                pending.push(row.pid);
+                found.push(row);
+            }
+        }
+    }
+    found.retain(|row| row.is_running);
+    found
+}
+
+/// The words of a process's command line; none of one that is gone.
+pub fn words(pid: i32) -> Vec<String> {
+    let line = regular::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty());
+    words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+/// Each by its id and command line.
+pub fn describe(rows: &[Row]) -> Vec<String> {
+    let one = |row: &Row| format!("{} {}", row.pid, words(row.pid).join(" "));
+    rows.iter().map(one).collect()
+}
+
+/// Sends a signal to each. One that ended meanwhile is no error.
+pub fn signal(rows: &[Row], signal: Signal) {
+    for pid in rows.iter().filter_map(|row| Pid::from_raw(row.pid)) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn children_of_children_are_found_and_named() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "sleep 60 & wait"])
+            .spawn()
+            .expect("a shell");
+        let root = i32::try_from(std::process::id()).expect("a pid");
+        let its = || {
+            let shell = i32::try_from(shell.id()).expect("a pid");
+            below(root, |_| false)
+                .into_iter()
+                .find(|row| row.parent == shell)
+        };
+        let sleeping = || its().filter(|row| words(row.pid) == ["sleep", "60"]);
+        while sleeping().is_none() {
+            std::thread::yield_now();
+        }
+        let found = sleeping().expect("still there");
+        assert_eq!(describe(&[found]), [format!("{} sleep 60", found.pid)]);
+        let without = below(root, |row| row.pid == found.parent);
+        assert!(!without.contains(&found));
+        signal(&[found], Signal::KILL);
+        shell.wait().expect("over");
+        assert!(its().is_none());
+    }
+}

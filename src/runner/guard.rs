@@ -1,0 +1,432 @@
+//! The process between `tw` and a run's command. See [`super`] for what it promises.
+//!
+//! Its input is a line of JSON, the [`Job`], and then a byte for each wish ([`STOP`], [`KILL`]); the end of its input is the death of
+//! `tw`. Its output is one [`Answer`]. It does one thing at a time, in one thread: it waits for input, for output of the command, for
+//! the end of a child, or for the next moment at which it has to do something.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, PipeReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Signal, WaitOptions, WaitStatus};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+
+use super::descendants::{self, Row};
+use super::log::Log;
+use super::{BECOME, End, Ended, GUARD, Job, PATIENCE};
+
+/// Asks the run to end.
+pub(super) const STOP: u8 = b't';
+/// Ends it at once.
+pub(super) const KILL: u8 = b'k';
+
+/// How long what a command started may take to end after it before it counts as left behind.
+const LINGER: Duration = Duration::from_millis(500);
+/// How often processes are looked for while some of them are ending.
+const TICK: Duration = Duration::from_millis(20);
+/// How long a process that got KILL is waited for: one that hangs in the system does not die.
+const GIVE_UP: Duration = Duration::from_secs(10);
+
+/// What a guard says at its end.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Answer {
+    /// The run is over.
+    Ended(Ended),
+    /// There was none.
+    Failed(String),
+}
+
+/// Is a guard or the command of a run, when this process was started for it.
+pub fn answer(words: &[OsString]) -> Option<u8> {
+    let word = words.get(1)?;
+    if word == GUARD {
+        Some(guard())
+    } else if word == BECOME {
+        Some(become_command(words.get(2..)?))
+    } else {
+        None
+    }
+}
+
+/// Becomes the command: in a session of its own, and dying with its guard.
+fn become_command(words: &[OsString]) -> u8 {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = rustix::process::setsid();
+    let Some((program, rest)) = words.split_first() else {
+        return NOT_FOUND;
+    };
+    let error = Command::new(program).args(rest).exec();
+    // Into the run's log.
+    let _ = writeln!(
+        std::io::stderr(),
+        "cannot run '{}': {error}",
+        program.display()
+    );
+    NOT_FOUND
+}
+
+/// As a shell says that there is no such command.
+const NOT_FOUND: u8 = 127;
+
+fn guard() -> u8 {
+    // Ctrl-C at the terminal is for `tw`, which tells what to do.
+    let _ = rustix::process::setsid();
+    let answer = match Guard::begin() {
+        Ok(mut guard) => match guard.watch() {
+            Ok(()) => guard.answer(),
+            Err(error) => {
+                guard.kill_all();
+                Answer::Failed(error.to_string())
+            }
+        },
+        Err(error) => Answer::Failed(error.to_string()),
+    };
+    let text = serde_json::to_vec(&answer).unwrap_or_default();
+    u8::from(std::io::stdout().write_all(&text).is_err())
+}
+
+/// What is being done with the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The command runs.
+    Running,
+    /// It is over; what it started may end by itself until then.
+    Lingering(Instant),
+    /// All got TERM, and get KILL then.
+    Ending(Instant),
+    /// All get KILL until then.
+    Killing(Instant),
+    /// Nothing is left.
+    Over,
+}
+
+struct Guard {
+    job: Job,
+    output: PipeReader,
+    output_is_open: bool,
+    log: Log,
+    /// Something can be read here when a child has ended, or somebody wants the guard itself to end.
+    signals: UnixStream,
+    command: i32,
+    begun: Instant,
+    phase: Phase,
+    end: Option<(End, Duration)>,
+    /// Why it was ended, before its own end is known.
+    why: Option<End>,
+    leaks: Vec<String>,
+    notices: Vec<String>,
+    input_is_open: bool,
+}
+
+impl Guard {
+    fn begin() -> std::io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
+        let (job, wishes) = read_job()?;
+        let (signals, told) = UnixStream::pair()?;
+        signals.set_nonblocking(true)?;
+        for signal in [SIGCHLD, SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::low_level::pipe::register(signal, told.try_clone()?)?;
+        }
+        let log = Log::create(&job.log)?;
+        let (output, writer) = std::io::pipe()?;
+        rustix::io::ioctl_fionbio(&output, true)?;
+        let mut command = Command::new(own_program());
+        command
+            .arg(BECOME)
+            .args(&job.words)
+            .current_dir(&job.dir)
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone()?)
+            .stderr(writer);
+        let child = command.spawn()?;
+        // Our ends of the pipe go, or its end would never be seen.
+        drop(command);
+        let mut guard = Self {
+            job,
+            output,
+            output_is_open: true,
+            log,
+            signals,
+            command: i32::try_from(child.id()).unwrap_or(0),
+            begun: Instant::now(),
+            phase: Phase::Running,
+            end: None,
+            why: None,
+            leaks: Vec::new(),
+            notices: Vec::new(),
+            input_is_open: true,
+        };
+        guard.follow(&wishes);
+        Ok(guard)
+    }
+
+    /// Until nothing of the run is left.
+    fn watch(&mut self) -> std::io::Result<()> {
+        while self.phase != Phase::Over {
+            let ready = self.wait()?;
+            if ready.input {
+                self.read_wishes()?;
+            }
+            if ready.output {
+                self.read_output()?;
+            }
+            self.drain_signals();
+            self.reap();
+            self.step();
+        }
+        // What is left in the pipe; who still holds it open is not ours.
+        self.read_output()?;
+        if let Err(error) = self.log.finish() {
+            self.notices
+                .push(format!("its output is not whole: {error}"));
+        }
+        Ok(())
+    }
+
+    fn answer(self) -> Answer {
+        let (end, duration) = self
+            .end
+            .unwrap_or((End::Signal(Signal::KILL.as_raw()), self.begun.elapsed()));
+        Answer::Ended(Ended {
+            end: self.why.unwrap_or(end),
+            duration,
+            leaks: self.leaks,
+            notices: self.notices,
+        })
+    }
+
+    /// Sleeps until something can be read, or it is time for the next step.
+    fn wait(&self) -> std::io::Result<Ready> {
+        let stdin = std::io::stdin();
+        let (input, output) = (stdin.as_fd(), self.output.as_fd());
+        let look = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut fds = vec![look(self.signals.as_fd())];
+        let mut place = |is_open: bool, fd| -> Option<usize> {
+            is_open.then(|| {
+                fds.push(look(fd));
+                fds.len() - 1
+            })
+        };
+        let input = place(self.input_is_open, input);
+        let output = place(self.output_is_open, output);
+        let timeout = self.until_next_step().map(|time| rustix::event::Timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(time.subsec_nanos()),
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let is_ready = |at: Option<usize>| {
+            at.and_then(|at| fds.get(at))
+                .is_some_and(|fd| !fd.revents().is_empty())
+        };
+        Ok(Ready {
+            input: is_ready(input),
+            output: is_ready(output),
+        })
+    }
+
+    fn until_next_step(&self) -> Option<Duration> {
+        match self.phase {
+            Phase::Running => {
+                let timeout = self.job.timeout?;
+                Some(timeout.saturating_sub(self.begun.elapsed()))
+            }
+            Phase::Over => Some(Duration::ZERO),
+            _ => Some(TICK),
+        }
+    }
+
+    fn read_wishes(&mut self) -> std::io::Result<()> {
+        let mut buffer = [0; 16];
+        match read_input(&mut buffer) {
+            Ok(0) => {
+                // `tw` is dead: nobody waits for an answer.
+                self.input_is_open = false;
+                self.why.get_or_insert(End::Stopped);
+                self.kill_all();
+            }
+            Ok(count) => self.follow(buffer.get(..count).unwrap_or_default()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, wishes: &[u8]) {
+        for wish in wishes {
+            self.why.get_or_insert(End::Stopped);
+            if *wish == KILL {
+                self.kill_all();
+            } else {
+                self.end_all();
+            }
+        }
+    }
+
+    fn read_output(&mut self) -> std::io::Result<()> {
+        let mut buffer = vec![0; 64 << 10];
+        while self.output_is_open {
+            match self.output.read(&mut buffer) {
+                Ok(0) => self.output_is_open = false,
+                Ok(count) => {
+                    let pushed = self.log.push(buffer.get(..count).unwrap_or_default());
+                    if let Err(error) = pushed
+                        && self.notices.is_empty()
+                    {
+                        self.notices
+                            .push(format!("its output is not whole: {error}"));
+                    }
+                    if self.phase == Phase::Running {
+                        // One who prints without an end must not keep us from looking at the clock.
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn drain_signals(&mut self) {
+        let mut buffer = [0; 64];
+        while matches!(self.signals.read(&mut buffer), Ok(1..)) {}
+    }
+
+    /// Asks how every child that ended did so: the command, and orphans that were taken in.
+    fn reap(&mut self) {
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid.as_raw_nonzero().get() == self.command {
+                self.end = Some((end_of(status), self.begun.elapsed()));
+            }
+        }
+    }
+
+    /// What is due now.
+    fn step(&mut self) {
+        let now = Instant::now();
+        match self.phase {
+            Phase::Running if self.end.is_some() => self.phase = Phase::Lingering(now + LINGER),
+            Phase::Running => {
+                if self
+                    .job
+                    .timeout
+                    .is_some_and(|timeout| self.begun.elapsed() >= timeout)
+                {
+                    self.why = Some(End::TimedOut);
+                    self.end_all();
+                }
+                return;
+            }
+            _ => {}
+        }
+        let left = self.left();
+        if left.is_empty() && self.end.is_some() {
+            self.phase = Phase::Over;
+            return;
+        }
+        match self.phase {
+            Phase::Lingering(until) if now >= until => {
+                self.leaks = descendants::describe(&left);
+                self.end_all();
+            }
+            Phase::Ending(until) if now >= until => self.kill_all(),
+            Phase::Killing(until) if now >= until => {
+                let names = descendants::describe(&left).join(", ");
+                self.notices
+                    .push(format!("still running, although killed: {names}"));
+                self.phase = Phase::Over;
+            }
+            // Again: it may have started others meanwhile.
+            Phase::Killing(_) => descendants::signal(&left, Signal::KILL),
+            _ => {}
+        }
+    }
+
+    fn left(&self) -> Vec<Row> {
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        let mut left = descendants::below(own, |_| false);
+        if left.is_empty() && self.end.is_none() {
+            // Where processes are not listed, at least the command is known.
+            left.push(Row::of_child(self.command));
+        }
+        left
+    }
+
+    fn end_all(&mut self) {
+        if matches!(self.phase, Phase::Ending(_) | Phase::Killing(_)) {
+            return;
+        }
+        let left = self.left();
+        descendants::signal(&left, Signal::TERM);
+        // One that is stopped hears TERM only when it goes on.
+        descendants::signal(&left, Signal::CONT);
+        self.phase = Phase::Ending(Instant::now() + PATIENCE);
+    }
+
+    fn kill_all(&mut self) {
+        descendants::signal(&self.left(), Signal::KILL);
+        if !matches!(self.phase, Phase::Killing(_)) {
+            self.phase = Phase::Killing(Instant::now() + GIVE_UP);
+        }
+    }
+}
+
+struct Ready {
+    input: bool,
+    output: bool,
+}
+
+fn end_of(status: WaitStatus) -> End {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => End::Exited(code),
+        (None, Some(signal)) => End::Signal(signal),
+        (None, None) => End::Signal(Signal::KILL.as_raw()),
+    }
+}
+
+/// Without a buffer of the library's in between: what is in there, `poll` does not see.
+fn read_input(buffer: &mut [u8]) -> rustix::io::Result<usize> {
+    rustix::io::read(std::io::stdin(), buffer)
+}
+
+/// The first line of the input, and what came with it.
+fn read_job() -> std::io::Result<(Job, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 4096];
+    loop {
+        let count = read_input(&mut buffer)?;
+        bytes.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        if let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
+            let wishes = bytes.split_off(at);
+            let job = serde_json::from_slice(&bytes)?;
+            return Ok((job, wishes.get(1..).unwrap_or_default().to_vec()));
+        }
+        if count == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+/// This program, also when its file was replaced since it was started.
+fn own_program() -> std::path::PathBuf {
+    let running = std::path::Path::new("/proc/self/exe");
+    if running.exists() {
+        running.to_owned()
+    } else {
+        std::env::current_exe().unwrap_or_else(|_| "tw".into())
+    }
+}

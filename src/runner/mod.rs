@@ -1,0 +1,234 @@
+//! Runs a command with all that it starts, and ends all of it.
+//!
+//! Between `tw` and the command stands a guard, a process of its own ([`guard`]): it takes in every orphan of the run, so that nothing
+//! that the command leaves behind, whatever sessions or groups it made, is lost from sight. The command has a session of its own, no
+//! terminal, and nothing to read. What it prints goes into a [`log`] of bounded size.
+//!
+//! Promises: when the answer is there, no process of the run is left but those that it names as such. A run over its time gets TERM,
+//! and [`PATIENCE`] later KILL; so does one that is stopped. When `tw` itself is killed, the guard sees the end of its input and kills
+//! everything; when the guard is killed, `tw` does, and the command dies with its guard. Knows nothing of snapshots.
+
+pub mod descendants;
+pub mod guard;
+pub mod log;
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use self::descendants::Row;
+use crate::error::{Code, Error, Result, ResultExt};
+
+/// How long a process that got TERM has before it gets KILL.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The word that makes `tw` a guard; no command of its users.
+pub const GUARD: &str = "__guard";
+/// The word that makes `tw` the command of a run.
+pub const BECOME: &str = "__become";
+
+/// A command to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The program and its arguments.
+    pub words: Vec<OsString>,
+    /// Where it runs.
+    pub dir: PathBuf,
+    /// Variables that it gets beside those of this process.
+    pub env: Vec<(OsString, OsString)>,
+    /// Variables of this process that it does not get.
+    pub without: Vec<OsString>,
+    /// After how long it is ended; None for never.
+    pub timeout: Option<Duration>,
+    /// Where its output goes; made anew.
+    pub log: PathBuf,
+}
+
+/// How a run came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// By itself, with this status: 0 to 255.
+    Exited(i32),
+    /// A signal ended it.
+    Signal(i32),
+    /// Its time was over.
+    TimedOut,
+    /// It was asked to end.
+    Stopped,
+}
+
+impl End {
+    /// As a shell gives it: a signal is 128 and its number; None for a run that was ended from here.
+    pub fn status(self) -> Option<i32> {
+        match self {
+            Self::Exited(status) => Some(status),
+            Self::Signal(signal) => Some(128 + signal),
+            Self::TimedOut | Self::Stopped => None,
+        }
+    }
+
+    /// Whether it ended well by itself.
+    pub fn is_success(self) -> bool {
+        self == Self::Exited(0)
+    }
+}
+
+/// A run that is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// How.
+    pub end: End,
+    /// From the command's start to its end.
+    pub duration: Duration,
+    /// The command lines of what it left running, which was ended then.
+    pub leaks: Vec<String>,
+    /// What the guard could not do: an output that could not be kept, a process that does not die.
+    pub notices: Vec<String>,
+}
+
+/// A run under way. Dropped, it is killed.
+#[derive(Debug)]
+pub struct Running {
+    guard: Child,
+    control: Control,
+}
+
+/// Ends a run from anywhere, also while another thread waits for it.
+#[derive(Debug, Clone)]
+pub struct Control(Arc<Mutex<Option<ChildStdin>>>);
+
+impl Control {
+    /// Asks the run to end: TERM, later KILL.
+    pub fn stop(&self) {
+        self.say(guard::STOP);
+    }
+
+    /// Kills all of the run.
+    pub fn kill(&self) {
+        self.say(guard::KILL);
+    }
+
+    fn say(&self, word: u8) {
+        let mut pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pipe) = pipe.as_mut() {
+            // A guard that is gone has nothing left to end.
+            let _ = pipe.write_all(&[word]).and_then(|()| pipe.flush());
+        }
+    }
+
+    fn close(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl Job {
+    /// Starts it under a guard, which is `tw` itself: `program`.
+    ///
+    /// # Errors
+    /// `IO` when the guard cannot be started.
+    pub fn start(&self, program: &std::path::Path) -> Result<Running> {
+        adopt_orphans();
+        let what = || "cannot start a run".to_owned();
+        let mut command = Command::new(program);
+        command
+            .arg(GUARD)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        for name in &self.without {
+            command.env_remove(name);
+        }
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        let mut guard = command.spawn().context(what)?;
+        let mut line = serde_json::to_vec(self).map_err(std::io::Error::from)?;
+        line.push(b'\n');
+        let mut stdin = guard.stdin.take();
+        let sent = stdin.as_mut().map(|stdin| stdin.write_all(&line));
+        let control = Control(Arc::new(Mutex::new(stdin)));
+        let running = Running { guard, control };
+        match sent {
+            Some(Ok(())) => Ok(running),
+            // Dropped here, it is killed.
+            _ => Err(Error::new(
+                Code::Io,
+                "cannot start a run: its guard died at once",
+            )),
+        }
+    }
+}
+
+impl Running {
+    /// What ends it from another thread.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Waits for the end of all of it.
+    ///
+    /// # Errors
+    /// `IO` when the guard was killed: then what is left of the run is killed, too.
+    pub fn wait(mut self) -> Result<Ended> {
+        let mut answer = Vec::new();
+        if let Some(out) = self.guard.stdout.as_mut() {
+            let _ = out.read_to_end(&mut answer);
+        }
+        let _ = self.guard.wait();
+        self.control.close();
+        let told: std::result::Result<guard::Answer, _> = serde_json::from_slice(&answer);
+        match told {
+            Ok(guard::Answer::Ended(ended)) => Ok(ended),
+            Ok(guard::Answer::Failed(reason)) => Err(Error::new(
+                Code::Io,
+                format!("cannot run the command: {reason}"),
+            )),
+            Err(_) => {
+                end_orphans();
+                Err(Error::new(
+                    Code::Io,
+                    "the guard of a run was killed, and the run with it",
+                ))
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // The guard takes the end of its input as the death of `tw`.
+        self.control.close();
+        let _ = self.guard.wait();
+    }
+}
+
+/// Orphans of a guard that was killed come to this process.
+fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
+}
+
+/// Kills what a dead guard left: all below this process that is in another session, but guards and what is below them.
+fn end_orphans() {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let is_guard = |row: &Row| {
+        descendants::words(row.pid)
+            .get(1)
+            .is_some_and(|word| word == GUARD)
+    };
+    let session = rustix::process::getsid(None).map_or(0, |sid| sid.as_raw_nonzero().get());
+    for _ in 0..100 {
+        let mut orphans = descendants::below(own, is_guard);
+        orphans.retain(|row| row.session != session);
+        if orphans.is_empty() {
+            return;
+        }
+        descendants::signal(&orphans, Signal::KILL);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
