@@ -25,7 +25,7 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Closed>("close")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(ops::open::close(&call.open()?, &self.dir))
+        reply(ops::close::close(&call.open()?, &self.dir))
     }
 }
 

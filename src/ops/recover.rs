@@ -14,7 +14,7 @@ pub fn recover(ctx: &Context<'_>, request: &Recover) -> Result<Recovered> {
     let store = ctx.store()?;
     copied::check(ctx, store)?;
     // No journal tells of a directory that was being opened.
-    super::opening::clear_dead(ctx)?;
+    super::scratches::opening::clear_dead(ctx)?;
     if !store.dir.has_journal() {
         // Where nothing can be read, nobody knows that there is nothing to do.
         store.dir.state()?;

@@ -109,11 +109,11 @@ mod tests {
             .spawn()
             .expect("a shell");
         let root = i32::try_from(std::process::id()).expect("a pid");
+        let parent = i32::try_from(shell.id()).expect("a pid");
         let its = || {
-            let shell = i32::try_from(shell.id()).expect("a pid");
             below(root, |_| false)
                 .into_iter()
-                .find(|row| row.parent == shell)
+                .find(|row| row.parent == parent)
         };
         let sleeping = || its().filter(|row| words(row.pid) == ["sleep", "60"]);
         while sleeping().is_none() {

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::Lab;
 use crate::error::{Code, Result};
+use crate::ops::close::close;
 use crate::ops::drop::Drop;
 use crate::ops::drop::drop;
 use crate::ops::open::Open;
-use crate::ops::open::{close, open};
+use crate::ops::open::open;
 use crate::ops::outcome::{Closed, Opened};
 use crate::ops::show::show;
 

@@ -10,12 +10,11 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::worktrees::linked_git_dir;
 use crate::error::{Result, ResultExt};
 use crate::git::regular;
 use crate::git::repo::Repo;
 use crate::ops::Context;
-use crate::ops::worktrees::OPENED;
+use crate::ops::worktrees::{OPENED, linked_git_dir};
 use crate::store::lock::hold_file_within;
 use crate::store::state::StateDir;
 

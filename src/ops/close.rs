@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::remove;
-use super::survey::{Survey, refusal, survey};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -13,6 +11,8 @@ use crate::ops::Context;
 use crate::ops::capture::{CaptureOptions, Storing};
 use crate::ops::outcome::Closed;
 use crate::ops::record::{About, Made, make};
+use crate::ops::scratches::survey::{Survey, refusal, survey};
+use crate::ops::scratches::{opening, remove};
 use crate::ops::worktrees::linked_git_dir;
 use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
@@ -27,7 +27,7 @@ use crate::worktree::manifest::{Kind, Manifest};
 /// `PATH_NOT_FOUND`; `USAGE` when `tw open` did not make it, or for the directory one stands in; `WOULD_OVERWRITE`, naming the
 /// paths, when it holds what cannot be captured: nothing is removed then; `HELD` when it is in the past or locked.
 pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
-    crate::ops::opening::clear_dead(ctx)?;
+    opening::clear_dead(ctx)?;
     let (dir, worktree, opened) = find(ctx, dir)?;
     let there = Context::open(&dir, ctx.env, ctx.progress)?;
     let store = there.store()?;

@@ -1,0 +1,171 @@
+//! Scratches: a snapshot as a directory of its own, for experiments side by side; and their end.
+//!
+//! A scratch is a linked worktree, detached at the snapshot's HEAD, with the captured files laid out raw: no hook and no filter
+//! runs. `opened.json` in its `timewarp` directory says that `tw` made it and for what, and holds the snapshot against `prune`. Operation
+//! files of the snapshot are not put in place: they belong to the worktree they were made in.
+//!
+//! Promises: git makes worktrees one at a time; a death in the middle leaves nothing that the next command does not take back
+//! ([`opening`]); nothing of a scratch is removed before what it holds was saved ([`survey`]).
+
+pub mod layout;
+pub mod opening;
+pub mod place;
+pub mod remove;
+pub mod survey;
+
+use super::Context;
+use super::swap::notices::swap_notices;
+use super::worktrees::{OPENED, OpenedDir};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::command::Git;
+use crate::git::create;
+use crate::git::fs::{Durable, remove_optional, write_atomic};
+use crate::git::refs::Reason;
+use crate::store::Store;
+use crate::store::names;
+use crate::store::stored::{Stored, not_found};
+use crate::worktree::apply::Applied;
+use std::path::Path;
+
+use self::opening::{Opening, clear_dead};
+use self::place::Place;
+
+/// A scratch that was just made.
+pub struct Made<'a> {
+    /// The context of its worktree.
+    pub there: Context<'a>,
+    /// How many files were laid out.
+    pub files: usize,
+    /// What one should know of it.
+    pub notices: Vec<String>,
+}
+
+/// Lays a snapshot out.
+///
+/// # Errors
+/// As [`Place::find`]; `NO_SPACE`; `CORRUPT_RECORD` when something of the snapshot cannot be read. Nothing is left then.
+pub fn make<'a>(ctx: &Context<'a>, stored: &Stored, place: &Place) -> Result<Made<'a>> {
+    clear_dead(ctx)?;
+    let store = ctx.store()?;
+    layout::check_room(stored, &place.existing)?;
+    let parents = place.make_parents()?;
+    let opening = Opening::begin(ctx, &place.dir, &place.parents)?;
+    if let Err(error) = add_worktree(ctx, &place.dir, stored) {
+        opening::take_back(&ctx.repo, &place.dir)?;
+        return Err(error);
+    }
+    let there = Context::open(&place.dir, ctx.env, ctx.progress).and_then(|there| {
+        check_made(&there, place)?;
+        say_opened(&there, stored, place)?;
+        drop(opening);
+        let laid_out = lay_out(&there, store, stored)?;
+        Ok((there, laid_out))
+    });
+    let (there, (files, applied)) = match there {
+        Ok(done) => done,
+        Err(error) => {
+            remove::failed_open(ctx, &place.dir);
+            return Err(error);
+        }
+    };
+    parents.keep();
+    let mut notices = there.settings.warnings.clone();
+    notices.extend(swap_notices(&applied));
+    notices.extend(super::capture::seeds::warning(store, stored, &[])?);
+    if let Some(operation) = &stored.record.in_progress {
+        notices.push(format!(
+            "the snapshot was taken during a {operation}, which is not under way in the new directory"
+        ));
+    }
+    Ok(Made {
+        there,
+        files,
+        notices,
+    })
+}
+
+/// Makes the linked worktree, without a file in it.
+fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
+    // Of a snapshot without a HEAD the snapshot itself stands in, until HEAD is written below.
+    let commit = stored.head.unwrap_or(stored.commit);
+    let was_there = dir.exists();
+    Git::new(&ctx.repo)
+        .args(["worktree", "add", "--quiet", "--no-checkout", "--detach"])
+        .arg(dir)
+        .arg(commit.to_string())
+        .run()
+        .map(drop)
+        .map_err(|error| {
+            error.hint("'git worktree prune' forgets worktrees whose directories are gone")
+        })?;
+    // git makes them as whoever runs it.
+    let new_dir = if was_there {
+        dir.join(".git")
+    } else {
+        dir.to_owned()
+    };
+    for made in [ctx.repo.common_dir().join("worktrees"), new_dir] {
+        let what = || format!("cannot give away '{}'", made.display());
+        create::give_all(&made).context(what)?;
+    }
+    Ok(())
+}
+
+fn check_made(there: &Context<'_>, place: &Place) -> Result<()> {
+    if there.repo.worktree_root() != place.dir {
+        let message = format!("'{}' did not become a worktree", place.dir.display());
+        return Err(Error::new(Code::Io, message));
+    }
+    Ok(())
+}
+
+fn lay_out(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<(usize, Applied)> {
+    hold(store, stored)?;
+    if stored.head.is_none() {
+        unborn_head(there, store, stored)?;
+    }
+    layout::lay_out(there, store, stored)
+}
+
+/// Writes down what holds the snapshot, before anything else is done with it.
+fn say_opened(there: &Context<'_>, stored: &Stored, place: &Place) -> Result<()> {
+    let own = there.store()?;
+    let opened = OpenedDir {
+        version: 1,
+        snapshot_id: stored.id.to_string(),
+        commit: stored.commit.to_string(),
+        dir: place.dir.display().to_string(),
+        at: there.env.now().rfc3339(),
+        parents: place
+            .parents
+            .iter()
+            .map(|dir| dir.display().to_string())
+            .collect(),
+        extra: serde_json::Map::new(),
+    };
+    own.dir.create()?;
+    let bytes = serde_json::to_vec_pretty(&opened).map_err(std::io::Error::from)?;
+    write_atomic(&own.dir.file(OPENED), &bytes, Durable::Yes)
+}
+
+/// A prune that came first has taken the snapshot; one that comes now sees `opened.json`.
+fn hold(store: &Store, stored: &Stored) -> Result<()> {
+    let mut look = store.refs.transaction();
+    look.verify(&names::snapshot_ref(&stored.id), stored.commit);
+    match look.commit() {
+        Err(error) if matches!(error.reason, Reason::Changed { .. }) => {
+            Err(not_found(&stored.id.to_string()))
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Points HEAD at a branch that does not exist.
+fn unborn_head(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<()> {
+    let mut branch = format!("refs/heads/timewarp/open-{}", stored.id.tail());
+    while store.refs.read(&branch)?.is_some() {
+        branch.push_str("-again");
+    }
+    there.repo.write_raw_head(&format!("ref: {branch}\n"))?;
+    remove_optional(&there.repo.git_dir().join("logs/HEAD"))
+}
