@@ -1,7 +1,7 @@
 //! The process between `tw` and a run's command. See [`super`] for what it promises.
 //!
-//! Its input is a line of JSON, the [`Job`], and then a byte for each wish ([`STOP`], [`KILL`]); the end of its input is the death of
-//! `tw`. Its output is one [`Answer`]. It does one thing at a time, in one thread: it waits for input, for output of the command, for
+//! Its input is a line of JSON, the [`Job`], and then a byte for each wish (`STOP`, `KILL`); the end of its input is the death of
+//! `tw`. Its output is one `Answer`. It does one thing at a time, in one thread: it waits for input, for output of the command, for
 //! the end of a child, or for the next moment at which it has to do something.
 
 use std::ffi::OsString;
