@@ -302,6 +302,7 @@ fn every_command_of_the_skill_does_what_it_says() {
             "ID" => Some(snapshot.clone()),
             "N" => Some("1".to_owned()),
             "PATH" => Some("a.txt".to_owned()),
+            "PATTERN" => Some("changed".to_owned()),
             _ => None,
         };
         // What has to be in the past is tried there, and what puts an experiment back after one.
@@ -410,9 +411,6 @@ fn what_a_hint_names_works_when_it_is_typed() {
         "tw undo",
         "tw redo",
         "tw init",
-        "tw issue",
-        "tw context",
-        "tw session",
         "tw label --remove x",
     ] {
         wrong.extend(typed(Sandbox::new, &[], command));
