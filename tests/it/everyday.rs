@@ -147,6 +147,7 @@ fn a_list_on_a_terminal_has_one_line_for_each_snapshot() {
     for columns in [60, 80] {
         let mut prepared = sandbox.tw_command();
         prepared.env("COLUMNS", columns.to_string());
+        prepared.env("GIT_PAGER", "cat");
         let list = |args: &[&str]| Terminal::start(&sandbox, &prepared, args).ends().1;
         let shown = list(&["list"]);
         assert!(shown.trim_end().width() <= columns, "{columns}: {shown}");
