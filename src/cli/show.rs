@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::cli::human::snapshot::field;
-use crate::cli::human::snapshot::{at, created_at, stats, uncaptured};
+use crate::cli::human::snapshot::{at, created_at, ignored, stats, uncaptured};
 use crate::cli::human::time;
 use crate::cli::prelude::*;
 use crate::ops::outcome::Shown;
@@ -11,7 +11,8 @@ use crate::ops::outcome::Shown;
 /// Show what is recorded of a snapshot
 ///
 /// Prints when, where and why it was taken, HEAD and the operation under way at that time, how much was captured, and
-/// everything that was not captured, with the reason. With --json the whole record, every list complete. Backups and
+/// everything that was not captured, with the reason; of what git ignores the number and size, where a directory that is
+/// ignored whole is one and not looked into. With --json the whole record, every list complete. Backups and
 /// experiments can be shown too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -82,6 +83,7 @@ impl Human for Shown {
         row("worktree", of("worktree"));
         row("workspace", of("workspace_root"));
         row("captured", stats(json));
+        row("ignored", ignored(json));
         for (name, list) in json
             .get("index")
             .and_then(Value::as_object)

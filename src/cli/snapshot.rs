@@ -1,7 +1,7 @@
 //! `tw snapshot`.
 
 use crate::cli::human::snapshot::{
-    headline, headline_with_age, stats, uncaptured, uncaptured_count,
+    headline, headline_with_age, ignored, stats, uncaptured, uncaptured_count,
 };
 use crate::cli::prelude::*;
 use crate::ops::outcome::Taken;
@@ -12,7 +12,7 @@ use crate::ops::outcome::Taken;
 /// rebase, cherry-pick, revert or bisect under way, byte for byte, as a commit on a hidden ref. HEAD, index, branches and
 /// stash are not touched, and no hook or filter runs.
 ///
-/// Left out is what git ignores. Left out and listed, each with its reason: the default globs (node_modules/, target/,
+/// Left out is what git ignores: with -v it is counted. Left out and listed, each with its reason: the default globs (node_modules/, target/,
 /// *.log and the like, untracked files only); your own exclude globs; what lies in submodules and nested repositories,
 /// but for files there that the index tracks (of a submodule the commit is kept that the index has); directories of git
 /// itself, whatever their name; untracked files over max_file_size (100 MiB); pipes, sockets, devices and what cannot be
@@ -127,6 +127,12 @@ impl Human for Taken {
         }
         if !view.labels.is_empty() {
             page.line(format!("  label: {}", clean(&view.labels.join(", "))));
+        }
+        if page.options.verbose {
+            page.line(format!("  commit: {}", view.commit));
+            if let Some(ignored) = ignored(&view.json) {
+                page.line(format!("  ignored by git: {ignored}"));
+            }
         }
         let reasons = uncaptured(&view.json);
         let mut named = 0;

@@ -516,6 +516,7 @@ fn new_record(
     };
     record.default_modes = capture.derived().default_modes();
     record.stats = capture.derived().stats();
+    record.ignored = Some(capture.derived().ignored());
     let unproven = capture.derived().unproven;
     record.seeds_unproven = (unproven > 0).then_some(unproven);
     record.interrupted = about.interrupted;

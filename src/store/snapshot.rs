@@ -17,7 +17,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 
-pub use parts::{DefaultModes, HeadRecord, IndexRecord, Stats, Uncaptured};
+pub use parts::{DefaultModes, HeadRecord, IgnoredRecord, IndexRecord, Stats, Uncaptured};
 
 /// The version this `tw` writes.
 pub const VERSION: u32 = 1;
@@ -83,6 +83,10 @@ pub struct SnapshotRecord {
     pub empty_dirs_count: Option<usize>,
     /// Sizes.
     pub stats: Stats,
+    /// What git ignores; absent where nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "IgnoredRecord")]
+    pub ignored: Option<IgnoredRecord>,
     /// What was not captured.
     pub uncaptured: Vec<Uncaptured>,
     /// How many there are, when the list is cut.

@@ -2,7 +2,7 @@
 //!
 //! It exists to make the next scan cheap and may be deleted at any time. It is never trusted: length, magic, version and a
 //! checksum over everything are checked, every record is validated, and on any doubt there is no cache and the working
-//! tree is read afresh. Layout (little endian): a 64-byte header, the meta document (JSON), directory records of 96 bytes,
+//! tree is read afresh. Layout (little endian): a 64-byte header, the meta document (JSON), directory records of 112 bytes,
 //! file records of 80 bytes, the names. It is replaced whole by rename, so a reader never sees half of one, and read through
 //! a memory map, in which the records of files stay: see [`Manifest`].
 //!
@@ -29,7 +29,7 @@ use crate::work::{Work, count};
 use records::{DIR, Frame, SUM_AT, Sum, header, is_whole, put_dir, read_dir, seal};
 
 const MAGIC: [u8; 8] = *b"twcache\n";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// What the manifest was made under: all of it must hold again for its classification to be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -48,6 +48,17 @@ pub fn stats(json: &Map<String, Value>) -> Option<String> {
     Some(line)
 }
 
+/// `14 entries, 2.1 MiB`: what git ignores; `None` where nobody counted.
+pub fn ignored(json: &Map<String, Value>) -> Option<String> {
+    let get = |name: &str| json.get("ignored")?.get(name)?.as_u64();
+    let (entries, bytes) = (get("entries")?, get("bytes")?);
+    Some(match entries {
+        0 => "nothing".to_owned(),
+        1 => format!("1 entry, {}", size(bytes)),
+        _ => format!("{} entries, {}", number(entries), size(bytes)),
+    })
+}
+
 /// What was not captured, by reason, in the order of first mention.
 pub fn uncaptured(json: &Map<String, Value>) -> Vec<(String, Vec<String>)> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();

@@ -118,6 +118,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
             flags: DirFlags::VIRTUAL | DirFlags::DIRTY,
             stamp: Default::default(),
             tree: no_oid(),
+            ignored: Default::default(),
         });
         new.dirs.push(DirRec {
             path,

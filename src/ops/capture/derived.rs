@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::git::fs::Stamp;
 use crate::store::paths;
-use crate::store::snapshot::{DefaultModes, Lists, Stats, Uncaptured, octal};
-use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest, no_oid};
+use crate::store::snapshot::{DefaultModes, IgnoredRecord, Lists, Stats, Uncaptured, octal};
+use crate::worktree::manifest::{
+    DirFlags, DirRec, FileFlags, FileRec, Ignored, Kind, Manifest, no_oid,
+};
 
 /// With more paths than this it is not kept.
 // Every command and every hook parses the cache: what is long is worked out again by those who need it.
@@ -43,6 +45,8 @@ pub struct Derived {
     #[serde(with = "paths")]
     absent: Vec<Vec<u8>>,
     uncaptured: Vec<(Vec<u8>, Uncaptured)>,
+    /// What git ignores: entries and bytes.
+    ignored: (u64, u64),
 }
 
 impl Derived {
@@ -77,6 +81,7 @@ impl Derived {
             let perm = dir.stamp.permissions();
             let path = manifest.dir_path(dir);
             let on_disk = !dir.flags.has(DirFlags::VIRTUAL);
+            derived.add_ignored(dir.ignored);
             if on_disk {
                 census.modes[2].add(perm);
             }
@@ -113,6 +118,11 @@ impl Derived {
         (derived, most)
     }
 
+    fn add_ignored(&mut self, more: Ignored) {
+        self.ignored.0 += more.entries;
+        self.ignored.1 = self.ignored.1.saturating_add(more.bytes);
+    }
+
     fn take_owner(
         &mut self,
         stamp: &Stamp,
@@ -147,6 +157,11 @@ impl Derived {
         }
         if file.flags.has(FileFlags::UNPROVEN) {
             self.unproven += 1;
+        }
+        // It is watched, and ignored like any other.
+        if file.kind == Kind::IgnoreFile {
+            let (entries, bytes) = (1, file.stamp.size);
+            self.add_ignored(Ignored { entries, bytes });
         }
         if file.kind.reason().is_some() {
             self.uncaptured.push(uncaptured(manifest, dir, file));
@@ -202,6 +217,12 @@ impl Derived {
             executable,
             directory,
         }
+    }
+
+    /// What git ignores.
+    pub fn ignored(&self) -> IgnoredRecord {
+        let (entries, bytes) = self.ignored;
+        IgnoredRecord { entries, bytes }
     }
 
     /// How much is captured.
@@ -341,6 +362,7 @@ mod tests {
             flags: DirFlags::NONE,
             stamp: stamp(0o040_755),
             tree: no_oid(),
+            ignored: Default::default(),
         });
         manifest
     }

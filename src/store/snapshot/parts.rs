@@ -80,6 +80,16 @@ pub struct Stats {
     pub new_bytes: u64,
 }
 
+/// What git ignores in the working tree, and so was not captured. A directory that is ignored whole is one entry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline, extend("additionalProperties" = true))]
+pub struct IgnoredRecord {
+    /// Files and directories.
+    pub entries: u64,
+    /// The sum of the sizes of the files among them, in bytes; no directory was walked for it.
+    pub bytes: u64,
+}
+
 /// Something in the working tree that was not captured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline, extend("additionalProperties" = true))]

@@ -191,6 +191,7 @@ impl PatchBuilder<'_> {
         old.flags == dir.flags
             && old.stamp == dir.stamp
             && old.tree == dir.tree
+            && old.ignored == dir.ignored
             && (self.has_files_of(old, dir) || self.has_equal_files(old, dir))
     }
 

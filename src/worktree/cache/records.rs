@@ -4,16 +4,18 @@ use super::patch::Change;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
 use crate::worktree::manifest::cached::FILE;
-use crate::worktree::manifest::{DirFlags, DirRec, Name};
+use crate::worktree::manifest::{DirFlags, DirRec, Ignored, Name};
 
 /// Size of a header.
 pub(super) const HEADER: usize = 64;
 /// Size of a directory's record.
-pub(super) const DIR: usize = 96;
+pub(super) const DIR: usize = 112;
 /// Where a directory's record says what it is about, in a patch.
 const NUMBER: usize = 84;
 /// Where a directory's record has its group.
 const GROUP: usize = 92;
+/// Where a directory's record has what git ignores in it.
+const IGNORED: usize = 96;
 
 /// Where the parts of a cache file, or of a patch of one, are.
 #[derive(Debug, Clone, Copy)]
@@ -120,6 +122,8 @@ pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, (number, change): (u32, u
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(&[change, 0, 0, 0]);
     out.extend_from_slice(&dir.stamp.gid.to_le_bytes());
+    out.extend_from_slice(&dir.ignored.entries.to_le_bytes());
+    out.extend_from_slice(&dir.ignored.bytes.to_le_bytes());
 }
 
 fn put_name(out: &mut Vec<u8>, name: Name) {
@@ -150,6 +154,10 @@ pub(super) fn read_dir(record: &[u8]) -> Option<DirRec> {
             ..stamp_at(record, 24)?
         },
         tree: Oid::from_bytes(record.get(64..84)?).ok()?,
+        ignored: Ignored {
+            entries: u64_at(record, IGNORED)?,
+            bytes: u64_at(record, IGNORED + 8)?,
+        },
     })
 }
 

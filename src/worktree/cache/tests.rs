@@ -2,7 +2,7 @@ use super::records::{HEADER, seal};
 use super::*;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
-use crate::worktree::manifest::{DirFlags, FileFlags, Kind, RawOid, no_oid};
+use crate::worktree::manifest::{DirFlags, FileFlags, Ignored, Kind, RawOid, no_oid};
 
 fn sample() -> (Manifest, Meta) {
     let mut manifest = Manifest::default();
@@ -26,6 +26,10 @@ fn sample() -> (Manifest, Meta) {
         flags: DirFlags::NONE,
         stamp,
         tree: no_oid(),
+        ignored: Ignored {
+            entries: 3,
+            bytes: 1 << 40,
+        },
     };
     manifest.dirs = vec![dir(root, 0, 0), dir(sub, 0, 1)];
     manifest.push_file(FileRec {
@@ -55,6 +59,7 @@ fn what_was_written_is_read() {
         (file.kind, file.flags, file.git_mode, file.stamp, file.oid)
     };
     assert_eq!(record(&read), record(&manifest));
+    assert_eq!(read.dirs[1].ignored, manifest.dirs[1].ignored);
     assert!(read.file(b"sub/f").is_none());
 }
 
@@ -134,6 +139,7 @@ fn twenty() -> Manifest {
             flags: DirFlags::NONE,
             stamp: Stamp::default(),
             tree: no_oid(),
+            ignored: Ignored::default(),
         });
     }
     manifest

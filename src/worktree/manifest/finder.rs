@@ -88,6 +88,7 @@ mod tests {
                 flags: DirFlags::NONE,
                 stamp: Stamp::default(),
                 tree: no_oid(),
+                ignored: Default::default(),
             });
         }
         let paths: [&[u8]; 11] = [

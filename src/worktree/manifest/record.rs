@@ -162,6 +162,28 @@ pub struct DirRec {
     pub stamp: Stamp,
     /// Its tree; zero while unknown or when it would be empty.
     pub tree: Oid,
+    /// What git ignores among its own names.
+    pub ignored: Ignored,
+}
+
+/// How much git ignores. A directory that is ignored whole counts as one, and is not looked into.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ignored {
+    /// Files and directories.
+    pub entries: u64,
+    /// The sum of the sizes of the files among them, in bytes, as they were when their directory was last read.
+    pub bytes: u64,
+}
+
+impl Ignored {
+    /// What both have together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            entries: self.entries.saturating_add(other.entries),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
 }
 
 /// The object id of nothing yet.

@@ -229,7 +229,11 @@ impl Run<'_, '_, '_> {
                 rec.flags |= FileFlags::SEEDED;
             }
         }
-        Ok(rec.map_or(Entry::Nothing, Entry::File))
+        Ok(match rec {
+            Some(rec) => Entry::File(rec),
+            None if rules.is_in_nested_repository() => Entry::Nothing,
+            None => Entry::Ignored(stamp.size),
+        })
     }
 
     /// Takes over the object id of the earlier manifest when the stamp vouches for it.
@@ -322,7 +326,12 @@ impl Run<'_, '_, '_> {
         let inside = match verdict {
             Decision::Descend(inside) => inside,
             Decision::Excluded(kind) => return listed(kind),
-            Decision::Ignored | Decision::Capture => return Ok(Entry::Nothing),
+            // What is in a nested repository is that one's own.
+            Decision::Ignored if look.rules.is_in_nested_repository() => {
+                return Ok(Entry::Nothing);
+            }
+            Decision::Ignored => return Ok(Entry::Ignored(0)),
+            Decision::Capture => return Ok(Entry::Nothing),
         };
         let unreadable = || listed(Kind::Unreadable);
         let what = || format!("cannot open '{}'", path::display(full));
@@ -410,5 +419,7 @@ pub(super) enum Entry {
     File(FileRec),
     /// With the directory and its stamp, when it was opened.
     Dir(SidesInside, Option<(OwnedFd, Stamp)>),
+    /// Left out by git's rules; with its size, as far as it is known without looking inside.
+    Ignored(u64),
     Nothing,
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::Way;
 use super::merge::{assemble, put_on};
 use crate::git::fs::Stamp;
-use crate::worktree::manifest::{DirFlags, FileRec, Manifest, Name};
+use crate::worktree::manifest::{DirFlags, FileRec, Ignored, Manifest, Name};
 
 /// What is to be put onto the earlier manifest, or in its place.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub(super) struct ReadNames {
     pub(super) files: Vec<FoundFile>,
     /// The bytes of those that are new, one after the other.
     pub(super) bytes: Vec<u8>,
+    /// What git ignores among them, which has no record of its own.
+    pub(super) ignored: Ignored,
 }
 
 #[derive(Debug)]
@@ -68,6 +70,7 @@ impl ReadNames {
             files: Vec::with_capacity(files),
             // On the fast way most names are the earlier manifest's: no room is made for bytes.
             bytes: Vec::new(),
+            ignored: Ignored::default(),
         }
     }
 

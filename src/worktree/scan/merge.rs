@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use super::found::{FoundDir, Names, ReadNames};
 use crate::git::path;
-use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Manifest, no_oid, preorder};
+use crate::worktree::manifest::{
+    DirFlags, DirRec, FileFlags, FileRec, Ignored, Manifest, no_oid, preorder,
+};
 
 /// All directories found by the full way.
 pub(super) fn assemble(old: Option<&Manifest>, mut found: Vec<FoundDir>) -> Manifest {
@@ -77,6 +79,7 @@ fn put_names(manifest: &mut Manifest, at: usize, names: Names) -> bool {
             differs
         }
         Names::Read(read) => {
+            manifest.dirs[at].ignored = read.ignored;
             let here = read.files.iter();
             let here = here.map(|file| (read.name_of(file, manifest), file.rec));
             let differs = !is_same_list(named(manifest, &manifest.dirs[at]), here);
@@ -244,6 +247,7 @@ fn put_found(old: &[DirRec], found: FoundDir, manifest: &mut Manifest, places: &
             flags: DirFlags::DIRTY,
             stamp: found.stamp,
             tree: no_oid(),
+            ignored: Ignored::default(),
         });
     }
     change(manifest, at, found);

@@ -9,7 +9,7 @@ use crate::error::{Result, ResultExt};
 use crate::git::access::has_attributes;
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
-use crate::worktree::manifest::{DirFlags, FileRec, Files, Kind, Manifest};
+use crate::worktree::manifest::{DirFlags, FileRec, Files, Ignored, Kind, Manifest};
 use crate::worktree::rules::{Decision, Sides, SidesInside};
 use rustix::io::Errno;
 use std::cmp::Ordering;
@@ -357,6 +357,9 @@ impl Run<'_, '_, '_> {
                             above: Some((rules.clone(), inside)),
                         });
                     }
+                }
+                Entry::Ignored(bytes) => {
+                    files.ignored = files.ignored.and(Ignored { entries: 1, bytes });
                 }
                 Entry::Nothing => {}
             }

@@ -138,3 +138,59 @@ fn an_error_never_gives_an_id() {
     assert_eq!((ran.code, ran.out().as_str()), (code, ""));
     assert_eq!(sandbox.git(["for-each-ref", "refs/timewarp"]), "");
 }
+
+// --- what git ignores ---
+
+/// `(entries, bytes)` of what a snapshot taken now says of the files and directories that git ignores.
+fn ignored(sandbox: &Sandbox) -> (u64, u64) {
+    let snapshot = sandbox.snap();
+    let of = |name: &str| snapshot["ignored"][name].as_u64().unwrap();
+    (of("entries"), of("bytes"))
+}
+
+#[test]
+fn what_git_ignores_is_counted_and_not_walked() {
+    let sandbox = Sandbox::new();
+    assert_eq!(ignored(&sandbox), (0, 0));
+    sandbox.write(".gitignore", "*.tmp\n/build/\nlocal/.gitignore\n");
+    sandbox.write("a.tmp", "12345");
+    sandbox.write("build/deep/large", "x".repeat(5000));
+    sandbox.write("src/b.tmp", "123");
+    sandbox.write("src/kept.rs", "fn main() {}\n");
+    assert_eq!(ignored(&sandbox), (3, 8));
+    // From the cache, and by a look at what changed alone.
+    assert_eq!(ignored(&sandbox), (3, 8));
+    sandbox.write("src/c.tmp", "1");
+    assert_eq!(ignored(&sandbox), (4, 9));
+    // What is in a directory that is ignored whole is nobody's business.
+    sandbox.write("build/more", "more");
+    assert_eq!(ignored(&sandbox), (4, 9));
+    sandbox.remove("a.tmp");
+    // An ignore file that is itself ignored is read, and ignored.
+    sandbox.write("local/.gitignore", "*\n");
+    assert_eq!(ignored(&sandbox), (4, 6));
+    // What is taken along is not left out.
+    let taken = sandbox.json(["snapshot", "--include", "*.tmp"]);
+    assert_eq!(taken["snapshot"]["ignored"]["entries"], 2, "{taken}");
+}
+
+#[test]
+fn what_git_ignores_is_one_line_at_v_and_in_show() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "*.tmp\n");
+    sandbox.write("a.tmp", "x".repeat(3000));
+    sandbox.write("b.tmp", "y");
+    let said = sandbox.ok(["-v", "snapshot"]);
+    let commit = sandbox.json(["show", "latest"])["snapshot"]["commit"].clone();
+    let expected = format!(
+        "  commit: {}\n  ignored by git: 2 entries, 2.9 KiB\n",
+        commit.as_str().unwrap()
+    );
+    assert!(said.contains(&expected), "{said}");
+    assert!(!sandbox.ok(["snapshot"]).contains("ignored"));
+    let shown = sandbox.ok(["show", "latest"]);
+    assert!(
+        shown.contains("ignored       2 entries, 2.9 KiB\n"),
+        "{shown}"
+    );
+}
