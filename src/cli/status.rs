@@ -6,14 +6,15 @@ use crate::cli::human::snapshot::{at, headline_with_age};
 use crate::cli::human::text::{self};
 use crate::cli::human::time;
 use crate::cli::prelude::*;
-use crate::ops::outcome::Status;
+use crate::ops::outcome::{Status, Work};
 use crate::store::state::Mode;
 
 /// Show where the working tree stands
 ///
-/// Says whether the working tree is in the present or in the past, which snapshot is the latest, and, before
-/// anything else, whether a swap was interrupted. This is what tw does without a command. Looks at records only:
-/// the working tree is not scanned.
+/// Says whether the working tree is in the present or in the past, which snapshot is the latest, how many files changed
+/// since, what goes on (a merge or rebase and its conflicts, the run of an issue, a session), and, before anything else,
+/// whether a swap was interrupted. This is what tw does without a command. Only looks: nothing is written. In a linked worktree
+/// the counts are that worktree's.
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "st",
@@ -66,6 +67,7 @@ impl Human for Status {
             if let Some(backup) = state("backup_id") {
                 page.line(format!("  the present is saved as {}", clean(backup)));
             }
+            changed(page, &self.work, "there");
             page.hint("'tw return' brings the present back");
         } else {
             page.line("in the present");
@@ -78,6 +80,10 @@ impl Human for Status {
             )),
             None => page.hint("'tw snapshot' takes the first snapshot"),
         }
+        if self.mode == Mode::Present {
+            changed(page, &self.work, "since");
+        }
+        work(page, &self.work);
         page.notices(&self.notices);
     }
 
@@ -90,6 +96,47 @@ impl Human for Status {
             self.mode.as_str(),
             place.unwrap_or_default()
         )])
+    }
+}
+
+/// How many files changed: `since` the latest snapshot, or `there`, in the past.
+fn changed(page: &mut Page, work: &Work, adverb: &str) {
+    match work.changed.as_ref().map(|changed| changed.files) {
+        None => {}
+        Some(0) => page.line(format!("  no file changed {adverb}")),
+        Some(files) => {
+            page.line(format!("  {} changed {adverb}", count(files, "file")));
+            page.hint("'tw diff' shows what changed");
+        }
+    }
+}
+
+fn work(page: &mut Page, work: &Work) {
+    if let Some(kinds) = &work.in_progress {
+        let kinds = kinds.split('+').map(|kind| match kind {
+            "rebase-merge" | "rebase-apply" => "rebase",
+            other => other,
+        });
+        let kinds: Vec<_> = kinds.map(clean).collect();
+        page.line(format!("  under way: {}", kinds.join(", ")));
+    }
+    if work.conflicts > 0 {
+        page.line(format!("  {} in conflict", count(work.conflicts, "path")));
+    }
+    if let Some(issue) = &work.issue {
+        let symptom = clean(&issue.symptom);
+        page.line(format!(
+            "  working on issue {}: {symptom}",
+            clean(&issue.issue_id)
+        ));
+    }
+    if let Some(session) = &work.session {
+        let agent = session
+            .agent
+            .as_deref()
+            .map(|agent| format!(" of {}", clean(agent)));
+        let agent = agent.unwrap_or_default();
+        page.line(format!("  session {}{agent}", clean(&session.session_id)));
     }
 }
 

@@ -94,16 +94,10 @@ pub fn sides_as(
     beyond: Beyond,
     layout: Layout,
 ) -> Result<Diff> {
-    let mut seen = match (from, to) {
+    let seen = match (from, to) {
         (Side::Stored(..), Side::Stored(..)) => None,
-        _ => Some(look(ctx, store, BTreeSet::new())?),
+        _ => Some(look_beside(ctx, store, [from, to])?),
     };
-    if let Some(first) = &seen {
-        let forced = hidden(ctx, store, first, [from, to])?;
-        if !forced.is_empty() {
-            seen = Some(look(ctx, store, forced)?);
-        }
-    }
     let contents = Contents::new(ctx, store, seen.as_ref())?;
     let (old, new) = (contents.tree(from)?, contents.tree(to)?);
     let read = |oid| contents.read_tree(oid);
@@ -180,6 +174,29 @@ pub fn paths_since(ctx: &Context<'_>, store: &Store, tree: Oid) -> Result<Vec<Ve
     let read = |oid| contents.read_tree(oid);
     let changes = tree::diff(&read, Some(tree), Some(contents.tree(&Side::Present)?))?;
     Ok(changes.into_iter().map(|change| change.path).collect())
+}
+
+/// The paths of files in which the working tree differs from a snapshot, sorted by bytes.
+///
+/// # Errors
+/// As [`paths_since`].
+pub fn changed_since(ctx: &Context<'_>, store: &Store, stored: &Stored) -> Result<Vec<Vec<u8>>> {
+    let (old, new) = (Side::of(stored), Side::Present);
+    let seen = look_beside(ctx, store, [&old, &new])?;
+    let contents = Contents::new(ctx, store, Some(&seen))?;
+    let read = |oid| contents.read_tree(oid);
+    let changes = tree::diff(&read, Some(stored.tree), Some(contents.tree(&new)?))?;
+    Ok(changes.into_iter().map(|change| change.path).collect())
+}
+
+/// Looks at the working tree, with what the sides have of it although its rules leave it out.
+fn look_beside<'s>(ctx: &Context<'_>, store: &'s Store, sides: [&Side; 2]) -> Result<Capture<'s>> {
+    let seen = look(ctx, store, BTreeSet::new())?;
+    let forced = hidden(ctx, store, &seen, sides)?;
+    if forced.is_empty() {
+        return Ok(seen);
+    }
+    look(ctx, store, forced)
 }
 
 fn look<'s>(ctx: &Context<'_>, store: &'s Store, forced: BTreeSet<Vec<u8>>) -> Result<Capture<'s>> {

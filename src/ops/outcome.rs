@@ -4,14 +4,18 @@
 //! descriptions in its schema. They say null for None.
 
 mod beyond;
+mod status;
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 pub use self::beyond::{OtherDiff, OtherKind};
+pub use self::status::{
+    Counts, FilesChanged, Head, Interrupted, RepositoryInfo, SessionHere, Status, Work, WorkedOn,
+};
 pub use super::snapshot_view::{Listed, SnapshotView};
 use crate::git::Oid;
 use crate::git::path::RepoPath;
@@ -24,7 +28,6 @@ json::fields! {
     Dir = "dir",
     Discarded = "discarded",
     From = "from",
-    GitDir = "git_dir",
     Kept = "kept",
     PathField = "path",
     /// With `--patch`.
@@ -33,7 +36,6 @@ json::fields! {
     Removed = "removed",
     Stayed = "stayed",
     To = "to",
-    WorkspaceRoot = "workspace_root",
     Written = "written",
 }
 
@@ -335,82 +337,6 @@ pub struct Dropped {
 pub struct DroppedListing {
     /// What the log remembers, newest first.
     pub dropped: Vec<Dropped>,
-}
-
-/// Answer of `status`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Status {
-    /// Where the working tree is.
-    pub mode: Mode,
-    /// `state.json` as it stands.
-    pub state: Map<String, Value>,
-    /// The swap that died, when one did.
-    pub interrupted: Option<Interrupted>,
-    /// The repository.
-    pub repository: RepositoryInfo,
-    /// The newest snapshot of this worktree taken in the present.
-    pub latest: Option<SnapshotView>,
-    /// The snapshot the working tree stands in, when in the past.
-    pub current: Option<SnapshotView>,
-    /// Sentences for people.
-    pub notices: Vec<String>,
-}
-
-/// A swap that died.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Interrupted {
-    /// `travel`, `return`, …
-    pub operation: String,
-    /// The swap's id.
-    pub swap_id: String,
-    /// When it began: RFC 3339, UTC.
-    pub since: String,
-}
-
-/// What `status` says of the repository.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct RepositoryInfo {
-    /// The working tree's root.
-    #[serde(flatten, with = "Text::<WorkspaceRoot>")]
-    pub workspace_root: PathBuf,
-    /// `main`, or the linked worktree's name.
-    pub worktree: String,
-    /// This worktree's git directory.
-    #[serde(flatten, with = "Text::<GitDir>")]
-    pub git_dir: PathBuf,
-    /// The repository's random id; null: no snapshot was ever taken.
-    pub repository_id: Option<String>,
-    /// HEAD.
-    pub head: Head,
-    /// How many there are.
-    pub counts: Counts,
-}
-
-/// Where HEAD is.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Head {
-    /// Its branch; null: detached.
-    #[serde(rename = "ref")]
-    pub reference: Option<String>,
-    /// Its commit; null: unborn.
-    #[serde(serialize_with = "json::printed_or_null")]
-    #[schemars(with = "Option<String>")]
-    pub oid: Option<Oid>,
-}
-
-/// How many records of each kind a repository has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Counts {
-    /// Snapshots.
-    pub snapshots: usize,
-    /// Backups.
-    pub backups: usize,
-    /// Experiments.
-    pub experiments: usize,
 }
 
 /// Answer of `open`.

@@ -2,6 +2,8 @@
 //!
 //! The prompt's line opens no repository: it walks up to `.git` and reads two small files.
 
+mod work;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Context;
-use super::history::newest;
+use super::history::{in_order, newest};
 use super::outcome::{Counts, Head, Interrupted, RepositoryInfo, SnapshotView, Status};
 use super::snapshots::view;
 use super::swap::recover::{is_interrupted, taken_by_power};
@@ -20,6 +22,7 @@ use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::lock::is_swapping;
 use crate::store::state::{Mode, State, StateDir};
+use crate::store::stored::Stored;
 
 /// Says where the working tree stands.
 ///
@@ -67,6 +70,8 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
     };
     let latest = seen(latest(ctx, store));
     let current = seen(current(store, &state));
+    let stands_on = stands_on(ctx, store, &state, interrupted.is_some())?;
+    let work = work::look(ctx, store, &state, stands_on.as_ref(), &mut notices);
     notices.extend(ctx.repo.broken_branch(&ctx.repo.head()?));
     Ok(Status {
         mode: state.mode,
@@ -75,8 +80,27 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
         repository: repository(ctx, store)?,
         latest,
         current,
+        work,
         notices,
     })
+}
+
+/// The snapshot that what is on disk is compared with; none where it is half of one state and half of another.
+fn stands_on(
+    ctx: &Context<'_>,
+    store: &Store,
+    state: &State,
+    interrupted: bool,
+) -> Result<Option<Stored>> {
+    if interrupted || is_swapping(store.dir.path()) {
+        return Ok(None);
+    }
+    let id = state.current_snapshot_id.as_deref();
+    match id.and_then(SnapshotId::parse) {
+        // One that cannot be read was told of already.
+        Some(id) if state.mode == Mode::Past => Ok(store.read_id(&id).ok()),
+        _ => newest(ctx, store, IdKind::Snapshot),
+    }
 }
 
 fn latest(ctx: &Context<'_>, store: &Store) -> Result<Option<SnapshotView>> {
@@ -107,7 +131,7 @@ fn fields(ctx: &Context<'_>, state: &State) -> Map<String, Value> {
 
 fn repository(ctx: &Context<'_>, store: &Store) -> Result<RepositoryInfo> {
     let head = ctx.repo.head()?;
-    let count = |kind| Ok::<_, crate::error::Error>(store.ids(kind)?.len());
+    let count = |kind| count(ctx, store, kind);
     Ok(RepositoryInfo {
         workspace_root: ctx.repo.worktree_root().to_owned(),
         worktree: ctx.repo.worktree_name(),
@@ -123,6 +147,21 @@ fn repository(ctx: &Context<'_>, store: &Store) -> Result<RepositoryInfo> {
             experiments: count(IdKind::Experiment)?,
         },
     })
+}
+
+/// How many there are: in a linked worktree of its own, in the main one of all.
+// Records are read only where they have to be: there may be tens of thousands.
+fn count(ctx: &Context<'_>, store: &Store, kind: IdKind) -> Result<usize> {
+    let ids = store.ids(kind)?;
+    if !ctx.repo.is_linked_worktree() {
+        return Ok(ids.len());
+    }
+    let here = ctx.repo.worktree_name();
+    let (found, _) = in_order(ctx, store, &ids, None, true)?;
+    Ok(found
+        .iter()
+        .filter(|stored| stored.record.worktree == here)
+        .count())
 }
 
 /// What the prompt needs of a state.

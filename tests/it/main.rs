@@ -71,6 +71,7 @@ mod shapes;
 mod snapshot;
 mod stage;
 mod state;
+mod status;
 mod summary;
 mod template;
 mod terminal;

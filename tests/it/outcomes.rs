@@ -17,7 +17,8 @@ use timewarp::ops::outcome::{
     Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry, ConfigListing, Counts,
     Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport, Interrupted, Invalid,
     Labelled, Listed, Listing, MovedAside, Opened, OtherDiff, OtherKind, Pruned, Purged, Recovered,
-    RepositoryInfo, Restored, Returned, Rewritten, Shown, SnapshotView, Status, Taken, Travelled,
+    RepositoryInfo, Restored, Returned, Rewritten, SessionHere, Shown, SnapshotView, Status, Taken,
+    Travelled, Work, WorkedOn,
 };
 use timewarp::ops::steps::{LevelView, Levels, Undone};
 use timewarp::store::state::Mode;
@@ -208,6 +209,20 @@ fn status() -> Status {
         },
         latest: Some(snapshot()),
         current: Some(snapshot()),
+        work: Work {
+            changed: None,
+            in_progress: Some("rebase-merge+cherry-pick".to_owned()),
+            conflicts: 2,
+            issue: Some(WorkedOn {
+                issue_id: "i1".to_owned(),
+                symptom: "it\u{1b}[31m fails".to_owned(),
+                since: None,
+            }),
+            session: Some(SessionHere {
+                session_id: "s1".to_owned(),
+                agent: Some("claude".to_owned()),
+            }),
+        },
         notices: Vec::new(),
     }
 }
@@ -581,6 +596,10 @@ fn pages_read_as_intended() {
              \x20 HEAD detached at 3333333333\n\
              \x20 12 snapshots, 1 backup, 0 experiments\n\
              \x20 latest snapshot s_20260228_153012_ab12cd  before the \\u{1b}[31mrefactor (1 hour ago)\n\
+             \x20 under way: rebase, cherry-pick\n\
+             \x20 2 paths in conflict\n\
+             \x20 working on issue i1: it\\u{1b}[31m fails\n\
+             \x20 session s1 of claude\n\
              hint: 'tw recover' finishes or undoes it\n\
              hint: 'tw return' brings the present back\n",
         ),
