@@ -95,18 +95,29 @@ impl Ask {
         agreed(question, &mut std::io::stdin().lock(), &mut stderr)
     }
 
-    /// Asks for one of `choices` by its number, from 1, until one is given; None at the end of the input, and where nobody
-    /// can be asked.
+    /// Asks for one of `choices` by its number or one of its words, until one is given; Enter takes the first. None at the end
+    /// of the input, and where nobody can be asked.
     ///
     /// # Errors
     /// When the terminal cannot be read.
-    pub fn choose(&self, question: &str, choices: u32) -> Result<Option<u32>> {
+    pub fn choose<T: Copy>(&self, question: &str, choices: &[Choice<T>]) -> Result<Option<T>> {
         if !self.terminal {
             return Ok(None);
         }
         let mut stderr = std::io::stderr();
         chosen(question, choices, &mut std::io::stdin().lock(), &mut stderr)
     }
+}
+
+/// One of several answers. Its number is its own, also where others are not offered.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<T> {
+    /// What is typed for it.
+    pub number: u32,
+    /// What may be typed instead: a letter, a word.
+    pub words: &'static [&'static str],
+    /// What it stands for.
+    pub meaning: T,
 }
 
 fn agreed(
@@ -126,21 +137,43 @@ fn agreed(
     }
 }
 
-fn chosen(
+fn chosen<T: Copy>(
     question: &str,
-    choices: u32,
+    choices: &[Choice<T>],
     input: &mut impl BufRead,
     output: &mut impl Write,
-) -> Result<Option<u32>> {
+) -> Result<Option<T>> {
+    let numbers: Vec<u32> = choices.iter().map(|choice| choice.number).collect();
+    let numbers = match numbers.as_slice() {
+        [first, .., last] if (*first..=*last).eq(numbers.iter().copied()) => {
+            format!("{first}-{last}")
+        }
+        _ => numbers
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
     loop {
-        let Some(line) = answer(&format!("{question} [1-{choices}]"), input, output)? else {
+        let Some(line) = answer(&format!("{question} [{numbers}]"), input, output)? else {
             return Ok(None);
         };
-        let number: Option<u32> = line.trim().parse().ok();
-        if let Some(number) = number.filter(|number| (1..=choices).contains(number)) {
-            return Ok(Some(number));
+        let typed = line.trim().to_lowercase();
+        let is_meant = |choice: &&Choice<T>| {
+            typed.is_empty()
+                || typed == choice.number.to_string()
+                || choice.words.contains(&typed.as_str())
+        };
+        if let Some(choice) = choices.iter().find(is_meant) {
+            return Ok(Some(choice.meaning));
         }
-        writeln!(output, "a number from 1 to {choices} is needed")?;
+        let letters = choices.iter().filter_map(|choice| choice.words.first());
+        let letters: Vec<&str> = letters.copied().collect();
+        writeln!(
+            output,
+            "one of these is needed: {numbers}, {}",
+            letters.join(", ")
+        )?;
     }
 }
 
@@ -211,22 +244,53 @@ mod tests {
     }
 
     #[test]
-    fn only_one_of_the_numbers_is_a_choice() {
-        for (typed, expected, asked) in [
-            ("1\n", Some(1), 1),
-            (" 4 \n", Some(4), 1),
-            ("5\n0\nboth\n\n2\n", Some(2), 5),
-            ("5\n", None, 2),
-            ("", None, 1),
+    fn a_number_a_letter_or_a_word_is_a_choice_and_enter_takes_the_first() {
+        let choice = |number, words| Choice {
+            number,
+            words,
+            meaning: number,
+        };
+        let all = [
+            choice(1, &["b", "both"][..]),
+            choice(2, &["c"]),
+            choice(3, &["f"]),
+        ];
+        for (typed, choices, expected, asked) in [
+            ("1\n", &all[..], Some(1), 1),
+            (" 3 \n", &all, Some(3), 1),
+            ("\n", &all, Some(1), 1),
+            ("\n", &all[1..], Some(2), 1),
+            ("Both\n", &all, Some(1), 1),
+            ("F\n", &all, Some(3), 1),
+            ("4\n0\nbo\n01\n2\n", &all, Some(2), 5),
+            ("1\nb\nc\n", &all[1..], Some(2), 3),
+            ("5\n", &all, None, 2),
+            ("", &all, None, 1),
         ] {
             let mut shown = Vec::new();
-            let answer = chosen("Which", 4, &mut typed.as_bytes(), &mut shown);
+            let answer = chosen("Which", choices, &mut typed.as_bytes(), &mut shown);
             assert!(answer.is_ok_and(|answer| answer == expected), "{typed:?}");
-            let end = if expected.is_none() { "\n" } else { "" };
-            assert_eq!(
-                String::from_utf8_lossy(&shown),
-                ["Which [1-4] "; 5][..asked].join("a number from 1 to 4 is needed\n") + end
-            );
+            let shown = String::from_utf8_lossy(&shown);
+            assert_eq!(shown.matches("one of these is needed").count(), asked - 1);
+        }
+    }
+
+    #[test]
+    fn a_menu_with_gaps_names_each_number() {
+        let choice = |number| Choice {
+            number,
+            words: &["x"],
+            meaning: (),
+        };
+        for (numbers, expected) in [
+            (&[1, 2, 3, 4][..], "Which [1-4] \n"),
+            (&[3, 4], "Which [3-4] \n"),
+            (&[2, 4], "Which [2, 4] \n"),
+        ] {
+            let choices: Vec<_> = numbers.iter().map(|number| choice(*number)).collect();
+            let mut shown = Vec::new();
+            assert!(chosen("Which", &choices, &mut &b""[..], &mut shown).is_ok());
+            assert_eq!(String::from_utf8_lossy(&shown), expected);
         }
     }
 

@@ -1,12 +1,15 @@
 //! `tw rewind`: without a mode it shows what each choice would do, and asks.
 
+mod menu;
+
 use clap::ArgGroup;
 
-use crate::cli::checkpoint::{first_line, headline};
+use crate::cli::checkpoint::headline;
 use crate::cli::exec::{self, resume_line};
 use crate::cli::prelude::*;
+use crate::ops::checkpoint::{self, List};
 use crate::ops::rewind::{
-    self, Choices, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
+    self, CodePart, ConversationPart, Delivery, Mode, Rewind, Rewound, Undo, Undone,
 };
 use crate::store::checkpoint::Checkpoint;
 use crate::text::command_line;
@@ -16,18 +19,22 @@ use crate::text::command_line;
 /// The files go back as 'tw restore' puts them back: all that any tool, command or person changed since, saved in a backup
 /// first. The conversation goes back by a fork: a new session file beside the agent's own, which ends just before the
 /// checkpoint's prompt; tw prints the agent's command that resumes it. The file of the session that is rewound is never
-/// touched. On a terminal without a mode, tw shows what each would do and asks; elsewhere a mode is needed.
+/// touched. On a terminal without a mode, tw shows what each would do and asks (Enter takes the first); elsewhere a mode is needed. With --dry-run and
+/// without a mode it shows what each would do, and asks nothing; without a CHECKPOINT it lists those of the session.
 ///
 /// --note tells the future self what the discarded part has taught. The agent gets it when the fork starts, by its
 /// session-start hook where that is set up; else it is printed, to be pasted as the first prompt. 'tw rewind --undo' takes
 /// the last rewind back.
 #[derive(Debug, clap::Args)]
 #[command(
-    group = ArgGroup::new("mode").args(["code", "conversation", "both", "never_mind"]),
+    group = ArgGroup::new("mode").args(["code", "conversation", "both", "never_mind"]).requires("checkpoint"),
     after_help = "\
 Examples:
+  # Where to?
+  tw rewind
+
   # What would going back to checkpoint 3 do?
-  tw rewind 3 --both --dry-run
+  tw rewind 3 --dry-run
 
   # Go back, and pass on what was learned
   tw rewind 3 --both --note 'the cache is not the problem; look at the parser'
@@ -39,8 +46,8 @@ Examples:
   tw rewind --undo"
 )]
 pub struct Args {
-    /// The checkpoint's number, 'checkpoint:N' or 'SESSION:N'
-    #[arg(value_name = "CHECKPOINT", required_unless_present = "undo")]
+    /// The checkpoint's number, 'checkpoint:N' or 'SESSION:N'; without one, list them
+    #[arg(value_name = "CHECKPOINT")]
     pub checkpoint: Option<String>,
 
     /// Put the files back
@@ -60,15 +67,15 @@ pub struct Args {
     pub never_mind: bool,
 
     /// Tell the future self this
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", requires = "checkpoint")]
     pub note: Option<String>,
 
     /// Say why, for the record
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", requires = "checkpoint")]
     pub rationale: Option<String>,
 
     /// Only show what would be done
-    #[arg(long)]
+    #[arg(long, requires = "checkpoint")]
     pub dry_run: bool,
 
     /// Mean this session: its id or its first characters; default: the caller's
@@ -76,7 +83,7 @@ pub struct Args {
     pub session: Option<String>,
 
     /// Then run the agent's command that resumes the fork
-    #[arg(long, conflicts_with_all = ["dry_run", "code", "never_mind"])]
+    #[arg(long, requires = "checkpoint", conflicts_with_all = ["dry_run", "code", "never_mind"])]
     pub exec: bool,
 
     /// Take the last rewind back: the files, and the way back to the session
@@ -92,11 +99,14 @@ impl Run for Args {
 
     fn run(&self, call: &Call<'_>) -> Reply {
         let ctx = call.open()?;
-        let Some(checkpoint) = self.checkpoint.clone().filter(|_| !self.undo) else {
+        if self.undo {
             let session = self.session.clone();
             let undone = rewind::undo(&ctx, &Undo { session });
             background::start_when_due(&ctx);
             return reply(undone);
+        }
+        let Some(checkpoint) = self.checkpoint.clone() else {
+            return self.list(&ctx);
         };
         // Behind the document would come whatever the agent prints.
         if self.exec && call.output.is_json() {
@@ -104,7 +114,10 @@ impl Run for Args {
         }
         let mode = match mode_of(self) {
             Some(mode) => mode,
-            None => ask(&ctx, call, &checkpoint, self.session.as_deref())?,
+            None if self.dry_run && !call.output.is_json() => {
+                return reply(rewind::choices(&ctx, &checkpoint, self.session.as_deref()));
+            }
+            None => menu::ask(&ctx, call, &checkpoint, self.session.as_deref())?,
         };
         let rewound = rewind::rewind(
             &ctx,
@@ -130,6 +143,15 @@ impl Run for Args {
     }
 }
 
+impl Args {
+    /// The checkpoints that there are, as 'tw checkpoint list' answers.
+    fn list(&self, ctx: &Context<'_>) -> Reply {
+        let session = self.session.clone();
+        let limit = None;
+        reply(checkpoint::list(ctx, &List { session, limit }))
+    }
+}
+
 fn mode_of(args: &Args) -> Option<Mode> {
     let asked = [
         (args.code, Mode::Code),
@@ -140,29 +162,6 @@ fn mode_of(args: &Args) -> Option<Mode> {
     asked
         .into_iter()
         .find_map(|(flag, mode)| flag.then_some(mode))
-}
-
-fn ask(
-    ctx: &Context<'_>,
-    call: &Call<'_>,
-    checkpoint: &str,
-    session: Option<&str>,
-) -> Result<Mode> {
-    if !call.ask.can_ask() {
-        return Err(
-            Error::usage("a mode is needed where there is no terminal to ask on")
-                .hint("give --code, --conversation or --both; --dry-run shows what it would do"),
-        );
-    }
-    call.output
-        .preview(&rewind::choices(ctx, checkpoint, session)?);
-    let chosen = call.ask.choose("Which", 4)?;
-    Ok(match chosen {
-        Some(1) => Mode::Both,
-        Some(2) => Mode::Conversation,
-        Some(3) => Mode::Code,
-        _ => Mode::NeverMind,
-    })
 }
 
 /// So many files are named without `-v`.
@@ -197,49 +196,11 @@ fn talk_numbers(part: &ConversationPart) -> String {
     }
 }
 
-fn or_why<T>(part: &Result<T>, say: impl Fn(&T) -> String) -> String {
-    match part {
-        Ok(part) => say(part),
-        Err(error) => format!("not possible: {}", clean(error.message())),
-    }
-}
-
-impl Choices {
-    /// The prompt that the conversation would go back to, where the checkpoint is not named after it.
-    fn other_prompt(&self) -> Option<String> {
-        let part = self.conversation.as_ref().ok()?;
-        let prompt = first_line(part.original_user_message.as_deref()?);
-        (prompt != headline(&self.checkpoint)).then_some(prompt)
-    }
-}
-
 /// A line about a checkpoint with the checkpoint's prompt behind it, where it has one.
 fn called(line: String, checkpoint: &Checkpoint) -> String {
     match headline(checkpoint).as_str() {
         "" => line,
         prompt => format!("{line}: {prompt}"),
-    }
-}
-
-impl Human for Choices {
-    fn print(&self, page: &mut Page) {
-        let checkpoint = &self.checkpoint;
-        let age = page.options.ago(&checkpoint.created_at);
-        let id = checkpoint.checkpoint_id;
-        page.line(called(format!("checkpoint {id} ({age})"), checkpoint));
-        let code = or_why(&self.code, code_numbers);
-        let talk = or_why(&self.conversation, talk_numbers);
-        let both = match (&self.code, &self.conversation) {
-            (Ok(_), Ok(_)) => format!("{code}; {talk}"),
-            _ => "not possible".to_owned(),
-        };
-        page.line(format!("  1  code and conversation  {both}"));
-        page.line(format!("  2  conversation           {talk}"));
-        page.line(format!("  3  code                   {code}"));
-        page.line("  4  never mind");
-        if let Some(prompt) = self.other_prompt() {
-            page.line(format!("the prompt there was: {prompt}"));
-        }
     }
 }
 

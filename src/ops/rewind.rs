@@ -171,15 +171,19 @@ pub struct Rewound {
     pub notices: Vec<String>,
 }
 
-/// What each choice would do: for asking.
-#[derive(Debug)]
+/// What each choice would do: for asking, and for people who only look. A program names the mode, and gets a [`Rewound`].
+#[derive(Debug, Serialize)]
 pub struct Choices {
     /// Where to.
     pub checkpoint: Checkpoint,
-    /// The files, or why they cannot go back.
-    pub code: Result<CodePart>,
-    /// The conversation, or why it cannot.
-    pub conversation: Result<ConversationPart>,
+    /// What the files would do; null when they cannot go back.
+    pub code: Option<CodePart>,
+    /// Why the files cannot go back.
+    pub code_refused: Option<String>,
+    /// What the conversation would do; null when it cannot go back.
+    pub conversation: Option<ConversationPart>,
+    /// Why the conversation cannot go back.
+    pub conversation_refused: Option<String>,
 }
 
 /// Goes back to a checkpoint.
@@ -213,11 +217,22 @@ pub fn choices(ctx: &Context<'_>, word: &str, session: Option<&str>) -> Result<C
     let checkpoint = checkpoints::find(ctx, store, word, session)?.checkpoint;
     let code = code::look(ctx, store, &checkpoint);
     let conversation = talk::Plan::new(ctx, &checkpoint, None).map(talk::Plan::into_dry);
+    let (code, code_refused) = or_why(code);
+    let (conversation, conversation_refused) = or_why(conversation);
     Ok(Choices {
         checkpoint,
         code,
+        code_refused,
         conversation,
+        conversation_refused,
     })
+}
+
+fn or_why<T>(part: Result<T>) -> (Option<T>, Option<String>) {
+    match part {
+        Ok(part) => (Some(part), None),
+        Err(error) => (None, Some(error.message().to_owned())),
+    }
 }
 
 struct Rewinding<'a> {

@@ -188,7 +188,7 @@ fn never_mind_does_nothing_and_a_mode_is_needed() {
     for args in [
         &["rewind", "1"][..],
         &["rewind", "1", "--dry-run"],
-        &["rewind"],
+        &["rewind", "--code"],
         &["rewind", "1", "--code", "--both"],
         &["rewind", "1", "--undo"],
     ] {

@@ -12,10 +12,10 @@ const QUESTION: &str = "Which [1-4] ";
 
 const MENU: &str = "\
 checkpoint 1 (7 minutes ago): two
-  1  code and conversation  2 files, +2 -2 lines; 4 messages and 2,500 tokens discarded
-  2  conversation           4 messages and 2,500 tokens discarded
-  3  code                   2 files, +2 -2 lines
-  4  never mind
+  1 b  code and conversation  2 files, +2 -2 lines; 4 messages and 2,500 tokens discarded
+  2 c  conversation           4 messages and 2,500 tokens discarded
+  3 f  code                   2 files, +2 -2 lines
+  4 n  never mind
 ";
 
 /// The menu of a session with three turns, waiting for an answer.
@@ -138,10 +138,10 @@ fn what_is_no_choice_is_asked_again() {
     let talk = three_turns(&sandbox, Kind::Claude);
     let before = Before::new(&sandbox, &talk);
     let mut terminal = asked(&sandbox);
-    for wrong in ["5", "both", "", "0", "-1", "1 2"] {
+    for wrong in ["5", "x", "0", "-1", "1 2"] {
         terminal.types(format!("{wrong}\n").as_bytes());
         terminal.shows(&format!(
-            "{wrong}\na number from 1 to 4 is needed\n{QUESTION}"
+            "{wrong}\none of these is needed: 1-4, b, c, f, n\n{QUESTION}"
         ));
         terminal.forgets();
     }
@@ -166,42 +166,112 @@ fn ctrl_c_ends_it_and_nothing_was_done() {
 }
 
 #[test]
-fn a_choice_that_cannot_be_made_says_why_and_refuses() {
+fn what_cannot_go_back_is_no_choice_and_says_why() {
     let sandbox = Sandbox::new();
     let talk = three_turns(&sandbox, Kind::Claude);
     std::fs::remove_file(&talk.path).unwrap();
     let before = sandbox.state();
-    for (answer, works) in [("1", false), ("2", false), ("3", true)] {
-        let mut terminal = Terminal::tw(&sandbox, &["rewind", "1"]);
-        terminal
-            .shows(QUESTION)
-            .types(format!("{answer}\n").as_bytes());
+    let mut terminal = Terminal::tw(&sandbox, &["rewind", "1"]);
+    let question = "Which [3-4] ";
+    terminal.shows(question);
+    for hidden in ["1", "2", "b", "c", "both"] {
+        terminal.types(format!("{hidden}\n").as_bytes());
+        terminal.shows(&format!(
+            "{hidden}\none of these is needed: 3-4, f, n\n{question}"
+        ));
+        before.assert_same(&sandbox.state());
+    }
+    // The first that is left is what Enter takes.
+    terminal.types(b"\n");
+    let (code, shown) = terminal.ends();
+    assert_eq!(code, 0, "{shown}");
+    assert!(
+        shown.contains(
+            "\n  3 f  code                   2 files, +2 -2 lines\n  4 n  never mind\nconversation cannot go back: "
+        ) && !shown.contains("  1 b  "),
+        "{shown}"
+    );
+    assert_eq!(sandbox.text("a.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn letters_words_and_enter_are_answers() {
+    for (answer, done) in [
+        (
+            "\n",
+            "rewound files and conversation to checkpoint 1: two\n",
+        ),
+        (
+            "b\n",
+            "rewound files and conversation to checkpoint 1: two\n",
+        ),
+        (
+            "Conversation\n",
+            "rewound conversation to checkpoint 1: two\n",
+        ),
+        ("f\n", "rewound files to checkpoint 1: two\n"),
+        ("n\n", "nothing was done\n"),
+    ] {
+        let sandbox = Sandbox::new();
+        three_turns(&sandbox, Kind::Claude);
+        let mut terminal = asked(&sandbox);
+        terminal.types(answer.as_bytes());
         let (code, shown) = terminal.ends();
-        assert!(
-            shown.contains("  1  code and conversation  not possible\n  2  conversation           not possible: ")
-                && shown.contains("  3  code                   2 files, +2 -2 lines\n"),
-            "{shown}"
-        );
-        if works {
-            assert_eq!(code, 0, "{shown}");
-            assert_eq!(sandbox.text("a.txt"), "one\ntwo\n");
-        } else {
-            assert_eq!(code, 3, "{shown}");
-            before.assert_same(&sandbox.state());
-        }
+        assert!(code == 0 && shown.contains(done), "{answer:?}: {shown}");
     }
 }
 
 #[test]
-fn with_a_dry_run_the_choice_is_only_shown() {
+fn a_dry_run_without_a_mode_shows_what_each_would_do_and_asks_nothing() {
     let sandbox = Sandbox::new();
     let talk = three_turns(&sandbox, Kind::Claude);
     let before = Before::new(&sandbox, &talk);
-    let mut terminal = Terminal::tw(&sandbox, &["rewind", "1", "--dry-run"]);
-    terminal.shows(QUESTION).types(b"1\n");
-    let (code, shown) = terminal.ends();
-    assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("would rewind files and conversation to checkpoint 1: two\n"));
+    let (code, shown) = Terminal::tw(&sandbox, &["rewind", "1", "--dry-run"]).ends();
+    assert_eq!((code, shown.as_str()), (0, MENU));
+    // The clock of the tests goes on with each command.
+    let piped = sandbox.tw(["rewind", "1", "--dry-run"]);
+    let later = MENU.replace("7 minutes", "8 minutes");
+    assert_eq!((piped.code, piped.out()), (0, later));
+    before.assert_nothing_done(&sandbox, &talk);
+}
+
+#[test]
+fn without_a_checkpoint_those_of_the_session_are_listed() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let before = Before::new(&sandbox, &talk);
+    let listed = sandbox.tw(["rewind"]);
+    assert_eq!(listed.code, 0, "{}", listed.err());
+    for (number, prompt) in [(0, "one"), (1, "two"), (2, "three")] {
+        let row =
+            |line: &str| line.starts_with(&format!("{number:>4}  ")) && line.ends_with(prompt);
+        assert!(listed.out().lines().any(row), "{}", listed.out());
+    }
+    assert_eq!(
+        listed.err(),
+        "hint: 'tw rewind N' shows what going back would do\n"
+    );
+    assert_eq!(
+        sandbox.json(["rewind"])["checkpoints"],
+        sandbox.json(["checkpoint", "list"])["checkpoints"]
+    );
+    let other = sandbox.tw(["rewind", "--session", &talk.id]);
+    assert_eq!(other.out().lines().count(), 3);
+    // What only makes sense with a checkpoint is refused, not ignored.
+    for flag in [
+        &["--both"][..],
+        &["--note", "x"],
+        &["--rationale", "x"],
+        &["--exec"],
+        &["--dry-run"],
+    ] {
+        let (error, code) = sandbox.json_error([&["rewind"], flag].concat());
+        assert_eq!(
+            (error["code"].as_str(), code),
+            (Some("USAGE"), 2),
+            "{flag:?}"
+        );
+    }
     before.assert_nothing_done(&sandbox, &talk);
 }
 
@@ -213,7 +283,7 @@ fn in_mid_turn_the_prompt_that_is_returned_to_is_named() {
     let mut terminal = Terminal::tw(&sandbox, &["rewind", "3"]);
     terminal.shows(QUESTION).types(b"4\n");
     let (code, shown) = terminal.ends();
-    let menu = "checkpoint 3 (1 minute ago): tests pass\n  1  code and conversation  no file differs; 0 messages and 0 tokens discarded\n  2  conversation           0 messages and 0 tokens discarded\n  3  code                   no file differs\n  4  never mind\nthe prompt there was: three\n";
+    let menu = "checkpoint 3 (1 minute ago): tests pass\n  1 b  code and conversation  no file differs; 0 messages and 0 tokens discarded\n  2 c  conversation           0 messages and 0 tokens discarded\n  3 f  code                   no file differs\n  4 n  never mind\nthe prompt there was: three\n";
     assert_eq!(
         (code, shown),
         (0, format!("{menu}{QUESTION}4\nnothing was done\n"))

@@ -465,6 +465,7 @@ fn schema_name(args: &[String]) -> String {
             return format!("{group}-{verb}");
         }
         Some("rewind") if args.iter().any(|arg| arg == "--undo") => "rewind-undo",
+        Some("rewind") if args.len() == 1 => "checkpoint-list",
         Some("checkpoint") if args.iter().any(|arg| arg == "list") => "checkpoint-list",
         Some("checkpoint") if args.iter().any(|arg| arg == "show") => "checkpoint-show",
         Some("backtrack") => match words.next() {
