@@ -13,7 +13,7 @@ use crate::ops::outcome::{Diff, FileDiff, OtherDiff, OtherKind};
 /// Compare two snapshots, or a snapshot with the present
 ///
 /// Without addresses: the latest snapshot against the present, or in the past the snapshot travelled to. With one: that one
-/// against the present. 'present' is the working tree as it is, untracked files included. Told below the files: permission bits,
+/// against the present; a word that names none, and is a path, is taken for one. 'present' is the working tree as it is, untracked files included. Told below the files: permission bits,
 /// empty directories, owners and attributes, git's index, HEAD and the operation under way, all that a trip would put back. Prints counts for each path (--stat) unless told otherwise. Name
 /// paths behind two addresses, or after '--', to see only these and what lies beneath them; they are pathspecs as git
 /// has them: '*.rs', ':!docs'.
@@ -24,7 +24,7 @@ Examples:
   tw diff
 
   # The same as a patch, for one directory
-  tw diff -p -- src
+  tw diff -p src
 
   # Everything but the documents
   tw diff -- '*' ':!docs'
@@ -170,22 +170,27 @@ impl Human for DiffPage {
     }
 
     fn print(&self, page: &mut Page) {
-        match self.form {
-            Form::Stat => stat(page, &self.diff),
-            Form::Patch => {
-                for file in &self.diff.files {
-                    patch(page, file);
-                }
+        print(page, &self.diff, self.form);
+    }
+}
+
+/// Prints a diff in a form.
+pub fn print(page: &mut Page, diff: &Diff, form: Form) {
+    match form {
+        Form::Stat => stat(page, diff),
+        Form::Patch => {
+            for file in &diff.files {
+                patch(page, file);
             }
-            Form::NameOnly => {
-                for file in &self.diff.files {
-                    page.line(quoted(&file.path));
-                }
+        }
+        Form::NameOnly => {
+            for file in &diff.files {
+                page.line(quoted(&file.path));
             }
-            Form::NameStatus => {
-                for file in &self.diff.files {
-                    page.line(format!("{}\t{}", file.status, quoted(&file.path)));
-                }
+        }
+        Form::NameStatus => {
+            for file in &diff.files {
+                page.line(format!("{}\t{}", file.status, quoted(&file.path)));
             }
         }
     }

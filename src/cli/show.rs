@@ -1,7 +1,11 @@
 //! `tw show`.
 
+use std::ffi::OsString;
+
+use serde::Serialize;
 use serde_json::Value;
 
+use crate::cli::diff::{self, Form};
 use crate::cli::human::snapshot::field;
 use crate::cli::human::snapshot::{at, created_at, ignored, stats, uncaptured};
 use crate::cli::human::time;
@@ -13,22 +17,41 @@ use crate::ops::outcome::Shown;
 /// Prints when, where and why it was taken, HEAD and the operation under way at that time, how much was captured, and
 /// everything that was not captured, with the reason; of what git ignores the number and size, where a directory that is
 /// ignored whole is one and not looked into. With --json the whole record, every list complete. Backups and
-/// experiments can be shown too.
+/// experiments can be shown too. Without SNAPSHOT: the latest, in the past the one travelled to.
+///
+/// With --stat or -p also what it changed: against the snapshot before it in the same worktree, of an experiment against the one that
+/// it was made from, of the first snapshot against HEAD.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   # The newest one
-  tw show latest
+  tw show
 
   # By a part of its id
   tw show ab12cd
 
+  # What it changed
+  tw show -p ab12cd
+  tw show --stat latest -- src
+
   # A file as it was, by plain git
   git show \"$(tw show latest --json | jq -r .snapshot.commit)\":README.md")]
 pub struct Args {
-    /// Show this snapshot
+    /// Show this snapshot (default: latest, in the past the one travelled to)
     #[arg(value_name = "SNAPSHOT", add = complete::snapshots())]
-    pub address: String,
+    pub address: Option<String>,
+
+    /// Tell what it changed in these paths only; implies --stat
+    #[arg(value_name = "PATH", last = true, value_hint = ValueHint::AnyPath)]
+    pub paths: Vec<OsString>,
+
+    /// Print how many lines it added and removed for each path, too
+    #[arg(long, group = "form")]
+    pub stat: bool,
+
+    /// Print what it changed as a patch, too
+    #[arg(short, long, group = "form")]
+    pub patch: bool,
 }
 
 impl Run for Args {
@@ -39,7 +62,40 @@ impl Run for Args {
     }
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(ops::show::show(&call.open()?, &self.address))
+        let shown = ops::show::show(
+            &call.open()?,
+            &request::Show {
+                address: self.address.clone(),
+                compared: self.stat || self.patch || !self.paths.is_empty(),
+                paths: self.paths.clone(),
+                patch: self.patch,
+            },
+        )?;
+        let form = if self.patch { Form::Patch } else { Form::Stat };
+        reply(Ok(ShowPage { shown, form }))
+    }
+}
+
+/// A snapshot, with its changes in the form asked for.
+#[derive(Debug, Serialize)]
+struct ShowPage {
+    #[serde(flatten)]
+    shown: Shown,
+    #[serde(skip)]
+    form: Form,
+}
+
+impl Human for ShowPage {
+    fn print(&self, page: &mut Page) {
+        self.shown.print(page);
+        if let Some(changes) = &self.shown.diff {
+            page.line("");
+            diff::print(page, changes, self.form);
+        }
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        self.shown.brief()
     }
 }
 

@@ -11,6 +11,7 @@ use crate::store::Store;
 use crate::store::address::{Address, moment_of, parse};
 use crate::store::id::{IdKind, PartMatch, SnapshotId, resolve_part};
 use crate::store::names;
+use crate::store::state::Mode;
 use crate::store::stored::{Stored, not_found};
 
 /// What an address names.
@@ -68,6 +69,19 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
 }
 
 /// Says what else the word is: whoever comes from git writes a revision or a path there.
+/// The address of what is meant where none is named: the snapshot travelled to, in the present the latest.
+///
+/// # Errors
+/// When the state cannot be read.
+pub fn usual(store: &Store) -> Result<String> {
+    let state = store.dir.state()?;
+    let entered = match state.mode {
+        Mode::Past => state.current_snapshot_id,
+        Mode::Present => None,
+    };
+    Ok(entered.unwrap_or_else(|| "latest".to_owned()))
+}
+
 fn no_snapshot(ctx: &Context<'_>, store: &Store, word: &str) -> Error {
     if let Some(oid) = ctx.repo.resolve_commit(&store.objects, word) {
         let message = format!("'{word}' is commit {oid}, not a snapshot");

@@ -107,19 +107,9 @@ pub fn sides_as(
         Beyond::Told => beyond::compare(ctx, store, &contents, (from, to), only)?,
         Beyond::LeftOut => Vec::new(),
     };
-    let quote = match ctx.repo.config_bool("core.quotePath")? {
-        Some(false) => QuotePath::ControlOnly,
-        _ => QuotePath::All,
-    };
-    let patch = (patches == Patches::Full).then_some(quote);
-    file_diffs(ctx, &contents, &changes, patch, layout).map(|files| Diff {
-        from: from.name(),
-        to: to.name(),
-        insertions: files.iter().map(|file| file.insertions).sum(),
-        deletions: files.iter().map(|file| file.deletions).sum(),
-        files,
-        others,
-    })
+    let patch = quoting(ctx, patches)?;
+    let files = file_diffs(ctx, &contents, &changes, patch, layout)?;
+    Ok(Diff::of(from.name(), to.name(), files, others))
 }
 
 /// Files of a snapshot that are on disk although the rules of the present leave them out, as with `--include`: they are compared, too.
@@ -162,6 +152,46 @@ pub fn tree_diff(ctx: &Context<'_>, store: &Store, old: Oid, new: Oid) -> Result
     let read = |oid| contents.read_tree(oid);
     let changes = tree::diff(&read, Some(old), Some(new))?;
     file_diffs(ctx, &contents, &changes, None, Layout::default())
+}
+
+/// What a snapshot has that the commit of its HEAD has not, in these paths only.
+///
+/// # Errors
+/// When an object is missing or damaged.
+pub fn beside_head(
+    ctx: &Context<'_>,
+    store: &Store,
+    stored: &Stored,
+    only: &Pathspec,
+    patches: Patches,
+) -> Result<Diff> {
+    let contents = Contents::new(ctx, store, None)?;
+    let head = stored.record.head.oid.as_deref().map(Oid::from_str);
+    let head = match head.transpose()? {
+        Some(oid) if store.objects.contains(oid) => Some(store.objects.commit(oid)?.tree),
+        _ => None,
+    };
+    let mut changes = tree::diff(&|oid| contents.read_tree(oid), head, Some(stored.tree))?;
+    changes.retain(|change| only.matches(&change.path));
+    let patch = quoting(ctx, patches)?;
+    let files = file_diffs(ctx, &contents, &changes, patch, Layout::default())?;
+    Ok(Diff::of(
+        "HEAD".to_owned(),
+        stored.id.to_string(),
+        files,
+        Vec::new(),
+    ))
+}
+
+/// How paths of patches are quoted, where patches are wanted.
+fn quoting(ctx: &Context<'_>, patches: Patches) -> Result<Option<QuotePath>> {
+    if patches == Patches::None {
+        return Ok(None);
+    }
+    Ok(Some(match ctx.repo.config_bool("core.quotePath")? {
+        Some(false) => QuotePath::ControlOnly,
+        _ => QuotePath::All,
+    }))
 }
 
 /// The paths in which the working tree differs from a stored tree, sorted by bytes.

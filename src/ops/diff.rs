@@ -1,4 +1,6 @@
-//! `tw diff`: two addresses compared.
+//! `tw diff`: two addresses compared. A word that names no snapshot and is a path is one, as in git.
+
+use std::ffi::OsString;
 
 use super::Context;
 use super::address;
@@ -6,9 +8,9 @@ use super::compare::{Beyond, Patches, Side, sides_as};
 use super::outcome::Diff;
 use super::pathspec::Pathspec;
 use super::request::DiffSides;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
+use crate::git::tree;
 use crate::store::Store;
-use crate::store::state::Mode;
 
 /// Compares two sides: by default the latest snapshot, or in the past the one that was travelled to, with the working tree as it is.
 ///
@@ -16,12 +18,28 @@ use crate::store::state::Mode;
 /// As [`address::resolve`]; `USAGE` for a path outside the working tree; whatever keeps a file from being read.
 pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
     let store = ctx.store()?;
-    let from = match &request.from {
-        Some(word) => side(ctx, store, word)?,
-        None => side(ctx, store, &usual(store)?)?,
+    let mut words = Words {
+        ctx,
+        store,
+        usual: address::usual(store)?,
+        paths: Vec::new(),
     };
-    let to = side(ctx, store, request.to.as_deref().unwrap_or("present"))?;
-    let only = Pathspec::parse(ctx, &request.paths)?;
+    let from = words.side(request.from.as_deref())?;
+    let to = words.side(request.to.as_deref())?;
+    let (from, to) = match (from, to) {
+        (Some(from), to) => (from, to.unwrap_or(Side::Present)),
+        // git has no path before a revision either.
+        (None, Some(_)) if request.from.is_some() => {
+            let word = request.from.as_deref().unwrap_or_default();
+            return Err(
+                Error::usage(format!("'{word}' names no snapshot and stands before one"))
+                    .hint("paths come behind the snapshots"),
+            );
+        }
+        (None, to) => (side(ctx, store, &words.usual)?, to.unwrap_or(Side::Present)),
+    };
+    let paths = [&words.paths[..], &request.paths].concat();
+    let only = Pathspec::parse(ctx, &paths)?;
     let patches = if request.patch {
         Patches::Full
     } else {
@@ -39,14 +57,52 @@ pub fn diff(ctx: &Context<'_>, request: &DiffSides) -> Result<Diff> {
     )
 }
 
-/// What the working tree is compared with when nothing is named.
-fn usual(store: &Store) -> Result<String> {
-    let state = store.dir.state()?;
-    let entered = match state.mode {
-        Mode::Past => state.current_snapshot_id,
-        Mode::Present => None,
-    };
-    Ok(entered.unwrap_or_else(|| "latest".to_owned()))
+/// Words that stand where snapshots do, of which some may be paths.
+struct Words<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    usual: String,
+    /// Those that were.
+    paths: Vec<OsString>,
+}
+
+impl Words<'_> {
+    /// The side that a word names; None where none was given, and where it is a path.
+    fn side(&mut self, word: Option<&str>) -> Result<Option<Side>> {
+        let Some(word) = word else { return Ok(None) };
+        match side(self.ctx, self.store, word) {
+            Ok(side) => Ok(Some(side)),
+            Err(error) if is_no_address(&error) && self.is_path(word)? => {
+                self.paths.push(word.into());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a word can only be a path: as git's rule is, something is there, or it is a pattern. What was captured and is gone is one, too.
+    fn is_path(&self, word: &str) -> Result<bool> {
+        let is_pattern = word.starts_with(':') || word.contains(['*', '?', '[']);
+        if is_pattern || self.ctx.cwd.join(word).symlink_metadata().is_ok() {
+            return Ok(true);
+        }
+        let Ok(usual) = address::resolve(self.ctx, self.store, &self.usual) else {
+            return Ok(false);
+        };
+        let only = Pathspec::parse(self.ctx, &[word.into()])?;
+        let read = |oid| self.store.objects.read_tree(oid);
+        for path in only.plain().unwrap_or_default() {
+            let path = path.strip_suffix(b"/").unwrap_or(&path);
+            if tree::find(&read, usual.tree, path)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn is_no_address(error: &Error) -> bool {
+    matches!(error.code(), Code::SnapshotNotFound | Code::InvalidAddress)
 }
 
 fn side(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Side> {

@@ -103,6 +103,29 @@ pub fn nth_newest(
     }
 }
 
+/// The snapshot of a worktree that was the newest when another one of it was taken in the present.
+///
+/// # Errors
+/// When refs cannot be read.
+pub fn before(ctx: &Context<'_>, store: &Store, later: &Stored) -> Result<Option<Stored>> {
+    let time = later.id.time();
+    let mut ids = store.ids(IdKind::Snapshot)?;
+    ids.retain(|id| id.time() <= time && *id != later.id);
+    for second in ids.chunk_by(|one, other| one.time() == other.time()) {
+        let (found, _) = in_order(ctx, store, second, None, true)?;
+        let fits = |stored: &Stored| {
+            let older = stored.id.time() < time || stored.record.seq < later.record.seq;
+            older
+                && stored.record.worktree == later.record.worktree
+                && stored.record.taken_in != "past"
+        };
+        if let Some(newest) = found.into_iter().find(fits) {
+            return Ok(Some(newest));
+        }
+    }
+    Ok(None)
+}
+
 /// The first one that is still kept of this worktree, taken in the present.
 ///
 /// # Errors

@@ -94,6 +94,10 @@ pub struct Invalid {
 pub struct Shown {
     /// The snapshot, backup or experiment.
     pub snapshot: SnapshotView,
+    /// What it changed, against the snapshot before it in the same worktree (of an experiment: against the one it was made from; of
+    /// a first one: against HEAD); null where that was not asked for.
+    #[schemars(with = "Option<Diff>")]
+    pub diff: Option<Diff>,
 }
 
 /// One path of a diff.
@@ -167,6 +171,18 @@ pub struct Diff {
 }
 
 impl Diff {
+    /// With the sums of its files' lines.
+    pub fn of(from: String, to: String, files: Vec<FileDiff>, others: Vec<OtherDiff>) -> Self {
+        Self {
+            from,
+            to,
+            insertions: files.iter().map(|file| file.insertions).sum(),
+            deletions: files.iter().map(|file| file.deletions).sum(),
+            files,
+            others,
+        }
+    }
+
     /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.others.is_empty()

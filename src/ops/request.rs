@@ -64,6 +64,19 @@ pub struct DiffSides {
     pub layout: Layout,
 }
 
+/// Show a snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Show {
+    /// Which; default: the one travelled to, else `latest`.
+    pub address: Option<String>,
+    /// Compare it with the one before.
+    pub compared: bool,
+    /// Only these paths (relative to the current directory) and what lies beneath.
+    pub paths: Vec<OsString>,
+    /// Make patches.
+    pub patch: bool,
+}
+
 /// Travel to a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Travel {

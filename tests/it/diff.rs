@@ -97,3 +97,39 @@ fn the_exit_code_says_whether_something_differs() {
     let (_, code) = sandbox.json_error(["diff", "nothing", "--exit-code"]);
     assert_eq!(code, 3);
 }
+
+#[test]
+fn a_word_that_names_no_snapshot_and_is_a_path_is_one() {
+    let sandbox = taken();
+    sandbox.write("a.txt", "three\n");
+    sandbox.write("spaced.txt", "three\n");
+    let names = |args: &[&str]| sandbox.ok([&["diff", "--name-only"], args].concat());
+    assert_eq!(names(&["a.txt"]), "a.txt\n");
+    assert_eq!(names(&["one", "a.txt"]), "a.txt\n");
+    assert_eq!(names(&["a.txt", "spaced.txt"]), "a.txt\nspaced.txt\n");
+    assert_eq!(
+        names(&["a.txt", "spaced.txt", "new"]),
+        "a.txt\nspaced.txt\n"
+    );
+    assert_eq!(names(&["s*.txt"]), "spaced.txt\n");
+    assert_eq!(names(&[":!a.txt"]), "spaced.txt\n");
+    // What was captured is one although it is gone.
+    sandbox.remove("a.txt");
+    assert_eq!(names(&["a.txt"]), "a.txt\n");
+    // What names a snapshot does so also where a file has its name, as 'one' always did.
+    sandbox.write("one", "a file\n");
+    assert_eq!(names(&["one", "two"]), "a.txt\nspaced.txt\n");
+    assert_eq!(names(&["--", "one"]), "one\n");
+    for args in [&["diff", "nothing"][..], &["diff", "one", "nothing"]] {
+        let (error, code) = sandbox.json_error(args);
+        assert_eq!(
+            (error["code"].as_str(), code),
+            (Some("SNAPSHOT_NOT_FOUND"), 3)
+        );
+    }
+    let (error, code) = sandbox.json_error(["diff", "spaced.txt", "one"]);
+    assert_eq!(
+        (&error["hint"], code),
+        (&"paths come behind the snapshots".into(), 2)
+    );
+}

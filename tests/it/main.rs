@@ -68,6 +68,7 @@ mod search;
 mod seeds;
 mod session;
 mod shapes;
+mod show;
 mod snapshot;
 mod stage;
 mod state;

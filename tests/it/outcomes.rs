@@ -74,6 +74,7 @@ fn snapshot() -> SnapshotView {
 fn shown_snapshot() -> Shown {
     Shown {
         snapshot: snapshot(),
+        diff: None,
     }
 }
 

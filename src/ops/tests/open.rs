@@ -11,6 +11,7 @@ use crate::ops::drop::drop;
 use crate::ops::open::Open;
 use crate::ops::open::open;
 use crate::ops::outcome::{Closed, Opened};
+use crate::ops::request::Show;
 use crate::ops::show::show;
 
 fn run(lab: &Lab, address: &str, dir: Option<&Path>) -> Result<Opened> {
@@ -302,7 +303,7 @@ fn close_saves_everything_and_leaves_nothing() {
     assert_eq!(lab.git(&["worktree", "list"]).lines().count(), 1);
     assert_eq!(lab.git(&["status", "--porcelain"]), before);
     let id = done.experiment_id.expect("an experiment");
-    let shown = show(&lab.ctx(), &id).expect("readable").snapshot;
+    let shown = show(&lab.ctx(), &of(&id)).expect("readable").snapshot;
     assert_eq!(shown.kind, "experiment");
     assert_eq!(shown.json["opened_from"], taken.id);
     let files = lab.git(&["ls-tree", "-r", "--name-only", &shown.commit.to_string()]);
@@ -406,4 +407,12 @@ fn close_touches_only_what_open_made() {
     lab.git(&["worktree", "unlock", dir.to_str().expect("plain")]);
     closed(&lab, &dir);
     assert!(plain.join("a").exists());
+}
+
+/// Asks for one by its id.
+fn of(id: &str) -> Show {
+    Show {
+        address: Some(id.to_owned()),
+        ..Show::default()
+    }
 }

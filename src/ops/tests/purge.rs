@@ -6,6 +6,7 @@ use crate::ops::outcome::Purged;
 use crate::ops::purge::Purge;
 use crate::ops::purge::purge;
 use crate::ops::request::DryRun;
+use crate::ops::request::Show;
 use crate::ops::show::show;
 use crate::store::id::SnapshotId;
 use crate::store::names::{BACKUPS, RECORDS};
@@ -103,16 +104,20 @@ fn a_secret_goes_from_everything_and_all_else_stays() {
 
     let left = reachable(&lab);
     assert!(blobs.iter().all(|blob| !left.contains(blob)), "{left}");
-    let shown = show(&lab.ctx(), &untracked.id).expect("readable").snapshot;
+    let shown = show(&lab.ctx(), &of(&untracked.id))
+        .expect("readable")
+        .snapshot;
     assert_eq!(shown.title, "untracked");
     assert_eq!(shown.labels, ["good"]);
     assert_eq!(shown.json["stats"]["files"], 3);
     assert_eq!(shown.json["uncaptured"][0]["reason"], "purged");
     let kept = lab.git(&["cat-file", "blob", &format!("{}:conf/other", shown.commit)]);
     assert_eq!(kept, "kept\n");
-    let same = show(&lab.ctx(), &before.id).expect("readable").snapshot;
+    let same = show(&lab.ctx(), &of(&before.id))
+        .expect("readable")
+        .snapshot;
     assert_eq!(same.commit, before.commit, "nothing of it was in there");
-    let new = show(&lab.ctx(), &staged.id)
+    let new = show(&lab.ctx(), &of(&staged.id))
         .expect("readable")
         .snapshot
         .commit
@@ -202,7 +207,7 @@ fn directories_go_whole_and_long_lists_stay_whole() {
     let taken = lab.snapshot("many");
     let purged = done(&lab, &["private"]);
     assert_eq!(purged.rewritten.len(), 1);
-    let shown = show(&lab.ctx(), &taken.id).expect("readable").snapshot;
+    let shown = show(&lab.ctx(), &of(&taken.id)).expect("readable").snapshot;
     let length = |name: &str| shown.json[name].as_array().map(Vec::len);
     assert_eq!(length("empty_dirs"), Some(150));
     assert_eq!(length("uncaptured"), Some(150));
@@ -305,4 +310,12 @@ fn a_later_purge_finishes_an_earlier_one() {
     done(&lab, &["nothing-there"]);
     let state = store.dir.state().expect("state");
     assert_eq!(state.backup_commit, Some(taken.commit.to_string()));
+}
+
+/// Asks for one by its id.
+fn of(id: &str) -> Show {
+    Show {
+        address: Some(id.to_owned()),
+        ..Show::default()
+    }
 }
