@@ -41,6 +41,7 @@ pub struct Args {
     #[arg(
         value_name = "CHECKPOINT",
         required = true,
+        add = complete::checkpoints(),
         allow_negative_numbers = true
     )]
     pub checkpoint: Option<String>,
@@ -91,7 +92,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub struct Whose {
     /// Mean this session; default: the caller's
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::sessions())]
     pub session: Option<String>,
 }
 

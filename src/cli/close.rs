@@ -17,7 +17,7 @@ Examples:
   tw close ../try-it")]
 pub struct Args {
     /// Remove this directory
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "DIR", add = complete::opened())]
     pub dir: PathBuf,
 }
 

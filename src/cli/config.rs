@@ -30,7 +30,7 @@ Examples:
   tw config --unset exclude")]
 pub struct Args {
     /// Show this setting alone
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", add = complete::settings())]
     pub key: Option<String>,
 
     /// Set it to VALUE

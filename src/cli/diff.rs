@@ -38,19 +38,19 @@ Examples:
   tw diff before-refactor present --name-status")]
 pub struct Args {
     /// Compare from this snapshot (default: latest), or A..B
-    #[arg(value_name = "A", add = complete::snapshots())]
+    #[arg(value_name = "A", add = complete::sides())]
     pub from: Option<String>,
 
     /// Compare to this snapshot (default: present)
-    #[arg(value_name = "B", add = complete::snapshots())]
+    #[arg(value_name = "B", add = complete::sides())]
     pub to: Option<String>,
 
     /// As behind '--'
-    #[arg(value_name = "PATH", hide = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", hide = true, add = complete::paths_to_compare())]
     pub among: Vec<OsString>,
 
     /// Look only at these paths
-    #[arg(value_name = "PATH", last = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", last = true, add = complete::paths_to_compare())]
     pub paths: Vec<OsString>,
 
     /// Print the number of lines added and removed for each path (the default)

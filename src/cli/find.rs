@@ -26,7 +26,7 @@ Examples:
   tw find --json src/")]
 pub struct Args {
     /// A file, or a directory
-    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", required = true, add = complete::paths_of_all_times())]
     paths: Vec<OsString>,
 
     /// Look at backups and experiments, too, of every worktree

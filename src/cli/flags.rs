@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::complete;
 use crate::error::Result;
 use crate::ops::{Context, request};
 
@@ -37,7 +38,7 @@ impl From<Force> for bool {
 #[derive(Debug, Args)]
 pub struct Issue {
     /// Which issue; default: the one that is being worked on here
-    #[arg(value_name = "ISSUE")]
+    #[arg(value_name = "ISSUE", add = complete::issues())]
     id: Option<String>,
 }
 
@@ -58,7 +59,7 @@ impl Issue {
 #[derive(Debug, Args)]
 pub struct Session {
     /// The session's id or its first characters, four or more; default: the caller's
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = complete::sessions())]
     session: Option<String>,
 }
 

@@ -25,7 +25,7 @@ Examples:
   echo '{\"session_id\": \"abcd\"}' | tw hook generic session-start")]
 pub struct Args {
     /// The agent: claude, codex, gemini, qwen, kimi, kimi-code, pi, opencode, cursor, copilot, generic
-    #[arg(value_name = "AGENT")]
+    #[arg(value_name = "AGENT", add = complete::agents())]
     pub agent: String,
 
     /// The event; default: what the payload says

@@ -65,7 +65,7 @@ pub struct Args {
     ///
     /// May be given more than once, or with commas between the names. 'all' stands for those that you use, with --remove for
     /// every one. kimi and kimi-code have settings for the user only.
-    #[arg(long, value_name = "NAME", value_delimiter = ',', add = complete::agents())]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', add = complete::agents_to_set_up())]
     pub agent: Vec<String>,
 
     /// Write your own settings under HOME instead of the project's; with --remove, touch those alone

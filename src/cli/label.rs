@@ -27,7 +27,7 @@ Examples:
 )]
 pub struct Args {
     /// Label this snapshot
-    #[arg(value_name = "SNAPSHOT", requires = "name", add = complete::snapshots())]
+    #[arg(value_name = "SNAPSHOT", requires = "name", add = complete::destinations())]
     pub address: Option<String>,
 
     /// Use this label
@@ -35,7 +35,7 @@ pub struct Args {
     pub name: Option<String>,
 
     /// Take the label NAME away
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["address", "name"])]
+    #[arg(long, value_name = "NAME", add = complete::labels(), conflicts_with_all = ["address", "name"])]
     pub remove: Option<String>,
 }
 

@@ -23,7 +23,7 @@ Examples:
   tw purge config/secrets.yml")]
 pub struct Args {
     /// Take these files out
-    #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", required = true, add = complete::paths_of_all_times())]
     pub paths: Vec<OsString>,
 
     /// List what would be rewritten, and rewrite nothing

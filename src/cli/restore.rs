@@ -31,7 +31,7 @@ pub struct Args {
     pub address: String,
 
     /// Restore only these paths and what lies beneath them
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", add = complete::snapshot_paths())]
     pub paths: Vec<OsString>,
 
     #[command(flatten)]

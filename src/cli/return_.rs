@@ -29,7 +29,7 @@ Examples:
   tw list --kind experiment -n 1")]
 pub struct Args {
     /// Carry these files over into the present
-    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    #[arg(long, value_name = "PATH", num_args = 1.., add = complete::paths_on_disk())]
     pub keep: Vec<OsString>,
 
     /// Keep no copy of large untracked files made in the past

@@ -47,7 +47,7 @@ Examples:
 )]
 pub struct Args {
     /// The checkpoint's number, 'checkpoint:N' or 'SESSION:N'; without one, list them
-    #[arg(value_name = "CHECKPOINT")]
+    #[arg(value_name = "CHECKPOINT", add = complete::checkpoints())]
     pub checkpoint: Option<String>,
 
     /// Put the files back
@@ -79,7 +79,7 @@ pub struct Args {
     pub dry_run: bool,
 
     /// Mean this session: its id or its first characters; default: the caller's
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::sessions())]
     pub session: Option<String>,
 
     /// Then run the agent's command that resumes the fork

@@ -36,15 +36,15 @@ Examples:
   tw search -i cache --in prompt,issue")]
 pub struct Args {
     /// Look for this; behind -e, a PATH
-    #[arg(value_name = "PATTERN", required_unless_present = "regexp")]
+    #[arg(value_name = "PATTERN", required_unless_present = "regexp", add = complete::pattern())]
     pattern: Option<OsString>,
 
     /// As behind '--'
-    #[arg(value_name = "PATH", hide = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", hide = true, add = complete::paths_of_all_times())]
     among: Vec<OsString>,
 
     /// Look only at these files, and at what lies beneath these directories
-    #[arg(value_name = "PATH", last = true, value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", last = true, add = complete::paths_of_all_times())]
     paths: Vec<OsString>,
 
     /// Look for this, too; for several patterns, and for one that begins with '-'
@@ -106,11 +106,11 @@ pub struct Args {
     until: Option<String>,
 
     /// Look only at what was taken for this session: its id or its first characters, four or more
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = complete::sessions())]
     session: Option<String>,
 
     /// Look only at what was taken for this agent
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", add = complete::agents_seen())]
     agent: Option<String>,
 
     /// Stop after N hits

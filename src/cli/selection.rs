@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::builder::ValueHint;
-
+use super::complete;
 use crate::error::Result;
 use crate::ops::Context;
 use crate::ops::pathspec::Pathspec;
@@ -31,19 +30,19 @@ pub struct Selection {
     pub until: Option<String>,
 
     /// Show only what has this label; * stands for any text
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::labels())]
     pub label: Option<String>,
 
     /// Show only this session's: its id or its first characters, four or more
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = complete::sessions())]
     pub session: Option<String>,
 
     /// Show only this agent's
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", add = complete::agents_seen())]
     pub agent: Option<String>,
 
     /// Show only what changed something in PATH, a pathspec as in git
-    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    #[arg(value_name = "PATH", add = complete::paths_of_all_times())]
     pub paths: Vec<OsString>,
 }
 

@@ -71,11 +71,11 @@ pub struct Args {
     pub force: flags::Force,
 
     /// Record the agent's session ID
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::sessions())]
     pub session: Option<String>,
 
     /// Record the agent's name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::agents())]
     pub agent: Option<String>,
 
     /// Record who asked

@@ -30,7 +30,7 @@ Examples:
   tw travel --hop latest~2")]
 pub struct Args {
     /// Go to this snapshot
-    #[arg(value_name = "SNAPSHOT", add = complete::snapshots())]
+    #[arg(value_name = "SNAPSHOT", add = complete::destinations())]
     pub address: String,
 
     #[command(flatten)]

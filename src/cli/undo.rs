@@ -44,7 +44,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 pub struct StepArgs {
     /// Only this one: its number in the list, its id, or its backup's id
-    #[arg(value_name = "SWAP", conflicts_with = "list")]
+    #[arg(value_name = "SWAP", add = complete::swaps(), conflicts_with = "list")]
     pub swap: Option<String>,
 
     /// List what can be taken back, the next first

@@ -1,23 +1,19 @@
-//! Lists of snapshots, backups and experiments, for people, programs and the shell's completion.
+//! Lists of snapshots, backups and experiments, for people and programs.
 //!
 //! A short list reads the commits it shows, so that it costs the same however many are kept. A long one asks
 //! `store::summary`, which has not read most of them since last time. Both say the same.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use super::Context;
 use super::history::{in_order, is_listed_here};
 use super::outcome::{Invalid, Listed, Listing};
 use super::timeline::{Filter, Timeline};
-use crate::env::Env;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::progress::Silent;
 use crate::store::Store;
 use crate::store::id::{IdKind, ShortNames, SnapshotId};
-use crate::store::names;
 use crate::store::summary::Summary;
 
 /// Which kinds to list.
@@ -207,36 +203,4 @@ fn listed(
         foreign: repository != Some(summary.repository_id.as_str()),
         document: summary.document,
     }
-}
-
-/// Ids and titles for shell completion: quick, and silent about anything wrong.
-pub fn ids_for_completion(start: &Path, env: &Env) -> Vec<(String, String)> {
-    let Ok(ctx) = Context::open(start, env, &Silent) else {
-        return Vec::new();
-    };
-    let request = List {
-        limit: Some(50),
-        kind: ListKind::All,
-        all_worktrees: true,
-        ..List::default()
-    };
-    let listing = list(&ctx, &request);
-    let mut found: Vec<(String, String)> = listing
-        .map(|listing| {
-            listing
-                .snapshots
-                .into_iter()
-                .map(|view| (view.id, view.title))
-                .collect()
-        })
-        .unwrap_or_default();
-    if let Ok(store) = ctx.store() {
-        let labels = store.refs.names(names::LABELS).unwrap_or_default();
-        found.extend(
-            labels
-                .iter()
-                .map(|name| (names::label_of(name).to_owned(), "label".to_owned())),
-        );
-    }
-    found
 }

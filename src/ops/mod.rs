@@ -25,6 +25,7 @@ pub mod init;
 pub mod install;
 pub mod issue;
 pub mod issues;
+pub mod known;
 pub mod label;
 pub mod list;
 pub mod log;

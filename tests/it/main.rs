@@ -16,6 +16,7 @@ mod backtrack;
 mod broken_refs;
 mod checkpoint;
 mod cli;
+mod completion;
 mod config;
 mod context;
 mod crash;

@@ -42,7 +42,7 @@ pub struct Args {
     pub kind: Option<KindWord>,
 
     /// Mean this session: its id or its first characters; default: the caller's
-    #[arg(long, value_name = "ID", global = true)]
+    #[arg(long, value_name = "ID", global = true, add = complete::sessions())]
     pub session: Option<String>,
 }
 

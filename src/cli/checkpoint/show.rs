@@ -18,7 +18,7 @@ Examples:
   tw checkpoint show 5f0c:3")]
 pub struct Args {
     /// The checkpoint's number, 'checkpoint:N' or 'SESSION:N'
-    #[arg(value_name = "CHECKPOINT")]
+    #[arg(value_name = "CHECKPOINT", add = complete::checkpoints())]
     pub checkpoint: String,
 }
 

@@ -48,7 +48,7 @@ pub struct Args {
     pub file: Option<PathBuf>,
 
     /// Use the log of this session; default: the caller's
-    #[arg(long, value_name = "ID", global = true)]
+    #[arg(long, value_name = "ID", global = true, add = complete::sessions())]
     pub session: Option<String>,
 
     /// What to do

@@ -31,7 +31,7 @@ pub struct Args {
     pub status: ClosedWord,
 
     /// The issue that has it
-    #[arg(long, value_name = "ISSUE")]
+    #[arg(long, value_name = "ISSUE", add = complete::issues())]
     pub of: Option<String>,
 
     /// Say why or how

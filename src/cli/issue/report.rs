@@ -32,7 +32,7 @@ pub struct Args {
     pub texts: IssueTexts,
 
     /// Tie it to this snapshot instead of the state as it is now
-    #[arg(long, value_name = "SNAPSHOT", add = complete::snapshots())]
+    #[arg(long, value_name = "SNAPSHOT", add = complete::destinations())]
     pub snapshot: Option<String>,
 
     /// Take the conversation from this session file
@@ -40,7 +40,7 @@ pub struct Args {
     pub transcript: Option<PathBuf>,
 
     /// The agent's session ID
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::sessions())]
     pub session: Option<String>,
 
     /// Keep only the last N turns of the conversation

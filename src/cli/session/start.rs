@@ -18,19 +18,19 @@ Examples:
   tw session start --session helper-1 --parent \"$id\"")]
 pub struct Args {
     /// Name the agent: claude, codex, gemini, qwen, kimi, kimi-code, pi, opencode, cursor, copilot, generic
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::agents())]
     pub agent: Option<String>,
 
     /// Use this id; default: the agent's own from the environment, else a new one
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::sessions())]
     pub session: Option<String>,
 
     /// Link it to the session ID as a sub-agent's
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::sessions())]
     pub parent: Option<String>,
 
     /// Name the conversation's file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub transcript: Option<String>,
 
     /// Say what it is about

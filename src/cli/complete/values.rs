@@ -1,0 +1,331 @@
+//! What each argument can be: the completers that the arguments of the commands name.
+//!
+//! Each gets the unfinished word, and reads the words before it from `line`. Outside of a repository, and where something
+//! cannot be read, they have nothing to offer.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
+
+use super::line;
+use crate::agents::{AGENTS, Agent};
+use crate::cli::human::text::clean;
+use crate::env::Env;
+use crate::ops::known::{self, Known, begins, kind_of};
+use crate::ops::settings::KEYS;
+use crate::ops::swap::undo_log::Log;
+use crate::ops::{Context, undo};
+use crate::progress::Silent;
+use crate::store::id::IdKind;
+
+/// The word for all agents that are used.
+pub const ALL_AGENTS: &str = "all";
+
+/// Tells paths from other words.
+pub const PATH: &str = "path";
+
+const LATEST: (&str, &str) = ("latest", "the newest snapshot");
+const SESSION: (&str, &str) = ("session", "the snapshot of this session");
+const PRESENT: (&str, &str) = ("present", "the working tree as it is");
+
+/// Any snapshot, backup or experiment, the backups last.
+pub fn snapshots() -> ArgValueCompleter {
+    const KINDS: &[IdKind] = &[IdKind::Snapshot, IdKind::Experiment, IdKind::Backup];
+    ArgValueCompleter::new(|typed: &OsStr| addresses(typed, KINDS, &[LATEST, SESSION]))
+}
+
+/// What one goes to or names: snapshots and experiments. A backup is there to be taken from; it is offered to who begins with
+/// its letter.
+pub fn destinations() -> ArgValueCompleter {
+    const KINDS: &[IdKind] = &[IdKind::Snapshot, IdKind::Experiment];
+    ArgValueCompleter::new(|typed: &OsStr| addresses(typed, KINDS, &[LATEST, SESSION]))
+}
+
+/// A side of a comparison, `A..B`, or behind `--` a path.
+pub fn sides() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        const KINDS: &[IdKind] = &[IdKind::Snapshot, IdKind::Experiment, IdKind::Backup];
+        if line::is_escaped() {
+            return compared_paths(typed);
+        }
+        let words = &[LATEST, SESSION, PRESENT];
+        let Some((from, to)) = typed.to_str().and_then(|typed| typed.split_once("..")) else {
+            return addresses(typed, KINDS, words);
+        };
+        let to = addresses(OsStr::new(to), KINDS, words).into_iter();
+        to.map(|side| side.add_prefix(format!("{from}..")))
+            .collect()
+    })
+}
+
+/// Words that are addresses, labels, and ids; what has a word and a colon before it is by that word.
+fn addresses(
+    typed: &OsStr,
+    kinds: &[IdKind],
+    words: &[(&'static str, &'static str)],
+) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str() else {
+        return Vec::new();
+    };
+    if let Some((word, rest)) = typed.split_once(':') {
+        let rest = match word {
+            "issue" => with(|ctx| Some(matching(known::issues(ctx)?, rest))),
+            "label" => with(|ctx| Some(matching(known::labels(ctx)?, rest))),
+            "checkpoint" => with(|ctx| Some(matching(known::checkpoints(ctx, None)?, rest))),
+            session => with(|ctx| Some(matching(known::checkpoints(ctx, Some(session))?, rest))),
+        };
+        return rest
+            .into_iter()
+            .map(|one| one.add_prefix(format!("{word}:")))
+            .collect();
+    }
+    let words = words.iter().filter(|(word, _)| word.starts_with(typed));
+    let mut found: Vec<_> = words
+        .map(|(word, what)| CompletionCandidate::new(*word).help(Some((*what).into())))
+        .collect();
+    // Whoever has typed the letter of a kind means it.
+    let meant = kind_of(typed);
+    let kinds = meant.as_ref().map_or(kinds, std::slice::from_ref);
+    found.extend(with(|ctx| {
+        let mut all = matching(known::labels(ctx)?, typed);
+        let ids = known::snapshots(ctx, kinds, |id| begins(id, typed))?;
+        all.extend(ids.into_iter().map(candidate));
+        Some(all)
+    }));
+    found
+}
+
+/// An issue's id.
+pub fn issues() -> ArgValueCompleter {
+    by_id(known::issues)
+}
+
+/// A label that there is.
+pub fn labels() -> ArgValueCompleter {
+    by_id(known::labels)
+}
+
+/// A session's id.
+pub fn sessions() -> ArgValueCompleter {
+    by_id(known::sessions)
+}
+
+/// A checkpoint of the session that is named, or of the caller's.
+pub fn checkpoints() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let Some(typed) = typed.to_str() else {
+            return Vec::new();
+        };
+        let (prefix, number) = match typed.rsplit_once(':') {
+            Some((before, number)) => (format!("{before}:"), number),
+            None => (String::new(), typed),
+        };
+        let session = match prefix.as_str() {
+            "" | "checkpoint:" => line::values("session").pop(),
+            session => Some(OsString::from(session.trim_end_matches(':'))),
+        };
+        let session = session.as_deref().and_then(OsStr::to_str);
+        let found = with(|ctx| Some(matching(known::checkpoints(ctx, session)?, number)));
+        let found = found.into_iter();
+        found.map(|one| one.add_prefix(prefix.as_str())).collect()
+    })
+}
+
+/// A directory that `tw open` made.
+pub fn opened() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let absolute = typed.as_bytes().starts_with(b"/");
+        let found = with(|ctx| known::opened(ctx, absolute)).into_iter();
+        found
+            .filter(|one| starts(one, typed))
+            .map(|one| candidate(one).tag(Some(PATH.into())))
+            .collect()
+    })
+}
+
+/// A swap that can be taken back, or done again.
+pub fn swaps() -> ArgValueCompleter {
+    by_id(|ctx| {
+        let log = match line::command().as_str() {
+            "redo" => Log::Redo,
+            _ => Log::Undo,
+        };
+        let levels = undo::levels(ctx, log).ok()?.levels.into_iter();
+        let known = levels.map(|level| Known {
+            name: level.level.to_string().into(),
+            about: [level.operation, level.snapshot_id.unwrap_or_default()].join(" "),
+        });
+        Some(known.collect())
+    })
+}
+
+/// A setting.
+pub fn settings() -> ArgValueCompleter {
+    words(|| {
+        KEYS.iter()
+            .map(|key| (key.name.to_owned(), key.description.to_owned()))
+            .collect()
+    })
+}
+
+/// An agent that can be set up, or the word for those that are used.
+pub fn agents_to_set_up() -> ArgValueCompleter {
+    words(|| {
+        let all = (ALL_AGENTS.to_owned(), "those that you use".to_owned());
+        std::iter::once(all)
+            .chain(named(|agent| agent.setup().is_some()))
+            .collect()
+    })
+}
+
+/// An agent.
+pub fn agents() -> ArgValueCompleter {
+    words(|| named(|_| true).collect())
+}
+
+/// An agent that sessions were of, and those that there are.
+pub fn agents_seen() -> ArgValueCompleter {
+    words(|| {
+        let seen = with(|ctx| Some(known::agents(ctx)?.into_iter().collect())).into_iter();
+        let unknown = seen.filter(|name| AGENTS.iter().all(|agent| agent.name() != name));
+        let unknown = unknown.map(|name| (name, String::new()));
+        named(|_| true).chain(unknown).collect()
+    })
+}
+
+fn named(fits: impl Fn(&&&'static dyn Agent) -> bool) -> impl Iterator<Item = (String, String)> {
+    let agents = AGENTS.iter().filter(move |agent| fits(agent));
+    agents.map(|agent| (agent.name().to_owned(), agent.title().to_owned()))
+}
+
+/// A path of the snapshot that is named, whether it is on disk or not.
+pub fn snapshot_paths() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let named = line::values("address");
+        paths(typed, false, &named)
+    })
+}
+
+/// A path of the working tree or of the snapshots that are compared.
+pub fn paths_to_compare() -> ArgValueCompleter {
+    ArgValueCompleter::new(compared_paths)
+}
+
+fn compared_paths(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let mut named = line::values("from");
+    named.extend(line::values("to"));
+    let mut sides: Vec<OsString> = named
+        .iter()
+        .filter_map(|side| side.to_str())
+        .flat_map(|side| side.split(".."))
+        .map(OsString::from)
+        .collect();
+    if sides.is_empty() {
+        sides.push(LATEST.0.into());
+    }
+    paths(typed, true, &sides)
+}
+
+/// A path of the working tree or of the latest snapshot.
+pub fn paths_of_all_times() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| paths(typed, true, &[LATEST.0.into()]))
+}
+
+/// What is looked for, and behind `--` where.
+pub fn pattern() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        if line::is_escaped() {
+            return paths(typed, true, &[LATEST.0.into()]);
+        }
+        Vec::new()
+    })
+}
+
+/// A path of the working tree.
+pub fn paths_on_disk() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| paths(typed, true, &[]))
+}
+
+fn paths(typed: &OsStr, on_disk: bool, addresses: &[OsString]) -> Vec<CompletionCandidate> {
+    let bytes = typed.as_bytes();
+    let end = bytes
+        .iter()
+        .rposition(|byte| *byte == b'/')
+        .map_or(0, |at| at + 1);
+    let (dir, name) = bytes.split_at(end);
+    let found = with(|ctx| {
+        let addresses = addresses.iter().filter_map(|word| word.to_str());
+        let snapshots: Vec<_> = addresses
+            .filter_map(|word| known::snapshot(ctx, word))
+            .collect();
+        known::paths(ctx, OsStr::from_bytes(dir), on_disk, &snapshots)
+    });
+    let is_hidden = |one: &Known| one.name.as_bytes().get(end) == Some(&b'.');
+    let mut found: Vec<Known> = found.into_iter().filter(|one| starts(one, typed)).collect();
+    if !name.starts_with(b".") && !found.iter().all(is_hidden) {
+        found.retain(|one| !is_hidden(one));
+    }
+    let found = found.into_iter().map(|one| Known {
+        name: no_option(one.name),
+        about: one.about,
+    });
+    found
+        .map(|one| candidate(one).tag(Some(PATH.into())))
+        .collect()
+}
+
+/// What would be read as an option, as pathspec magic or as somebody's home directory is said to be a path.
+fn no_option(name: OsString) -> OsString {
+    match name.as_bytes().first() {
+        Some(b'-') if line::is_escaped() => name,
+        Some(b'-' | b':' | b'~') => OsString::from_vec([b"./", name.as_bytes()].concat()),
+        _ => name,
+    }
+}
+
+/// What the repository knows; nothing where there is none.
+fn with<T>(find: impl FnOnce(&Context<'_>) -> Option<Vec<T>>) -> Vec<T> {
+    let env = Env::from_process();
+    let found = Context::open(&line::start(), &env, &Silent).ok();
+    found.and_then(|ctx| find(&ctx)).unwrap_or_default()
+}
+
+/// Names of which the beginning, or the random tail, is typed.
+fn by_id(find: fn(&Context<'_>) -> Option<Vec<Known>>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |typed: &OsStr| match typed.to_str() {
+        Some(typed) => with(|ctx| Some(matching(find(ctx)?, typed))),
+        None => Vec::new(),
+    })
+}
+
+fn matching(all: Vec<Known>, typed: &str) -> Vec<CompletionCandidate> {
+    let fits = |one: &Known| one.name.to_str().is_some_and(|name| begins(name, typed));
+    all.into_iter().filter(fits).map(candidate).collect()
+}
+
+fn starts(one: &Known, typed: &OsStr) -> bool {
+    one.name.as_bytes().starts_with(typed.as_bytes())
+}
+
+/// Words that are the same everywhere, each with what it is.
+fn words(all: fn() -> Vec<(String, String)>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |typed: &OsStr| {
+        let known = all().into_iter().map(|(name, about)| Known {
+            name: name.into(),
+            about,
+        });
+        known
+            .filter(|one| starts(one, typed))
+            .map(candidate)
+            .collect()
+    })
+}
+
+fn candidate(one: Known) -> CompletionCandidate {
+    let mut lines = one.about.lines().map(str::trim);
+    let about = lines
+        .find(|line| !line.is_empty())
+        .map(|line| clean(line).into());
+    CompletionCandidate::new(one.name).help(about)
+}
