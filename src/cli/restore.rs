@@ -13,6 +13,8 @@ use crate::ops::outcome::Restored;
 /// lacks go too. What was there is saved in a backup first, so 'tw undo' takes it back. HEAD, the index and the mode do
 /// not change: in the present you stay in the present. When nothing differs, nothing is saved and there is nothing to
 /// undo.
+///
+/// Paths are pathspecs as git has them: '*.rs', ':(glob)src/*.rs', ':!docs', ':/' for the root, ':(literal)a*b'.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,6 +25,9 @@ Examples:
   tw restore yesterday src --dry-run
   tw restore yesterday src
 
+  # All but the documents
+  tw restore latest -- ':!docs'
+
   # A name that starts with a dash
   tw restore latest -- -odd-name")]
 pub struct Args {
@@ -30,7 +35,7 @@ pub struct Args {
     #[arg(value_name = "SNAPSHOT", add = complete::snapshots())]
     pub address: String,
 
-    /// Restore only these paths and what lies beneath them
+    /// Restore only these paths and what lies beneath them, or what matches
     #[arg(value_name = "PATH", add = complete::snapshot_paths())]
     pub paths: Vec<OsString>,
 

@@ -8,7 +8,7 @@
 //! Promises git's answers for paths of files, checked against git. Leaves out `:(attr:…)`, which it refuses.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::Context;
 use crate::error::{Code, Error, Result};
@@ -119,6 +119,18 @@ impl Pathspec {
         }
         open.first().map(|item| item.word.as_os_str())
     }
+}
+
+/// A word that means this path, from the root of the working tree, and no other, where that is the current directory.
+pub fn word_of(path: &[u8]) -> OsString {
+    let is_plain = !path.starts_with(b":") && !path.iter().any(|byte| b"*?[\\".contains(byte));
+    let magic: &[u8] = if is_plain { b"" } else { b":(top,literal)" };
+    OsString::from_vec([magic, path].concat())
+}
+
+/// The word of a program, which means a path and never a pattern.
+pub fn literally(word: &OsStr) -> OsString {
+    OsString::from_vec([b":(literal)".as_slice(), word.as_bytes()].concat())
 }
 
 impl Item {

@@ -1,10 +1,14 @@
 //! Files of a snapshot put into the working tree, without changing mode, HEAD or index.
 
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
 
 use super::Context;
 use super::capture::{Storing, seeds};
+use super::compare::changed_since;
 use super::outcome::{Changes, Restored};
+use super::pathspec::Pathspec;
 use super::record::Made;
 use super::request::{DryRun, Restore};
 use super::snapshots;
@@ -12,11 +16,13 @@ use super::swap::goal::{Aim, Goal, SnapshotAim};
 use super::swap::notices::swap_notices;
 use super::swap::{Prepared, changes, prepare, swap_unless};
 use crate::error::{Code, Error, Result};
+use crate::git::fs::Root;
 use crate::git::path;
 use crate::git::tree;
 use crate::store::Store;
 use crate::store::state::State;
 use crate::store::stored::Stored;
+use crate::worktree::plan::Takes;
 
 /// What files are put back for.
 pub struct Purpose {
@@ -38,8 +44,10 @@ pub fn put_back(
     request: &Restore,
     purpose: &Purpose,
 ) -> Result<Restored> {
-    let only = named_paths(ctx, store, stored, request)?;
-    let notices = Vec::from_iter(seeds::warning(store, stored, &only)?);
+    let meant = Meant::of(ctx, store, stored, &request.paths)?;
+    let takes = meant.as_ref().map(|meant| |path: &[u8]| meant.takes(path));
+    let only = takes.as_ref().map(|takes| takes as Takes<'_>);
+    let notices = Vec::from_iter(seeds::warning(store, stored, only)?);
     let aim = Aim::Snapshot(SnapshotAim {
         only,
         ..SnapshotAim::new(store, stored)?
@@ -73,39 +81,79 @@ pub fn put_back(
     Ok(restored)
 }
 
-fn named_paths(
-    ctx: &Context<'_>,
-    store: &Store,
-    stored: &Stored,
-    request: &Restore,
-) -> Result<Vec<Vec<u8>>> {
-    let read = |oid| store.objects.read_tree(oid);
-    let mut only = Vec::new();
-    for word in &request.paths {
-        let full = ctx.repo_path(word)?;
-        if full.is_empty() {
-            // The root was named: everything, as without any path.
-            return Ok(Vec::new());
+/// Which files are meant; none: all.
+struct Meant {
+    spec: Pathspec,
+    /// Of words without a pattern: what they name, with all beneath, whatever it is.
+    plain: Option<Vec<Vec<u8>>>,
+}
+
+impl Meant {
+    /// # Errors
+    /// `PATH_NOT_FOUND` for a word that means nothing in the snapshot and nothing in the working tree.
+    fn of(
+        ctx: &Context<'_>,
+        store: &Store,
+        stored: &Stored,
+        words: &[OsString],
+    ) -> Result<Option<Self>> {
+        let spec = Pathspec::parse(ctx, words)?;
+        if words.is_empty() || spec.is_everything() {
+            return Ok(None);
         }
-        let in_snapshot = tree::find(&read, stored.tree, &full)?.is_some();
-        let root = crate::git::fs::Root::open(ctx.repo.worktree_root())?;
-        // What lies in '.git' is never captured, so there is nothing to put back.
-        let on_disk = path::is_safe(&full) && matches!(root.stamp(&full), Ok(Some(_)));
-        if !in_snapshot && !on_disk {
-            let shown = path::display(&full);
-            return Err(Error::new(
-                Code::PathNotFound,
-                format!(
-                    "'{shown}' is neither in '{}' nor in the working tree",
-                    stored.id
-                ),
-            )
-            .hint(format!(
-                "run 'tw diff {} present' to see what differs",
-                stored.id
-            )));
+        for word in words {
+            let one = Pathspec::parse(ctx, std::slice::from_ref(word))?;
+            let there = match one.plain() {
+                Some(paths) => is_there(ctx, store, stored, &paths)?,
+                None => has_match(ctx, store, stored, &one)?,
+            };
+            if !there {
+                return Err(nothing_there(word, stored));
+            }
         }
-        only.push(full);
+        let plain = spec.plain();
+        Ok(Some(Self { spec, plain }))
     }
-    Ok(only)
+
+    fn takes(&self, path: &[u8]) -> bool {
+        match &self.plain {
+            Some(paths) => paths.iter().any(|named| path::is_within(path, named)),
+            None => self.spec.matches(path),
+        }
+    }
+}
+
+/// Whether the snapshot or the disk has one of the paths.
+fn is_there(ctx: &Context<'_>, store: &Store, stored: &Stored, paths: &[Vec<u8>]) -> Result<bool> {
+    let read = |oid| store.objects.read_tree(oid);
+    let root = Root::open(ctx.repo.worktree_root())?;
+    for full in paths {
+        // What lies in '.git' is never captured, so there is nothing to put back.
+        let on_disk = path::is_safe(full) && matches!(root.stamp(full), Ok(Some(_)));
+        if on_disk || tree::find(&read, stored.tree, full)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a pattern takes a file of the snapshot, or one that a snapshot taken now would have. What only leaves out needs none.
+fn has_match(ctx: &Context<'_>, store: &Store, stored: &Stored, one: &Pathspec) -> Result<bool> {
+    let files = tree::flatten(&|oid| store.objects.read_tree(oid), stored.tree)?;
+    if one
+        .unmatched(files.iter().map(|(path, _)| path.as_slice()))
+        .is_none()
+    {
+        return Ok(true);
+    }
+    let changed = changed_since(ctx, store, stored)?;
+    Ok(one.unmatched(changed.iter().map(Vec::as_slice)).is_none())
+}
+
+fn nothing_there(word: &OsStr, stored: &Stored) -> Error {
+    let shown = path::display(word.as_bytes());
+    let id = &stored.id;
+    let message = format!("'{shown}' is neither in '{id}' nor in the working tree");
+    Error::new(Code::PathNotFound, message)
+        .hint(format!("run 'tw diff {id} present' to see what differs"))
 }

@@ -128,7 +128,7 @@ pub struct Return {
 pub struct Restore {
     /// Whose files.
     pub address: String,
-    /// Which, relative to the current directory; empty means all.
+    /// Which: pathspecs, relative to the current directory; empty means all.
     pub paths: Vec<OsString>,
     /// Plan only.
     pub dry_run: DryRun,

@@ -4,10 +4,10 @@
 //! whole, and texts that somebody typed stand behind `=` or `--`, where they are never taken for an option.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
 use super::model::{Dialog, Model, Pane, Plan, Purpose};
 use super::update::Effect;
+use crate::ops::pathspec::word_of;
 
 /// What a report is asked for: the option, and the question.
 pub const REPORT: [(&str, &str); 3] = [
@@ -86,7 +86,7 @@ fn dry(command: &[&str], tail: &[OsString]) -> Plan {
 /// The whole snapshot, or in the diff the path that the cursor is at.
 fn restore(model: &Model, id: &str) -> Plan {
     let path = model.path().filter(|_| model.pane == Pane::Diff);
-    let path = path.map(|path| OsString::from_vec(path.to_vec()));
+    let path = path.map(|path| word_of(path));
     dry(&["restore", id], path.as_slice())
 }
 

@@ -6,7 +6,6 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -20,6 +19,7 @@ use super::guard::Token;
 use super::server::Shared;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::ops::Context;
+use crate::ops::pathspec::word_of;
 use crate::ops::web::{self, Key, Subject};
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
@@ -209,9 +209,7 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
             if let (Some(entry), Some(number)) = (entry, number) {
                 let of = Subject::Entry(entry.clone());
                 let change = web::change(context, &shared.serve.filter, &of, *number)?;
-                // From the root, and no pattern: whatever the name begins with.
-                let path = [b"./".as_slice(), &change.path].concat();
-                words.line.extend(["--".into(), OsString::from_vec(path)]);
+                words.line.extend(["--".into(), word_of(&change.path)]);
             }
             words
         }

@@ -156,6 +156,9 @@ pub enum EmptyDirs {
     Go,
 }
 
+/// Whether a path of a file or directory is meant.
+pub type Takes<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// What the planner is given.
 pub struct Planning<'a> {
     /// Where the two trees differ.
@@ -176,8 +179,8 @@ pub struct Planning<'a> {
     pub leaves_dir_out: &'a dyn Fn(&[u8]) -> bool,
     /// Whether empty directories that only the earlier side has go.
     pub empty_dirs: EmptyDirs,
-    /// Only these paths and what lies beneath; empty means all.
-    pub only: &'a [Vec<u8>],
+    /// Whether a file or directory is meant; none given means all are, and what else makes up the whole of a state.
+    pub only: Option<Takes<'a>>,
     /// Whether this process may change who may use what belongs to a user.
     pub may_change: fn(u32) -> bool,
 }
@@ -220,8 +223,7 @@ impl Planning<'_> {
         let in_desk =
             // Issues under edit are not of any past state; only what git may track there is.
             path::is_within(full, DESK) && full != b".timewarp/config.toml" && full != DESK;
-        !in_desk
-            && (self.only.is_empty() || self.only.iter().any(|only| path::is_within(full, only)))
+        !in_desk && self.only.is_none_or(|is_meant| is_meant(full))
     }
 
     fn add(

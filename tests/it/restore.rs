@@ -273,3 +273,128 @@ fn a_restore_of_what_is_there_saves_nothing_and_is_no_step_for_undo() {
     sandbox.chmod("a.txt", 0o600);
     assert!(sandbox.json(["restore", &id])["backup_id"].is_string());
 }
+
+// --- pathspecs ---
+
+/// The words, and from which directory.
+const PATHSPECS: [(&str, &[&str]); 14] = [
+    ("", &["*.txt"]),
+    ("", &["dir/*.txt"]),
+    ("", &[":(glob)*.txt"]),
+    ("", &[":(glob)**/one.txt"]),
+    ("", &[":(icase)DIR/ONE.TXT"]),
+    ("", &[":(literal)[ab].txt"]),
+    ("", &["[ab].txt"]),
+    ("", &[":!dir"]),
+    ("", &["dir", ":!dir/sub", ":(exclude,glob)dir/*o.txt"]),
+    ("", &["*.md", "dir/sub"]),
+    ("dir", &["*.txt"]),
+    ("dir", &[":/*.md"]),
+    ("dir", &[":(top)a.txt", "sub/"]),
+    ("dir/sub", &["../*.txt"]),
+];
+
+#[test]
+fn pathspecs_mean_what_git_has_them_mean() {
+    let files = [
+        "a.txt",
+        "b.txt",
+        "[ab].txt",
+        "notes.md",
+        "dir/one.txt",
+        "dir/two.txt",
+        "dir/odd.md",
+        "dir/sub/one.txt",
+        "dir/sub/deep/b.txt",
+    ];
+    let sandbox = Sandbox::new();
+    for file in files {
+        sandbox.write(file, "then\n");
+    }
+    sandbox.write("dir/gone.txt", "then\n");
+    let id = snapshot(&sandbox);
+    for (dir, words) in PATHSPECS {
+        // One is gone, one came, all others differ; half of them are staged.
+        for (at, file) in files.iter().chain(&["new.txt", "dir/new.md"]).enumerate() {
+            sandbox.write(file, "now\n");
+            if at % 2 == 0 {
+                sandbox.git(["add", &format!(":(literal){file}")]);
+            }
+        }
+        sandbox.remove("dir/gone.txt");
+        let here = sandbox.path(dir);
+        let listed = sandbox.git_in(
+            &here,
+            [
+                &[
+                    "ls-files",
+                    "-z",
+                    "--full-name",
+                    "--cached",
+                    "--others",
+                    "--",
+                ],
+                words,
+            ]
+            .concat(),
+        );
+        let taken: std::collections::BTreeSet<&str> = listed.split_terminator('\0').collect();
+        let ran = sandbox.tw_in(&here, [&["restore", &id, "--"], words].concat());
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.err());
+        for file in files {
+            let expected = if taken.contains(file) {
+                "then\n"
+            } else {
+                "now\n"
+            };
+            assert_eq!(sandbox.text(file), expected, "{words:?}: {file}");
+        }
+        for file in ["new.txt", "dir/new.md"] {
+            assert_eq!(
+                sandbox.exists(file),
+                !taken.contains(file),
+                "{words:?}: {file}"
+            );
+        }
+        sandbox.ok(["undo"]);
+        for file in files.iter().chain(&["new.txt", "dir/new.md"]) {
+            assert_eq!(sandbox.text(file), "now\n", "{words:?}: {file}");
+        }
+        assert!(!sandbox.exists("dir/gone.txt"));
+        sandbox.ok(["restore", &id]);
+    }
+}
+
+#[test]
+fn a_pattern_that_takes_nothing_is_an_error_that_names_it() {
+    let (sandbox, id) = changed();
+    let before = sandbox.state();
+    for word in ["*.none", ":(glob)*.none", ":(icase)NOTHING"] {
+        let (error, code) = sandbox.json_error(["restore", &id, "dir", word]);
+        assert_eq!(
+            (error["code"].as_str(), code),
+            (Some("PATH_NOT_FOUND"), 3),
+            "{word}"
+        );
+        assert!(error["message"].as_str().unwrap().contains(word), "{error}");
+    }
+    before.assert_same(&sandbox.state());
+    // What the snapshot lacks and the present has is something: it goes.
+    sandbox.ok(["restore", &id, "n*.txt"]);
+    assert!(!sandbox.exists("new.txt") && sandbox.exists("dir/new.txt"));
+}
+
+#[test]
+fn all_but_one_leaves_that_one_alone_and_what_is_around_the_files() {
+    let (sandbox, id) = changed();
+    sandbox.mkdir("empty");
+    let index = sandbox.git(["ls-files", "-s"]);
+    sandbox.ok(["restore", &id, "--", ":!dir"]);
+    assert_eq!(
+        (sandbox.text("a.txt"), sandbox.exists("new.txt")),
+        ("one\n".to_owned(), false)
+    );
+    assert_eq!(sandbox.text("dir/one.txt"), "now\n");
+    assert!(sandbox.exists("dir/new.txt") && sandbox.exists("empty"));
+    assert_eq!(sandbox.git(["ls-files", "-s"]), index);
+}

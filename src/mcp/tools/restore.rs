@@ -1,6 +1,7 @@
 //! `tw restore` as a tool.
 
 use crate::mcp::tools::prelude::*;
+use crate::ops::pathspec::literally;
 
 /// # Restore files of a snapshot
 ///
@@ -38,7 +39,8 @@ impl Request for Restore {
         let unconfirmed = is_whole && !self.confirm;
         let request = request::Restore {
             address: self.snapshot.into(),
-            paths,
+            // An agent names files, also where the names have brackets in them.
+            paths: paths.iter().map(|path| literally(path)).collect(),
             dry_run: (self.dry_run || unconfirmed).into(),
             ..request::Restore::default()
         };

@@ -20,11 +20,12 @@ use crate::ops::Context;
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::lock::{Hold, WorktreeLock};
-use crate::store::state::stored_path;
+use crate::store::state::{path_from_stored, stored_path};
 use crate::store::stored::Stored;
 use crate::worktree::cache;
 use crate::worktree::capture::{Hashing, Proven, prove_seeds};
 use crate::worktree::manifest::{DirFlags, FileFlags};
+use crate::worktree::plan::Takes;
 
 /// The snapshots of this worktree that rely on unproven ids, one to a line.
 const LIST: &str = "unproven";
@@ -159,22 +160,19 @@ fn notes(store: &Store) -> Result<BTreeMap<String, Note>> {
     Ok(notes)
 }
 
-/// What to say when files of a snapshot are put in place of which some had other bytes; of those below `only`, if any.
+/// What to say when files of a snapshot are put in place of which some had other bytes; of those that are meant, where not all are.
 ///
 /// # Errors
 /// Notes that cannot be read.
-pub fn warning(store: &Store, stored: &Stored, only: &[Vec<u8>]) -> Result<Option<String>> {
+pub fn warning(store: &Store, stored: &Stored, only: Option<Takes<'_>>) -> Result<Option<String>> {
     if stored.record.seeds_unproven.is_none() {
         return Ok(None);
     }
     let Some(note) = notes(store)?.remove(&stored.id.to_string()) else {
         return Ok(None);
     };
-    let only: Vec<String> = only.iter().map(|path| stored_path(path)).collect();
     let is_meant = |path: &&String| {
-        let below = |dir: &String| path.strip_prefix(dir.as_str());
-        let below = |dir| below(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        only.is_empty() || only.iter().any(below)
+        only.is_none_or(|is_meant| path_from_stored(path).is_some_and(|path| is_meant(&path)))
     };
     let wrong: Vec<&str> = note
         .wrong

@@ -71,7 +71,7 @@ pub fn make<'a>(ctx: &Context<'a>, stored: &Stored, place: &Place) -> Result<Mad
     parents.keep();
     let mut notices = there.settings.warnings.clone();
     notices.extend(swap_notices(&applied));
-    notices.extend(super::capture::seeds::warning(store, stored, &[])?);
+    notices.extend(super::capture::seeds::warning(store, stored, None)?);
     if let Some(operation) = &stored.record.in_progress {
         notices.push(format!(
             "the snapshot was taken during a {operation}, which is not under way in the new directory"

@@ -88,7 +88,7 @@ fn travel_to(
         .git(git)
         .hints(&["move these paths away, or take the snapshot elsewhere with 'tw open'"]);
     notices.extend(lfs_notice(&lists));
-    notices.extend(seeds::warning(store, stored, &[])?);
+    notices.extend(seeds::warning(store, stored, None)?);
     let mut travelled = Travelled {
         mode: Mode::Past,
         snapshot_id: stored.id.to_string(),

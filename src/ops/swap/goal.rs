@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::snapshot::Lists;
 use crate::store::stored::Stored;
-use crate::worktree::plan::{EmptyDirs, Extras, Side};
+use crate::worktree::plan::{EmptyDirs, Extras, Side, Takes};
 
 /// Which files the swap is about.
 pub enum Aim<'a> {
@@ -46,8 +46,8 @@ pub struct SnapshotAim<'a> {
     pub stored: &'a Stored,
     /// What its tree cannot say.
     pub extras: Extras,
-    /// These paths and what lies beneath; empty means all.
-    pub only: Vec<Vec<u8>>,
+    /// Whether a file or directory is meant; none given means all are.
+    pub only: Option<Takes<'a>>,
     /// What becomes of directories that the snapshot does not have.
     pub empty_dirs: EmptyDirs,
     /// Paths that are removed whatever the snapshot's rules say: an earlier swap made them.
@@ -65,7 +65,7 @@ impl<'a> SnapshotAim<'a> {
         Ok(Self {
             stored,
             extras: stored_extras(store, stored)?,
-            only: Vec::new(),
+            only: None,
             empty_dirs: EmptyDirs::Stay,
             made_before: BTreeSet::new(),
             keep: Vec::new(),

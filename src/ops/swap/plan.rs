@@ -97,7 +97,7 @@ fn towards(
         left_out: &left_out,
         leaves_dir_out: &leaves_dir_out,
         empty_dirs: aim.empty_dirs,
-        only: &aim.only,
+        only: aim.only,
         may_change,
     })?;
     // Permissions and access differ where the trees are alike.

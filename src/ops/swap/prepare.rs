@@ -181,7 +181,7 @@ impl<'s> Preparation<'_, '_, 's> {
 /// What is proven before there is a plan. What is saved of a whole state is what that state is put back from later, also at paths
 /// that this swap leaves alone and somebody changes in between. What a dry run finds is kept nowhere.
 fn prove_first(goal: &Goal<'_>, storing: &Storing) -> Prove {
-    let whole = matches!(&goal.aim, Aim::Snapshot(aim) if aim.only.is_empty())
+    let whole = matches!(&goal.aim, Aim::Snapshot(aim) if aim.only.is_none())
         || matches!(goal.git, GitGoal::Snapshot(_));
     if whole && *storing != Storing::No {
         Prove::All

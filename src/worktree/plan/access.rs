@@ -33,7 +33,7 @@ impl Planning<'_> {
                 None => true,
             }
         });
-        if self.only.is_empty() {
+        if self.only.is_none() {
             let dirs = self.paths_with_other_access().into_iter();
             let dirs = dirs.filter(|full| self.dir_on_disk(full).is_some());
             beyond.extend(

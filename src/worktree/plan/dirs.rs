@@ -84,7 +84,7 @@ impl Planning<'_> {
         }
         self.emptied_dirs(plan, &mut changes)?;
         self.dirs_in_the_way(plan, &mut changes);
-        if self.only.is_empty() {
+        if self.only.is_none() {
             self.other_dir_modes(&mut changes)?;
             if self.empty_dirs == EmptyDirs::Go {
                 self.dirs_to_remove(plan, &mut changes)?;

@@ -305,7 +305,8 @@ impl Drive {
         let own = self.own(&answered.before);
         answered.code() == "WOULD_OVERWRITE"
             && own.iter().any(|path| {
-                scope.is_none_or(|scope| meets(path, scope))
+                // A word with a pattern may take anything.
+                scope.is_none_or(|scope| scope.contains(['*', '!']) || meets(path, scope))
                     && target.captured.iter().any(|other| meets(path, other))
             })
     }
@@ -350,13 +351,8 @@ impl Drive {
         let named = path.map_or(String::new(), |path| format!(" '{path}'"));
         let mut answered = self.swap(&args, format!("tw restore $S{at}{named}"));
         let target = self.saved[at].world.clone();
-        let beneath = |file: &String| {
-            path.is_none_or(|path| {
-                file.strip_prefix(path)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
-        };
-        if !answered.ok() && !target.captured.iter().any(beneath) {
+        let is_meant = |file: &String| path.is_none_or(|word| judge::takes(word, file));
+        if !answered.ok() && !target.captured.iter().any(is_meant) {
             return;
         }
         let mode = answered.before.mode;

@@ -22,13 +22,24 @@ pub struct Swap<'a> {
     pub after: &'a World,
     /// Paths that the ignore files of the target name; see [`questions`].
     pub ignored: BTreeSet<String>,
-    /// Only this path and what lies beneath, as `restore` takes it.
+    /// Only what this word of `restore` takes: see [`takes`].
     pub scope: Option<&'a str>,
     pub way: Way,
     /// What the way to the past put there.
     pub placed: &'a BTreeSet<String>,
     /// Inside a stay in the past: files that may be the present's own, which it ignores. They stay.
     pub own: BTreeSet<String>,
+}
+
+/// Whether a word of `restore` takes a path: itself and what lies beneath, what ends so (`*END`), or all but one (`:!PATH`).
+pub fn takes(word: &str, path: &str) -> bool {
+    if let Some(left_out) = word.strip_prefix(":!") {
+        return !takes(left_out, path);
+    }
+    match word.strip_prefix('*') {
+        Some(end) => path.ends_with(end),
+        None => path == word || beneath(path, word),
+    }
 }
 
 /// Stands for whatever a directory may hold, when its ignore rules are asked for.
@@ -105,8 +116,7 @@ impl Swap<'_> {
     }
 
     fn in_scope(&self, path: &str) -> bool {
-        self.scope
-            .is_none_or(|scope| path == scope || beneath(path, scope))
+        self.scope.is_none_or(|scope| takes(scope, path))
     }
 
     fn wanted(&self) -> BTreeMap<&str, &Node> {

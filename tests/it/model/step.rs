@@ -22,6 +22,8 @@ const PATHS: [&str; 15] = [
     "node_modules/m",
     "x.sh",
 ];
+/// Pathspecs as `judge::takes` knows them.
+const PATTERNS: [&str; 6] = ["*a", "*/b", "*.log", ":!d", ":!a", ":!d/e"];
 /// None that could close a loop, over which git itself stumbles.
 const TARGETS: [&str; 4] = ["nowhere", "d", "../..", ".gitignore"];
 const MODES: [&str; 5] = ["644", "755", "600", "640", "444"];
@@ -102,6 +104,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Return),
         3 => nth().prop_map(|nth| Step::Restore(nth, None)),
         3 => (nth(), select(&PATHS[..])).prop_map(|(nth, path)| Step::Restore(nth, Some(path))),
+        2 => (nth(), select(&PATTERNS[..])).prop_map(|(nth, word)| Step::Restore(nth, Some(word))),
         5 => Just(Step::Undo),
         3 => Just(Step::Redo),
         1 => Just(Step::Recover),
