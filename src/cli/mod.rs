@@ -58,6 +58,7 @@ mod redo;
 mod restore;
 mod return_;
 mod rewind;
+mod scratch;
 mod search;
 mod selection;
 mod session;
@@ -112,6 +113,7 @@ call::verbs! {
         Recover(recover::Args),
         Open(open::Args),
         Close(close::Args),
+        Scratch(scratch::Args),
         Label(label::Args),
         Issue(issue::Args),
         Redact(redact::Args),
@@ -155,6 +157,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         return code;
     }
     if let Some(code) = crate::runner::guard::answer(&words) {
+        return code;
+    }
+    if let Some(code) = crate::ops::scratches::trash::answer(&words) {
         return code;
     }
     // Only now: what answers a shell, or works detached, is to die at once.

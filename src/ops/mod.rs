@@ -47,6 +47,7 @@ mod resume_command;
 pub mod retention;
 pub mod return_;
 pub mod rewind;
+pub mod scratch;
 pub mod scratches;
 pub mod search;
 pub mod session;

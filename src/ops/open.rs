@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::Context;
 use super::address;
 use super::outcome::Opened;
-use super::scratches;
 use super::scratches::place::{self, Place};
+use super::scratches::{self, Purpose};
 use super::snapshots::view;
 use crate::error::Result;
 
@@ -15,7 +15,7 @@ use crate::error::Result;
 pub struct Open {
     /// The address of the snapshot.
     pub address: String,
-    /// Where; default `../<repo>.tw/<tail>`.
+    /// Where; default `<tail>` in the directory of scratches.
     pub dir: Option<PathBuf>,
 }
 
@@ -29,10 +29,10 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
     let stored = address::resolve(ctx, store, &request.address)?;
     let wanted = match request.dir.as_deref() {
         Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
-        _ => place::beside(ctx.repo.worktree_root())?.join(stored.id.tail()),
+        _ => place::base(ctx)?.join(stored.id.tail()),
     };
     let place = Place::find(ctx, &wanted)?;
-    let made = scratches::make(ctx, &stored, &place)?;
+    let made = scratches::make(ctx, &stored, &place, Purpose::Open)?;
     Ok(Opened {
         snapshot_id: stored.id.to_string(),
         snapshot: view(store, &stored)?,

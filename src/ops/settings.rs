@@ -91,6 +91,18 @@ pub const KEYS: &[Key] = &[
         form: "a boolean, 'prompts' or 'steps'",
         description: "checkpoints by themselves: true at each prompt, 'steps' also after each tool that wrote, false none",
     },
+    Key {
+        name: "scratch_dir",
+        git: "timewarp.scratchDir",
+        form: "a directory outside the working tree",
+        description: "where snapshots are laid out, in place of ../REPOSITORY.tw; relative to the working tree",
+    },
+    Key {
+        name: "scratch_include",
+        git: "timewarp.scratchInclude",
+        form: "a pattern as in .gitignore",
+        description: "ignored files that are copied into every scratch, beside those that .worktreeinclude names",
+    },
 ];
 
 /// Where a value comes from.
@@ -138,7 +150,7 @@ impl Key {
 
     /// Whether it has any number of values.
     pub fn is_list(&self) -> bool {
-        matches!(self.name, "exclude" | "include")
+        matches!(self.name, "exclude" | "include" | "scratch_include")
     }
 }
 
@@ -187,6 +199,10 @@ pub struct Settings {
     pub experiment_limit: u64,
     /// See [`Automatic`].
     pub checkpoints: Automatic,
+    /// Where scratches are made.
+    pub scratch_dir: Option<String>,
+    /// Ignored files that come into scratches.
+    pub scratch_include: Vec<String>,
     /// Where each key's value comes from, by name.
     pub origins: Vec<(&'static str, Origin)>,
     /// What does not count where it stands.
@@ -208,6 +224,8 @@ impl Default for Settings {
             keep_backup_days: 30,
             experiment_limit: 2 << 30,
             checkpoints: Automatic::default(),
+            scratch_dir: None,
+            scratch_include: Vec::new(),
             origins: Vec::new(),
             warnings: Vec::new(),
         }
@@ -239,6 +257,8 @@ impl Settings {
             "keep_backup_days" => json!(self.keep_backup_days),
             "experiment_limit" => json!(self.experiment_limit),
             "checkpoints" => self.checkpoints.value(),
+            "scratch_dir" => json!(self.scratch_dir),
+            "scratch_include" => json!(self.scratch_include),
             _ => Value::Null,
         }
     }
@@ -366,6 +386,10 @@ impl Settings {
         match key.name {
             "exclude" => self.exclude.push(text.clone()),
             "include" => self.include.push(text.clone()),
+            "scratch_include" => self.scratch_include.push(text.clone()),
+            "scratch_dir" => {
+                self.scratch_dir = Some(text.clone()).filter(|text| !text.is_empty());
+            }
             "default_excludes" => self.default_excludes = entry.bool().map_err(|_| invalid())?,
             "max_file_size" => {
                 self.max_file_size = size(&text).ok_or_else(invalid)?;

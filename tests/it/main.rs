@@ -65,6 +65,7 @@ mod said;
 mod sandbox;
 mod scale;
 mod schema;
+mod scratch;
 mod search;
 mod seeds;
 mod session;

@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::present::{Brought, Present};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Durable, Root, Stamp, write_atomic_with_mode};
@@ -52,11 +53,64 @@ pub fn check_room(stored: &Stored, dir: &Path) -> Result<()> {
     ))
 }
 
-/// Writes the files, then the index. Answers how many files, and what was done.
+/// What was laid out.
+pub struct LaidOut {
+    /// How many files.
+    pub files: usize,
+    /// What was done.
+    pub applied: Applied,
+    /// Ignored files of the present that came along.
+    pub brought: Brought,
+    /// Directories of submodules, which are empty.
+    pub submodules: Vec<Vec<u8>>,
+    nodes: BTreeMap<Vec<u8>, Node>,
+}
+
+/// How a file begins that stands for one which git LFS did not fetch.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
+/// Such a file is smaller than this.
+const LFS_LARGEST: u64 = 1024;
+
+impl LaidOut {
+    /// Files that git LFS did not fetch. Looked for only where attributes speak of it.
+    ///
+    /// # Errors
+    /// When an object cannot be read.
+    pub fn lfs_pointers(&self, store: &Store) -> Result<Vec<&[u8]>> {
+        let small = |node: &Node| -> Result<Option<Vec<u8>>> {
+            match store.objects.header(node.oid)? {
+                Some((_, size)) if size < LFS_LARGEST => Ok(Some(store.objects.read(node.oid)?.1)),
+                _ => Ok(None),
+            }
+        };
+        let mut speak = false;
+        let attributes = self.nodes.iter();
+        for (_, node) in attributes.filter(|(full, _)| path::split(full).1 == b".gitattributes") {
+            let bytes = store.objects.read(node.oid)?.1;
+            speak = speak || bytes.windows(10).any(|part| part == b"filter=lfs");
+        }
+        let mut found = Vec::new();
+        let files = self.nodes.iter();
+        let files = files.filter(|(_, node)| speak && node.mode & 0o170_000 == 0o100_000);
+        for (full, node) in files {
+            if small(node)?.is_some_and(|bytes| bytes.starts_with(LFS_POINTER)) {
+                found.push(full.as_slice());
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Writes the files, then the index.
 ///
 /// # Errors
 /// `CORRUPT_RECORD` when something cannot be read, `WOULD_OVERWRITE` when somebody else writes there.
-pub fn lay_out(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<(usize, Applied)> {
+pub fn lay_out(
+    there: &Context<'_>,
+    store: &Store,
+    stored: &Stored,
+    present: &Present<'_>,
+) -> Result<LaidOut> {
     let lists = store.lists(stored)?;
     let read = |oid| store.objects.read_tree(oid);
     let nodes: BTreeMap<Vec<u8>, Node> = tree::flatten(&read, stored.tree)?.into_iter().collect();
@@ -77,8 +131,20 @@ pub fn lay_out(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<(u
         progress: there.progress,
     }
     .run(&plan)?;
+    present.give_times(&root, &nodes)?;
+    // It remembers the times.
     write_index(there, store, stored, &lists, &nodes)?;
-    Ok((plan.entries.len(), applied))
+    let brought = present.bring_ignored(&root)?;
+    present.give_dir_times(&root, &read, stored.tree)?;
+    let is_submodule = |node: &Node| node.mode == GITLINK_MODE;
+    let submodules = nodes.iter().filter(|(_, node)| is_submodule(node));
+    Ok(LaidOut {
+        files: plan.entries.len(),
+        applied,
+        brought,
+        submodules: submodules.map(|(full, _)| full.clone()).collect(),
+        nodes,
+    })
 }
 
 /// The directory was empty: nothing can be in the way but what somebody puts there now.

@@ -7,11 +7,24 @@
 //! Promises: git makes worktrees one at a time; a death in the middle leaves nothing that the next command does not take back
 //! ([`opening`]); nothing of a scratch is removed before what it holds was saved ([`survey`]).
 
+pub mod known;
 pub mod layout;
 pub mod opening;
 pub mod place;
+pub mod present;
+mod put;
 pub mod remove;
+mod scratch;
+pub mod shared_refs;
 pub mod survey;
+pub mod trash;
+
+pub use scratch::{Scratch, Slot};
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
 
 use super::Context;
 use super::swap::notices::swap_notices;
@@ -20,15 +33,34 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::command::Git;
 use crate::git::create;
 use crate::git::fs::{Durable, remove_optional, write_atomic};
+use crate::git::path;
 use crate::git::refs::Reason;
 use crate::store::Store;
+use crate::store::lock::hold_file_within;
 use crate::store::names;
 use crate::store::stored::{Stored, not_found};
-use crate::worktree::apply::Applied;
-use std::path::Path;
 
+use self::layout::LaidOut;
 use self::opening::{Opening, clear_dead};
 use self::place::Place;
+use self::present::Present;
+
+/// In the `timewarp` directory of a scratch that a run is made in: held locked by its maker, as long as that lives.
+pub const MAKER: &str = "maker";
+/// The field of `opened.json` that says what such a scratch is for.
+pub const PURPOSE: &str = "purpose";
+
+/// How many paths a sentence names.
+const NAMED: usize = 5;
+
+/// What a scratch is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It stays until somebody closes it.
+    Open,
+    /// A run of this kind, after which it goes.
+    Run(&'static str),
+}
 
 /// A scratch that was just made.
 pub struct Made<'a> {
@@ -38,16 +70,24 @@ pub struct Made<'a> {
     pub files: usize,
     /// What one should know of it.
     pub notices: Vec<String>,
+    /// Says that its maker lives, for a run.
+    pub maker: Option<File>,
 }
 
 /// Lays a snapshot out.
 ///
 /// # Errors
 /// As [`Place::find`]; `NO_SPACE`; `CORRUPT_RECORD` when something of the snapshot cannot be read. Nothing is left then.
-pub fn make<'a>(ctx: &Context<'a>, stored: &Stored, place: &Place) -> Result<Made<'a>> {
+pub fn make<'a>(
+    ctx: &Context<'a>,
+    stored: &Stored,
+    place: &Place,
+    purpose: Purpose,
+) -> Result<Made<'a>> {
     clear_dead(ctx)?;
     let store = ctx.store()?;
     layout::check_room(stored, &place.existing)?;
+    let present = Present::look(ctx)?;
     let parents = place.make_parents()?;
     let opening = Opening::begin(ctx, &place.dir, &place.parents)?;
     if let Err(error) = add_worktree(ctx, &place.dir, stored) {
@@ -56,21 +96,25 @@ pub fn make<'a>(ctx: &Context<'a>, stored: &Stored, place: &Place) -> Result<Mad
     }
     let there = Context::open(&place.dir, ctx.env, ctx.progress).and_then(|there| {
         check_made(&there, place)?;
-        say_opened(&there, stored, place)?;
+        let maker = say_opened(&there, stored, place, purpose)?;
         drop(opening);
-        let laid_out = lay_out(&there, store, stored)?;
-        Ok((there, laid_out))
+        let laid_out = lay_out(&there, store, stored, &present)?;
+        Ok((there, maker, laid_out))
     });
-    let (there, (files, applied)) = match there {
+    let (there, mut maker, laid_out) = match there {
         Ok(done) => done,
         Err(error) => {
             remove::failed_open(ctx, &place.dir);
             return Err(error);
         }
     };
+    if let Some(maker) = &mut maker {
+        maker.write_all(known::LAID)?;
+    }
     parents.keep();
     let mut notices = there.settings.warnings.clone();
-    notices.extend(swap_notices(&applied));
+    notices.extend(swap_notices(&laid_out.applied));
+    notices.extend(incomplete(store, &laid_out)?);
     notices.extend(super::capture::seeds::warning(store, stored, None)?);
     if let Some(operation) = &stored.record.in_progress {
         notices.push(format!(
@@ -79,9 +123,46 @@ pub fn make<'a>(ctx: &Context<'a>, stored: &Stored, place: &Place) -> Result<Mad
     }
     Ok(Made {
         there,
-        files,
+        files: laid_out.files,
         notices,
+        maker,
     })
+}
+
+/// What is missing in the directory although the present may have it.
+fn incomplete(store: &Store, laid_out: &LaidOut) -> Result<Vec<String>> {
+    let mut said = Vec::new();
+    let submodules: Vec<&[u8]> = laid_out.submodules.iter().map(Vec::as_slice).collect();
+    if !submodules.is_empty() {
+        let paths = some_of(&submodules);
+        said.push(format!("submodules are left empty: {paths}"));
+    }
+    let pointers = laid_out.lfs_pointers(store)?;
+    if !pointers.is_empty() {
+        let paths = some_of(&pointers);
+        said.push(format!("git LFS pointers that were not fetched: {paths}"));
+    }
+    let left = &laid_out.brought.left;
+    if let Some((_, why)) = left.first() {
+        let paths: Vec<&[u8]> = left.iter().map(|(full, _)| full.as_slice()).collect();
+        let paths = some_of(&paths);
+        said.push(format!(
+            "ignored files that did not come along: {paths} ({why})"
+        ));
+    }
+    Ok(said)
+}
+
+/// The first paths, and how many more there are.
+fn some_of(paths: &[&[u8]]) -> String {
+    let shown = paths.iter().take(NAMED);
+    let mut shown: Vec<String> = shown
+        .map(|full| format!("'{}'", path::display(full)))
+        .collect();
+    if paths.len() > NAMED {
+        shown.push(format!("and {} more", paths.len() - NAMED));
+    }
+    shown.join(", ")
 }
 
 /// Makes the linked worktree, without a file in it.
@@ -119,17 +200,34 @@ fn check_made(there: &Context<'_>, place: &Place) -> Result<()> {
     Ok(())
 }
 
-fn lay_out(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<(usize, Applied)> {
+fn lay_out(
+    there: &Context<'_>,
+    store: &Store,
+    stored: &Stored,
+    present: &Present<'_>,
+) -> Result<LaidOut> {
     hold(store, stored)?;
     if stored.head.is_none() {
         unborn_head(there, store, stored)?;
     }
-    layout::lay_out(there, store, stored)
+    layout::lay_out(there, store, stored, present)
 }
 
-/// Writes down what holds the snapshot, before anything else is done with it.
-fn say_opened(there: &Context<'_>, stored: &Stored, place: &Place) -> Result<()> {
+/// Writes down what holds the snapshot, before anything else is done with it. Of a run, its maker is seen to live from then on.
+fn say_opened(
+    there: &Context<'_>,
+    stored: &Stored,
+    place: &Place,
+    purpose: Purpose,
+) -> Result<Option<File>> {
     let own = there.store()?;
+    own.dir.create()?;
+    let mut extra = serde_json::Map::new();
+    let mut maker = None;
+    if let Purpose::Run(word) = purpose {
+        extra.insert(PURPOSE.to_owned(), word.into());
+        maker = Some(hold_file_within(&own.dir.file(MAKER), Duration::ZERO)?);
+    }
     let opened = OpenedDir {
         version: 1,
         snapshot_id: stored.id.to_string(),
@@ -141,11 +239,11 @@ fn say_opened(there: &Context<'_>, stored: &Stored, place: &Place) -> Result<()>
             .iter()
             .map(|dir| dir.display().to_string())
             .collect(),
-        extra: serde_json::Map::new(),
+        extra,
     };
-    own.dir.create()?;
     let bytes = serde_json::to_vec_pretty(&opened).map_err(std::io::Error::from)?;
-    write_atomic(&own.dir.file(OPENED), &bytes, Durable::Yes)
+    write_atomic(&own.dir.file(OPENED), &bytes, Durable::Yes)?;
+    Ok(maker)
 }
 
 /// A prune that came first has taken the snapshot; one that comes now sees `opened.json`.

@@ -124,3 +124,15 @@ fn is_of(git_dir: &Path, dir: &Path) -> bool {
     made.zip(wanted)
         .is_some_and(|(made, wanted)| made.as_bytes().starts_with(wanted.as_bytes()))
 }
+
+/// Does something with the repository's list of worktrees while no scratch is made or taken away: git reads all of them, and
+/// fails at one that is half there.
+///
+/// # Errors
+/// As `work`; `BUSY` when others are at it for too long.
+pub fn with_worktrees_held<R>(ctx: &Context<'_>, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    let own = StateDir::new(ctx.repo.common_dir());
+    let mut file = hold_file_within(&own.file(FILE), ctx.settings.lock_timeout)?;
+    clear(&ctx.repo, &mut file)?;
+    work()
+}

@@ -1,5 +1,6 @@
 //! Where a scratch may be, and the directories that lead there.
 
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Code, Error, Result, ResultExt};
@@ -61,8 +62,12 @@ impl Place {
     pub fn make_parents(&self) -> Result<MadeDirs> {
         let mut made = MadeDirs(Vec::new());
         for dir in &self.parents {
-            create::new_dir(dir, 0o777).context(|| format!("cannot create '{}'", dir.display()))?;
-            made.0.push(dir.clone());
+            match create::new_dir(dir, 0o777) {
+                Ok(()) => made.0.push(dir.clone()),
+                // Another scratch was quicker.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => {}
+                other => other.context(|| format!("cannot create '{}'", dir.display()))?,
+            }
         }
         Ok(made)
     }
@@ -85,6 +90,21 @@ impl Drop for MadeDirs {
             // Only when empty, and the error that brought us here is the one to tell.
             let _ = std::fs::remove_dir(dir);
         }
+    }
+}
+
+/// The directory of scratches: the `scratch_dir` setting, else `../<repo>.tw`.
+///
+/// # Errors
+/// As [`beside`].
+pub fn base(ctx: &Context<'_>) -> Result<PathBuf> {
+    let root = ctx.repo.worktree_root();
+    match &ctx.settings.scratch_dir {
+        None => beside(root),
+        Some(named) => match (named.strip_prefix("~/"), ctx.env.home()) {
+            (Some(rest), Some(home)) => Ok(home.join(rest)),
+            _ => Ok(root.join(named)),
+        },
     }
 }
 

@@ -178,7 +178,7 @@ pub fn worktree(dir: &Path, git_dir: &Path, parents: &[String]) -> Result<()> {
 }
 
 /// Removes a linked worktree's git directory, and `worktrees` when it was the last, as git does.
-fn metadata(git_dir: &Path) -> Result<()> {
+pub(super) fn metadata(git_dir: &Path) -> Result<()> {
     std::fs::remove_dir_all(git_dir)
         .context(|| format!("cannot remove '{}'", git_dir.display()))?;
     if let Some(worktrees) = git_dir.parent() {

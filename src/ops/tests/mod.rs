@@ -9,5 +9,6 @@ mod doctor;
 mod open;
 mod purge;
 mod retention;
+mod scratches;
 mod setup;
 mod status;

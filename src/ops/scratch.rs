@@ -1,0 +1,119 @@
+//! Which scratches there are; and taking away those whose makers are dead.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Context;
+use super::scratches::known::{self, State};
+use crate::error::Result;
+use crate::json::{self, Text};
+
+json::fields! {
+    Dir = "dir",
+}
+
+/// Answer of `scratch list`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "scratch_list")]
+pub struct Scratches {
+    /// All of this repository, by the names of their worktrees.
+    pub scratches: Vec<ScratchView>,
+}
+
+/// A scratch.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "scratch")]
+pub struct ScratchView {
+    /// Where it is.
+    #[serde(flatten, with = "Text::<Dir>")]
+    pub dir: PathBuf,
+    /// `open`, or the command that made it for a run.
+    pub purpose: String,
+    /// The snapshot that was laid out.
+    pub snapshot_id: String,
+    /// When.
+    pub created_at: String,
+    /// How it stands.
+    pub state: State,
+}
+
+/// Lists them.
+///
+/// # Errors
+/// `CORRUPT_RECORD` when what was written about one cannot be read.
+pub fn list(ctx: &Context<'_>) -> Result<Scratches> {
+    let scratches = known::all(ctx)?.into_iter().map(|known| ScratchView {
+        purpose: known.purpose().to_owned(),
+        snapshot_id: known.opened.snapshot_id,
+        created_at: known.opened.at,
+        state: known.state,
+        dir: known.dir,
+    });
+    Ok(Scratches {
+        scratches: scratches.collect(),
+    })
+}
+
+/// Answer of `scratch gc`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "scratch_gc")]
+pub struct Collected {
+    /// Those that were taken away.
+    pub removed: Vec<RemovedScratch>,
+    /// Those that stay although their makers are dead, and why.
+    pub kept: Vec<KeptScratch>,
+}
+
+/// A scratch that was taken away.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "removed_scratch")]
+pub struct RemovedScratch {
+    /// Where it was.
+    #[serde(flatten, with = "Text::<Dir>")]
+    pub dir: PathBuf,
+    /// What was in it; null: nothing differed from its snapshot.
+    pub experiment_id: Option<String>,
+}
+
+/// A scratch that stays.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "kept_scratch")]
+pub struct KeptScratch {
+    /// Where it is.
+    #[serde(flatten, with = "Text::<Dir>")]
+    pub dir: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+/// Takes those away whose makers are dead. What is in them is saved first.
+///
+/// # Errors
+/// As [`list`]. One that cannot be saved is named, and stops none of the others.
+pub fn gc(ctx: &Context<'_>) -> Result<Collected> {
+    known::sweep(ctx)?;
+    let mut collected = Collected {
+        removed: Vec::new(),
+        kept: Vec::new(),
+    };
+    for known in known::all(ctx)? {
+        let is_run = known.purpose() != "open";
+        if !is_run || known.state == State::InUse {
+            continue;
+        }
+        let dir = known.dir.clone();
+        match known::take_away(ctx, &known) {
+            Ok(saved) => collected.removed.push(RemovedScratch {
+                dir,
+                experiment_id: saved.map(|id| id.to_string()),
+            }),
+            Err(error) => collected.kept.push(KeptScratch {
+                dir,
+                reason: error.message().to_owned(),
+            }),
+        }
+    }
+    Ok(collected)
+}

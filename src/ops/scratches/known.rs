@@ -1,0 +1,122 @@
+//! The scratches that there are, and those whose makers are dead.
+
+use std::path::PathBuf;
+
+use super::opening::{clear_dead, with_worktrees_held};
+use super::{MAKER, PURPOSE, Scratch, remove, trash};
+use crate::error::{Code, Result};
+use crate::git::fs::read_optional;
+use crate::ops::Context;
+use crate::ops::worktrees::{self, OpenedDir, Worktree, unreadable};
+use crate::store::id::SnapshotId;
+use crate::store::lock::hold_file_within;
+
+/// Says in the maker's file that all was laid out, so that a run may have been made in it.
+pub(super) const LAID: &[u8] = b"laid\n";
+
+/// One that is there.
+pub struct KnownScratch {
+    /// Where.
+    pub dir: PathBuf,
+    /// What `tw` wrote about it.
+    pub opened: OpenedDir,
+    /// How it stands.
+    pub state: State,
+    worktree: Worktree,
+}
+
+/// How a scratch stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It stays until it is closed.
+    Open,
+    /// A run is made in it.
+    InUse,
+    /// Its maker is dead.
+    Left,
+    /// Its directory is gone.
+    Gone,
+}
+
+crate::json::words!(State {
+    Open = "open",
+    InUse = "in-use",
+    Left = "left",
+    Gone = "gone",
+});
+
+impl KnownScratch {
+    /// What it is for: `open`, or a kind of run.
+    pub fn purpose(&self) -> &str {
+        let word = self.opened.extra.get(PURPOSE);
+        word.and_then(serde_json::Value::as_str).unwrap_or("open")
+    }
+}
+
+/// All of them, by the names of their worktrees.
+///
+/// # Errors
+/// When the list of worktrees, or what `tw` wrote about one, cannot be read.
+pub fn all(ctx: &Context<'_>) -> Result<Vec<KnownScratch>> {
+    let mut found = Vec::new();
+    for worktree in worktrees::all(&ctx.repo)? {
+        let opened = worktrees::opened(&worktree.dir);
+        let Some(opened) = opened.map_err(|error| unreadable(&worktree, error))? else {
+            continue;
+        };
+        let dir = PathBuf::from(&opened.dir);
+        let is_run = opened.extra.contains_key(PURPOSE);
+        let state = match is_run {
+            _ if !dir.exists() => State::Gone,
+            false => State::Open,
+            true if is_held(&worktree)? => State::InUse,
+            true => State::Left,
+        };
+        found.push(KnownScratch {
+            dir,
+            opened,
+            state,
+            worktree,
+        });
+    }
+    Ok(found)
+}
+
+fn is_held(worktree: &Worktree) -> Result<bool> {
+    match hold_file_within(&worktree.dir.file(MAKER), std::time::Duration::ZERO) {
+        Ok(_) => Ok(false),
+        Err(error) if error.code() == Code::Busy => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Saves and removes what a dead maker left. Answers the experiment; None: there was nothing to save.
+///
+/// # Errors
+/// `BUSY` when its maker lives after all; else as [`Scratch::discard`]. It stays then.
+pub fn take_away(ctx: &Context<'_>, known: &KnownScratch) -> Result<Option<SnapshotId>> {
+    let maker = hold_file_within(&known.worktree.dir.file(MAKER), std::time::Duration::ZERO)?;
+    let was_laid = read_optional(&known.worktree.dir.file(MAKER))?.is_some_and(|text| text == LAID);
+    if was_laid && known.dir.exists() {
+        let there = Context::open(&known.dir, ctx.env, ctx.progress)?;
+        return Scratch::adopt(ctx, there, &known.opened, maker)?.discard();
+    }
+    // No run was ever made in it, or somebody took the directory away.
+    if known.dir.exists() {
+        trash::throw(&known.dir)?;
+    }
+    with_worktrees_held(ctx, || remove::metadata(&known.worktree.git_dir))?;
+    trash::empty(&trash::trash_of(&known.dir), ctx.env);
+    Ok(None)
+}
+
+/// Empties the trash of scratches that are gone, and takes back what a death left half made.
+///
+/// # Errors
+/// The disk refuses.
+pub fn sweep(ctx: &Context<'_>) -> Result<()> {
+    clear_dead(ctx)?;
+    let base = super::place::base(ctx)?;
+    trash::empty(&trash::trash_of(&base.join("any")), ctx.env);
+    Ok(())
+}

@@ -1,0 +1,323 @@
+//! What a scratch takes over from the present beside its snapshot: modification times, so that build tools find their caches fresh,
+//! and the ignored files that are asked for.
+//!
+//! A file that is the same in both gets the time that it has in the present; so does a directory with the same captured files. Ignored
+//! files come along when `.worktreeinclude` at the root of the working tree (gitignore syntax) or the `scratch_include` setting names
+//! them: by reflink where the file system can, else copied, never as another name of the same file. Nothing is followed, and
+//! nothing that was laid out is replaced.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::io::Errno;
+
+use crate::error::{Result, ResultExt};
+use crate::git::command::Git;
+use crate::git::fs::{Root, Stamp, read_link_at, stamp_at, stamp_of};
+use crate::git::tree::{self, Node, ReadTree};
+use crate::git::{Oid, path, threads};
+use crate::ops::Context;
+use crate::ops::capture::{CaptureOptions, Storing, capture};
+use crate::worktree::manifest::{Kind, Manifest};
+use crate::worktree::scan::DESK;
+
+/// Names the ignored files that scratches need.
+const INCLUDE: &str = ".worktreeinclude";
+
+/// The working tree that a scratch is made from.
+pub struct Present<'a> {
+    ctx: &'a Context<'a>,
+    manifest: Manifest,
+}
+
+/// Ignored files that came along.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Brought {
+    /// How many.
+    pub files: usize,
+    /// Which could not, and why.
+    pub left: Vec<(Vec<u8>, String)>,
+}
+
+impl<'a> Present<'a> {
+    /// Looks at the working tree. Stores nothing.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn look(ctx: &'a Context<'a>) -> Result<Self> {
+        let wanted = CaptureOptions {
+            storing: Storing::No,
+            ..CaptureOptions::default()
+        };
+        let manifest = capture(ctx, ctx.store()?, &wanted)?.manifest;
+        Ok(Self { ctx, manifest })
+    }
+
+    /// Gives files that were laid out the times of the present's, where they are the same.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn give_times(&self, root: &Root, nodes: &BTreeMap<Vec<u8>, Node>) -> Result<()> {
+        for (full, node) in nodes {
+            let known = self.manifest.file(full);
+            let same = known.filter(|file| {
+                matches!(file.kind, Kind::File | Kind::Symlink)
+                    && file.oid.get() == node.oid
+                    && file.git_mode == node.mode
+            });
+            if let Some(file) = same {
+                let (dir, name) = path::split(full);
+                let what = || format!("cannot set the time of '{}'", path::display(full));
+                let fd = root.open_dir(dir).context(what)?;
+                set_time(fd.as_fd(), name, file.stamp.mtime).context(what)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for directories with the same captured files. Comes last: whatever is put into a directory changes its time.
+    ///
+    /// # Errors
+    /// A tree cannot be read, or the system refuses.
+    pub fn give_dir_times(&self, root: &Root, read: ReadTree<'_>, snapshot: Oid) -> Result<()> {
+        for (full, oid) in dirs(read, snapshot)? {
+            let known = self.manifest.find_dir(&full);
+            let known = known.and_then(|at| self.manifest.dirs.get(at));
+            if let Some(known) = known.filter(|known| known.tree == oid) {
+                let (dir, name) = path::split(&full);
+                let what = || format!("cannot set the time of '{}'", path::display(&full));
+                let fd = root.open_dir(dir).context(what)?;
+                set_time(fd.as_fd(), name, known.stamp.mtime).context(what)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the ignored files that are asked for.
+    ///
+    /// # Errors
+    /// git fails, or the disk is full. A file that cannot be copied for another reason is named in the answer.
+    pub fn bring_ignored(&self, to: &Root) -> Result<Brought> {
+        let wanted = self.wanted()?;
+        if wanted.is_empty() {
+            return Ok(Brought::default());
+        }
+        let from = Root::open(self.ctx.repo.worktree_root())?;
+        let mut by_dir: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
+        for full in &wanted {
+            by_dir.entry(path::split(full).0).or_default().push(full);
+        }
+        let dirs: Vec<_> = by_dir.into_iter().collect();
+        let copy = |(dir, files): &(&[u8], Vec<&[u8]>), brought: &mut Brought| {
+            copy_dir((&from, to), dir, files, brought)
+        };
+        let (parts, failed) = threads::gather(&dirs, wanted.len(), copy);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut brought = Brought::default();
+        for part in parts {
+            brought.files += part.files;
+            brought.left.extend(part.left);
+        }
+        brought.left.sort();
+        for (dir, _) in dirs.iter().rev() {
+            copy_dir_time(&from, to, dir);
+        }
+        Ok(brought)
+    }
+
+    /// Ignored files that somebody asks for.
+    fn wanted(&self) -> Result<Vec<Vec<u8>>> {
+        let repo = &self.ctx.repo;
+        let file = repo.worktree_root().join(INCLUDE);
+        let is_there = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        let globs = &self.ctx.settings.scratch_include;
+        if !is_there && globs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list = |git: Git<'_>| -> Result<Vec<Vec<u8>>> {
+            let bytes = git.run()?;
+            let names = bytes.split(|byte| *byte == 0);
+            // A name that ends with a slash is a repository of its own.
+            let files = names.filter(|name| path::is_safe(name) && !path::is_within(name, DESK));
+            Ok(files.map(<[u8]>::to_vec).collect())
+        };
+        let look = || Git::new(repo).args(["ls-files", "-z", "--others", "--ignored"]);
+        let mut named = look();
+        if is_there {
+            named = named.arg("--exclude-from").arg(&file);
+        }
+        for glob in globs {
+            named = named.arg("--exclude").arg(glob);
+        }
+        let named = list(named)?;
+        if named.is_empty() {
+            return Ok(named);
+        }
+        let ignored = list(look().arg("--exclude-standard"))?;
+        let ignored: std::collections::HashSet<&Vec<u8>> = ignored.iter().collect();
+        let is_ignored = |full: &Vec<u8>| ignored.contains(full);
+        Ok(named
+            .iter()
+            .filter(|full| is_ignored(full))
+            .cloned()
+            .collect())
+    }
+}
+
+/// Every directory of a tree, with its own tree.
+fn dirs(read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
+    let mut found = Vec::new();
+    let mut pending = vec![(Vec::new(), root)];
+    while let Some((dir, oid)) = pending.pop() {
+        for entry in tree::parse(&read(oid)?)? {
+            if entry.node.is_dir() {
+                let full = path::join(&dir, entry.name);
+                found.push((full.clone(), entry.node.oid));
+                pending.push((full, entry.node.oid));
+            }
+        }
+    }
+    // What is in a directory comes before it.
+    found.sort_by(|a, b| b.0.cmp(&a.0));
+    Ok(found)
+}
+
+fn copy_dir(
+    (from, to): (&Root, &Root),
+    dir: &[u8],
+    files: &[&[u8]],
+    brought: &mut Brought,
+) -> Result<()> {
+    let opened = from
+        .open_dir(dir)
+        .and_then(|from| Ok((from, make_dirs(to, dir)?)));
+    let (from_dir, to_dir) = match opened {
+        Ok(both) => both,
+        Err(Errno::NOSPC) => return Err(std::io::Error::from(Errno::NOSPC).into()),
+        Err(errno) => {
+            let left = files.iter().map(|full| (full.to_vec(), errno.to_string()));
+            brought.left.extend(left);
+            return Ok(());
+        }
+    };
+    for full in files {
+        let name = path::split(full).1;
+        match copy(from, full, (from_dir.as_fd(), to_dir.as_fd(), name)) {
+            Ok(true) => brought.files += 1,
+            Ok(false) => {}
+            Err(error) if error.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) => {
+                return Err(error).context(|| format!("cannot copy '{}'", path::display(full)));
+            }
+            Err(error) => brought.left.push((full.to_vec(), error.to_string())),
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file or a symlink that is not there yet. False: there is one, or nothing to copy.
+fn copy(
+    from: &Root,
+    full: &[u8],
+    (from_dir, to_dir, name): (BorrowedFd<'_>, BorrowedFd<'_>, &[u8]),
+) -> std::io::Result<bool> {
+    let Some(stamp) = stamp_at(from_dir, name)? else {
+        return Ok(false);
+    };
+    if stamp_at(to_dir, name)?.is_some() {
+        return Ok(false);
+    }
+    if stamp.is_symlink() {
+        let target = read_link_at(from_dir, name)?;
+        if std::path::Path::new(OsStr::from_bytes(&target)).starts_with(from.path()) {
+            // What is written through it would reach the present.
+            return Err(std::io::Error::other("a link into the working tree"));
+        }
+        rustix::fs::symlinkat(OsStr::from_bytes(&target), to_dir, OsStr::from_bytes(name))?;
+    } else if stamp.is_file() {
+        let source = from.open_file(full)?;
+        copy_file(source, &stamp, to_dir, name)?;
+    } else {
+        return Ok(false);
+    }
+    set_time(to_dir, name, stamp.mtime)?;
+    Ok(true)
+}
+
+fn copy_file(
+    source: OwnedFd,
+    stamp: &Stamp,
+    to_dir: BorrowedFd<'_>,
+    name: &[u8],
+) -> std::io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_bits_truncate(stamp.permissions() & 0o777 | 0o200);
+    let target = rustix::fs::openat(to_dir, OsStr::from_bytes(name), flags, mode)?;
+    if !clone(&target, &source) {
+        let (mut source, mut target) = (File::from(source), File::from(target.try_clone()?));
+        std::io::copy(&mut source, &mut target)?;
+    }
+    Ok(rustix::fs::fchmod(
+        &target,
+        Mode::from_bits_truncate(stamp.permissions() & 0o777),
+    )?)
+}
+
+/// Shares the blocks, where the file system can.
+fn clone(target: &OwnedFd, source: &OwnedFd) -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::fs::ioctl_ficlone(target, source).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// Opens a directory, made with what is above it where it is not there.
+pub(super) fn make_dirs(root: &Root, dir: &[u8]) -> rustix::io::Result<OwnedFd> {
+    match root.open_dir(dir) {
+        Err(Errno::NOENT) if !dir.is_empty() => {}
+        other => return other,
+    }
+    let (above, name) = path::split(dir);
+    let fd = make_dirs(root, above)?;
+    match rustix::fs::mkdirat(
+        &fd,
+        OsStr::from_bytes(name),
+        Mode::from_bits_truncate(0o777),
+    ) {
+        Ok(()) | Err(Errno::EXIST) => root.open_dir(dir),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// The time of a directory in which files were put. One that cannot be set costs a rebuild, and nothing else.
+fn copy_dir_time(from: &Root, to: &Root, dir: &[u8]) {
+    let (above, name) = path::split(dir);
+    let stamp = from.open_dir(dir).and_then(|fd| stamp_of(fd.as_fd()));
+    if let (Ok(stamp), Ok(fd), false) = (stamp, to.open_dir(above), name.is_empty()) {
+        let _ = set_time(fd.as_fd(), name, stamp.mtime);
+    }
+}
+
+fn set_time(dir: BorrowedFd<'_>, name: &[u8], mtime: i64) -> rustix::io::Result<()> {
+    let times = Timestamps {
+        last_access: Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT,
+        },
+        last_modification: Timespec {
+            tv_sec: mtime.div_euclid(1_000_000_000),
+            tv_nsec: mtime.rem_euclid(1_000_000_000),
+        },
+    };
+    rustix::fs::utimensat(
+        dir,
+        OsStr::from_bytes(name),
+        &times,
+        AtFlags::SYMLINK_NOFOLLOW,
+    )
+}

@@ -1,0 +1,299 @@
+//! A scratch that a run is made in: laid out, used, saved, and taken away.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::opening::with_worktrees_held;
+use super::place::{self, Place};
+use super::{NAMED, Purpose, make, remove, some_of, trash};
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::path;
+use crate::git::tree::Node;
+use crate::ops::Context;
+use crate::ops::capture::{Capture, CaptureOptions, Storing};
+use crate::ops::record::{About, make_unless};
+use crate::ops::worktrees::OpenedDir;
+use crate::runner::Job;
+use crate::store::id::{IdKind, SnapshotId, Tail};
+use crate::store::state::Mode;
+use crate::store::stored::Stored;
+use crate::worktree::manifest::{Kind, Manifest};
+
+/// How many free ports a run is given.
+const PORTS: u16 = 10;
+
+/// A snapshot laid out for a run. Dropped, it stays, and `gc` saves and removes it once its maker is dead.
+pub struct Scratch<'a> {
+    /// The context of its worktree.
+    pub there: Context<'a>,
+    /// What one should know of it.
+    pub notices: Vec<String>,
+    name: String,
+    source: PathBuf,
+    base: Base,
+    /// The last experiment, and the state that it holds.
+    saved: Option<(SnapshotId, Seen)>,
+    maker: Option<File>,
+}
+
+/// What a scratch was laid out from.
+struct Base {
+    id: SnapshotId,
+    seen: Seen,
+}
+
+/// What a look at a scratch found, as far as an experiment would keep it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    tree: Oid,
+    index: Oid,
+    head: Option<Oid>,
+}
+
+/// Where a run stands among those at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot(pub usize);
+
+impl<'a> Scratch<'a> {
+    /// Lays a snapshot out in a new directory among the scratches; `purpose` is the first part of its name.
+    ///
+    /// # Errors
+    /// As [`make`]. Nothing is left then.
+    pub fn lay(ctx: &Context<'a>, stored: &Stored, purpose: &'static str) -> Result<Self> {
+        let name = format!("{purpose}-{}", Tail::random()?.as_str());
+        let place = Place::find(ctx, &place::base(ctx)?.join(&name))?;
+        let made = make(ctx, stored, &place, Purpose::Run(purpose))?;
+        Ok(Self {
+            base: Base::of(ctx, stored)?,
+            there: made.there,
+            notices: made.notices,
+            name,
+            source: ctx.repo.worktree_root().to_owned(),
+            saved: None,
+            maker: made.maker,
+        })
+    }
+
+    /// One whose maker is dead, and which is ours now.
+    ///
+    /// # Errors
+    /// Its snapshot is gone.
+    pub(super) fn adopt(
+        ctx: &Context<'a>,
+        there: Context<'a>,
+        opened: &OpenedDir,
+        maker: File,
+    ) -> Result<Self> {
+        let store = ctx.store()?;
+        let id = SnapshotId::parse(&opened.snapshot_id).ok_or_else(|| {
+            let message = format!("'{}' is not the id of a snapshot", opened.snapshot_id);
+            Error::new(Code::CorruptRecord, message)
+        })?;
+        let dir = there.repo.worktree_root();
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Self {
+            base: Base::of(ctx, &store.read_id(&id)?)?,
+            notices: Vec::new(),
+            name: name.into_owned(),
+            source: ctx.repo.worktree_root().to_owned(),
+            saved: None,
+            maker: Some(maker),
+            there,
+        })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        self.there.repo.worktree_root()
+    }
+
+    /// Its own name, which no other has.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Makes a path what `node` is in `store`'s objects, or takes it away: for files that a run is to have in another version.
+    ///
+    /// # Errors
+    /// The disk refuses, or there is a directory in its place.
+    pub fn put(&self, full: &[u8], node: Option<Node>) -> Result<()> {
+        super::put::put(&self.there, full, node)
+    }
+
+    /// A command to run in it, with what a run finds in its environment.
+    pub fn job(
+        &self,
+        words: Vec<OsString>,
+        slot: Slot,
+        timeout: Option<Duration>,
+        log: PathBuf,
+    ) -> Job {
+        let mut env: Vec<(OsString, OsString)> = vec![
+            ("TW_RUN_ID".into(), self.name.clone().into()),
+            ("TW_SLOT".into(), slot.0.to_string().into()),
+            ("TW_SCRATCH".into(), self.dir().into()),
+            ("TW_SOURCE".into(), self.source.clone().into()),
+        ];
+        if let Some(port) = free_ports(slot) {
+            env.push(("TW_PORT".into(), port.to_string().into()));
+        }
+        let git = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"];
+        Job {
+            words,
+            dir: self.dir().to_owned(),
+            env,
+            // Started from a git hook, it would work in that hook's repository and index.
+            without: git.map(OsString::from).to_vec(),
+            timeout,
+            log,
+        }
+    }
+
+    /// Takes an experiment. None: nothing differs from the snapshot.
+    ///
+    /// # Errors
+    /// `HELD` while something else goes on in it; or whatever keeps it from being saved.
+    pub fn experiment(&mut self, title: &str) -> Result<Option<SnapshotId>> {
+        let store = self.there.store()?;
+        self.check_state()?;
+        let seen = std::cell::Cell::new(None);
+        let check = |manifest: &mut Manifest| uncapturable(self.dir(), manifest);
+        let wanted = CaptureOptions {
+            storing: Storing::Durable(format!("scratch-{}", self.name)),
+            before_hashing: Some(&check),
+            ..CaptureOptions::default()
+        };
+        let about = |capture: &Capture<'_>| {
+            let now = Seen::of(capture)?;
+            if now == self.base.seen {
+                return Ok(ControlFlow::Break(None));
+            }
+            if let Some((id, _)) = self.saved.as_ref().filter(|(_, then)| *then == now) {
+                return Ok(ControlFlow::Break(Some(*id)));
+            }
+            seen.set(Some(now));
+            let mut about = About {
+                title: title.to_owned(),
+                trigger: "scratch".to_owned(),
+                ..About::default()
+            };
+            let from = self.base.id.to_string();
+            about.extra.insert("opened_from".to_owned(), from.into());
+            Ok(ControlFlow::Continue(about))
+        };
+        let made = make_unless(&self.there, store, IdKind::Experiment, &wanted, &about)?;
+        let mut made = match made {
+            ControlFlow::Break(known) => return Ok(known),
+            ControlFlow::Continue(made) => made,
+        };
+        if let Some(kept) = made.kept.take() {
+            // The ref holds it now, and is on disk.
+            kept.release()?;
+        }
+        let id = made.id;
+        self.saved = seen.take().map(|seen| (id, seen));
+        Ok(Some(id))
+    }
+
+    /// Saves what is in it, then takes it away. Answers the experiment; None: nothing had changed.
+    ///
+    /// # Errors
+    /// What cannot be saved stays, with everything else in it.
+    pub fn discard(mut self) -> Result<Option<SnapshotId>> {
+        let saved = self.experiment(&format!("left in {}", self.name))?;
+        let dir = self.dir().to_owned();
+        let git_dir = self.there.repo.git_dir().to_owned();
+        trash::throw(&dir)?;
+        // Last: until here git still knows the worktree, and what a death leaves is found by it.
+        with_worktrees_held(&self.there, || remove::metadata(&git_dir))?;
+        drop(self.maker.take());
+        trash::empty(&trash::trash_of(&dir), self.there.env);
+        Ok(saved)
+    }
+
+    /// Nothing is saved or removed in the middle of something.
+    fn check_state(&self) -> Result<()> {
+        let own = self.there.state_dir();
+        let dir = self.dir().display();
+        let held = |what: &str, hint: String| {
+            Err(Error::new(Code::Held, format!("'{dir}' {what}")).hint(hint))
+        };
+        if own.has_journal() {
+            let hint = format!("run 'tw -C {dir} recover' first");
+            return held("has an unfinished swap", hint);
+        }
+        match own.state()?.mode {
+            Mode::Past => {
+                let hint = format!("run 'tw -C {dir} return' first");
+                held("is in the past", hint)
+            }
+            Mode::Present => Ok(()),
+        }
+    }
+}
+
+impl Base {
+    fn of(ctx: &Context<'_>, stored: &Stored) -> Result<Self> {
+        let side = ctx.store()?.index_side(stored)?;
+        Ok(Self {
+            id: stored.id,
+            seen: Seen {
+                tree: stored.tree,
+                index: side.tree,
+                head: stored.head,
+            },
+        })
+    }
+}
+
+impl Seen {
+    fn of(capture: &Capture<'_>) -> Result<Self> {
+        Ok(Self {
+            tree: capture.tree,
+            index: capture.index.tree_oid()?,
+            head: capture.head.oid,
+        })
+    }
+}
+
+/// Refuses when something is there that an experiment would not hold, and that no rule leaves out.
+fn uncapturable(dir: &Path, manifest: &Manifest) -> Result<()> {
+    let is_lost = |kind: Kind| {
+        let by_rule = kind.is_by_rule() && kind != Kind::TooLarge;
+        !by_rule && !kind.in_tree() && kind.reason().is_some()
+    };
+    let lost = manifest.entries().filter(|(_, file)| is_lost(file.kind));
+    let lost: Vec<Vec<u8>> = lost.map(|(at, file)| manifest.path_of(at, &file)).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let paths: Vec<&[u8]> = lost.iter().map(Vec::as_slice).collect();
+    let names = lost.iter().take(NAMED).map(|full| path::display(full));
+    Err(Error::new(
+        Code::WouldOverwrite,
+        format!(
+            "'{}' holds what cannot be captured, and stays: {}",
+            dir.display(),
+            some_of(&paths)
+        ),
+    )
+    .hint("move these elsewhere; then 'tw scratch gc' saves the rest and removes it")
+    .detail("paths", names.collect::<Vec<_>>()))
+}
+
+/// The first of as many ports in a row as nobody listens on. None: there are no such ports.
+fn free_ports(slot: Slot) -> Option<u16> {
+    // Runs at the same time begin to look at different places, and so do runs of different processes.
+    let offset = (std::process::id() as usize % 97) * 16 + slot.0;
+    let starts =
+        (0..1000_usize).map(|turn| 20_000 + (offset + turn * 17) % 3_000 * usize::from(PORTS));
+    let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    starts
+        .filter_map(|start| u16::try_from(start).ok())
+        .find(|start| (*start..*start + PORTS).all(is_free))
+}

@@ -1,0 +1,204 @@
+//! Scratches that runs are made in: side by side, saved before they go, and found when their makers are dead.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Lab;
+use crate::error::Code;
+use crate::git::tree::Node;
+use crate::ops::Context;
+use crate::ops::scratch::{gc, list};
+use crate::ops::scratches::known::State;
+use crate::ops::scratches::shared_refs::SharedRefs;
+use crate::ops::scratches::{Scratch, Slot};
+use crate::progress::Silent;
+use crate::store::id::SnapshotId;
+use crate::store::stored::Stored;
+
+fn stored(ctx: &Context<'_>, id: &str) -> Stored {
+    let id = SnapshotId::parse(id).expect("an id");
+    ctx.store().expect("a store").read_id(&id).expect("read")
+}
+
+fn lay<'a>(ctx: &Context<'a>, id: &str) -> Scratch<'a> {
+    Scratch::lay(ctx, &stored(ctx, id), "try").expect("laid out")
+}
+
+fn beside(lab: &Lab) -> PathBuf {
+    lab.dir().with_file_name("top.tw")
+}
+
+fn worktrees(lab: &Lab) -> usize {
+    lab.git(&["worktree", "list"]).lines().count()
+}
+
+fn write(dir: &Path, name: &str, text: &str) {
+    std::fs::write(dir.join(name), text).expect("written");
+}
+
+#[test]
+fn what_a_run_made_is_an_experiment_and_its_directory_goes() {
+    let lab = Lab::with_commit();
+    let id = lab.snapshot("base").id;
+    lab.write("a", "later\n");
+    let ctx = lab.ctx();
+    let mut scratch = lay(&ctx, &id);
+    let dir = scratch.dir().to_owned();
+    assert!(dir.starts_with(beside(&lab)), "{}", dir.display());
+    assert_eq!(std::fs::read(dir.join("a")).expect("read"), b"one\n");
+    assert_eq!(scratch.experiment("nothing yet").expect("looked"), None);
+    write(&dir, "a", "of the run\n");
+    let first = scratch.experiment("the run").expect("taken").expect("one");
+    // Nothing is taken twice.
+    assert_eq!(scratch.discard().expect("gone"), Some(first));
+    let made = stored(&ctx, &first.to_string());
+    let store = ctx.store().expect("a store");
+    let node = crate::git::tree::find(&|oid| store.objects.read_tree(oid), made.tree, b"a");
+    let node = node.expect("read").expect("there");
+    assert_eq!(
+        store.objects.read(node.oid).expect("read").1,
+        b"of the run\n"
+    );
+    assert!(!beside(&lab).exists());
+    assert_eq!(worktrees(&lab), 1);
+    assert_eq!(lab.read("a"), "later\n");
+}
+
+#[test]
+fn many_are_made_and_taken_away_at_once() {
+    let lab = Lab::with_commit();
+    let id = lab.snapshot("base").id;
+    let one = |number: usize| {
+        let ctx = Context::open(lab.dir(), lab.env(), &Silent).expect("a repository");
+        let scratch = lay(&ctx, &id);
+        write(scratch.dir(), "a", &format!("{number}\n"));
+        scratch.discard().expect("gone").expect("saved")
+    };
+    let mut saved: Vec<SnapshotId> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..16).map(|n| scope.spawn(move || one(n))).collect();
+        let joined = runs.into_iter().map(|run| run.join().expect("no panic"));
+        joined.collect()
+    });
+    saved.sort_by_key(ToString::to_string);
+    saved.dedup();
+    assert_eq!(saved.len(), 16);
+    assert_eq!(worktrees(&lab), 1);
+    assert!(!beside(&lab).exists());
+}
+
+#[test]
+fn one_whose_maker_is_dead_is_saved_and_removed() {
+    let lab = Lab::with_commit();
+    let id = lab.snapshot("base").id;
+    let ctx = lab.ctx();
+    let scratch = lay(&ctx, &id);
+    let dir = scratch.dir().to_owned();
+    write(&dir, "new", "work\n");
+    let state = || {
+        list(&ctx)
+            .expect("listed")
+            .scratches
+            .first()
+            .map(|one| one.state)
+    };
+    assert_eq!(state(), Some(State::InUse));
+    let nothing = gc(&ctx).expect("done");
+    assert!(nothing.removed.is_empty() && nothing.kept.is_empty() && dir.exists());
+    // Its lock is freed, as by death.
+    drop(scratch);
+    assert_eq!(state(), Some(State::Left));
+    let done = gc(&ctx).expect("done");
+    let removed = done.removed.first().expect("removed");
+    assert_eq!((&removed.dir, done.kept.len()), (&dir, 0));
+    let saved = removed.experiment_id.as_deref().expect("saved");
+    assert!(saved.starts_with("x_"), "{saved}");
+    assert!(!beside(&lab).exists());
+    assert_eq!((state(), worktrees(&lab)), (None, 1));
+}
+
+#[test]
+fn one_that_cannot_be_saved_stays_and_is_named() {
+    let lab = Lab::with_commit();
+    let id = lab.snapshot("base").id;
+    let ctx = lab.ctx();
+    let scratch = lay(&ctx, &id);
+    let dir = scratch.dir().to_owned();
+    lab.git_in(&dir, &["init", "-q", "clone"]);
+    lab.git_in(
+        &dir.join("clone"),
+        &["commit", "-q", "--allow-empty", "-m", "theirs"],
+    );
+    let error = scratch.discard().expect_err("it holds a repository");
+    assert_eq!(error.code(), Code::WouldOverwrite);
+    let done = gc(&ctx).expect("done");
+    let kept = done.kept.first().expect("kept");
+    assert!(kept.reason.contains("'clone'"), "{}", kept.reason);
+    std::fs::rename(dir.join("clone"), lab.dir().with_file_name("clone")).expect("moved");
+    assert_eq!(gc(&ctx).expect("done").removed.len(), 1);
+    assert!(!dir.exists());
+}
+
+#[test]
+fn refs_and_stashes_that_are_made_inside_are_found() {
+    let lab = Lab::with_commit();
+    let id = lab.snapshot("base").id;
+    let ctx = lab.ctx();
+    let before = SharedRefs::look(&ctx.repo).expect("looked");
+    let scratch = lay(&ctx, &id);
+    write(scratch.dir(), "a", "two\n");
+    lab.git_in(scratch.dir(), &["stash", "push", "-q"]);
+    lab.git_in(scratch.dir(), &["branch", "side"]);
+    let after = SharedRefs::look(&ctx.repo).expect("looked");
+    assert_eq!(before.changed(&after), ["refs/heads/side", "refs/stash"]);
+    scratch.discard().expect("gone");
+}
+
+#[test]
+fn a_file_can_have_another_version() {
+    let lab = Lab::with_commit();
+    let old = lab.snapshot("old").id;
+    lab.write("a", "newer\n");
+    let new = lab.snapshot("new").id;
+    let ctx = lab.ctx();
+    let scratch = lay(&ctx, &old);
+    let store = ctx.store().expect("a store");
+    let read = |oid| store.objects.read_tree(oid);
+    let node = |path: &[u8]| -> Option<Node> {
+        crate::git::tree::find(&read, stored(&ctx, &new).tree, path).expect("read")
+    };
+    scratch.put(b"a", node(b"a")).expect("put");
+    scratch.put(b"dir/b", None).expect("taken away");
+    assert_eq!(
+        std::fs::read(scratch.dir().join("a")).expect("read"),
+        b"newer\n"
+    );
+    assert!(!scratch.dir().join("dir/b").exists());
+    scratch.discard().expect("gone");
+}
+
+#[test]
+fn a_run_knows_where_it_is() {
+    let lab = Lab::with_commit();
+    let id = lab.snapshot("base").id;
+    let ctx = lab.ctx();
+    let scratch = lay(&ctx, &id);
+    let job = scratch.job(
+        vec!["true".into()],
+        Slot(2),
+        Some(Duration::from_secs(1)),
+        lab.dir().with_file_name("log"),
+    );
+    let value = |name: &str| -> Option<OsString> {
+        let found = job.env.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone())
+    };
+    assert_eq!(value("TW_RUN_ID"), Some(scratch.name().into()));
+    assert_eq!(value("TW_SLOT"), Some("2".into()));
+    assert_eq!(value("TW_SCRATCH"), Some(scratch.dir().into()));
+    assert_eq!(value("TW_SOURCE"), Some(lab.dir().into()));
+    let port = value("TW_PORT").and_then(|port| port.to_str()?.parse::<u16>().ok());
+    assert!(port.is_some_and(|port| port >= 20_000), "{port:?}");
+    assert_eq!(job.dir, scratch.dir());
+    scratch.discard().expect("gone");
+}

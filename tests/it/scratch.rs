@@ -1,0 +1,210 @@
+//! Scratches: what they have in common with the present, and `tw scratch`.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use crate::sandbox::Sandbox;
+use crate::trip::snapshot;
+
+fn opened(sandbox: &Sandbox, id: &str) -> PathBuf {
+    let dir = sandbox.root().join("opened");
+    sandbox.ok(["open", id, "../opened"]);
+    dir
+}
+
+fn time(path: &Path) -> (i64, i64) {
+    let meta = path.symlink_metadata().unwrap();
+    (meta.mtime(), meta.mtime_nsec())
+}
+
+fn age(path: &Path, hours: u64) {
+    let then = SystemTime::now() - Duration::from_secs(hours * 3600);
+    let file = std::fs::File::open(path).unwrap();
+    file.set_modified(then).unwrap();
+}
+
+#[test]
+fn what_is_the_same_has_the_time_of_the_present() {
+    let sandbox = Sandbox::new();
+    sandbox.write("same/file", "same\n");
+    sandbox.write("other/file", "then\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("other/file", "now\n");
+    for path in ["a.txt", "same/file", "other/file", "same", "other"] {
+        age(&sandbox.path(path), 5);
+    }
+    let dir = opened(&sandbox, &id);
+    for path in ["a.txt", "same/file", "same"] {
+        assert_eq!(time(&dir.join(path)), time(&sandbox.path(path)), "{path}");
+    }
+    for path in ["other/file", "other"] {
+        assert_ne!(time(&dir.join(path)), time(&sandbox.path(path)), "{path}");
+    }
+    // git has seen the times, too.
+    let status = sandbox.git(["-C", "../opened", "diff-files", "--name-only"]);
+    assert_eq!(status, "");
+}
+
+#[test]
+fn ignored_files_come_along_when_they_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "/deps/\n.env\n/cache/\n*.bin\n");
+    sandbox.write(".worktreeinclude", "/deps/\n.env\na.txt\nuntracked\n");
+    sandbox.write("deps/lib/code.js", "code\n");
+    sandbox.write("deps/lib/run.sh", "#!/bin/sh\n");
+    sandbox.write(".env", "KEY=value\n");
+    sandbox.write("cache/big", "x\n");
+    sandbox.write("one.bin", "1\n");
+    sandbox.symlink("code.js", "deps/lib/link");
+    let inside = sandbox.path("a.txt");
+    sandbox.symlink(inside.to_str().unwrap(), "deps/lib/back");
+    let id = snapshot(&sandbox);
+    sandbox.write("untracked", "of the present\n");
+    sandbox.git(["config", "timewarp.scratchInclude", "*.bin"]);
+    age(&sandbox.path("deps/lib/code.js"), 7);
+    let answer = sandbox.json(["open", &id, "../opened"]);
+    let dir = sandbox.root().join("opened");
+    let code = dir.join("deps/lib/code.js");
+    assert_eq!(std::fs::read(&code).unwrap(), b"code\n");
+    assert_eq!(time(&code), time(&sandbox.path("deps/lib/code.js")));
+    let inode = |path: &Path| path.symlink_metadata().unwrap().ino();
+    assert_ne!(inode(&code), inode(&sandbox.path("deps/lib/code.js")));
+    let link = std::fs::read_link(dir.join("deps/lib/link")).unwrap();
+    assert_eq!(link, Path::new("code.js"));
+    assert!(dir.join(".env").exists() && dir.join("one.bin").exists());
+    // Not named; and not ignored, which a snapshot has or has not.
+    assert!(!dir.join("cache").exists() && !dir.join("untracked").exists());
+    // What is written through it would reach the present.
+    assert!(dir.join("deps/lib/back").symlink_metadata().is_err());
+    let notices = answer["notices"].to_string();
+    assert!(notices.contains("'deps/lib/back'"), "{notices}");
+}
+
+#[test]
+fn nothing_is_laid_out_through_a_link() {
+    let sandbox = Sandbox::new();
+    let elsewhere = sandbox.root().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    sandbox.symlink(elsewhere.to_str().unwrap(), "deps");
+    let id = snapshot(&sandbox);
+    sandbox.remove("deps");
+    sandbox.write(".git/info/exclude", "/deps/\n");
+    sandbox.write(".worktreeinclude", "/deps/\n");
+    sandbox.write("deps/file", "x\n");
+    opened(&sandbox, &id);
+    assert!(!elsewhere.join("file").exists());
+}
+
+#[test]
+fn cargo_finds_everything_fresh_and_builds_what_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "Cargo.toml",
+        "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+    );
+    sandbox.write("src/main.rs", "fn main() { println!(\"one\"); }\n");
+    sandbox.write(".gitignore", "/target/\n");
+    sandbox.write(".worktreeinclude", "/target/\n");
+    let cargo = |dir: &Path| {
+        let output = Command::new(env!("CARGO"))
+            .args(["build", "--offline", "-v"])
+            .current_dir(dir)
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("CARGO_BUILD_TARGET_DIR")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    assert!(cargo(&sandbox.path("")).contains("Compiling tiny"));
+    let id = snapshot(&sandbox);
+    let dir = opened(&sandbox, &id);
+    let said = cargo(&dir);
+    assert!(said.contains("Fresh tiny"), "{said}");
+    std::fs::write(
+        dir.join("src/main.rs"),
+        "fn main() { println!(\"two\"); }\n",
+    )
+    .unwrap();
+    let said = cargo(&dir);
+    assert!(said.contains("Compiling tiny"), "{said}");
+    let run = |dir: &Path| {
+        let ran = Command::new(dir.join("target/debug/tiny")).output();
+        String::from_utf8_lossy(&ran.unwrap().stdout).into_owned()
+    };
+    assert_eq!(
+        (run(&dir), run(&sandbox.path(""))),
+        ("two\n".into(), "one\n".into())
+    );
+}
+
+#[test]
+fn an_open_directory_is_listed_and_is_not_collected() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    assert_eq!(
+        sandbox.json(["scratch", "list"])["scratches"],
+        serde_json::json!([])
+    );
+    let dir = opened(&sandbox, &id);
+    let listed = sandbox.json(["scratch", "list"])["scratches"][0].clone();
+    assert_eq!(listed["dir"].as_str(), dir.to_str());
+    assert_eq!(listed["purpose"], "open");
+    assert_eq!(listed["state"], "open");
+    assert_eq!(listed["snapshot_id"].as_str(), Some(id.as_str()));
+    let said = sandbox.ok(["scratch", "list"]);
+    assert!(said.contains("opened\n  open of "), "{said}");
+    let done = sandbox.json(["scratch", "gc"]);
+    assert_eq!(done["removed"], serde_json::json!([]));
+    assert!(dir.exists());
+    assert_eq!(
+        sandbox.ok(["scratch", "gc"]),
+        "no scratch was left behind\n"
+    );
+}
+
+#[test]
+fn the_directory_of_scratches_can_be_set() {
+    let sandbox = Sandbox::new();
+    let id = snapshot(&sandbox);
+    sandbox.git(["config", "timewarp.scratchDir", "../elsewhere"]);
+    let dir = sandbox.json(["open", &id])["dir"].clone();
+    let dir = PathBuf::from(dir.as_str().unwrap());
+    assert_eq!(
+        dir.parent(),
+        Some(sandbox.root().join("elsewhere").as_path())
+    );
+    sandbox.ok(["close", dir.to_str().unwrap()]);
+}
+
+#[test]
+fn what_is_left_empty_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitattributes", "*.psd filter=lfs -text\n");
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n";
+    sandbox.write("art.psd", pointer);
+    sandbox.git(["init", "-q", "sub"]);
+    let commit = ["-C", "sub", "commit", "-q", "--allow-empty", "-m", "x"];
+    sandbox.git(commit);
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        "./sub",
+        "sub",
+    ];
+    sandbox.git(add);
+    let id = snapshot(&sandbox);
+    let answer = sandbox.json(["open", &id, "../opened"]);
+    let notices = answer["notices"].to_string();
+    assert!(
+        notices.contains("submodules are left empty: 'sub'"),
+        "{notices}"
+    );
+    assert!(notices.contains("not fetched: 'art.psd'"), "{notices}");
+}
