@@ -14,6 +14,9 @@ use crate::ops::outcome::Restored;
 /// not change: in the present you stay in the present. When nothing differs, nothing is saved and there is nothing to
 /// undo.
 ///
+/// With --staged it is git's index alone that changes: stages of conflicts, 'git add -N' and all; whether git looks at a file
+/// (skip-worktree, assume-unchanged) stays as it is.
+///
 /// Paths are pathspecs as git has them: '*.rs', ':(glob)src/*.rs', ':!docs', ':/' for the root, ':(literal)a*b'.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -24,6 +27,9 @@ Examples:
   # A directory as it was yesterday; look first
   tw restore yesterday src --dry-run
   tw restore yesterday src
+
+  # What was staged then, and no files
+  tw restore latest --staged src
 
   # All but the documents
   tw restore latest -- ':!docs'
@@ -39,6 +45,10 @@ pub struct Args {
     #[arg(value_name = "PATH", add = complete::snapshot_paths())]
     pub paths: Vec<OsString>,
 
+    /// Put entries of git's index back as the snapshot's index had them, and no files
+    #[arg(short = 'S', long)]
+    pub staged: bool,
+
     #[command(flatten)]
     pub dry_run: flags::DryRun,
 }
@@ -50,6 +60,7 @@ impl Run for Args {
         let request = request::Restore {
             address: self.address.clone(),
             paths: self.paths.clone(),
+            staged: self.staged,
             dry_run: self.dry_run.into(),
         };
         swapped(call, |context| ops::restore::restore(context, &request))
@@ -63,8 +74,9 @@ impl Human for Restored {
         } else {
             "restored"
         };
+        let what = if self.staged { " git's index" } else { "" };
         page.line(format!(
-            "{verb} from {}",
+            "{verb}{what} from {}",
             headline_with_age(&self.snapshot, &page.options)
         ));
         saved(page, "what was there", self.backup_id.as_deref());

@@ -303,6 +303,8 @@ pub struct Restored {
     pub backup_id: Option<String>,
     /// Nothing was written.
     pub dry_run: bool,
+    /// git's index was put back, and no files.
+    pub staged: bool,
     /// Paths touched.
     pub changes: Changes,
     /// Whose files were put in place.

@@ -59,6 +59,7 @@ pub fn put_back(
         snapshot: snapshots::view(store, stored)?,
         backup_id: None,
         dry_run: request.dry_run == DryRun::Yes,
+        staged: false,
         changes: Changes::default(),
         notices,
     };

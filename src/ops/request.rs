@@ -130,6 +130,8 @@ pub struct Restore {
     pub address: String,
     /// Which: pathspecs, relative to the current directory; empty means all.
     pub paths: Vec<OsString>,
+    /// Put entries of the index back, and no files.
+    pub staged: bool,
     /// Plan only.
     pub dry_run: DryRun,
 }

@@ -1,4 +1,6 @@
-//! `tw restore`: files of a snapshot, or all of it, put back into the working tree.
+//! `tw restore`: files of a snapshot, or all of it, put back into the working tree; or entries of its index into git's.
+
+mod staged;
 
 use super::Context;
 use super::address;
@@ -7,6 +9,7 @@ use super::put_back::{Purpose, put_back};
 use super::request::{DryRun, Restore};
 use super::swap::recover;
 use crate::error::Result;
+use crate::store::Store;
 use crate::store::stored::Stored;
 
 /// Restores all of a snapshot, or the named paths.
@@ -19,15 +22,22 @@ pub fn restore(ctx: &Context<'_>, request: &Restore) -> Result<Restored> {
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(store)?;
         let stored = address::resolve(ctx, store, &request.address)?;
-        return put_back(ctx, store, &stored, request, &purpose(&stored));
+        return put(ctx, store, &stored, request);
     }
     let lock = ctx.lock(&store.dir, "restore")?;
     let recovered = recover::recover_locked(ctx, store, &lock)?;
     let stored = address::resolve(ctx, store, &request.address)?;
-    let mut restored = put_back(ctx, store, &stored, request, &purpose(&stored))?;
+    let mut restored = put(ctx, store, &stored, request)?;
     restored.notices.splice(0..0, recovered);
     drop(lock);
     Ok(restored)
+}
+
+fn put(ctx: &Context<'_>, store: &Store, stored: &Stored, request: &Restore) -> Result<Restored> {
+    if request.staged {
+        return staged::put_back(ctx, store, stored, request);
+    }
+    put_back(ctx, store, stored, request, &purpose(stored))
 }
 
 fn purpose(stored: &Stored) -> Purpose {

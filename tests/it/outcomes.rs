@@ -136,6 +136,7 @@ fn restored() -> Restored {
         snapshot: snapshot(),
         backup_id: Some("b_20260228_160000_000001".to_owned()),
         dry_run: false,
+        staged: false,
         changes: changes(),
         notices: Vec::new(),
     }

@@ -1,5 +1,7 @@
 //! `tw restore`: files of a snapshot in the working tree, with mode, HEAD and index as they are.
 
+mod staged;
+
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;

@@ -13,7 +13,7 @@ pub mod head;
 mod index_file;
 pub mod journal;
 pub mod made;
-mod newindex;
+pub mod newindex;
 pub mod notices;
 pub mod obstacles;
 pub mod pathindex;

@@ -7,6 +7,8 @@
 mod snapshot;
 mod stat;
 
+pub use snapshot::stages;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::pathindex::PathEntries;

@@ -196,7 +196,11 @@ impl<'a, 'b> Target<'a, 'b> {
 }
 
 /// The unmerged entries of a snapshot, as they are stored.
-fn stages(lines: &[u8]) -> Result<Vec<(Vec<u8>, Entry)>> {
+/// The entries that a snapshot keeps beside its index's tree: of conflicts, and of what was not there.
+///
+/// # Errors
+/// `CORRUPT_RECORD`.
+pub fn stages(lines: &[u8]) -> Result<Vec<(Vec<u8>, Entry)>> {
     let mut entries = Vec::new();
     for line in split_list(lines) {
         entries.push(stage(&line).ok_or_else(|| {

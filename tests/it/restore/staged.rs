@@ -1,0 +1,205 @@
+//! `tw restore --staged`: entries of git's index, and nothing else.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::trip::{list, snapshot};
+
+/// What the index has by path: modes, ids, stages and flags.
+fn index(sandbox: &Sandbox) -> BTreeMap<String, Vec<String>> {
+    let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for args in [
+        &["ls-files", "-s", "-z"][..],
+        &["ls-files", "-v", "-t", "-z"],
+    ] {
+        for line in sandbox.git(args).split_terminator('\0') {
+            let path = line
+                .split_once('\t')
+                .or_else(|| line.split_once(' '))
+                .unwrap()
+                .1;
+            paths
+                .entry(path.to_owned())
+                .or_default()
+                .push(line.to_owned());
+        }
+    }
+    // `git add -N` and a file that was added empty look the same there.
+    for path in sandbox
+        .git(["diff", "--name-only", "--diff-filter=A", "-z"])
+        .split_terminator('\0')
+    {
+        paths
+            .entry(path.to_owned())
+            .or_default()
+            .push("announced".to_owned());
+    }
+    paths
+}
+
+fn files(sandbox: &Sandbox) -> BTreeMap<String, Vec<u8>> {
+    let listed = sandbox.git(["ls-files", "-z", "--cached", "--others"]);
+    let paths = listed.split_terminator('\0');
+    let there = paths.filter(|path| sandbox.path(path).is_file());
+    there
+        .map(|path| (path.to_owned(), sandbox.read(path)))
+        .collect()
+}
+
+/// A snapshot with something of each kind staged, and an index in which all of it differs.
+fn restaged() -> (Sandbox, String, BTreeMap<String, Vec<String>>) {
+    let sandbox = Sandbox::new();
+    for file in [
+        "kept.txt",
+        "dir/kept.txt",
+        "gone.txt",
+        "run.sh",
+        "swapped/file",
+    ] {
+        sandbox.write(file, "one\n");
+    }
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-qm", "one"]);
+    sandbox.write("dir/kept.txt", "staged then\n");
+    sandbox.write("new.txt", "new\n");
+    sandbox.write("announced.txt", "announced\n");
+    sandbox.git(["add", "dir", "new.txt"]);
+    sandbox.git(["add", "-N", "announced.txt"]);
+    sandbox.git(["update-index", "--chmod=+x", "run.sh"]);
+    sandbox.git(["rm", "-q", "--cached", "gone.txt"]);
+    let then = index(&sandbox);
+    let id = snapshot(&sandbox);
+    sandbox.write("dir/kept.txt", "staged now\n");
+    sandbox.write("later.txt", "later\n");
+    sandbox.git(["reset", "-q"]);
+    sandbox.git(["rm", "-rq", "--cached", "swapped"]);
+    sandbox.remove("swapped");
+    sandbox.write("swapped", "a file\n");
+    sandbox.git(["add", "dir", "later.txt", "swapped"]);
+    sandbox.git(["update-index", "--assume-unchanged", "kept.txt"]);
+    (sandbox, id, then)
+}
+
+#[test]
+fn the_index_is_as_it_was_and_files_stay() {
+    let (sandbox, id, mut then) = restaged();
+    // That git is not to look at a file is no part of what is staged.
+    for line in then.get_mut("kept.txt").unwrap() {
+        *line = line.replace("H kept.txt", "h kept.txt");
+    }
+    let (now, on_disk) = (index(&sandbox), files(&sandbox));
+    let dry = sandbox.json(["restore", &id, "--staged", "--dry-run"]);
+    assert_eq!(index(&sandbox), now);
+    let answer = sandbox.json(["restore", &id, "--staged"]);
+    assert_eq!(index(&sandbox), then);
+    assert_eq!(files(&sandbox), on_disk);
+    assert_eq!(
+        (&dry["changes"], &answer["staged"]),
+        (&answer["changes"], &Value::Bool(true))
+    );
+    assert_eq!(
+        list(&answer["changes"]["written"]),
+        [
+            "announced.txt",
+            "dir/kept.txt",
+            "new.txt",
+            "run.sh",
+            "swapped/file"
+        ]
+    );
+    assert_eq!(
+        list(&answer["changes"]["removed"]),
+        ["gone.txt", "later.txt", "swapped"]
+    );
+    sandbox.git(["fsck", "--no-dangling"]);
+    sandbox.ok(["undo"]);
+    assert_eq!(index(&sandbox), now);
+    sandbox.ok(["redo"]);
+    assert_eq!(index(&sandbox), then);
+    assert_eq!(files(&sandbox), on_disk);
+    // Nothing is left to do: no backup, no level.
+    assert_eq!(
+        sandbox.json(["restore", &id, "-S"])["backup_id"],
+        Value::Null
+    );
+}
+
+#[test]
+fn only_what_the_words_take_is_touched() {
+    let (sandbox, id, then) = restaged();
+    let now = index(&sandbox);
+    sandbox.ok([
+        "restore",
+        &id,
+        "--staged",
+        "--",
+        "dir",
+        "*er.txt",
+        "announced.txt",
+    ]);
+    let after = index(&sandbox);
+    for path in now.keys().chain(then.keys()) {
+        let taken =
+            path.starts_with("dir/") || ["later.txt", "announced.txt"].contains(&path.as_str());
+        let expected = if taken { &then } else { &now };
+        assert_eq!(after.get(path), expected.get(path), "{path}");
+    }
+    let (error, code) = sandbox.json_error(["restore", &id, "--staged", "none*"]);
+    assert_eq!((error["code"].as_str(), code), (Some("PATH_NOT_FOUND"), 3));
+    assert_eq!(index(&sandbox), after);
+}
+
+#[test]
+fn a_file_gives_way_to_the_directory_that_was_staged() {
+    let (sandbox, id, then) = restaged();
+    let answer = sandbox.json(["restore", &id, "--staged", "swapped/file"]);
+    assert_eq!(list(&answer["changes"]["removed"]), ["swapped"]);
+    assert_eq!(
+        index(&sandbox).get("swapped/file"),
+        then.get("swapped/file")
+    );
+    assert_eq!(sandbox.text("swapped"), "a file\n");
+    sandbox.git(["write-tree", "--missing-ok"]);
+}
+
+#[test]
+fn stages_of_a_conflict_come_back() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["checkout", "-q", "-b", "other"]);
+    sandbox.write("a.txt", "theirs\n");
+    sandbox.git(["commit", "-qam", "theirs"]);
+    sandbox.git(["checkout", "-q", "-"]);
+    sandbox.write("a.txt", "ours\n");
+    sandbox.git(["commit", "-qam", "ours"]);
+    assert_ne!(sandbox.try_git(["merge", "other"]).code, 0);
+    let conflict = index(&sandbox);
+    let id = snapshot(&sandbox);
+    sandbox.git(["add", "a.txt"]);
+    let resolved = index(&sandbox);
+    sandbox.ok(["restore", &id, "--staged", "a.txt"]);
+    assert_eq!(index(&sandbox), conflict);
+    sandbox.ok(["undo"]);
+    assert_eq!(index(&sandbox), resolved);
+    sandbox.git(["commit", "-qm", "merged"]);
+}
+
+#[test]
+fn it_waits_for_nobody_s_lock_and_changes_nothing_under_it() {
+    let (sandbox, id, _) = restaged();
+    let now = index(&sandbox);
+    sandbox.write(".git/index.lock", "");
+    let (error, code) = sandbox.json_error(["restore", &id, "--staged"]);
+    assert_eq!((error["code"].as_str(), code), (Some("BUSY"), 4));
+    sandbox.remove(".git/index.lock");
+    assert_eq!(index(&sandbox), now);
+}
+
+#[test]
+fn without_an_index_it_is_made() {
+    let (sandbox, id, then) = restaged();
+    sandbox.remove(".git/index");
+    sandbox.ok(["restore", &id, "--staged"]);
+    assert_eq!(index(&sandbox), then);
+}
