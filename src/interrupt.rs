@@ -2,11 +2,14 @@
 //! is an error like a full disk.
 //!
 //! [`watch`] is called once, by `cli`. An operation that must not be cut holds a [`Deferred`] from [`defer`]: the first
-//! Ctrl-C then only leaves a mark, the second one kills. Before and after, the first one kills at once. Nothing here
+//! Ctrl-C then only leaves a mark, which is told at once, and the second one kills. Before and after, the first one kills at once. Nothing here
 //! knows what a swap is; recovery from a kill is `ops`'s.
 
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGXFSZ};
@@ -21,8 +24,13 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// What [`watch`] installed for SIGINT.
 static WATCHING: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 
-/// Installs the handler. Without it, or where it cannot be installed, the system's own handling of SIGINT stays.
-pub fn watch() {
+/// Says that a Ctrl-C waits for the end of what is being done.
+static TELL: OnceLock<fn()> = OnceLock::new();
+
+/// Installs the handler. Without it, or where it cannot be installed, the system's own handling of SIGINT stays. `tell` is called
+/// from a thread of its own as soon as a Ctrl-C is deferred.
+pub fn watch(tell: fn()) {
+    TELL.get_or_init(|| tell);
     watch_interrupts();
     // Handled in any way, the write itself says it.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
@@ -68,7 +76,31 @@ fn watching() -> MutexGuard<'static, Vec<SigId>> {
 /// Holds the first Ctrl-C back until the value is dropped.
 pub fn defer() -> Deferred {
     kills().store(false, Ordering::SeqCst);
-    Deferred(())
+    Deferred {
+        telling: TELL.get().and_then(|tell| telling(*tell)),
+    }
+}
+
+/// The same, and nobody is told: what has the whole screen says itself what it does.
+pub fn defer_quietly() -> Deferred {
+    kills().store(false, Ordering::SeqCst);
+    Deferred { telling: None }
+}
+
+/// Waits for a signal in a thread. A handler may do next to nothing itself: it leaves a byte in a socket.
+fn telling(tell: fn()) -> Option<(SigId, JoinHandle<()>)> {
+    let (mut waiting, marked) = UnixStream::pair().ok()?;
+    let waiter = std::thread::Builder::new().name("interrupt".to_owned());
+    let waiter = waiter
+        .spawn(move || {
+            // Ends when nobody is left who could write.
+            if waiting.read_exact(&mut [0]).is_ok() {
+                tell();
+            }
+        })
+        .ok()?;
+    let telling = signal_hook::low_level::pipe::register(SIGINT, marked).ok()?;
+    Some((telling, waiter))
 }
 
 /// True when a Ctrl-C came while one was deferred.
@@ -79,7 +111,9 @@ pub fn requested() -> bool {
 /// While it lives, the first Ctrl-C waits. See [`defer`].
 #[derive(Debug)]
 #[must_use = "Ctrl-C kills again as soon as this is dropped"]
-pub struct Deferred(());
+pub struct Deferred {
+    telling: Option<(SigId, JoinHandle<()>)>,
+}
 
 impl Deferred {
     /// True when a Ctrl-C is waiting.
@@ -90,6 +124,11 @@ impl Deferred {
 
 impl Drop for Deferred {
     fn drop(&mut self) {
+        if let Some((telling, waiter)) = self.telling.take() {
+            // Ends the thread, after what it has to tell: the command may end here.
+            signal_hook::low_level::unregister(telling);
+            let _ = waiter.join();
+        }
         if kills().swap(true, Ordering::SeqCst) {
             REQUESTED.store(true, Ordering::SeqCst);
         }
@@ -106,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_deferred_interrupt_is_remembered_and_does_not_kill() {
-        watch();
+        watch(|| ());
         let deferred = defer();
         assert!(!deferred.requested());
         signal_hook::low_level::raise(SIGINT).expect("SIGINT can be raised");

@@ -163,7 +163,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         return code;
     }
     // Only now: what answers a shell, or works detached, is to die at once.
-    interrupt::watch();
+    interrupt::watch(progress::tell_interrupted);
     let cli = match args::parse(&words) {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,5 +1,6 @@
 //! The progress bar: on standard error, on a terminal only, silent for the first 250 ms.
 
+use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -19,6 +20,14 @@ pub fn for_terminal(shown: bool) -> Box<dyn Progress> {
     } else {
         Box::new(Silent)
     }
+}
+
+/// Says that a Ctrl-C was heard, over a bar that may be there.
+pub fn tell_interrupted() {
+    let mut stderr = std::io::stderr().lock();
+    let over = if stderr.is_terminal() { "\r\x1b[K" } else { "" };
+    // Where nobody reads there is nobody to be told.
+    let _ = writeln!(stderr, "{over}finishing; again kills");
 }
 
 /// One bar for all phases of a command.
@@ -74,6 +83,10 @@ impl Progress for Bar {
             None => self.shown.unset_length(),
         }
         self.shown.set_message(phase);
+        // The thread that draws ended with the phase before.
+        if !self.shown.is_hidden() {
+            self.shown.enable_steady_tick(TICK);
+        }
     }
 
     fn advance(&self, steps: u64) {
@@ -99,7 +112,96 @@ impl Drop for Bar {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex, PoisonError};
+    use std::time::Instant;
+
+    use indicatif::TermLike;
+
     use super::*;
+
+    /// Keeps what is drawn.
+    #[derive(Debug, Clone, Default)]
+    struct Drawn(Arc<Mutex<String>>);
+
+    impl Drawn {
+        fn add(&self, text: &str) {
+            let mut drawn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            drawn.push_str(text);
+        }
+
+        /// Whether it comes within a time in which it would long be there.
+        fn shows(&self, text: &str) -> bool {
+            let end = Instant::now() + Duration::from_secs(20);
+            while Instant::now() < end {
+                let drawn = self
+                    .0
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .clone();
+                if drawn.contains(text) {
+                    return true;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            false
+        }
+    }
+
+    impl TermLike for Drawn {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.add(text);
+            Ok(())
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.add(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.add("\n");
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_phase_moves() {
+        let drawn = Drawn::default();
+        let target = ProgressDrawTarget::term_like(Box::new(drawn.clone()));
+        // Shown from the start: nobody waits to draw on a terminal.
+        let bar = Bar {
+            shown: ProgressBar::with_draw_target(None, target),
+            ended: None,
+            waiter: None,
+        };
+        for phase in ["checking", "writing", "proving"] {
+            bar.begin(phase, Some(1000));
+            for done in [17, 400] {
+                bar.advance(done);
+                let place = if done == 17 { "17/1000" } else { "417/1000" };
+                assert!(drawn.shows(place), "{phase}: {drawn:?}");
+            }
+            bar.end();
+            *drawn.0.lock().unwrap_or_else(PoisonError::into_inner) = String::new();
+        }
+    }
 
     #[test]
     fn short_work_stays_hidden_and_ends_without_waiting() {

@@ -83,7 +83,7 @@ pub fn run(place: &Place, theme: Theme, commands: &dyn Commands) -> Result<()> {
         worker.takes(&effect);
     }
     // A signal is to give the terminal back first.
-    let deferred = interrupt::defer();
+    let deferred = interrupt::defer_quietly();
     terminal::listen(terminal::sender(all, Happening::Outside))?;
     let mut program = Program {
         place,
@@ -220,7 +220,7 @@ impl Program<'_> {
         self.model.message = None;
         self.model.now = self.place.env.now();
         // The command deferred signals itself, and gave that up.
-        let before = std::mem::replace(&mut self.deferred, interrupt::defer());
+        let before = std::mem::replace(&mut self.deferred, interrupt::defer_quietly());
         std::mem::forget(before);
         self.forget_typed()?;
         Ok(answered)

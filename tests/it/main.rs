@@ -36,6 +36,7 @@ mod hostile;
 mod init;
 mod init_all;
 mod interop;
+mod interrupt;
 mod issue;
 mod layers;
 mod layout;
