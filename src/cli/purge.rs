@@ -11,7 +11,7 @@ use crate::ops::request::DryRun;
 ///
 /// For a secret that slipped in: rewrites every snapshot, backup and experiment that has one of the PATHs, which are
 /// literal paths, not patterns. Shows what it would rewrite and asks; without a terminal it needs --yes-purge. Refused
-/// while any worktree is in the past. Ends with what it cannot reach (branches, the stash, clones) and the command that
+/// while any worktree is in the past. Ends with what it cannot reach (branches, the stash, clones; -v names each) and the command that
 /// makes git really delete the old bytes. This cannot be undone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -78,8 +78,13 @@ impl Human for Purged {
             count(self.rewritten.len(), "record"),
             paths.join(", ")
         ));
-        for sentence in &self.unreachable {
-            page.line(format!("not reached: {}", clean(sentence)));
+        let unreached = if page.options.verbose {
+            self.unreachable.clone()
+        } else {
+            ops::purge::summed(&self.unreachable)
+        };
+        for sentence in unreached {
+            page.line(format!("not reached: {}", clean(&sentence)));
         }
         if !self.dry_run {
             page.hint(format!("'{}' really deletes the old bytes", self.finish));

@@ -8,6 +8,7 @@ mod elsewhere;
 mod follow;
 mod rewrite;
 
+pub use elsewhere::summed;
 use std::collections::HashMap;
 use std::ffi::OsString;
 

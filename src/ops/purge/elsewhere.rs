@@ -224,15 +224,86 @@ impl Search<'_> {
     }
 }
 
+/// The refs of git that are called by a word, and the word for more than one.
+const WORDS: [(&str, &str, &str); 4] = [
+    ("refs/heads/", "branch", "branches"),
+    ("refs/remotes/", "remote branch", "remote branches"),
+    ("refs/tags/", "tag", "tags"),
+    ("", "ref", "refs"),
+];
+
 fn called(name: &str) -> String {
-    for (prefix, word) in [
-        ("refs/heads/", "branch"),
-        ("refs/remotes/", "remote branch"),
-        ("refs/tags/", "tag"),
-    ] {
-        if let Some(short) = name.strip_prefix(prefix) {
-            return format!("{word} '{short}'");
+    let found = WORDS
+        .iter()
+        .find_map(|(prefix, word, _)| Some((word, name.strip_prefix(prefix)?)));
+    let (word, short) = found.unwrap_or((&"ref", name));
+    format!("{word} '{short}'")
+}
+
+/// So many of a kind are still told one by one.
+const FEW: usize = 3;
+
+/// The sentences for people: of many refs or stashes that have the same path their number, and one of them.
+pub fn summed(sentences: &[String]) -> Vec<String> {
+    let alike = |one: &String, other: &String| match (kind(one), kind(other)) {
+        (Some((word, _, gone)), Some((other, _, other_gone))) => {
+            word == other && gone == other_gone
+        }
+        _ => false,
+    };
+    let mut summed = Vec::new();
+    for group in sentences.chunk_by(alike) {
+        match group.first().and_then(|first| kind(first)) {
+            Some((words, name, gone)) if group.len() > FEW => {
+                let count = group.len();
+                summed.push(format!(
+                    "{count} {words} have {gone}, such as {name}; -v names them"
+                ));
+            }
+            _ => summed.extend_from_slice(group),
         }
     }
-    format!("ref '{name}'")
+    summed
+}
+
+/// Of a sentence about a ref or a stash: the word for more of them, its name, and what it has.
+fn kind(sentence: &str) -> Option<(&'static str, &str, &str)> {
+    // No name of a ref has a blank in it.
+    let (subject, gone) = sentence.split_once(" has ")?;
+    if subject.starts_with("stash@{") {
+        return Some(("stashes", subject, gone));
+    }
+    let (_, word, words) = WORDS.iter().find(|(_, word, _)| {
+        subject
+            .strip_prefix(word)
+            .is_some_and(|rest| rest.starts_with(" '"))
+    })?;
+    Some((words, subject.strip_prefix(word)?.trim_start(), gone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_of_a_kind_are_summed_up() {
+        let has = |subject: &str, gone: &str| format!("{subject} has '{gone}'");
+        let mut said = vec!["the index of worktree 'main' has 'a': git rm --cached -r".to_owned()];
+        said.extend((0..3).map(|nth| has(&called(&format!("refs/heads/b{nth}")), "a")));
+        said.extend((0..5).map(|nth| has(&called(&format!("refs/tags/v{nth}")), "a")));
+        said.extend((0..4).map(|nth| has(&format!("stash@{{{nth}}}"), "b c")));
+        said.push("clones of this repository".to_owned());
+        let summed = summed(&said);
+        assert_eq!(summed.get(..4), said.get(..4));
+        assert_eq!(
+            summed.get(4..),
+            Some(
+                &[
+                    "5 tags have 'a', such as 'v0'; -v names them".to_owned(),
+                    "4 stashes have 'b c', such as stash@{0}; -v names them".to_owned(),
+                    "clones of this repository".to_owned(),
+                ][..]
+            )
+        );
+    }
 }
