@@ -182,8 +182,11 @@ fn approved(question: &str, input: &mut impl BufRead, output: &mut impl Write) -
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// One line that was typed; None at the end of the input, where the terminal is still in the question's line.
-fn answer(
+/// Asks, and reads the line that is typed; None at the end of the input, where the terminal is still in the question's line.
+///
+/// # Errors
+/// When the input cannot be read, or the question not be written.
+pub fn answer(
     question: &str,
     input: &mut impl BufRead,
     output: &mut impl Write,

@@ -1,11 +1,14 @@
 //! `tw restore`.
 
+mod parts;
+
 use std::ffi::OsString;
 
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{changes, saved};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Restored;
+use crate::ops::restore::hunks;
 
 /// Put files of a snapshot into the working tree
 ///
@@ -28,6 +31,9 @@ Examples:
   tw restore yesterday src --dry-run
   tw restore yesterday src
 
+  # Some hunks of a file
+  tw restore latest -p src/main.rs
+
   # What was staged then, and no files
   tw restore latest --staged src
 
@@ -49,6 +55,13 @@ pub struct Args {
     #[arg(short = 'S', long)]
     pub staged: bool,
 
+    /// Choose what to take, hunk by hunk
+    ///
+    /// Asks for each as git does; answers may come from a pipe, a line each. What was chosen goes in place at once, in one step of
+    /// the undo log; nothing does when a file changed meanwhile.
+    #[arg(short, long, conflicts_with_all = ["staged", "dry_run"])]
+    pub patch: bool,
+
     #[command(flatten)]
     pub dry_run: flags::DryRun,
 }
@@ -63,8 +76,21 @@ impl Run for Args {
             staged: self.staged,
             dry_run: self.dry_run.into(),
         };
+        if self.patch {
+            return swapped(call, |context| in_parts(call, context, &request));
+        }
         swapped(call, |context| ops::restore::restore(context, &request))
     }
+}
+
+fn in_parts(call: &Call<'_>, ctx: &Context<'_>, request: &request::Restore) -> Result<Restored> {
+    if call.output.is_json() {
+        return Err(Error::usage("--patch asks, and cannot be used with --json")
+            .hint("name the paths instead: tw restore SNAPSHOT PATH..."));
+    }
+    let offer = hunks::offer(ctx, request)?;
+    let chosen = parts::choose(call, &offer)?;
+    hunks::put(ctx, &offer, &chosen)
 }
 
 impl Human for Restored {

@@ -5,6 +5,8 @@
 
 mod ends;
 
+use std::ops::Range;
+
 use git2::{DiffOptions, Patch};
 
 use super::Oid;
@@ -124,6 +126,78 @@ pub fn compare_as(old: &[u8], new: &[u8], hunks: Hunks, layout: Layout) -> Resul
         }
     }
     Ok(diff)
+}
+
+/// A run of lines that differ, with the lines around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk {
+    /// Its lines in the old text, from 0.
+    pub old: Range<usize>,
+    /// Its lines in the new text, from 0.
+    pub new: Range<usize>,
+    /// As in a patch, from `@@` on.
+    pub text: Vec<u8>,
+}
+
+/// The hunks between two texts, in order, with so many lines around each.
+///
+/// # Errors
+/// As [`compare`].
+pub fn hunks(old: &[u8], new: &[u8], context: u32) -> Result<Vec<Hunk>> {
+    let mut options = DiffOptions::new();
+    options.force_text(true).context_lines(context);
+    let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
+    let mut hunks = Vec::new();
+    for at in 0..patch.num_hunks() {
+        let (hunk, lines) = patch.hunk(at)?;
+        let mut text = hunk.header().to_vec();
+        for line in 0..lines {
+            let line = patch.line_in_hunk(at, line)?;
+            if matches!(line.origin(), ' ' | '+' | '-') {
+                text.push(line.origin() as u8);
+            }
+            text.extend_from_slice(line.content());
+        }
+        hunks.push(Hunk {
+            old: lines_of(hunk.old_start(), hunk.old_lines()),
+            new: lines_of(hunk.new_start(), hunk.new_lines()),
+            text,
+        });
+    }
+    Ok(hunks)
+}
+
+/// A hunk's lines from 0. Without any, its header names the line before.
+fn lines_of(start: u32, count: u32) -> Range<usize> {
+    let from = if count == 0 {
+        start
+    } else {
+        start.saturating_sub(1)
+    } as usize;
+    from..from + count as usize
+}
+
+/// The old text with these of its hunks, in order, as the new one has them.
+pub fn with_hunks<'h>(
+    old: &[u8],
+    new: &[u8],
+    chosen: impl IntoIterator<Item = &'h Hunk>,
+) -> Vec<u8> {
+    let (old, new) = (lines(old), lines(new));
+    let part = |of: &[&[u8]], range: Range<usize>| of.get(range).unwrap_or_default().concat();
+    let mut text = Vec::new();
+    let mut at = 0;
+    for hunk in chosen {
+        text.extend(part(&old, at..hunk.old.start));
+        text.extend(part(&new, hunk.new.clone()));
+        at = hunk.old.end;
+    }
+    text.extend(part(&old, at..old.len()));
+    text
+}
+
+fn lines(text: &[u8]) -> Vec<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
 /// The whole patch of a path, with git's header lines. A change of type is a removal and a creation, as git has it.

@@ -12,6 +12,7 @@ use super::pathspec::Pathspec;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
+use crate::git::objects::{ObjectKind, hash};
 use crate::git::path::{self, RepoPath};
 use crate::git::textdiff::{self, Hunks, LARGEST, Layout, PatchSide, QuotePath};
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
@@ -219,6 +220,56 @@ pub fn changed_since(ctx: &Context<'_>, store: &Store, stored: &Stored) -> Resul
     Ok(changes.into_iter().map(|change| change.path).collect())
 }
 
+/// A file in which the working tree differs from a snapshot.
+pub struct Differing {
+    /// Its path.
+    pub path: Vec<u8>,
+    /// What is there now.
+    pub here: Option<Node>,
+    /// What the snapshot has.
+    pub there: Option<Node>,
+    /// Both texts, where both sides are files of text.
+    pub texts: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// The files in which the working tree differs from a snapshot, in these paths only, sorted by bytes.
+///
+/// # Errors
+/// As [`sides`]; `BUSY` when a file changed while it was read.
+pub fn differing(
+    ctx: &Context<'_>,
+    store: &Store,
+    stored: &Stored,
+    only: &Pathspec,
+) -> Result<Vec<Differing>> {
+    let (there, here) = (Side::of(stored), Side::Present);
+    let seen = look_beside(ctx, store, [&there, &here])?;
+    let contents = Contents::new(ctx, store, Some(&seen))?;
+    let read = |oid| contents.read_tree(oid);
+    let mut changes = tree::diff(&read, Some(contents.tree(&here)?), Some(stored.tree))?;
+    changes.retain(|change| only.matches(&change.path));
+    let differing = changes.into_iter().map(|change| {
+        let texts = match (change.old, change.new) {
+            (Some(old), Some(new)) if is_file(old) && is_file(new) => {
+                let old = contents.text_of(&change.path, old)?;
+                old.zip(contents.text(&change.path, new)?)
+            }
+            _ => None,
+        };
+        Ok(Differing {
+            path: change.path,
+            here: change.old,
+            there: change.new,
+            texts,
+        })
+    });
+    differing.collect()
+}
+
+fn is_file(node: Node) -> bool {
+    node.mode & 0o170_000 == 0o100_000
+}
+
 /// Looks at the working tree, with what the sides have of it although its rules leave it out.
 fn look_beside<'s>(ctx: &Context<'_>, store: &'s Store, sides: [&Side; 2]) -> Result<Capture<'s>> {
     let seen = look(ctx, store, BTreeSet::new())?;
@@ -395,6 +446,18 @@ impl<'a> Contents<'a> {
             _ => Some(self.store.objects.read(node.oid)?.1),
         };
         Ok(bytes.filter(|bytes| !textdiff::is_binary(bytes)))
+    }
+
+    /// The same, where the text must be what the id says.
+    fn text_of(&self, path: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
+        let text = self.text(path, node)?;
+        match &text {
+            Some(bytes) if hash(ObjectKind::Blob, bytes)? != node.oid => {
+                let message = format!("'{}' changed while it was read", path::display(path));
+                Err(Error::new(Code::Busy, message).hint("try again"))
+            }
+            _ => Ok(text),
+        }
     }
 
     fn read_disk(&self, path: &[u8], node: Node) -> Result<Option<Vec<u8>>> {

@@ -1,5 +1,6 @@
 //! `tw restore`: files of a snapshot, or all of it, put back into the working tree; or entries of its index into git's.
 
+pub mod hunks;
 mod staged;
 
 use super::Context;

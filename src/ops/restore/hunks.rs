@@ -1,0 +1,311 @@
+//! `tw restore -p`: parts of files put back, as a person chose them.
+//!
+//! Two steps: [`offer`] only looks, and [`put`] is a swap like any other of what was chosen. It refuses whole when a file is not what
+//! it was when its parts were offered: nobody was asked about what is there now.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use crate::error::{Code, Error, Result};
+use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
+use crate::git::path;
+use crate::git::textdiff::{self, Hunk};
+use crate::git::tree::{self, GITLINK_MODE, LINK_MODE, Node};
+use crate::ops::Context;
+use crate::ops::address;
+use crate::ops::capture::Capture;
+use crate::ops::compare::{Differing, differing};
+use crate::ops::outcome::{Changes, Restored};
+use crate::ops::pathspec::Pathspec;
+use crate::ops::record::Made;
+use crate::ops::request::Restore;
+use crate::ops::snapshots;
+use crate::ops::swap::extras::stored_extras;
+use crate::ops::swap::goal::{Aim, Goal, PathChanges};
+use crate::ops::swap::notices::swap_notices;
+use crate::ops::swap::{read_tree, recover, swap};
+use crate::store::Store;
+use crate::store::lock::Owner;
+use crate::store::state::State;
+use crate::store::stored::Stored;
+use crate::worktree::manifest::Kind;
+use crate::worktree::plan::{Extras, Side};
+
+/// Lines around a hunk, as git shows them.
+const CONTEXT: u32 = 3;
+
+/// What can be chosen of a snapshot.
+pub struct Offer {
+    stored: Stored,
+    /// The files that differ.
+    pub files: Vec<FileOffer>,
+}
+
+/// What can be chosen of a file.
+pub struct FileOffer {
+    /// Its path.
+    pub path: Vec<u8>,
+    here: Option<Node>,
+    there: Option<Node>,
+    texts: Option<(Vec<u8>, Vec<u8>)>,
+    /// What is asked about it, in order.
+    pub parts: Vec<Part>,
+}
+
+/// What is asked about at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// The file comes, goes, or is another one: there are no lines to choose from.
+    Whole(&'static str),
+    /// Its mode: executable or not.
+    Mode(u32, u32),
+    /// Some of its lines.
+    Lines(Hunk),
+}
+
+impl FileOffer {
+    fn of(file: Differing) -> Result<Option<Self>> {
+        let is_submodule = |node: Node| node.mode == GITLINK_MODE;
+        if file.here.or(file.there).is_some_and(is_submodule)
+            || file.there.is_some_and(is_submodule)
+        {
+            // It is never entered, and stays as it is.
+            return Ok(None);
+        }
+        let mut parts = Vec::new();
+        match (&file.texts, file.here, file.there) {
+            (Some((here, there)), Some(old), Some(new)) => {
+                if old.mode != new.mode {
+                    parts.push(Part::Mode(old.mode, new.mode));
+                }
+                let hunks = textdiff::hunks(here, there, CONTEXT)?;
+                parts.extend(hunks.into_iter().map(Part::Lines));
+            }
+            (_, None, _) => parts.push(Part::Whole("add")),
+            (_, _, None) => parts.push(Part::Whole("remove")),
+            _ => parts.push(Part::Whole("replace")),
+        }
+        Ok(Some(Self {
+            path: file.path,
+            here: file.here,
+            there: file.there,
+            texts: file.texts,
+            parts,
+        }))
+    }
+
+    /// A hunk as smaller ones, without lines around them; alone where it cannot be split.
+    ///
+    /// # Errors
+    /// When libgit2 runs out of memory.
+    pub fn split(&self, hunk: &Hunk) -> Result<Vec<Hunk>> {
+        let Some((here, there)) = &self.texts else {
+            return Ok(vec![hunk.clone()]);
+        };
+        let within = |part: &Hunk| part.old.start >= hunk.old.start && part.old.end <= hunk.old.end;
+        let parts = textdiff::hunks(here, there, 0)?;
+        Ok(parts.into_iter().filter(within).collect())
+    }
+
+    /// What the file becomes with what was chosen of it; its text where no object has that. None: it stays.
+    fn chosen(&self, chosen: &[Part]) -> Option<Becomes> {
+        let (Some(here), Some(there), Some((old, new))) = (self.here, self.there, &self.texts)
+        else {
+            return (!chosen.is_empty()).then_some(Becomes {
+                node: self.there,
+                text: None,
+            });
+        };
+        let hunks = chosen.iter().filter_map(|part| match part {
+            Part::Lines(hunk) => Some(hunk),
+            Part::Whole(_) | Part::Mode(..) => None,
+        });
+        let text = textdiff::with_hunks(old, new, hunks);
+        let has_mode = chosen.iter().any(|part| matches!(part, Part::Mode(..)));
+        let mode = if has_mode { there.mode } else { here.mode };
+        let changes = text != *old || mode != here.mode;
+        changes.then_some(Becomes {
+            node: Some(Node { mode, ..there }),
+            text: Some(text),
+        })
+    }
+}
+
+/// What a path becomes. With a text the id of the node is that text's.
+struct Becomes {
+    node: Option<Node>,
+    text: Option<Vec<u8>>,
+}
+
+/// What can be chosen of a snapshot, in these paths.
+///
+/// # Errors
+/// As [`address::resolve`]; `INTERRUPTED`; a damaged object.
+pub fn offer(ctx: &Context<'_>, request: &Restore) -> Result<Offer> {
+    ctx.check_workspace(false)?;
+    let store = ctx.store()?;
+    recover::refuse_interrupted(store)?;
+    let stored = address::resolve(ctx, store, &request.address)?;
+    let only = Pathspec::parse(ctx, &request.paths)?;
+    let files = differing(ctx, store, &stored, &only)?;
+    let files = files.into_iter().map(FileOffer::of);
+    let files = files.filter_map(Result::transpose).collect::<Result<_>>()?;
+    Ok(Offer { stored, files })
+}
+
+/// Puts back what was chosen: of each file of the offer, these parts.
+///
+/// # Errors
+/// `BUSY` when a file changed since it was offered; else as restore.
+pub fn put(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Restored> {
+    let store = ctx.store()?;
+    let lock = ctx.lock(&store.dir, "restore")?;
+    let recovered = recover::recover_locked(ctx, store, &lock)?;
+    let becoming: Vec<(&FileOffer, Becomes)> = offer
+        .files
+        .iter()
+        .zip(chosen)
+        .filter_map(|(file, chosen)| Some((file, file.chosen(chosen)?)))
+        .collect();
+    let mut restored = Restored {
+        snapshot_id: offer.stored.id.to_string(),
+        snapshot: snapshots::view(store, &offer.stored)?,
+        backup_id: None,
+        dry_run: false,
+        staged: false,
+        changes: Changes::default(),
+        notices: recovered,
+    };
+    if becoming.is_empty() {
+        restored.notices.push("nothing was chosen".to_owned());
+        return Ok(restored);
+    }
+    let (nodes, kept) = write(store, becoming)?;
+    let putting = Putting {
+        store,
+        stored: &offer.stored,
+        extras: stored_extras(store, &offer.stored)?,
+        nodes,
+    };
+    let swapped = putting.swap(ctx);
+    kept.map_or(Ok(()), KeptPack::release)?;
+    let swapped = swapped?;
+    restored.notices.extend(swapped.notices);
+    restored.changes = swapped.changes;
+    restored.backup_id = Some(swapped.backup_id);
+    drop(lock);
+    Ok(restored)
+}
+
+/// Writes the texts that are new, and keeps them: no ref has them before the swap has ended.
+fn write<'o>(
+    store: &Store,
+    becoming: Vec<(&'o FileOffer, Becomes)>,
+) -> Result<(Nodes<'o>, Option<KeptPack>)> {
+    let keep_note = Owner::this_process("restore").line().trim_end().to_owned();
+    let mode = WriteMode::Pack {
+        keep_note,
+        sync: true,
+    };
+    let writer = ObjectWriter::new(&store.objects, mode)?.afresh();
+    let mut nodes = Nodes::new();
+    for (file, becomes) in becoming {
+        let node = match (becomes.node, becomes.text) {
+            (Some(node), Some(text)) => Some(Node {
+                oid: writer.put(ObjectKind::Blob, &text)?,
+                ..node
+            }),
+            (node, _) => node,
+        };
+        nodes.push((file, node));
+    }
+    let written = writer.finish()?;
+    store.objects.refresh();
+    Ok((nodes, written.pack))
+}
+
+type Nodes<'o> = Vec<(&'o FileOffer, Option<Node>)>;
+
+struct Putting<'o> {
+    store: &'o Store,
+    stored: &'o Stored,
+    extras: Extras,
+    nodes: Nodes<'o>,
+}
+
+struct Put {
+    backup_id: String,
+    changes: Changes,
+    notices: Vec<String>,
+}
+
+impl Putting<'_> {
+    fn swap(&self, ctx: &Context<'_>) -> Result<Put> {
+        let find = |capture: &Capture<'_>| self.find(capture);
+        let unwritten = RefCell::default();
+        let aim = Aim::Computed {
+            compute: &find,
+            // What a snapshot has although the rules of now leave it out is saved, too.
+            forced: self
+                .nodes
+                .iter()
+                .map(|(file, _)| file.path.clone())
+                .collect(),
+            saved: &self.extras,
+            unwritten: &unwritten,
+        };
+        let title = format!("before restoring parts from {}", self.stored.id);
+        let goal = Goal::new("restore", title, aim);
+        let state_after = |before: &State, _: &Made<'_>| State {
+            workspace_root: ctx.repo.worktree_root().display().to_string(),
+            ..before.clone()
+        };
+        let swapped = swap(ctx, self.store, &goal, &state_after)?;
+        Ok(Put {
+            backup_id: swapped.saved.id.to_string(),
+            changes: swapped.changes(),
+            notices: swap_notices(&swapped.applied),
+        })
+    }
+
+    /// What the paths become, if they are still what they were.
+    fn find(&self, capture: &Capture<'_>) -> Result<PathChanges> {
+        let read = |oid| read_tree(self.store, capture, oid);
+        let mut found = PathChanges::default();
+        let mut emptied = BTreeSet::new();
+        for (file, node) in &self.nodes {
+            let full = &file.path;
+            if tree::find(&read, capture.tree, full)? != file.here {
+                let message = format!("'{}' changed since it was asked about", path::display(full));
+                return Err(Error::new(Code::Busy, message).hint("ask again: nothing was done"));
+            }
+            found.paths.push((
+                full.clone(),
+                node.map(|node| self.side(capture, full, node)),
+            ));
+            let mut dir = path::split(full).0;
+            while node.is_none() && !dir.is_empty() {
+                if tree::find(&read, self.stored.tree, dir)?.is_some() {
+                    break;
+                }
+                emptied.insert(dir.to_vec());
+                dir = path::split(dir).0;
+            }
+        }
+        // What is deeper goes first; one in which something is left stays.
+        found.dirs = emptied.into_iter().rev().map(|dir| (dir, None)).collect();
+        Ok(found)
+    }
+
+    /// A file that is there keeps its permission bits, as far as its mode stays.
+    fn side(&self, capture: &Capture<'_>, full: &[u8], node: Node) -> Side {
+        let here = capture.manifest.file(full);
+        let kept = here.filter(|file| file.kind == Kind::File && file.git_mode == node.mode);
+        let perm = match kept {
+            _ if node.mode == LINK_MODE => 0,
+            Some(file) => file.stamp.permissions(),
+            None => self.extras.permissions(full, node.mode),
+        };
+        Side { node, perm }
+    }
+}
