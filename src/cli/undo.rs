@@ -190,7 +190,13 @@ impl Human for Undone {
             return;
         }
         if self.direction == "undo" {
-            page.hint("'tw redo' brings back what this replaced");
+            // From the present, redo goes into the past only when that is meant.
+            let redo = if self.level.leads_home() {
+                "tw redo --into-past"
+            } else {
+                "tw redo"
+            };
+            page.hint(format!("'{redo}' brings back what this replaced"));
         }
         if self.mode == Mode::Past {
             page.hint(RETURN_HINT);

@@ -50,7 +50,7 @@ pub fn undo(ctx: &Context<'_>, request: &Undo) -> Result<Undone> {
             Code::NothingToUndo,
             format!("session '{asked}' has no rewind to undo"),
         )
-        .hint("'tw undo' takes back the last change of the files")
+        .hint("'tw undo --list' shows which changes of the files can be taken back")
     })?;
     let mut notices = Vec::new();
     let code = match &rewind.backup_id {
