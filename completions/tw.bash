@@ -1,32 +1,23 @@
+# tw completion for bash. Asks tw for everything; runs nothing of the line.
+# For an alias of tw: complete -o nosort -o bashdefault -F _clap_complete_tw ALIAS
 _clap_complete_tw() {
-    local IFS=$'\013'
-    local _CLAP_COMPLETE_INDEX=${COMP_CWORD}
-    local _CLAP_COMPLETE_COMP_TYPE=${COMP_TYPE}
-    if compopt +o nospace 2> /dev/null; then
-        local _CLAP_COMPLETE_SPACE=false
+    local IFS=$' \t\n' record told='' line
+    # The line, and not COMP_WORDS: bash takes a word apart at each colon.
+    if [[ -n ${COMP_LINE-} ]]; then
+        line=${COMP_LINE:0:${COMP_POINT-${#COMP_LINE}}}
     else
-        local _CLAP_COMPLETE_SPACE=true
+        line=${COMP_WORDS[*]:0:COMP_CWORD+1}
     fi
-    local words=("${COMP_WORDS[@]}")
-    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-        words[COMP_CWORD]="$2"
-    fi
-    COMPREPLY=( $( \
-        _CLAP_IFS="$IFS" \
-        _CLAP_COMPLETE_INDEX="$_CLAP_COMPLETE_INDEX" \
-        _CLAP_COMPLETE_COMP_TYPE="$_CLAP_COMPLETE_COMP_TYPE" \
-        _CLAP_COMPLETE_SPACE="$_CLAP_COMPLETE_SPACE" \
-        COMPLETE="bash" \
-        "tw" -- "${words[@]}" \
-    ) )
-    if [[ $? != 0 ]]; then
-        unset COMPREPLY
-    elif [[ $_CLAP_COMPLETE_SPACE == false ]] && [[ "${COMPREPLY-}" =~ [=/:]$ ]]; then
-        compopt -o nospace
-    fi
+    COMPREPLY=()
+    {
+        IFS= read -r -d '' told
+        while IFS= read -r -d '' record; do
+            COMPREPLY+=("$record")
+        done
+    } < <(TW_COMPLETE=bash command tw -- "$line" "$2" 2>/dev/null)
+    # Names are quoted already.
+    [[ -z $told ]] || compopt -o ${told// / -o } 2>/dev/null
 }
-if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
-    complete -o nospace -o bashdefault -o nosort -F _clap_complete_tw tw
-else
-    complete -o nospace -o bashdefault -F _clap_complete_tw tw
-fi
+# Before 4.4 bash cannot keep the order.
+complete -o nosort -o bashdefault -F _clap_complete_tw tw 2>/dev/null ||
+    complete -o bashdefault -F _clap_complete_tw tw

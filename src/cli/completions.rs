@@ -14,13 +14,16 @@ use crate::cli::prelude::*;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # bash, for you alone
+  # bash: in ~/.bashrc, or as a file for you alone
+  eval \"$(tw completions bash)\"
   tw completions bash > ~/.local/share/bash-completion/completions/tw
 
-  # zsh, in a directory of your fpath
+  # zsh: in ~/.zshrc behind compinit, or as a file in a directory of your fpath
+  source <(tw completions zsh)
   tw completions zsh > ~/.zfunc/_tw
 
-  # fish
+  # fish: in ~/.config/fish/config.fish, or as a file
+  tw completions fish | source
   tw completions fish > ~/.config/fish/completions/tw.fish
 
   # elvish
@@ -53,7 +56,7 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Script>("completions")];
 
     fn run(&self, _call: &Call<'_>) -> Reply {
-        // A test holds these files equal to what clap renders, so that nothing is rendered here.
+        // A test holds those of elvish and PowerShell equal to what clap renders, so that nothing is rendered here.
         let (shell, script) = match self.shell {
             Shell::Bash => ("bash", include_str!("../../completions/tw.bash")),
             Shell::Zsh => ("zsh", include_str!("../../completions/_tw")),

@@ -1,5 +1,7 @@
 //! What is offered while a command line is typed: ids, labels, paths, and nothing that is not meant.
 
+mod shells;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;

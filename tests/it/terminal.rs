@@ -20,6 +20,9 @@ use crate::sandbox::Sandbox;
 /// The terminal that the program is to take.
 const DEVICE: &str = "TW_IT_TERMINAL";
 
+/// The program.
+const PROGRAM: &str = "TW_IT_PROGRAM";
+
 /// The program's arguments, as JSON.
 const ARGS: &str = "TW_IT_ARGS";
 
@@ -49,12 +52,17 @@ impl Terminal {
 
     /// As [`Terminal::tw`], with the environment of `prepared`.
     pub fn start(sandbox: &Sandbox, prepared: &assert_cmd::Command, args: &[&str]) -> Self {
+        let args: Vec<_> = ["--no-progress"].iter().chain(args).copied().collect();
+        Self::program(sandbox, prepared, &args)
+    }
+
+    /// Starts `prepared`, whatever program it is.
+    pub fn program(sandbox: &Sandbox, prepared: &assert_cmd::Command, args: &[&str]) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let device = ptsname(&master, Vec::new()).unwrap();
-        let args: Vec<_> = ["--no-progress"].iter().chain(args).collect();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env_clear();
         for (name, value) in prepared.get_envs() {
@@ -63,7 +71,8 @@ impl Terminal {
         let program = command
             .args(["--exact", "terminal::a_program_takes_the_terminal"])
             .env(DEVICE, std::ffi::OsStr::from_bytes(device.as_bytes()))
-            .env(ARGS, serde_json::to_string(&args).unwrap())
+            .env(PROGRAM, prepared.get_program())
+            .env(ARGS, serde_json::to_string(args).unwrap())
             .env("NO_COLOR", "1")
             .current_dir(sandbox.repo())
             .stdin(Stdio::null())
@@ -162,13 +171,15 @@ fn a_program_takes_the_terminal() {
         .open(Path::new(&device))
         .unwrap();
     rustix::process::ioctl_tiocsctty(&terminal).unwrap();
-    let error = Command::new(env!("CARGO_BIN_EXE_tw"))
+    let program = std::env::var_os(PROGRAM).unwrap();
+    let error = Command::new(&program)
         .args(args)
+        .env_remove(PROGRAM)
         .env_remove(DEVICE)
         .env_remove(ARGS)
         .stdin(terminal.try_clone().unwrap())
         .stdout(terminal.try_clone().unwrap())
         .stderr(terminal)
         .exec();
-    panic!("tw does not start: {error}");
+    panic!("{} does not start: {error}", program.display());
 }

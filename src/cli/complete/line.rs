@@ -1,6 +1,7 @@
 //! The command line that is being typed, and what its finished words say already.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -39,6 +40,23 @@ fn start_of(words: &[OsString]) -> PathBuf {
         }
     }
     dir
+}
+
+/// The words without each `-C DIR` before the command: a directory may have the name of a command.
+pub fn without_start(words: &[OsString]) -> Vec<OsString> {
+    let is_option = |word: &OsString| word.as_bytes().starts_with(b"-");
+    let mut rest = words.iter();
+    let mut kept: Vec<OsString> = rest.next().into_iter().cloned().collect();
+    while let Some(word) = rest.next() {
+        let is_start = word == "-C" && kept.iter().skip(1).all(is_option);
+        // The unfinished word stays.
+        if is_start && rest.len() > 1 {
+            rest.next();
+        } else {
+            kept.push(word.clone());
+        }
+    }
+    kept
 }
 
 /// The values that an argument of the command has so far.
@@ -86,5 +104,22 @@ mod tests {
             PathBuf::from("./a/b")
         );
         assert_eq!(start(&["tw", "show", "--", "-C", "b"]), PathBuf::from("."));
+    }
+
+    #[test]
+    fn a_directory_named_as_a_command_is_none() {
+        let rest = |line: &[&str]| {
+            let words: Vec<OsString> = line.iter().map(OsString::from).collect();
+            without_start(&words)
+        };
+        assert_eq!(
+            rest(&["tw", "-q", "-C", "web", "show", ""]),
+            ["tw", "-q", "show", ""]
+        );
+        assert_eq!(rest(&["tw", "-C", "we"]), ["tw", "-C", "we"]);
+        assert_eq!(
+            rest(&["tw", "search", "-C", "3", ""]),
+            ["tw", "search", "-C", "3", ""]
+        );
     }
 }

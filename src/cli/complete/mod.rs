@@ -1,12 +1,17 @@
-//! Completion: the shell's script asks `COMPLETE=<shell> tw -- WORDS`, and this answers.
+//! Completion: a shell's script asks with an unfinished command line, and this answers.
 //!
-//! The registration scripts are checked in under `completions/`; [`scripts`] renders them anew, so that a test can tell
-//! when they are out of date. Leaves out files: the shells complete those from the hints in the clap tree.
+//! bash, zsh and fish have scripts of our own, checked in under `completions/`: those that clap writes run names through the
+//! shell's word splitting, lose what has a colon or a newline, and offer each option before each file. They set `TW_COMPLETE`. elvish
+//! and PowerShell have clap's, which [`scripts`] renders anew so that a test can tell when they are out of date; these ask with
+//! `COMPLETE`, as the scripts of all shells once did: who has an old one keeps an answer.
 
 mod line;
+mod quoting;
+mod shells;
 mod values;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
 
 use clap_complete::env::{CompleteEnv, Shells};
@@ -14,13 +19,25 @@ use clap_complete::env::{CompleteEnv, Shells};
 use super::args;
 use crate::env::Env;
 
+use shells::Shell;
 pub use values::*;
 
-/// The variable by which a script asks for completions.
+/// The variable by which a script of ours asks.
+const OURS: &str = "TW_COMPLETE";
+
+/// The variable by which a script of clap's asks.
 const VARIABLE: &str = "COMPLETE";
 
 /// Answers a shell's question, when this call is one, and tells the exit code.
 pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
+    if let Some(shell) = env.text(OURS).and_then(Shell::named)
+        && let [_, dashes, given @ ..] = words
+        && dashes == "--"
+    {
+        // Whoever does not wait for the answer any more has gone on typing.
+        let _ = std::io::stdout().write_all(&shell.answer(given));
+        return Some(0);
+    }
     let shell = Path::new(env.var(VARIABLE)?).file_stem()?.to_str()?;
     // Somebody else's variable of the same name is none of our business.
     Shells::builtins().completer(shell)?;
@@ -39,18 +56,18 @@ pub fn answer(words: &[OsString], env: &Env) -> Option<u8> {
     Some(u8::from(done.is_err()))
 }
 
-/// The registration script of each shell: the name of its file and its text.
+/// Our own scripts: the name of the file and its text.
+const OWN: [(&str, &str); 3] = [
+    ("tw.bash", include_str!("../../../completions/tw.bash")),
+    ("_tw", include_str!("../../../completions/_tw")),
+    ("tw.fish", include_str!("../../../completions/tw.fish")),
+];
+
+/// The script of each shell, those of clap rendered anew: the name of the file and its text.
 #[expect(clippy::missing_panics_doc, reason = "writing to memory cannot fail")]
 pub fn scripts() -> Vec<(&'static str, Vec<u8>)> {
-    [
-        ("tw.bash", "bash"),
-        ("_tw", "zsh"),
-        ("tw.fish", "fish"),
-        ("tw.elv", "elvish"),
-        ("_tw.ps1", "powershell"),
-    ]
-    .into_iter()
-    .map(|(file, shell)| {
+    let of_clap = [("tw.elv", "elvish"), ("_tw.ps1", "powershell")];
+    let of_clap = of_clap.into_iter().map(|(file, shell)| {
         let mut script = Vec::new();
         Shells::builtins()
             .completer(shell)
@@ -63,8 +80,9 @@ pub fn scripts() -> Vec<(&'static str, Vec<u8>)> {
         script.truncate(script.trim_ascii_end().len());
         script.push(b'\n');
         (file, script)
-    })
-    .collect()
+    });
+    let own = OWN.into_iter().map(|(file, text)| (file, text.into()));
+    own.chain(of_clap).collect()
 }
 
 #[cfg(test)]
