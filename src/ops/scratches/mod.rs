@@ -88,8 +88,8 @@ pub fn make<'a>(
     let store = ctx.store()?;
     layout::check_room(stored, &place.existing)?;
     let present = Present::look(ctx)?;
-    let parents = place.make_parents()?;
     let opening = Opening::begin(ctx, &place.dir, &place.parents)?;
+    let dirs = place.make_dirs()?;
     if let Err(error) = add_worktree(ctx, &place.dir, stored) {
         opening::take_back(&ctx.repo, &place.dir)?;
         return Err(error);
@@ -111,7 +111,7 @@ pub fn make<'a>(
     if let Some(maker) = &mut maker {
         maker.write_all(known::LAID)?;
     }
-    parents.keep();
+    dirs.keep();
     let mut notices = there.settings.warnings.clone();
     notices.extend(swap_notices(&laid_out.applied));
     notices.extend(incomplete(store, &laid_out)?);
@@ -169,7 +169,6 @@ fn some_of(paths: &[&[u8]]) -> String {
 fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
     // Of a snapshot without a HEAD the snapshot itself stands in, until HEAD is written below.
     let commit = stored.head.unwrap_or(stored.commit);
-    let was_there = dir.exists();
     Git::new(&ctx.repo)
         .args(["worktree", "add", "--quiet", "--no-checkout", "--detach"])
         .arg(dir)
@@ -180,12 +179,7 @@ fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
             error.hint("'git worktree prune' forgets worktrees whose directories are gone")
         })?;
     // git makes them as whoever runs it.
-    let new_dir = if was_there {
-        dir.join(".git")
-    } else {
-        dir.to_owned()
-    };
-    for made in [ctx.repo.common_dir().join("worktrees"), new_dir] {
+    for made in [ctx.repo.common_dir().join("worktrees"), dir.join(".git")] {
         let what = || format!("cannot give away '{}'", made.display());
         create::give_all(&made).context(what)?;
     }

@@ -7,6 +7,9 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
 use crate::ops::Context;
 
+/// How often others may take away, while one is made, what leads there.
+const TURNS: u32 = 100;
+
 /// Where the directory will be.
 pub struct Place {
     /// Absolute, resolved as far as it exists.
@@ -24,17 +27,11 @@ impl Place {
     /// `USAGE` for a place inside the workspace; `WOULD_OVERWRITE` when it is not empty.
     pub fn find(ctx: &Context<'_>, wanted: &Path) -> Result<Self> {
         let wanted = normal(&ctx.cwd.join(wanted));
-        let mut existing = wanted.as_path();
-        while existing.symlink_metadata().is_err() {
-            existing = existing.parent().unwrap_or(Path::new("/"));
-        }
+        let (existing, resolved) = nearest(&wanted)?;
         let rest = wanted.strip_prefix(existing).unwrap_or(Path::new(""));
         if existing == wanted {
             check_empty(&wanted)?;
         }
-        let resolved = existing
-            .canonicalize()
-            .context(|| format!("cannot resolve '{}'", existing.display()))?;
         let dir = if rest.as_os_str().is_empty() {
             resolved.clone()
         } else {
@@ -55,21 +52,34 @@ impl Place {
         })
     }
 
-    /// Makes what has to lead there.
+    /// Makes it, and what has to lead there. From then on nobody takes away what leads there for being empty.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn make_parents(&self) -> Result<MadeDirs> {
+    pub fn make_dirs(&self) -> Result<MadeDirs> {
         let mut made = MadeDirs(Vec::new());
-        for dir in &self.parents {
-            match create::new_dir(dir, 0o777) {
-                Ok(()) => made.0.push(dir.clone()),
-                // Another scratch was quicker.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && dir.is_dir() => {}
-                other => other.context(|| format!("cannot create '{}'", dir.display()))?,
+        made.make(&self.dir)
+            .context(|| format!("cannot create '{}'", self.dir.display()))?;
+        Ok(made)
+    }
+}
+
+/// The nearest directory above that exists, as it is named and resolved.
+fn nearest(wanted: &Path) -> Result<(&Path, PathBuf)> {
+    let mut turns = 0..TURNS;
+    loop {
+        let mut existing = wanted;
+        while existing.symlink_metadata().is_err() {
+            existing = existing.parent().unwrap_or(Path::new("/"));
+        }
+        match existing.canonicalize() {
+            // The last scratch in it has just gone, and it, too.
+            Err(error) if error.kind() == ErrorKind::NotFound && turns.next().is_some() => {}
+            other => {
+                let what = || format!("cannot resolve '{}'", existing.display());
+                return Ok((existing, other.context(what)?));
             }
         }
-        Ok(made)
     }
 }
 
@@ -81,6 +91,30 @@ impl MadeDirs {
     /// They stay.
     pub fn keep(mut self) {
         self.0.clear();
+    }
+}
+
+impl MadeDirs {
+    /// Makes one with those above it, as often as others take away an empty one on the way.
+    fn make(&mut self, dir: &Path) -> std::io::Result<()> {
+        let mut turns = 0..TURNS;
+        loop {
+            let again = |turns: &mut std::ops::Range<u32>| turns.next().is_some();
+            match create::new_dir(dir, 0o777) {
+                Ok(()) => {
+                    self.0.push(dir.to_owned());
+                    return Ok(());
+                }
+                Err(error) => match (error.kind(), dir.parent()) {
+                    (ErrorKind::AlreadyExists, _) if dir.is_dir() => return Ok(()),
+                    // It went in between; a link that leads nowhere stays.
+                    (ErrorKind::AlreadyExists, _)
+                        if dir.symlink_metadata().is_err() && again(&mut turns) => {}
+                    (ErrorKind::NotFound, Some(above)) if again(&mut turns) => self.make(above)?,
+                    _ => return Err(error),
+                },
+            }
+        }
     }
 }
 

@@ -37,6 +37,15 @@ fn write(dir: &Path, name: &str, text: &str) {
     std::fs::write(dir.join(name), text).expect("written");
 }
 
+/// Waits for it. What another test's thread starts meanwhile shares our locks until it becomes its program.
+fn until(is_so: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "never");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 #[test]
 fn what_a_run_made_is_an_experiment_and_its_directory_goes() {
     let lab = Lab::with_commit();
@@ -107,7 +116,7 @@ fn one_whose_maker_is_dead_is_saved_and_removed() {
     assert!(nothing.removed.is_empty() && nothing.kept.is_empty() && dir.exists());
     // Its lock is freed, as by death.
     drop(scratch);
-    assert_eq!(state(), Some(State::Left));
+    until(|| state() == Some(State::Left));
     let done = gc(&ctx).expect("done");
     let removed = done.removed.first().expect("removed");
     assert_eq!((&removed.dir, done.kept.len()), (&dir, 0));
@@ -131,10 +140,13 @@ fn one_that_cannot_be_saved_stays_and_is_named() {
     );
     let error = scratch.discard().expect_err("it holds a repository");
     assert_eq!(error.code(), Code::WouldOverwrite);
+    let is_left = || list(&ctx).expect("listed").scratches[0].state == State::Left;
+    until(is_left);
     let done = gc(&ctx).expect("done");
     let kept = done.kept.first().expect("kept");
     assert!(kept.reason.contains("'clone'"), "{}", kept.reason);
     std::fs::rename(dir.join("clone"), lab.dir().with_file_name("clone")).expect("moved");
+    until(is_left);
     assert_eq!(gc(&ctx).expect("done").removed.len(), 1);
     assert!(!dir.exists());
 }
