@@ -4,9 +4,11 @@
 
 use super::Context;
 use super::history::{nth_newest, oldest};
+use super::pathspec::Pathspec;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
-use crate::git::Oid;
+use crate::git::path::display;
+use crate::git::{Oid, tree};
 use crate::store::Store;
 use crate::store::address::{Address, moment_of, parse};
 use crate::store::id::{IdKind, PartMatch, SnapshotId, resolve_part};
@@ -19,7 +21,8 @@ use crate::store::stored::{Stored, not_found};
 /// # Errors
 /// `SNAPSHOT_NOT_FOUND`, `AMBIGUOUS_ADDRESS` with the candidates, `INVALID_ADDRESS`, `NO_SESSION_SNAPSHOT`.
 pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
-    match parse(text, ctx.env.now())? {
+    let address = parse(text, ctx.env.now());
+    match address.map_err(|error| or_a_path(ctx, store, text, error))? {
         Address::Id(part) => by_part(store, &part)?.ok_or_else(|| not_found(text)),
         Address::Latest(back) => {
             let found = nth_newest(ctx, store, IdKind::Snapshot, back as usize, None)?;
@@ -68,7 +71,6 @@ pub fn resolve(ctx: &Context<'_>, store: &Store, text: &str) -> Result<Stored> {
     }
 }
 
-/// Says what else the word is: whoever comes from git writes a revision or a path there.
 /// The address of what is meant where none is named: the snapshot travelled to, in the present the latest.
 ///
 /// # Errors
@@ -82,19 +84,49 @@ pub fn usual(store: &Store) -> Result<String> {
     Ok(entered.unwrap_or_else(|| "latest".to_owned()))
 }
 
+/// Says what else the word is: whoever comes from git writes a revision or a path there.
 fn no_snapshot(ctx: &Context<'_>, store: &Store, word: &str) -> Error {
     if let Some(oid) = ctx.repo.resolve_commit(&store.objects, word) {
         let message = format!("'{word}' is commit {oid}, not a snapshot");
         return Error::new(Code::SnapshotNotFound, message)
             .hint("git compares with it and goes there; 'tw list' shows the snapshots");
     }
-    let missing = not_found(word);
-    if ctx.cwd.join(word).symlink_metadata().is_ok() {
-        return missing.hint(format!(
-            "'{word}' is a path; name a snapshot before it, such as 'latest'"
-        ));
+    or_a_path(ctx, store, word, not_found(word))
+}
+
+fn or_a_path(ctx: &Context<'_>, store: &Store, word: &str, error: Error) -> Error {
+    match is_path(ctx, store, word) {
+        Ok(true) => error.hint(format!(
+            "'{}' is a path; name a snapshot before it, such as 'latest'",
+            display(word.as_bytes())
+        )),
+        // The error that brought us here is the one to tell.
+        _ => error,
     }
-    missing
+}
+
+/// Whether a word can only be a path: as git's rule is, something is there, or it is a pattern. What was captured and is gone is
+/// one, too.
+///
+/// # Errors
+/// When the state or a tree cannot be read.
+pub fn is_path(ctx: &Context<'_>, store: &Store, word: &str) -> Result<bool> {
+    let is_pattern = word.starts_with(':') || word.contains(['*', '?', '[']);
+    if is_pattern || ctx.cwd.join(word).symlink_metadata().is_ok() {
+        return Ok(true);
+    }
+    let Ok(usual) = resolve(ctx, store, &usual(store)?) else {
+        return Ok(false);
+    };
+    let only = Pathspec::parse(ctx, &[word.into()])?;
+    let read = |oid| store.objects.read_tree(oid);
+    for path in only.plain().unwrap_or_default() {
+        let path = path.strip_suffix(b"/").unwrap_or(&path);
+        if tree::find(&read, usual.tree, path)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The newest snapshot at or before a moment.

@@ -9,7 +9,6 @@ use super::outcome::Diff;
 use super::pathspec::Pathspec;
 use super::request::DiffSides;
 use crate::error::{Code, Error, Result};
-use crate::git::tree;
 use crate::store::Store;
 
 /// Compares two sides: by default the latest snapshot, or in the past the one that was travelled to, with the working tree as it is.
@@ -72,32 +71,14 @@ impl Words<'_> {
         let Some(word) = word else { return Ok(None) };
         match side(self.ctx, self.store, word) {
             Ok(side) => Ok(Some(side)),
-            Err(error) if is_no_address(&error) && self.is_path(word)? => {
+            Err(error)
+                if is_no_address(&error) && address::is_path(self.ctx, self.store, word)? =>
+            {
                 self.paths.push(word.into());
                 Ok(None)
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Whether a word can only be a path: as git's rule is, something is there, or it is a pattern. What was captured and is gone is one, too.
-    fn is_path(&self, word: &str) -> Result<bool> {
-        let is_pattern = word.starts_with(':') || word.contains(['*', '?', '[']);
-        if is_pattern || self.ctx.cwd.join(word).symlink_metadata().is_ok() {
-            return Ok(true);
-        }
-        let Ok(usual) = address::resolve(self.ctx, self.store, &self.usual) else {
-            return Ok(false);
-        };
-        let only = Pathspec::parse(self.ctx, &[word.into()])?;
-        let read = |oid| self.store.objects.read_tree(oid);
-        for path in only.plain().unwrap_or_default() {
-            let path = path.strip_suffix(b"/").unwrap_or(&path);
-            if tree::find(&read, usual.tree, path)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }
 

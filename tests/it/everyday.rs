@@ -42,6 +42,20 @@ fn a_commit_or_a_path_where_a_snapshot_belongs_is_told_for_what_it_is() {
     );
 }
 
+/// One that is gone, and a pattern.
+#[test]
+fn a_path_where_a_snapshot_is_wanted_is_called_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("gone.txt", "g\n");
+    sandbox.ok(["snapshot"]);
+    std::fs::remove_file(sandbox.path("gone.txt")).expect("removed");
+    for word in ["gone.txt", "*.txt", ":/"] {
+        let (code, said) = refused(&sandbox, &["restore", "--", word]);
+        let hint = format!("hint: '{word}' is a path; name a snapshot before it, such as 'latest'");
+        assert!(code == 3 && said.contains(&hint), "{said}");
+    }
+}
+
 #[test]
 fn latest_with_too_far_a_way_back_asks_for_no_first_snapshot() {
     let sandbox = Sandbox::new();

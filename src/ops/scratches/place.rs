@@ -27,11 +27,11 @@ impl Place {
     /// `USAGE` for a place inside the workspace; `WOULD_OVERWRITE` when it is not empty.
     pub fn find(ctx: &Context<'_>, wanted: &Path) -> Result<Self> {
         let wanted = normal(&ctx.cwd.join(wanted));
-        let (existing, resolved) = nearest(&wanted)?;
-        let rest = wanted.strip_prefix(existing).unwrap_or(Path::new(""));
-        if existing == wanted {
+        if wanted.symlink_metadata().is_ok() {
             check_empty(&wanted)?;
         }
+        let (existing, resolved) = nearest(&wanted)?;
+        let rest = wanted.strip_prefix(existing).unwrap_or(Path::new(""));
         let dir = if rest.as_os_str().is_empty() {
             resolved.clone()
         } else {
