@@ -96,6 +96,40 @@ fn all_that_happened_stands_in_one_line_with_what_it_changed() {
 }
 
 #[test]
+fn what_happened_does_not_change_when_it_is_undone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one\n");
+    sandbox.write("b.txt", "one\n");
+    sandbox.ok(["snapshot"]);
+    sandbox.write("a.txt", "one\ntwo\n");
+    sandbox.write("b.txt", "one\ntwo\n");
+    sandbox.ok(["snapshot"]);
+    // Nothing was made in the past: only a level tells of the return.
+    sandbox.ok(["travel", "latest~1"]);
+    sandbox.ok(["return"]);
+    sandbox.ok(["restore", "latest~1", "a.txt"]);
+    let before = entries(&sandbox, &["log", "--kind", "swap"]);
+    let operations: Vec<&Value> = before.iter().map(|entry| &entry["operation"]).collect();
+    assert_eq!(operations, ["restore", "return", "travel"]);
+    assert_eq!(before[0]["files"], 1);
+    let stays = |after: &str| {
+        let mut now = entries(&sandbox, &["log", "--kind", "swap"]);
+        let now = now.split_off(now.len() - before.len());
+        assert_eq!(now, before, "after {after}");
+    };
+    sandbox.ok(["undo"]);
+    stays("an undo");
+    // One level is taken back into the other log, and the next swap clears that one.
+    sandbox.ok(["undo", "--into-past"]);
+    stays("an undo of the return");
+    sandbox.ok(["return"]);
+    sandbox.ok(["restore", "latest~1", "b.txt"]);
+    stays("a swap that leaves nothing to redo");
+    sandbox.ok(["prune"]);
+    stays("a prune");
+}
+
+#[test]
 fn each_filter_leaves_what_it_says() {
     let (sandbox, session) = eventful();
     sandbox.ok(["label", "latest", "done-once"]);

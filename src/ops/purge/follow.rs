@@ -1,4 +1,4 @@
-//! What names rewritten commits by their ids: states, undo and redo levels, open directories.
+//! What names rewritten commits by their ids: states, undo and redo levels and those put aside, open directories.
 
 use std::path::Path;
 
@@ -25,6 +25,9 @@ pub fn worktree(worktree: &Worktree, moved: &Moved, paths: &[Vec<u8>]) -> Result
         for level in undo_log::levels(&worktree.dir, log)? {
             file(&level.path, moved, paths)?;
         }
+    }
+    for level in undo_log::files_aside(&worktree.dir)? {
+        file(&level, moved, paths)?;
     }
     Ok(())
 }

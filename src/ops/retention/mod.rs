@@ -85,6 +85,7 @@ pub fn prune_locked(ctx: &Context<'_>, store: &Store, request: &Prune) -> Result
     if request.dry_run == DryRun::No {
         // Before the refs: a level that names a snapshot which is gone could not be undone. The other way round nothing is lost.
         remove_levels(&plan.gone)?;
+        undo_log::forget_aside(&store.dir, reach.now)?;
     }
     let stale = stale::find(ctx, store, reach)?;
     if request.dry_run == DryRun::No {

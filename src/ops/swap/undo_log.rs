@@ -3,9 +3,14 @@
 //! A level is the journal of a finished swap, in a file of its own whose name counts up. A new swap becomes a level of the undo
 //! log and empties the redo log; an undo takes its level from the one and becomes a level of the other. A read that fails is an
 //! error and never an absence: who forgets snapshots has to know all that the levels need.
+//!
+//! A level that leaves its log so cannot be gone to any more and holds nothing; it is put aside for a while, since it alone may
+//! tell that its swap happened and which paths that changed.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
 
 use super::made;
 use crate::env::Moment;
@@ -18,8 +23,11 @@ use crate::store::state::{Journal, StateDir, read_json};
 
 /// So many levels of each log are kept whatever their age,
 const LEVELS: usize = 100;
-/// and those younger than this whatever their number.
+/// and those younger than this whatever their number. What is put aside goes when it is older.
 const LEVEL_SECONDS: i64 = 30 * 24 * 3600;
+
+/// The directory of the levels that are put aside.
+const ASIDE: &str = "swaps";
 
 /// One of the two logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +97,20 @@ pub fn needs(journal: &Journal) -> Vec<&str> {
 /// # Errors
 /// The log's directory cannot be read.
 pub fn files(dir: &StateDir, log: Log) -> Result<Vec<PathBuf>> {
-    let dir = dir.file(log.name());
+    files_in(&dir.file(log.name()))
+}
+
+/// The files of the levels that are put aside, oldest first.
+///
+/// # Errors
+/// Their directory cannot be read.
+pub fn files_aside(dir: &StateDir) -> Result<Vec<PathBuf>> {
+    files_in(&dir.file(ASIDE))
+}
+
+fn files_in(dir: &Path) -> Result<Vec<PathBuf>> {
     let what = || format!("cannot read '{}'", dir.display());
-    let entries = match std::fs::read_dir(&dir) {
+    let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.context(what)?,
     };
@@ -102,7 +121,7 @@ pub fn files(dir: &StateDir, log: Log) -> Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
-    // Names count up.
+    // Names count up, or begin with a time.
     files.sort();
     Ok(files)
 }
@@ -138,12 +157,55 @@ pub fn outlived(dir: &StateDir, now: Moment) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// Removes what was put aside and is older than a level that would be kept for its age, or cannot be read.
+///
+/// # Errors
+/// A file cannot be removed.
+pub fn forget_aside(dir: &StateDir, now: Moment) -> Result<()> {
+    let oldest = now.minus_seconds(LEVEL_SECONDS);
+    for file in files_aside(dir)? {
+        let began = began(&file).and_then(|at| Moment::parse_rfc3339(&at));
+        if began.is_none_or(|at| at < oldest) {
+            fs::remove_optional(&file)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes a level out of its log. One that is gone already is fine; one that cannot be read tells nothing and goes.
+fn put_aside(dir: &StateDir, level: &Path) -> Result<()> {
+    let Some(mut time) = began(level) else {
+        return fs::remove_optional(level);
+    };
+    // Both logs count for themselves: by the time the names sort.
+    time.retain(|digit| digit.is_ascii_digit());
+    let aside = dir.file(ASIDE);
+    create::private_dir(&aside)?;
+    let to = aside.join(format!("{time:0>14.14}-{}", name_of(level)));
+    match std::fs::rename(level, &to) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).context(|| format!("cannot move '{}'", level.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// When a level's swap began, RFC 3339; None when it cannot be read.
+fn began(level: &Path) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Began {
+        started_at: String,
+    }
+    let level: Option<Began> = read_json(level).ok()?;
+    level.map(|level| level.started_at)
+}
+
 fn suffix_of(swap_id: &str) -> String {
     format!("-{swap_id}.json")
 }
 
 /// A level's file name, without its directory.
-pub fn name_of(file: &std::path::Path) -> String {
+pub fn name_of(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
@@ -162,15 +224,15 @@ pub fn add(store: &Store, journal: &Journal) -> Result<()> {
     let log = popped.map_or(Log::Undo, Log::other);
     if let (Some(popped), Some(level)) = (popped, word("pops")) {
         // Only the name counts: what stands in a journal must not lead out of the log.
-        if let Some(name) = std::path::Path::new(level).file_name() {
+        if let Some(name) = Path::new(level).file_name() {
             // The journal stands until all is done: a death between this and the new level is made up for.
-            fs::remove_optional(&store.dir.file(popped.name()).join(name))?;
+            put_aside(&store.dir, &store.dir.file(popped.name()).join(name))?;
         }
     }
     // What was undone before does not fit onto what is new.
     if popped.is_none() {
         for file in files(&store.dir, Log::Redo)? {
-            fs::remove_optional(&file)?;
+            put_aside(&store.dir, &file)?;
         }
     }
     let dir = store.dir.file(log.name());

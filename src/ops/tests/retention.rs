@@ -368,6 +368,25 @@ fn a_torn_snapshot_is_not_brought_back() {
     lab.git(&["gc", "-q"]);
 }
 
+#[test]
+fn what_left_the_undo_log_tells_of_its_swap_for_a_month_and_holds_nothing() {
+    let lab = Lab::with_commit();
+    let backup = lab.old(BACKUP);
+    lab.level("swaps", "20200101000000-1", "2020-01-01T00:00:00Z", &backup);
+    let now = lab.ctx().env.now().rfc3339();
+    lab.level("swaps", "20990101000000-2", &now, &backup);
+    let left = || -> Vec<String> {
+        let files = std::fs::read_dir(lab.path(".git/timewarp/swaps")).expect("there");
+        let names = files.map(|file| file.expect("read").file_name().into_string());
+        names.map(|name| name.expect("plain")).collect()
+    };
+    run(&lab, 14, 200, DryRun::Yes).expect("planned");
+    assert_eq!(left().len(), 2);
+    let pruned = run(&lab, 14, 200, DryRun::No).expect("pruned");
+    assert_eq!(ids(&pruned), [backup.as_str()]);
+    assert_eq!(left(), ["20990101000000-2.json"]);
+}
+
 /// Whoever comes second sees the other.
 #[test]
 fn a_label_and_a_drop_at_once_never_leave_a_label_without_its_snapshot() {

@@ -1,8 +1,9 @@
 //! Swaps as the undo and redo logs have them.
 //!
 //! A swap leaves a backup or an experiment, and that is its entry. One that left neither, since the past was as it had been
-//! entered, stands in the logs alone. The logs also tell which paths a swap touched. A level of a large swap has megabytes of
-//! paths: no more of them are read than are asked for.
+//! entered, stands in the logs alone. The logs also tell which paths a swap touched. Both are told, too, of the levels that an undo,
+//! a redo or a later swap took out of their log: what happened does not change by that. A level of a large swap has megabytes
+//! of paths: no more of them are read than are asked for.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -42,12 +43,12 @@ impl Head {
     }
 }
 
-/// Both logs, or nothing.
+/// Both logs and what was put aside, or nothing.
 #[derive(Default)]
 pub(super) struct Levels {
-    logs: [Unread; 2],
+    logs: [Unread; 3],
     until: i64,
-    /// Of both, newest last.
+    /// Of both logs, newest last; before them what was put aside.
     files: Vec<PathBuf>,
     /// The newest of them, as far as they were read.
     read: RefCell<Vec<Option<(PathBuf, Head)>>>,
@@ -66,6 +67,16 @@ struct Unread {
 const BARE: [&str; 3] = ["-return-", "-undo-", "-redo-"];
 
 impl Unread {
+    fn new(mut files: Vec<PathBuf>) -> Self {
+        files.retain(|file| {
+            let name = undo_log::name_of(file);
+            BARE.iter().any(|word| name.contains(word))
+        });
+        let mut unread = Self { files, top: None };
+        unread.advance();
+        unread
+    }
+
     /// Reads the newest that is left.
     fn advance(&mut self) {
         while self.top.is_none()
@@ -82,20 +93,13 @@ impl Unread {
 
 impl Levels {
     pub(super) fn new(store: &Store, until: Option<Moment>) -> Result<Self> {
-        let mut all = Vec::new();
-        let mut unread = |log| -> Result<Unread> {
-            let mut files = undo_log::files(&store.dir, log)?;
-            all.extend(files.iter().cloned());
-            files.retain(|file| {
-                let name = undo_log::name_of(file);
-                BARE.iter().any(|word| name.contains(word))
-            });
-            let mut unread = Unread { files, top: None };
-            unread.advance();
-            Ok(unread)
-        };
-        let logs = [unread(Log::Undo)?, unread(Log::Redo)?];
-        all.sort_by_key(|file| undo_log::name_of(file));
+        let undo = undo_log::files(&store.dir, Log::Undo)?;
+        let redo = undo_log::files(&store.dir, Log::Redo)?;
+        let aside = undo_log::files_aside(&store.dir)?;
+        let mut in_logs = [undo.as_slice(), redo.as_slice()].concat();
+        in_logs.sort_by_key(|file| undo_log::name_of(file));
+        let all = [aside.as_slice(), in_logs.as_slice()].concat();
+        let logs = [undo, redo, aside].map(Unread::new);
         Ok(Self {
             logs,
             until: until.map_or(i64::MAX, Moment::seconds),
