@@ -45,9 +45,12 @@ impl Run for Args {
         if self.dry_run {
             return reply(ops::drop::drop(&context, &request));
         }
-        // Who gave -y, or has no terminal, has --dry-run for that.
-        if call.ask.can_ask() && !call.ask.answered(Flag::Yes) {
-            call.output.preview(&ops::drop::drop(&context, &request)?);
+        if !call.ask.answered(Flag::Yes) {
+            // What is held is refused before anything is asked: a yes does not help there.
+            let would = ops::drop::drop(&context, &request)?;
+            if call.ask.can_ask() {
+                call.output.preview(&would);
+            }
         }
         call.ask.confirm("Forget these?", Flag::Yes)?;
         request.dry_run = DryRun::No;

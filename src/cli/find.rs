@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use crate::cli::human::screen::width;
 use crate::cli::human::text::{short, short_session, size};
 use crate::cli::prelude::*;
 use crate::ops::find::{Find, Found, PathVersion};
@@ -84,32 +85,64 @@ impl Human for Found {
 fn version_lines(page: &mut Page, version: &PathVersion) {
     let options = page.options;
     let bytes = version.bytes.map_or("not here".to_owned(), size);
-    let mut line = format!(
-        "  {}  {bytes:>12}  {}  {}",
-        short(&version.oid),
-        options.id(&version.last_snapshot),
-        options.ago(&version.last_at),
+    let row = |last: &str, since: Option<&str>| {
+        let content = format!("  {}  {bytes:>12}", short(&version.oid));
+        let newest = format!("  {last}  {}", options.ago(&version.last_at));
+        let since = since.map(|first| {
+            let snapshots = count(version.snapshots, "snapshot");
+            format!("  since {first} ({snapshots})")
+        });
+        let staged = version.staged.then(|| "  (staged only)".to_owned());
+        [Some(content), Some(newest), since, staged]
+    };
+    let first = Some(&version.first_snapshot).filter(|first| **first != version.last_snapshot);
+    let plain = row(
+        &clean(&version.last_snapshot),
+        first.map(|first| clean(first)).as_deref(),
     );
-    if version.first_snapshot != version.last_snapshot {
-        line.push_str(&format!(
-            "  since {} ({})",
-            options.id(&version.first_snapshot),
-            count(version.snapshots, "snapshot")
-        ));
+    let shown = row(
+        &options.id(&version.last_snapshot),
+        first.map(|first| options.id(first)).as_deref(),
+    );
+    let widths = plain.map(|part| part.map_or(0, |part| width(&part)));
+    for line in broken(&shown, widths, options.screen.columns) {
+        page.line(line);
     }
-    if version.staged {
-        line.push_str("  (staged only)");
-    }
-    page.line(line);
     if let (Some(session), Some(checkpoint)) = (&version.session_id, version.checkpoint) {
         let prompt = version.prompt.as_deref().and_then(|text| {
             let mut lines = text.lines().map(str::trim);
             lines.find(|line| !line.is_empty())
         });
-        page.line(format!(
+        let line = format!(
             "    made in {}:{checkpoint} '{}'",
             short_session(session),
             clean(prompt.unwrap_or_default())
-        ));
+        );
+        page.line(match options.screen.columns {
+            Some(columns) => options.screen.fit(&line, columns),
+            None => line,
+        });
     }
+}
+
+/// The parts in one line, or in as many as they need where a line has so many columns.
+fn broken(
+    parts: &[Option<String>],
+    widths: [usize; 4],
+    columns: Option<usize>,
+) -> impl Iterator<Item = String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for (part, width) in parts.iter().zip(widths) {
+        let Some(part) = part else { continue };
+        if used > 0 && columns.is_some_and(|columns| used + width > columns) {
+            lines.push("  ".to_owned());
+            used = 2;
+        }
+        used += width;
+        if let Some(line) = lines.last_mut() {
+            line.push_str(part);
+        }
+    }
+    lines.into_iter()
 }

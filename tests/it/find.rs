@@ -1,8 +1,10 @@
 //! Which versions a path has had: `tw find`.
 
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use crate::sandbox::Sandbox;
+use crate::terminal::Terminal;
 use crate::transcripts::{Kind, Talk};
 
 fn versions(sandbox: &Sandbox, words: &[&str]) -> Vec<Value> {
@@ -67,6 +69,33 @@ fn each_content_is_listed_once_with_its_prompt() {
         sandbox.ok(["-q", "find", "n.txt"]).lines().next(),
         Some(again.as_str())
     );
+}
+
+#[test]
+fn a_line_is_broken_where_a_terminal_ends() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new(&sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    sandbox.write("n.txt", "one\n");
+    talk.submits(&"make it two ".repeat(20));
+    sandbox.write("n.txt", "two!\n");
+    talk.hook("Stop", &json!({}));
+    sandbox.write("b.txt", "other\n");
+    take(&sandbox);
+    for (columns, lines) in [(60, 4), (80, 3), (200, 2)] {
+        let mut prepared = sandbox.tw_command();
+        prepared.env("COLUMNS", columns.to_string());
+        prepared.env("GIT_PAGER", "cat");
+        let (code, shown) = Terminal::start(&sandbox, &prepared, &["find", "n.txt"]).ends();
+        assert_eq!(code, 0, "{shown}");
+        for line in shown.lines().filter(|line| !line.starts_with("hint:")) {
+            assert!(line.width() <= columns, "{columns}: {line}");
+        }
+        let newest = shown.lines().skip(1);
+        let newest = newest.take_while(|line| !line.contains("made in"));
+        assert_eq!(newest.count() + 1, lines, "{shown}");
+        assert!(shown.contains("(2 snapshots)"), "{shown}");
+    }
 }
 
 #[test]

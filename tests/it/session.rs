@@ -221,6 +221,15 @@ fn people_see_who_is_at_work() {
         sandbox.show(&sandbox.tw(["session", "end"])),
         "exit 0\n--- stdout\nended session abcd\n"
     );
+    for again in [&["session", "end"][..], &["session", "end", "abcd"]] {
+        let said = sandbox.show(&sandbox.tw(again));
+        assert!(
+            said.starts_with("exit 0\n--- stdout\nsession abcd had ended "),
+            "{said}"
+        );
+    }
+    let again = sandbox.json(["session", "end", "abcd"]);
+    assert_eq!(again["had_ended"], true);
 }
 
 #[test]

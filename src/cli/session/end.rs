@@ -27,7 +27,12 @@ impl Run for Args {
 
 impl Human for Ended {
     fn print(&self, page: &mut Page) {
-        page.line(format!("ended session {}", clean(&self.session_id)));
+        let id = clean(&self.session_id);
+        let ended = self.session.ended_at.as_deref();
+        page.line(match ended.filter(|_| self.had_ended) {
+            Some(at) => format!("session {id} had ended {}", page.options.ago(at)),
+            None => format!("ended session {id}"),
+        });
         for child in &self.ended_with_it {
             page.line(format!("  and its sub-agent's {}", clean(child)));
         }

@@ -107,6 +107,7 @@ pub fn end(ctx: &Context<'_>, word: Option<&str>) -> Result<Ended> {
     leave(ctx, &record.session_id)?;
     Ok(Ended {
         session_id: record.session_id.clone(),
+        had_ended: record.ended_at.is_some(),
         session: view(ctx, &sessions, close(record)?)?,
         ended_with_it,
     })

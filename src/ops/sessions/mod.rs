@@ -197,6 +197,8 @@ pub struct Ended {
     pub session_id: String,
     /// The session.
     pub session: SessionView,
+    /// True: it had ended before, and was left as it is.
+    pub had_ended: bool,
     /// Sub-agents' sessions that ended with it.
     pub ended_with_it: Vec<String>,
 }

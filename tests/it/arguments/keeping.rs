@@ -62,8 +62,11 @@ fn drop_and_purge_show_first_and_drop_can_be_forced() {
     let id = sandbox.json(["snapshot", "--label", "kept"])["snapshot"]["snapshot_id"].clone();
     let id = id.as_str().unwrap();
     let before = sandbox.git(["for-each-ref"]);
-    let (error, _) = sandbox.json_error(["drop", id, "-y"]);
-    assert_eq!(error["code"], "HELD");
+    // Before anything is asked: with -y it would be refused as well.
+    for words in [&["drop", id, "-y"][..], &["drop", id]] {
+        let (error, _) = sandbox.json_error(words);
+        assert_eq!(error["code"], "HELD", "{words:?}");
+    }
     sandbox.ok(["drop", id, "--force", "--dry-run"]);
     sandbox.ok(["purge", "secret.txt", "--dry-run"]);
     assert_eq!(sandbox.git(["for-each-ref"]), before, "nothing went");
