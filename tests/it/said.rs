@@ -72,7 +72,7 @@ fn words(command: &str, value: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let nested = Regex::new(r"\$\([^)]*\)").unwrap();
     let command = optional.replace_all(command, "");
     let command = nested.replace_all(&command, "ID");
-    let shell = Regex::new(r" (\|\||&&|[;>]).*").unwrap();
+    let shell = Regex::new(r" (\|\|?|&&|[;>]).*").unwrap();
     let command = shell.replace(&command, "");
     let word = Regex::new(r"'([^']*)'|(\S+)").unwrap();
     let plain = |word: &str| {

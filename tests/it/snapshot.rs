@@ -107,7 +107,7 @@ fn the_message_is_a_title_and_one_json_document_with_the_agreed_fields() {
         "modes": {"secret.key": "0600"}, "empty_dirs": ["logs"],
         "stats": {"files": 2, "bytes": 5, "new_objects": document["stats"]["new_objects"],
                   "new_bytes": document["stats"]["new_bytes"]},
-        "uncaptured": [],
+        "ignored": {"entries": 0, "bytes": 0}, "uncaptured": [],
         "default_modes": document["default_modes"],
     });
     assert_eq!(document, expected);
