@@ -90,6 +90,12 @@ pub trait Agent: Sync {
         &[]
     }
 
+    /// The command that works on a task without a terminal and without asking, and ends. It asks for no permission: what the agent
+    /// may do is up to its settings and to words of the user's, which come behind.
+    fn headless_command(&self, _task: &str) -> Option<Vec<String>> {
+        None
+    }
+
     /// The command that starts a new session.
     fn start_command(&self) -> Option<Vec<String>> {
         None

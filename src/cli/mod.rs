@@ -66,6 +66,7 @@ mod show;
 mod snapshot;
 mod status;
 mod travel;
+mod try_;
 #[cfg(feature = "ui")]
 mod ui;
 mod undo;
@@ -116,6 +117,7 @@ call::verbs! {
         Scratch(scratch::Args),
         Label(label::Args),
         Issue(issue::Args),
+        Try(try_::Args),
         Redact(redact::Args),
         Prune(prune::Args),
         Drop(drop::Args),

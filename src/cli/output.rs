@@ -28,6 +28,7 @@ pub struct Output {
     errors: Style,
     pager: Pager,
     pages: bool,
+    progress: bool,
 }
 
 impl Output {
@@ -47,7 +48,13 @@ impl Output {
             errors: style(globals.color, std::io::stderr().is_terminal(), env),
             pager: Pager::default(),
             pages: terminal && !globals.json && !globals.no_pager,
+            progress: Self::shows_progress(globals),
         }
+    }
+
+    /// Whether lines that tell how work goes on are wanted.
+    pub fn shows_lines(&self) -> bool {
+        self.progress
     }
 
     /// Whether a progress bar is wanted.

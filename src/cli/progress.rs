@@ -110,6 +110,59 @@ impl Drop for Bar {
     }
 }
 
+/// A line for each run of a try, on one screen.
+pub struct Lines {
+    all: indicatif::MultiProgress,
+    by_run: std::sync::Mutex<std::collections::BTreeMap<u64, ProgressBar>>,
+    shown: bool,
+}
+
+impl Lines {
+    /// Lines on a terminal, or nothing.
+    pub fn new(shown: bool) -> Self {
+        Self {
+            all: indicatif::MultiProgress::new(),
+            by_run: std::sync::Mutex::default(),
+            shown,
+        }
+    }
+}
+
+impl crate::ops::try_::Told for Lines {
+    fn phase(&self, run: u64, what: &'static str) {
+        if !self.shown {
+            return;
+        }
+        let lines = self.by_run.lock();
+        let mut lines = lines.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let line = lines.entry(run).or_insert_with(|| {
+            let line = self.all.add(ProgressBar::new_spinner());
+            let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed} {msg}");
+            line.set_style(style.expect("the template is well-formed"));
+            line.enable_steady_tick(TICK);
+            line
+        });
+        if run > 0 {
+            line.set_prefix(format!("run {run}"));
+        }
+        line.set_message(what);
+        if run == 0 || what == "running" {
+            return;
+        }
+        line.abandon();
+        if let Some(base) = lines.get(&0) {
+            base.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        // The table that follows says it all.
+        let _ = self.all.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;

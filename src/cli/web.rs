@@ -59,25 +59,8 @@ pub struct Args {
     allow_changes: bool,
 
     /// End when nobody used the page for so long: '90s', '30m' or '2h'
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration, conflicts_with = "export")]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = flags::duration, conflicts_with = "export")]
     idle: Duration,
-}
-
-fn duration(text: &str) -> std::result::Result<Duration, String> {
-    let (digits, unit) = match text.char_indices().next_back() {
-        Some((at, 's')) => (&text[..at], 1),
-        Some((at, 'm')) => (&text[..at], 60),
-        Some((at, 'h')) => (&text[..at], 3600),
-        _ => (text, 0),
-    };
-    let seconds = digits
-        .parse()
-        .ok()
-        .and_then(|number: u32| number.checked_mul(unit));
-    match seconds {
-        Some(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds.into())),
-        _ => Err("must be a time such as 90s, 30m or 2h".to_owned()),
-    }
 }
 
 impl Run for Args {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Context;
 use super::swap::undo_log::{self, Log};
+use super::tries;
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -105,6 +106,15 @@ pub fn find(
         let own = worktree.git_dir == ctx.repo.git_dir();
         of_worktree(&mut holders, &worktree, own, gone)
             .map_err(|error| unreadable(&worktree, error).hint("nothing was forgotten"))?;
+    }
+    for kept in tries::all(ctx).map_err(|error| error.hint("nothing was forgotten"))? {
+        let left = kept
+            .runs
+            .iter()
+            .filter_map(|run| run.experiment_id.as_deref());
+        for id in left.chain([kept.source.as_str()]) {
+            holders.id(id, HoldStrength::Loose, format!("try {}", kept.try_id));
+        }
     }
     for (name, commit) in store.refs.list(names::LABELS)? {
         let text = format!("label '{}'", names::label_of(&name));

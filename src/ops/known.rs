@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::history::in_order;
-use super::{Context, address, checkpoints, issues, worktrees};
+use super::{Context, address, checkpoints, issues, tries, worktrees};
 use crate::git::{Oid, tree};
 use crate::store::checkpoint;
 use crate::store::id::IdKind;
@@ -80,6 +80,14 @@ pub fn issues(ctx: &Context<'_>) -> Option<Vec<Known>> {
         Known::new(issue.id.to_string(), about)
     });
     Some(known.collect())
+}
+
+/// The tries there are, newest first.
+pub fn tries(ctx: &Context<'_>) -> Option<Vec<Known>> {
+    let latest = Known::new("latest", "the newest");
+    let known = tries::all(ctx).ok()?.into_iter();
+    let known = known.map(|one| Known::new(one.try_id, one.command));
+    Some(std::iter::once(latest).chain(known).collect())
 }
 
 /// The sessions there are, last active first.

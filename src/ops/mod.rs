@@ -1,6 +1,8 @@
 //! The operations: each takes a [`Context`] and a request, and answers with an outcome. They print nothing.
 
 pub mod address;
+pub mod applying;
+pub mod approval;
 pub mod backtrack;
 pub mod capture;
 pub mod checkpoint;
@@ -63,6 +65,8 @@ pub mod swap;
 pub mod three_way;
 pub mod timeline;
 pub mod travel;
+pub mod tries;
+pub mod try_;
 pub mod undo;
 pub mod upkeep;
 pub mod versions;

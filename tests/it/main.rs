@@ -82,6 +82,7 @@ mod terminal;
 mod transcripts;
 mod travel;
 mod trip;
+mod try_;
 mod turn_end;
 mod ui;
 mod undo;

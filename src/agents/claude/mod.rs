@@ -50,6 +50,10 @@ impl Agent for Claude {
         &["CLAUDE_CODE_SESSION_ID"]
     }
 
+    fn headless_command(&self, task: &str) -> Option<Vec<String>> {
+        Some(words(&["claude", "-p", task]))
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["claude"]))
     }

@@ -49,6 +49,10 @@ impl Agent for Codex {
         &["CODEX_THREAD_ID"]
     }
 
+    fn headless_command(&self, task: &str) -> Option<Vec<String>> {
+        Some(words(&["codex", "exec", task]))
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["codex"]))
     }

@@ -52,6 +52,10 @@ impl Agent for Gemini {
         &["GEMINI_SESSION_ID"]
     }
 
+    fn headless_command(&self, task: &str) -> Option<Vec<String>> {
+        Some(words(&["gemini", "-p", task]))
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["gemini"]))
     }

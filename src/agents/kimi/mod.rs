@@ -52,6 +52,10 @@ impl Agent for Kimi {
         })
     }
 
+    fn headless_command(&self, task: &str) -> Option<Vec<String>> {
+        Some(words(&["kimi", "--print", "-p", task]))
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["kimi"]))
     }

@@ -45,6 +45,10 @@ impl Agent for KimiCode {
         })
     }
 
+    fn headless_command(&self, task: &str) -> Option<Vec<String>> {
+        Some(words(&["kimi", "-p", task]))
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["kimi"]))
     }

@@ -47,6 +47,10 @@ impl Agent for Opencode {
         })
     }
 
+    fn headless_command(&self, task: &str) -> Option<Vec<String>> {
+        Some(words(&["opencode", "run", task]))
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["opencode"]))
     }

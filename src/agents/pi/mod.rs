@@ -48,6 +48,10 @@ impl Agent for Pi {
         &["PI_SESSION_ID"]
     }
 
+    fn headless_command(&self, task: &str) -> Option<Vec<String>> {
+        Some(words(&["pi", "-p", task]))
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["pi"]))
     }

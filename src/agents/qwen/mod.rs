@@ -56,6 +56,10 @@ impl Agent for Qwen {
         &["QWEN_CODE_SESSION_ID"]
     }
 
+    fn headless_command(&self, task: &str) -> Option<Vec<String>> {
+        Some(words(&["qwen", "-p", task]))
+    }
+
     fn start_command(&self) -> Option<Vec<String>> {
         Some(words(&["qwen"]))
     }

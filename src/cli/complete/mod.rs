@@ -164,6 +164,10 @@ mod tests {
             "finding them takes a walk over all objects",
         ),
         ("tw snapshot label", "a new one"),
+        ("tw try agent_args", "the agent's own words"),
+        ("tw try jobs", "a number"),
+        ("tw try runs", "a number"),
+        ("tw try timeout", "a time"),
     ];
 
     fn is_offered(arg: &Arg) -> bool {

@@ -101,6 +101,11 @@ pub fn issues() -> ArgValueCompleter {
     by_id(known::issues)
 }
 
+/// A try's id.
+pub fn tries() -> ArgValueCompleter {
+    by_id(known::tries)
+}
+
 /// A label that there is.
 pub fn labels() -> ArgValueCompleter {
     by_id(known::labels)
@@ -182,6 +187,11 @@ pub fn agents_to_set_up() -> ArgValueCompleter {
 /// An agent.
 pub fn agents() -> ArgValueCompleter {
     words(|| named(|_| true).collect())
+}
+
+/// An agent that can run without a terminal.
+pub fn agents_without_terminal() -> ArgValueCompleter {
+    words(|| named(|agent| agent.headless_command("").is_some()).collect())
 }
 
 /// An agent that sessions were of, and those that there are.

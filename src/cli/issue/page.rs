@@ -42,12 +42,26 @@ pub fn headline(issue: &IssueSummary, options: &RenderOptions) -> String {
         _ => options.style.dim(issue.status.as_str()),
     };
     format!(
-        "{}  {status}  {}  {}  {}",
+        "{}  {status}  {}  {}  {}{}",
         options.id(&issue.issue_id.to_string()),
         issue.severity.as_str(),
         options.ago(&issue.created_at),
-        one_line(&issue.symptom)
+        one_line(&issue.symptom),
+        tries(issue)
     )
+}
+
+/// How often it was tried, and with what success.
+fn tries(issue: &IssueSummary) -> String {
+    let count = match issue.tries {
+        0 => return String::new(),
+        1 => "1 try".to_owned(),
+        several => format!("{several} tries"),
+    };
+    match issue.best {
+        Some(best) => format!("  ({count}, run {best} passed)"),
+        None => format!("  ({count}, none passed)"),
+    }
 }
 
 fn show(page: &mut Page, view: &IssueView) {

@@ -1,8 +1,9 @@
 //! Change an issue's texts, and read or write its experiment.
 
-use super::{Edit, Experiment, ExperimentShown, IssueView, approval, get};
+use super::{Edit, Experiment, ExperimentShown, IssueView, get};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
+use crate::ops::approval;
 use crate::ops::issues::{desk, find, update};
 use crate::ops::redaction::Redacting;
 

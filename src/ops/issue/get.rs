@@ -1,8 +1,9 @@
 //! Show one issue, or its conversation.
 
-use super::{ChatPart, ChatShown, IssueOnDesk, IssueView, approval};
+use super::{ChatPart, ChatShown, IssueOnDesk, IssueView};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
+use crate::ops::approval;
 use crate::ops::issues::{desk, find, load};
 use crate::store::Store;
 use crate::store::chat::Chat;

@@ -4,7 +4,6 @@
 //! records themselves are `issues`'s.
 
 mod apply;
-mod approval;
 mod close;
 mod comment;
 mod conversation;
@@ -17,8 +16,8 @@ mod request;
 mod start;
 mod verify;
 
+pub use super::approval::{approve, fingerprint};
 pub use apply::apply;
-pub use approval::{approve, fingerprint};
 pub use close::{close, reopen};
 pub use comment::comment;
 pub use edit::{edit, experiment};

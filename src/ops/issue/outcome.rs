@@ -95,11 +95,24 @@ pub struct IssueSummary {
     pub occurrences: u64,
     /// RFC 3339, UTC.
     pub updated_at: String,
+    /// How often it was tried with 'tw try'.
+    pub tries: usize,
+    /// The number of the best run of the last try that passed; null: none did.
+    pub best: Option<u64>,
 }
 
 impl From<&Issue> for IssueSummary {
     fn from(issue: &Issue) -> Self {
+        let of_tries = issue.runs.iter().filter_map(|run| run.other.get("try_id"));
+        let mut tries: Vec<_> = of_tries.filter_map(serde_json::Value::as_str).collect();
+        tries.sort_unstable();
+        tries.dedup();
+        let passed = issue.runs.iter().rev();
+        let mut passed = passed.filter(|run| run.result.as_deref() == Some("passed"));
+        let is_best = |run: &&crate::store::issue::Run| run.other.get("best") == Some(&true.into());
         Self {
+            tries: tries.len(),
+            best: passed.find(is_best).map(|run| run.run),
             issue_id: issue.id,
             status: issue.status,
             created_at: issue.created_at.clone(),

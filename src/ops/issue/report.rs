@@ -6,11 +6,12 @@
 use serde_json::Value;
 
 use super::conversation::{self, Conversation, Source};
-use super::{Captured, Report, ReportFields, Reported, approval, get};
+use super::{Captured, Report, ReportFields, Reported, get};
 use crate::env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::git::objects::NewObjects;
+use crate::ops::approval;
 use crate::ops::issues::{desk, text_field};
 use crate::ops::redaction::Redacting;
 use crate::ops::refspecs;

@@ -9,9 +9,10 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::{Verified, Verify, approval};
+use super::{Verified, Verify};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::ops::Context;
+use crate::ops::approval;
 use crate::ops::issues::{desk, find, load, update};
 use crate::ops::redaction::Redacting;
 use crate::store::Store;

@@ -10,6 +10,8 @@ use std::time::Duration;
 use super::opening::with_worktrees_held;
 use super::place::{self, Place};
 use super::{NAMED, Purpose, make, remove, some_of, trash};
+use rustix::fs::FlockOperation;
+
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::path;
@@ -38,6 +40,8 @@ pub struct Scratch<'a> {
     base: Base,
     /// The last experiment, and the state that it holds.
     saved: Option<(SnapshotId, Seen)>,
+    /// An experiment was taken, or there was nothing to take.
+    was_saved: bool,
     maker: Option<File>,
 }
 
@@ -75,6 +79,7 @@ impl<'a> Scratch<'a> {
             name,
             source: ctx.repo.worktree_root().to_owned(),
             saved: None,
+            was_saved: false,
             maker: made.maker,
         })
     }
@@ -102,6 +107,7 @@ impl<'a> Scratch<'a> {
             name: name.into_owned(),
             source: ctx.repo.worktree_root().to_owned(),
             saved: None,
+            was_saved: false,
             maker: Some(maker),
             there,
         })
@@ -138,6 +144,8 @@ impl<'a> Scratch<'a> {
             ("TW_SLOT".into(), slot.0.to_string().into()),
             ("TW_SCRATCH".into(), self.dir().into()),
             ("TW_SOURCE".into(), self.source.clone().into()),
+            // What 'tw' leaves to do later would be taken for something that the run left running.
+            ("TW_NO_BACKGROUND".into(), "1".into()),
         ];
         if let Some(port) = free_ports(slot) {
             env.push(("TW_PORT".into(), port.to_string().into()));
@@ -188,7 +196,10 @@ impl<'a> Scratch<'a> {
         };
         let made = make_unless(&self.there, store, IdKind::Experiment, &wanted, &about)?;
         let mut made = match made {
-            ControlFlow::Break(known) => return Ok(known),
+            ControlFlow::Break(known) => {
+                self.was_saved = true;
+                return Ok(known);
+            }
             ControlFlow::Continue(made) => made,
         };
         if let Some(kept) = made.kept.take() {
@@ -196,6 +207,7 @@ impl<'a> Scratch<'a> {
             kept.release()?;
         }
         let id = made.id;
+        self.was_saved = true;
         self.saved = seen.take().map(|seen| (id, seen));
         Ok(Some(id))
     }
@@ -206,14 +218,29 @@ impl<'a> Scratch<'a> {
     /// What cannot be saved stays, with everything else in it.
     pub fn discard(mut self) -> Result<Option<SnapshotId>> {
         let saved = self.experiment(&format!("left in {}", self.name))?;
+        self.take_away()?;
+        Ok(saved)
+    }
+
+    /// Takes it away. What was made in it since the last experiment goes: a check's output.
+    ///
+    /// # Errors
+    /// As [`Self::discard`], where no experiment was taken yet; the system refuses.
+    pub fn discard_rest(mut self) -> Result<()> {
+        if !self.was_saved {
+            self.experiment(&format!("left in {}", self.name))?;
+        }
+        self.take_away()
+    }
+
+    fn take_away(&mut self) -> Result<()> {
         let dir = self.dir().to_owned();
         let git_dir = self.there.repo.git_dir().to_owned();
         trash::throw(&dir)?;
         // Last: until here git still knows the worktree, and what a death leaves is found by it.
         with_worktrees_held(&self.there, || remove::metadata(&git_dir))?;
-        drop(self.maker.take());
         trash::empty(&trash::trash_of(&dir), self.there.env);
-        Ok(saved)
+        Ok(())
     }
 
     /// Nothing is saved or removed in the middle of something.
@@ -233,6 +260,15 @@ impl<'a> Scratch<'a> {
                 held("is in the past", hint)
             }
             Mode::Present => Ok(()),
+        }
+    }
+}
+
+impl Drop for Scratch<'_> {
+    fn drop(&mut self) {
+        if let Some(maker) = &self.maker {
+            // Not left to the closing: a child that another thread is just starting still has it open.
+            let _ = rustix::fs::flock(maker, FlockOperation::Unlock);
         }
     }
 }

@@ -21,7 +21,8 @@ impl SharedRefs {
         let bytes = Git::new(repo).args(["for-each-ref", format]).run()?;
         let text = String::from_utf8_lossy(&bytes);
         let each = text.lines().filter_map(|line| line.split_once(' '));
-        let others = each.filter(|(name, _)| !name.starts_with(names::ROOT));
+        let others = each
+            .filter(|(name, _)| !name.starts_with(names::ROOT) && !name.starts_with(names::NOTES));
         Ok(Self(
             others
                 .map(|(name, oid)| (name.to_owned(), oid.to_owned()))

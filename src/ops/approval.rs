@@ -25,7 +25,9 @@ pub fn fingerprint(command: &str) -> String {
 }
 
 /// Whether a command may run here.
-pub(super) fn is_approved(store: &Store, command: &str) -> Result<bool> {
+/// # Errors
+/// When the file cannot be read.
+pub fn is_approved(store: &Store, command: &str) -> Result<bool> {
     let bytes = fs::read_optional(&store.common(FILE))?.unwrap_or_default();
     let digest = digest(command);
     Ok(bytes

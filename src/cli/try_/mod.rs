@@ -1,0 +1,259 @@
+//! `tw try`: a command several times side by side.
+
+mod apply;
+mod diff;
+mod drop;
+mod list;
+mod log;
+mod show;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::cli::call::verbs;
+use crate::cli::prelude::*;
+use crate::cli::progress::Lines;
+use crate::ops::tries::{Status, Try, TryRun};
+use crate::ops::try_::{self, Start, Tried};
+
+/// Run a command several times side by side, each in a scratch, and rank what came of it
+///
+/// Each run has a directory of its own with the files of the snapshot (default: the present, by a snapshot); the present is not
+/// touched. What a run leaves is an experiment. The check decides which passed; it sees the files that its own words name as they
+/// were before the run. 'tw try apply' puts the best onto the present.
+///
+/// For an issue the runs begin with its snapshot, and its verify command is the check. --agent runs a coding agent without a
+/// terminal, with the issue as its task; what it may do is up to its own settings and to --agent-args. A command finds
+/// TW_RUN_ID, TW_SLOT, TW_SCRATCH, TW_SOURCE and TW_PORT (the first of ten free ports) in its environment, nothing on its
+/// input, and ends with all that it started.
+#[derive(Debug, clap::Args)]
+#[allow(clippy::struct_field_names, reason = "the flag is called --agent-args")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  # Three attempts at an issue, two at a time
+  tw try i_20260228_153012_ab12cd --agent claude
+
+  # A script, until one run passes
+  tw try -n 8 --first --verify 'make test' -- ./mutate.sh
+
+  # Look at the best, and take it over
+  tw try diff latest
+  tw try apply latest"
+)]
+pub struct Args {
+    /// What to do with a try that was made
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+
+    /// Begin with this snapshot, or work on this issue (default: the present)
+    #[arg(value_name = "ADDRESS|ISSUE", add = complete::snapshots())]
+    pub what: Option<String>,
+
+    /// Make N runs
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub runs: u64,
+
+    /// Make J of them at a time
+    #[arg(short, long, value_name = "J", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub jobs: u64,
+
+    /// End a command that takes longer: '90s', '30m' or '2h'
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = flags::duration)]
+    pub timeout: Duration,
+
+    /// Check each run with this shell command, in place of the issue's
+    #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
+    pub verify: Option<String>,
+
+    /// Run this shell command in each scratch first
+    #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
+    pub setup: Option<String>,
+
+    /// End the other runs once one has passed
+    #[arg(long)]
+    pub first: bool,
+
+    /// Give the runs the present's version of this path; it is not part of what they leave
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub with: Vec<OsString>,
+
+    /// Run this agent without a terminal
+    #[arg(long, value_name = "NAME", conflicts_with = "command", add = complete::agents_without_terminal())]
+    pub agent: Option<String>,
+
+    /// Give the agent these words, too; to be repeated
+    #[arg(
+        long,
+        value_name = "WORD",
+        requires = "agent",
+        allow_hyphen_values = true
+    )]
+    pub agent_args: Vec<String>,
+
+    /// The command
+    #[arg(value_name = "CMD", last = true, value_hint = ValueHint::AnyPath)]
+    pub command: Vec<OsString>,
+}
+
+verbs! {
+    /// What can be done with tries.
+    Verb {
+        List(list::Args),
+        Show(show::Args),
+        Diff(diff::Args),
+        Log(log::Args),
+        Apply(apply::Args),
+        Drop(drop::Args),
+    }
+}
+
+impl Run for Args {
+    fn documents() -> Vec<Document> {
+        let mut all = vec![document::<Tried>("try")];
+        all.extend(Verb::documents());
+        all
+    }
+
+    fn is_paged(&self) -> bool {
+        self.verb.as_ref().is_some_and(Run::is_paged)
+    }
+
+    fn run(&self, call: &Call<'_>) -> Reply {
+        if let Some(verb) = &self.verb {
+            return verb.run(call);
+        }
+        let request = Start {
+            what: self.what.clone(),
+            runs: self.runs,
+            jobs: self.jobs,
+            timeout: self.timeout,
+            verify: self.verify.clone(),
+            setup: self.setup.clone(),
+            first: self.first,
+            with: self.with.clone(),
+            command: self.command.clone(),
+            agent: self.agent.clone(),
+            agent_args: self.agent_args.clone(),
+        };
+        let lines = Lines::new(call.output.shows_lines());
+        let tried = try_::start(&call.open()?, &request, &lines);
+        std::mem::drop(lines);
+        reply(tried)
+    }
+}
+
+impl Human for Tried {
+    fn print(&self, page: &mut Page) {
+        let record = &self.record;
+        page.line(headline(record, page));
+        if let Some(check) = &record.base_verify {
+            let line = format!(
+                "  before: {} of '{}'",
+                check.status.as_str(),
+                clean(&check.command)
+            );
+            page.line(line);
+        }
+        for run in &record.runs {
+            page.line(line(run));
+            for said in remarks(run) {
+                page.line(format!("      {said}"));
+            }
+        }
+        page.notices(&self.notices);
+        let id = clean(&record.try_id);
+        match record.best {
+            Some(best) => {
+                page.hint(format!("'tw try diff {id} {best}' shows the best"));
+                page.hint(format!(
+                    "'tw try apply {id} {best}' puts it onto the present"
+                ));
+                if let Some(issue) = &record.issue_id {
+                    let issue = clean(issue);
+                    page.hint(format!("'tw issue close {issue}' then closes the issue"));
+                }
+            }
+            None => {
+                if let Some(run) = record.runs.first() {
+                    page.hint(format!(
+                        "'tw try log {id} {}' shows what it printed",
+                        run.run
+                    ));
+                }
+            }
+        }
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.record.try_id.clone()])
+    }
+
+    fn exit_code(&self) -> u8 {
+        let good = |run: &TryRun| matches!(run.status, Status::Passed | Status::Unverified);
+        u8::from(!self.record.runs.iter().any(good))
+    }
+}
+
+/// Its id, what it began with, and when.
+pub fn headline(record: &Try, page: &Page) -> String {
+    let of = match &record.issue_id {
+        Some(issue) => format!(" for issue {}", clean(issue)),
+        None => String::new(),
+    };
+    format!(
+        "{}  {} of {}{of}  {}",
+        clean(&record.try_id),
+        count(record.runs.len(), "run"),
+        page.id(&record.source),
+        page.options.ago(&record.created_at)
+    )
+}
+
+fn line(run: &TryRun) -> String {
+    let size = match run.diff_stat {
+        Some(stat) if stat.files > 0 => {
+            format!(
+                "{} +{} -{}",
+                count(usize::try_from(stat.files).unwrap_or(0), "file"),
+                stat.insertions,
+                stat.deletions
+            )
+        }
+        Some(_) => "no change".to_owned(),
+        None => "not saved".to_owned(),
+    };
+    let status = run.status.as_str();
+    let group = run
+        .group
+        .map_or(String::new(), |group| format!("  tree {group}"));
+    let seconds = run.duration_ms / 1000;
+    let tenths = run.duration_ms % 1000 / 100;
+    format!(
+        "  {:>3}  {status:10}  {size:22}  {seconds}.{tenths}s{group}",
+        run.run
+    )
+}
+
+fn remarks(run: &TryRun) -> Vec<String> {
+    let listed = |what: &str, names: &[String]| {
+        let names: Vec<String> = names.iter().map(|name| clean(name)).collect();
+        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+    };
+    let perhaps = if run.uncertain {
+        " (or another run)"
+    } else {
+        ""
+    };
+    let mut said: Vec<String> = Vec::new();
+    said.extend(run.error.as_deref().map(clean));
+    said.extend(listed("changed what the check names", &run.protected));
+    said.extend(listed(
+        &format!("changed in the present{perhaps}"),
+        &run.escapes,
+    ));
+    said.extend(listed(&format!("made refs{perhaps}"), &run.refs_made));
+    said.extend(listed("left running, and ended", &run.leaks));
+    said
+}

@@ -1,0 +1,293 @@
+//! One run of a try, from the laying out of its scratch to its end.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::watch::Watch;
+use crate::env::Env;
+use crate::error::Result;
+use crate::git::regular;
+use crate::git::tree::{self, Node};
+use crate::ops::Context;
+use crate::ops::compare::tree_diff;
+use crate::ops::redaction::Redacting;
+use crate::ops::scratches::{Scratch, Slot};
+use crate::ops::tries::{Check, Status, TryRun};
+use crate::progress::Silent;
+use crate::runner::{Control, End, Ended, Job};
+use crate::store::issue::DiffStat;
+use crate::store::stored::Stored;
+
+/// How much of the end of a check's output is kept.
+const KEPT: usize = 4000;
+
+/// What all runs of a try have in common. Shared by the threads that make them.
+pub struct Plan<'a> {
+    /// The present.
+    pub root: PathBuf,
+    /// Clock and environment.
+    pub env: &'a Env,
+    /// `tw` itself.
+    pub program: PathBuf,
+    /// What the runs begin with.
+    pub source: Stored,
+    /// Files that they have in another version.
+    pub with: BTreeMap<Vec<u8>, Option<Node>>,
+    /// Files that the check names, as it is to see them.
+    pub protected: BTreeMap<Vec<u8>, Node>,
+    /// The command.
+    pub words: Vec<OsString>,
+    /// The command, redacted.
+    pub shown: String,
+    /// What makes a scratch ready.
+    pub setup: Option<String>,
+    /// The check.
+    pub verify: Option<String>,
+    /// How long a command may take.
+    pub timeout: Duration,
+    /// Where the logs go.
+    pub logs: PathBuf,
+    /// Looks on outside.
+    pub watch: Watch,
+    /// No run begins any more, and those that go on are ended.
+    pub stopped: AtomicBool,
+    /// What ends them.
+    pub controls: Mutex<BTreeMap<usize, Control>>,
+}
+
+impl Plan<'_> {
+    /// Ends everything. Results are kept.
+    pub fn stop(&self) {
+        if self.stopped.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let controls = self.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        controls.values().for_each(Control::stop);
+    }
+
+    /// Whether everything is ended.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    fn context(&self) -> Result<Context<'_>> {
+        Context::open(&self.root, self.env, &Silent)
+    }
+
+    fn run(&self, job: &Job, slot: Slot) -> Result<Ended> {
+        let running = job.start(&self.program)?;
+        let held = |work: &dyn Fn(&mut BTreeMap<usize, Control>)| {
+            work(&mut self.controls.lock().unwrap_or_else(PoisonError::into_inner));
+        };
+        held(&|controls| drop(controls.insert(slot.0, running.control())));
+        if self.is_stopped() {
+            running.control().stop();
+        }
+        let ended = running.wait();
+        held(&|controls| drop(controls.remove(&slot.0)));
+        ended
+    }
+
+    fn shell(&self, scratch: &Scratch<'_>, slot: Slot, command: &str, log: &Path) -> Result<Ended> {
+        let words = ["sh", "-c", command].map(OsString::from).to_vec();
+        let job = scratch.job(words, slot, Some(self.timeout), log.to_owned());
+        self.run(&job, slot)
+    }
+
+    fn check(&self, scratch: &Scratch<'_>, slot: Slot, log: &Path) -> Result<Option<Check>> {
+        let Some(command) = &self.verify else {
+            return Ok(None);
+        };
+        let ended = self.shell(scratch, slot, command, log)?;
+        let status = match ended.end {
+            End::Exited(0) => Status::Passed,
+            End::TimedOut => Status::Timeout,
+            _ => Status::Failed,
+        };
+        let output = regular::read(log).unwrap_or_default();
+        let output = output.get(output.len().saturating_sub(KEPT)..);
+        let mut redacting = Redacting::new(&scratch.there);
+        Ok(Some(Check {
+            command: redacting.text(command),
+            status,
+            exit: ended.end.status(),
+            duration_ms: millis(ended.duration),
+            output_tail: redacting.text(&String::from_utf8_lossy(output.unwrap_or_default())),
+        }))
+    }
+
+    /// The check on the source as it is.
+    ///
+    /// # Errors
+    /// It cannot be laid out.
+    pub fn check_base(&self) -> Result<Option<Check>> {
+        if self.verify.is_none() {
+            return Ok(None);
+        }
+        let ctx = self.context()?;
+        let scratch = Scratch::lay(&ctx, &self.source, "try")?;
+        let slot = Slot(1);
+        if let Some(setup) = &self.setup {
+            self.shell(&scratch, slot, setup, &self.logs.join("base-setup.log"))?;
+        }
+        let checked = self.check(&scratch, slot, &self.logs.join("base-verify.log"));
+        scratch.discard_rest()?;
+        checked
+    }
+
+    /// Makes one run. Whatever goes wrong is in the answer.
+    pub fn attempt(&self, number: u64, slot: Slot) -> TryRun {
+        let mut run = TryRun {
+            run: number,
+            slot: u64::try_from(slot.0).unwrap_or(u64::MAX),
+            command: self.shown.clone(),
+            status: Status::Error,
+            exit: None,
+            verify: None,
+            duration_ms: 0,
+            diff_stat: None,
+            experiment_id: None,
+            group: None,
+            protected: Vec::new(),
+            escapes: Vec::new(),
+            refs_made: Vec::new(),
+            uncertain: false,
+            leaks: Vec::new(),
+            log: self.log(number, "").display().to_string(),
+            issue_run: None,
+            error: None,
+            started_at: self.env.now().rfc3339(),
+            ended_at: String::new(),
+            tree: None,
+        };
+        if let Err(error) = self.make(&mut run, slot) {
+            run.status = Status::Error;
+            let said = error.message().to_owned();
+            run.error = Some(
+                run.error
+                    .take()
+                    .map_or(said.clone(), |first| format!("{first}; {said}")),
+            );
+        }
+        run.ended_at = self.env.now().rfc3339();
+        run
+    }
+
+    fn log(&self, number: u64, of: &str) -> PathBuf {
+        self.logs.join(format!("run-{number}{of}.log"))
+    }
+
+    fn make(&self, run: &mut TryRun, slot: Slot) -> Result<()> {
+        let ctx = self.context()?;
+        let mut scratch = Scratch::lay(&ctx, &self.source, "try")?;
+        for (full, node) in &self.with {
+            scratch.put(full, *node)?;
+        }
+        self.watch.begin(&ctx, run.run)?;
+        let ended = self.command(run, &scratch, slot);
+        let outside = self.watch.end(&ctx, run.run)?;
+        run.escapes = outside.escapes.into_iter().collect();
+        run.refs_made = outside.refs.into_iter().collect();
+        run.uncertain = outside.uncertain;
+        let store = ctx.store()?;
+        let read = |oid| store.objects.read_tree(oid);
+        for full in self.with.keys() {
+            scratch.put(full, tree::find(&read, self.source.tree, full)?)?;
+        }
+        let title = format!("run {} of {}", run.run, self.shown);
+        let saved = scratch.experiment(title.get(..100).unwrap_or(&title))?;
+        self.note_experiment(&ctx, run, saved)?;
+        let ended = ended?;
+        run.status = match ended {
+            Some(End::TimedOut) => Status::Timeout,
+            Some(End::Exited(126 | 127)) if self.verify.is_none() => {
+                run.error = Some("the command cannot be run".to_owned());
+                Status::Error
+            }
+            Some(End::Stopped) => {
+                run.error = Some("stopped".to_owned());
+                Status::Error
+            }
+            None => Status::Error,
+            Some(_) => self.judge(run, &scratch, slot)?,
+        };
+        scratch.discard_rest()
+    }
+
+    /// The setup, then the command. None: the setup failed.
+    fn command(&self, run: &mut TryRun, scratch: &Scratch<'_>, slot: Slot) -> Result<Option<End>> {
+        if let Some(setup) = &self.setup {
+            let ended = self.shell(scratch, slot, setup, &self.log(run.run, "-setup"))?;
+            if !ended.end.is_success() {
+                run.error = Some("the setup command failed".to_owned());
+                return Ok(None);
+            }
+        }
+        let log = PathBuf::from(&run.log);
+        let job = scratch.job(self.words.clone(), slot, Some(self.timeout), log);
+        let ended = self.run(&job, slot)?;
+        run.exit = ended.end.status();
+        run.duration_ms = millis(ended.duration);
+        let mut redacting = Redacting::new(&scratch.there);
+        run.leaks = ended
+            .leaks
+            .iter()
+            .map(|leak| redacting.text(leak))
+            .collect();
+        if !ended.notices.is_empty() {
+            run.error = Some(ended.notices.join("; "));
+        }
+        Ok(Some(ended.end))
+    }
+
+    fn note_experiment(
+        &self,
+        ctx: &Context<'_>,
+        run: &mut TryRun,
+        saved: Option<crate::store::id::SnapshotId>,
+    ) -> Result<()> {
+        let store = ctx.store()?;
+        run.experiment_id = saved.map(|id| id.to_string());
+        let after = match saved {
+            // Another context has written it.
+            Some(id) => {
+                store.objects.refresh();
+                store.read_id(&id)?.tree
+            }
+            None => self.source.tree,
+        };
+        run.tree = Some(after.to_string());
+        let files = tree_diff(ctx, store, self.source.tree, after)?;
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        run.diff_stat = Some(DiffStat {
+            files: number(files.len()),
+            insertions: number(files.iter().map(|file| file.insertions).sum()),
+            deletions: number(files.iter().map(|file| file.deletions).sum()),
+        });
+        let touched = files.iter().map(|file| &file.path);
+        let touched = touched.filter(|path| self.protected.contains_key(path.as_bytes()));
+        run.protected = touched.map(crate::git::path::RepoPath::display).collect();
+        Ok(())
+    }
+
+    /// The check, with its own files as they were.
+    fn judge(&self, run: &mut TryRun, scratch: &Scratch<'_>, slot: Slot) -> Result<Status> {
+        for (full, node) in &self.protected {
+            scratch.put(full, Some(*node))?;
+        }
+        run.verify = self.check(scratch, slot, &self.log(run.run, "-verify"))?;
+        Ok(match &run.verify {
+            None => Status::Unverified,
+            Some(check) if check.status == Status::Timeout => Status::Timeout,
+            Some(check) => check.status,
+        })
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

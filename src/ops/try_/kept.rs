@@ -1,0 +1,169 @@
+//! What is done with tries that were made.
+
+use super::{Applied, Apply, Conflict, Dropped, Logged, Tried, Tries};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::path::RepoPath;
+use crate::git::regular;
+use crate::ops::Context;
+use crate::ops::applying::{Applying, OnConflict};
+use crate::ops::compare::{Beyond, Patches, Side, sides};
+use crate::ops::outcome::Diff;
+use crate::ops::pathspec::Pathspec;
+use crate::ops::request::DryRun;
+use crate::ops::swap::recover;
+use crate::ops::tries::{self, Try, TryRun};
+use crate::store::Store;
+use crate::store::id::SnapshotId;
+use crate::store::state::Mode;
+use crate::store::stored::Stored;
+
+/// Lists tries, newest first.
+///
+/// # Errors
+/// One cannot be read.
+pub fn list(ctx: &Context<'_>) -> Result<Tries> {
+    Ok(Tries {
+        tries: tries::all(ctx)?,
+    })
+}
+
+/// Shows one.
+///
+/// # Errors
+/// There is none.
+pub fn show(ctx: &Context<'_>, name: &str) -> Result<Tried> {
+    let record = tries::find(ctx, name)?;
+    let notices = match &record.ended_at {
+        Some(_) => Vec::new(),
+        None => vec!["it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned()],
+    };
+    Ok(Tried { record, notices })
+}
+
+/// What a run changed.
+///
+/// # Errors
+/// There is no such try or run; its experiment is gone.
+pub fn diff(ctx: &Context<'_>, name: &str, run: Option<u64>, patches: Patches) -> Result<Diff> {
+    let store = ctx.store()?;
+    let record = tries::find(ctx, name)?;
+    let (from, to) = both(store, &record, record.run(run)?)?;
+    let both = (&Side::of(&from), &Side::of(&to));
+    sides(
+        ctx,
+        store,
+        both,
+        &Pathspec::parse(ctx, &[])?,
+        patches,
+        Beyond::LeftOut,
+    )
+}
+
+/// What a run began with and what it left: the same, where nothing differs.
+fn both(store: &Store, record: &Try, run: &TryRun) -> Result<(Stored, Stored)> {
+    let read = |text: &str| -> Result<Stored> {
+        let id = SnapshotId::parse(text).ok_or_else(|| {
+            Error::new(
+                Code::CorruptRecord,
+                format!("'{text}' is not the id of a snapshot"),
+            )
+        })?;
+        store.read_id(&id).map_err(|error| match error.code() {
+            Code::SnapshotNotFound => error.hint("'tw recover --dropped' may still have it"),
+            _ => error,
+        })
+    };
+    let source = read(&record.source)?;
+    match (&run.experiment_id, &run.tree) {
+        (Some(id), _) => Ok((source, read(id)?)),
+        (None, Some(_)) => Ok((source.clone(), source)),
+        (None, None) => {
+            let message = format!("run {} of {} left nothing", run.run, record.try_id);
+            Err(Error::usage(message).hint(format!("tw try show {}", record.try_id)))
+        }
+    }
+}
+
+/// What a run printed.
+///
+/// # Errors
+/// There is no such try or run; its log is gone.
+pub fn log(ctx: &Context<'_>, name: &str, run: Option<u64>) -> Result<Logged> {
+    let record = tries::find(ctx, name)?;
+    let run = record.run(run)?;
+    let path = tries::dir_of(ctx, &record.try_id).join(format!("run-{}.log", run.run));
+    let bytes = regular::read(&path).context(|| format!("cannot read '{}'", path.display()))?;
+    Ok(Logged {
+        try_id: record.try_id.clone(),
+        run: run.run,
+        log: path.display().to_string(),
+        output: String::from_utf8_lossy(&bytes).into_owned(),
+        verify_output: run.verify.as_ref().map(|check| check.output_tail.clone()),
+    })
+}
+
+/// Puts what a run made onto the present: a swap, backed up and undoable. The index stays.
+///
+/// # Errors
+/// `CONFLICT` unless both sides are to be written; `ALREADY_IN_PAST`; `WOULD_OVERWRITE`; as [`diff`]. Nothing is changed then.
+pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
+    ctx.check_workspace(false)?;
+    let store = ctx.store()?;
+    let record = tries::find(ctx, &request.name)?;
+    let run = record.run(request.run)?;
+    let dry = request.dry_run == DryRun::Yes;
+    let mut notices = Vec::new();
+    let lock = if dry {
+        recover::refuse_interrupted(store)?;
+        None
+    } else {
+        let lock = ctx.lock(&store.dir, "apply")?;
+        notices.extend(recover::recover_locked(ctx, store, &lock)?);
+        Some(lock)
+    };
+    if store.dir.state()?.mode == Mode::Past {
+        let message = "a run is applied to the present, and this is the past";
+        return Err(Error::new(Code::AlreadyInPast, message).hint("run 'tw return' first"));
+    }
+    let sides = both(store, &record, run)?;
+    let ids = (sides.0.id, sides.1.id);
+    let on_conflict = if request.conflicts {
+        OnConflict::Markers
+    } else {
+        OnConflict::Refuse
+    };
+    let put = Applying::new(ctx, store, sides, on_conflict)?.run(&record.try_id, dry)?;
+    std::mem::drop(lock);
+    notices.extend(put.notices);
+    let conflict = |one: crate::ops::merge::Conflict| Conflict {
+        path: RepoPath::new(one.path),
+        reason: one.reason,
+    };
+    Ok(Applied {
+        run: run.run,
+        snapshot_id: ids.0.to_string(),
+        experiment_id: ids.1.to_string(),
+        issue_id: record.issue_id.clone(),
+        try_id: record.try_id,
+        backup_id: put.backup_id,
+        dry_run: put.dry_run,
+        changes: put.changes,
+        merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
+        conflicts: put.merged.conflicts.into_iter().map(conflict).collect(),
+        notices,
+    })
+}
+
+/// Forgets a try and its logs.
+///
+/// # Errors
+/// There is none; the disk refuses.
+pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
+    let record = tries::find(ctx, name)?;
+    tries::forget(ctx, &record.try_id)?;
+    let experiments = record.runs.into_iter().filter_map(|run| run.experiment_id);
+    Ok(Dropped {
+        experiments: experiments.collect(),
+        try_id: record.try_id,
+    })
+}

@@ -1,0 +1,156 @@
+//! Try: a command run several times side by side, each in a scratch; what came of it, and the best put onto the present.
+
+mod attempt;
+mod kept;
+mod protect;
+mod start;
+mod watch;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::merge::Reason;
+use super::outcome::Changes;
+use super::request::DryRun;
+use super::tries::Try;
+use crate::git::path::RepoPath;
+use crate::json::{self, Text, Texts};
+
+pub use kept::{apply, diff, drop, list, log, show};
+pub use start::start;
+
+json::fields! {
+    Merged = "merged",
+    ConflictPath = "path",
+}
+
+/// Run a command several times.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// A snapshot's address, or an issue; None: the present.
+    pub what: Option<String>,
+    /// How many runs.
+    pub runs: u64,
+    /// How many at a time.
+    pub jobs: u64,
+    /// How long each command may take.
+    pub timeout: Duration,
+    /// The check, in place of the issue's.
+    pub verify: Option<String>,
+    /// What makes a scratch ready.
+    pub setup: Option<String>,
+    /// End the others once one has passed.
+    pub first: bool,
+    /// Paths that the runs have as the present has them.
+    pub with: Vec<OsString>,
+    /// The command.
+    pub command: Vec<OsString>,
+    /// An agent, in place of a command.
+    pub agent: Option<String>,
+    /// What the agent is given besides.
+    pub agent_args: Vec<String>,
+}
+
+/// Told how runs go on.
+pub trait Told: Sync {
+    /// A run (0: the check of the snapshot itself) is at this.
+    fn phase(&self, run: u64, what: &'static str);
+}
+
+/// Answer of `try` and `try show`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Tried {
+    /// The try.
+    #[serde(flatten)]
+    pub record: Try,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// Answer of `try list`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Tries {
+    /// Newest first.
+    pub tries: Vec<Try>,
+}
+
+/// Answer of `try log`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Logged {
+    /// The try.
+    pub try_id: String,
+    /// The run.
+    pub run: u64,
+    /// The file.
+    pub log: String,
+    /// What the run printed.
+    pub output: String,
+    /// What its check printed at the end; null: there was none.
+    pub verify_output: Option<String>,
+}
+
+/// Put what a run made onto the present.
+#[derive(Debug, Clone)]
+pub struct Apply {
+    /// Names the try.
+    pub name: String,
+    /// The run; None: the best.
+    pub run: Option<u64>,
+    /// Write both sides of what conflicts, with markers.
+    pub conflicts: bool,
+    /// Plan only.
+    pub dry_run: DryRun,
+}
+
+/// Answer of `try apply`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "try_applied")]
+pub struct Applied {
+    /// The try.
+    pub try_id: String,
+    /// The run that was applied.
+    pub run: u64,
+    /// The snapshot that the run began with.
+    pub snapshot_id: String,
+    /// What the run left.
+    pub experiment_id: String,
+    /// The issue that the try is of; null: of none.
+    pub issue_id: Option<String>,
+    /// What was there before; null when nothing was written.
+    pub backup_id: Option<String>,
+    /// Nothing was to be written.
+    pub dry_run: bool,
+    /// Paths touched.
+    pub changes: Changes,
+    /// Paths that both had changed, and that came together.
+    #[serde(flatten, with = "Texts::<Merged>")]
+    pub merged: Vec<RepoPath>,
+    /// Paths that need a decision.
+    pub conflicts: Vec<Conflict>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// A path that needs a decision.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Conflict {
+    /// The path.
+    #[serde(flatten, with = "Text::<ConflictPath>")]
+    pub path: RepoPath,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Answer of `try drop`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "try_dropped")]
+pub struct Dropped {
+    /// The try that is forgotten.
+    pub try_id: String,
+    /// What its runs left, which stays as long as any experiment.
+    pub experiments: Vec<String>,
+}

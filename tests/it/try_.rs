@@ -1,0 +1,522 @@
+//! `tw try`: runs side by side in scratches, judged, ranked, kept and applied; whatever happens, the present is as it was.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// A repository with a check that wants `a.txt` to say "fixed".
+fn checked() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("check.sh", "test \"$(cat a.txt)\" = fixed\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "check"]);
+    sandbox
+}
+
+fn tried(sandbox: &Sandbox, words: &[&str]) -> (Value, i32) {
+    let words: Vec<&str> = ["--json"].iter().chain(words).copied().collect();
+    let ran = sandbox.tw(&words);
+    let document: Value =
+        serde_json::from_str(&ran.out()).unwrap_or_else(|_| panic!("{}{}", ran.out(), ran.err()));
+    crate::schema::check("try", &document);
+    (document, ran.code)
+}
+
+fn beside(sandbox: &Sandbox) -> PathBuf {
+    sandbox.root().join("repo.tw")
+}
+
+/// The scratches are deleted by nobody who is waited for.
+fn swept(sandbox: &Sandbox) {
+    let begun = Instant::now();
+    while beside(sandbox).exists() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "litter stays");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(sandbox.git(["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn runs_are_made_side_by_side_judged_and_ranked() {
+    let sandbox = checked();
+    let script = "case $TW_SLOT in 1) echo fixed >a.txt; echo more >>b.txt;; 2) echo fixed >a.txt;; *) echo broken >a.txt;; esac";
+    let words = [
+        "try",
+        "-n",
+        "3",
+        "-j",
+        "3",
+        "--verify",
+        "sh check.sh",
+        "--",
+        script,
+    ];
+    let (document, code) = tried(&sandbox, &words);
+    assert_eq!((code, &document["ok"]), (0, &json!(true)), "{document}");
+    assert_eq!(document["base_verify"]["status"], "failed");
+    let runs = document["runs"].as_array().unwrap();
+    let statuses: Vec<&str> = runs
+        .iter()
+        .map(|run| run["status"].as_str().unwrap())
+        .collect();
+    assert_eq!(statuses, ["passed", "passed", "failed"], "{document}");
+    // The smaller change comes first.
+    assert_eq!(runs[0]["slot"], 2);
+    assert_eq!(
+        runs[0]["diff_stat"],
+        json!({"files": 1, "insertions": 1, "deletions": 1})
+    );
+    assert_eq!(document["best"], runs[0]["run"]);
+    assert_eq!(runs[0]["escapes"], json!([]));
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), "");
+    swept(&sandbox);
+    // What is kept of it.
+    let listed = sandbox.json(["try", "list"]);
+    assert_eq!(listed["tries"][0]["try_id"], document["try_id"]);
+    let shown = sandbox.json(["try", "show", "latest"]);
+    assert_eq!(shown["runs"], document["runs"]);
+    let diff = sandbox.ok(["try", "diff", "latest"]);
+    assert!(diff.contains("-one\n+fixed\n"), "{diff}");
+    let stat = sandbox.ok(["try", "diff", "latest", "--stat"]);
+    assert!(stat.contains("1 file changed"), "{stat}");
+}
+
+#[test]
+fn the_best_is_put_onto_the_present_and_taken_back() {
+    let sandbox = checked();
+    sandbox.write("b.txt", "mine\n");
+    sandbox.git(["add", "b.txt"]);
+    tried(
+        &sandbox,
+        &[
+            "try",
+            "-n",
+            "1",
+            "--verify",
+            "sh check.sh",
+            "--",
+            "echo fixed >a.txt; echo new >new",
+        ],
+    );
+    let index = sandbox.git(["ls-files", "-s"]);
+    sandbox.write("check.sh", "# changed meanwhile\n");
+    let dry = sandbox.json(["try", "apply", "latest", "--dry-run"]);
+    assert_eq!(
+        (&dry["dry_run"], &dry["backup_id"]),
+        (&json!(true), &Value::Null)
+    );
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+    let applied = sandbox.json(["try", "apply", "latest"]);
+    assert!(applied["backup_id"].is_string(), "{applied}");
+    assert_eq!(applied["changes"]["written"], json!(["a.txt", "new"]));
+    assert_eq!(
+        (sandbox.text("a.txt"), sandbox.text("new")),
+        ("fixed\n".into(), "new\n".into())
+    );
+    assert_eq!(sandbox.text("check.sh"), "# changed meanwhile\n");
+    assert_eq!(sandbox.git(["ls-files", "-s"]), index);
+    sandbox.ok(["undo"]);
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+    assert!(!sandbox.path("new").exists());
+    let dropped = sandbox.json(["try", "drop", "latest"]);
+    assert_eq!(dropped["experiments"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.json(["try", "list"])["tries"], json!([]));
+    let (error, code) = sandbox.json_error(["try", "show", "latest"]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("SNAPSHOT_NOT_FOUND"), 3)
+    );
+}
+
+#[test]
+fn what_conflicts_is_not_written_unless_both_sides_are_wanted() {
+    let sandbox = checked();
+    tried(
+        &sandbox,
+        &["try", "-n", "1", "--", "echo theirs >a.txt; echo new >new"],
+    );
+    sandbox.write("a.txt", "ours\n");
+    let (error, code) = sandbox.json_error(["try", "apply", "latest", "1"]);
+    assert_eq!((error["code"].as_str(), code), (Some("CONFLICT"), 5));
+    assert_eq!(error["paths"], json!(["a.txt"]));
+    assert_eq!(sandbox.text("a.txt"), "ours\n");
+    assert!(!sandbox.path("new").exists());
+    let ran = sandbox.tw(["try", "apply", "latest", "1", "--conflicts"]);
+    assert_eq!(ran.code, 1, "{}", ran.err());
+    let text = sandbox.text("a.txt");
+    assert!(
+        text.contains("<<<<<<<") && text.contains("theirs"),
+        "{text}"
+    );
+    assert_eq!(sandbox.git(["ls-files", "-u"]), "");
+    sandbox.ok(["undo"]);
+    assert_eq!(sandbox.text("a.txt"), "ours\n");
+}
+
+#[test]
+fn none_that_passes_is_one_and_a_run_without_a_check_is_unverified() {
+    let sandbox = checked();
+    let (document, code) = tried(
+        &sandbox,
+        &["try", "-n", "2", "--verify", "sh check.sh", "--", "true"],
+    );
+    assert_eq!((code, &document["best"]), (1, &Value::Null));
+    let (document, code) = tried(&sandbox, &["try", "-n", "1", "--", "false"]);
+    assert_eq!(code, 0);
+    assert_eq!(document["runs"][0]["status"], "unverified");
+    assert_eq!(document["runs"][0]["exit"], 1);
+    let (document, code) = tried(
+        &sandbox,
+        &["try", "-n", "1", "--timeout", "1s", "--", "sleep", "60"],
+    );
+    assert_eq!(
+        (code, &document["runs"][0]["status"]),
+        (1, &json!("timeout"))
+    );
+    let (document, code) = tried(&sandbox, &["try", "-n", "1", "--", "no-such-program"]);
+    assert_eq!((code, &document["runs"][0]["status"]), (1, &json!("error")));
+    swept(&sandbox);
+}
+
+#[test]
+fn a_run_cannot_pass_by_changing_what_the_check_names() {
+    let sandbox = checked();
+    let words = [
+        "try",
+        "-n",
+        "1",
+        "--verify",
+        "sh ./check.sh",
+        "--",
+        "echo true >check.sh; echo out",
+    ];
+    let (document, code) = tried(&sandbox, &words);
+    let run = &document["runs"][0];
+    assert_eq!((code, &run["status"]), (1, &json!("failed")));
+    assert_eq!(run["protected"], json!(["check.sh"]));
+    // It is what the run made all the same.
+    assert!(sandbox.ok(["try", "diff", "latest", "1"]).contains("+true"));
+    assert_eq!(
+        sandbox.ok(["try", "log", "latest", "1"]).lines().next(),
+        Some("out")
+    );
+    assert_eq!(
+        sandbox.json(["try", "log", "latest", "1"])["output"],
+        "out\n"
+    );
+}
+
+#[test]
+fn what_a_run_does_outside_is_named() {
+    let sandbox = checked();
+    let script = "echo over >\"$TW_SOURCE/a.txt\"; git branch side; setsid sleep 100 & sleep 1";
+    let (document, _) = tried(&sandbox, &["try", "-n", "1", "--", script]);
+    let run = &document["runs"][0];
+    assert_eq!(run["escapes"], json!(["a.txt"]));
+    assert_eq!(run["refs_made"], json!(["refs/heads/side"]));
+    assert_eq!(run["uncertain"], false);
+    assert!(
+        run["leaks"][0].as_str().unwrap().contains("sleep 100"),
+        "{run}"
+    );
+    let said = sandbox.ok(["try", "show", "latest"]);
+    for text in [
+        "changed in the present: a.txt",
+        "made refs: refs/heads/side",
+        "left running, and ended: ",
+    ] {
+        assert!(said.contains(text), "{said}");
+    }
+}
+
+#[test]
+fn files_that_come_with_a_run_are_no_part_of_what_it_left() {
+    let sandbox = checked();
+    let id = crate::trip::snapshot(&sandbox);
+    sandbox.write("RULES.md", "be brief\n");
+    sandbox.write("a.txt", "later\n");
+    let words = [
+        "try",
+        "-n",
+        "1",
+        "--with",
+        "RULES.md",
+        &id,
+        "--",
+        "cat RULES.md a.txt; echo x >made",
+    ];
+    let (document, _) = tried(&sandbox, &words);
+    assert_eq!(document["source"], json!(id));
+    assert_eq!(document["runs"][0]["diff_stat"]["files"], 1, "{document}");
+    assert_eq!(sandbox.ok(["try", "log", "latest"]), "be brief\none\n");
+}
+
+#[test]
+fn setup_comes_first_and_the_first_that_passes_ends_the_others() {
+    let sandbox = checked();
+    let script = "test -f ready || exit 3; [ $TW_SLOT = 1 ] || sleep 60; echo fixed >a.txt";
+    let begun = Instant::now();
+    let words = [
+        "try",
+        "-n",
+        "4",
+        "-j",
+        "2",
+        "--first",
+        "--setup",
+        "touch ready",
+        "--verify",
+        "sh check.sh",
+        "--",
+        script,
+    ];
+    let (document, code) = tried(&sandbox, &words);
+    assert_eq!(code, 0, "{document}");
+    assert!(begun.elapsed() < Duration::from_secs(40));
+    let runs = document["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2, "{document}");
+    assert_eq!(
+        (&runs[0]["status"], &runs[1]["error"]),
+        (&json!("passed"), &json!("stopped"))
+    );
+}
+
+#[test]
+fn equal_trees_are_one_group() {
+    let sandbox = checked();
+    let script = "[ $TW_SLOT = 3 ] && echo other >a.txt || echo same >a.txt";
+    let (document, _) = tried(&sandbox, &["try", "-n", "3", "-j", "3", "--", script]);
+    let runs = document["runs"].as_array().unwrap();
+    let group = |slot: u64| runs.iter().find(|run| run["slot"] == slot).unwrap()["group"].clone();
+    assert_eq!(group(1), group(2));
+    assert_ne!(group(1), group(3));
+}
+
+fn issue(sandbox: &Sandbox) -> String {
+    crate::trip::snapshot(sandbox);
+    let words = [
+        "issue",
+        "report",
+        "--snapshot",
+        "latest",
+        "--symptom",
+        "a.txt is wrong",
+        "--task-context",
+        "testing",
+        "--success-criteria",
+        "it is fixed",
+        "--verify",
+        "sh check.sh",
+    ];
+    let reported = sandbox.json(words);
+    reported["issue_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_issue_brings_its_snapshot_and_its_check_and_gets_the_runs() {
+    let sandbox = checked();
+    let id = issue(&sandbox);
+    sandbox.write("a.txt", "later\n");
+    let (document, code) = tried(
+        &sandbox,
+        &["try", &id, "-n", "2", "--", "cat a.txt; echo fixed >a.txt"],
+    );
+    assert_eq!(code, 0, "{document}");
+    assert_eq!(document["issue_id"], json!(id));
+    let shown = sandbox.json(["issue", "get", &id]);
+    let runs = shown["issue"]["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    assert_eq!(runs[0]["result"], "passed");
+    assert_eq!(runs[0]["try_id"], document["try_id"]);
+    let listed = sandbox.json(["issue", "list"])["issues"][0].clone();
+    assert_eq!(
+        (&listed["tries"], &listed["best"]),
+        (&json!(1), &document["best"])
+    );
+    let said = sandbox.ok(["issue", "list"]);
+    assert!(said.contains("1 try, run "), "{said}");
+    let first = document["runs"].as_array().unwrap().iter();
+    let first = first.clone().find(|run| run["issue_run"] == 1).unwrap();
+    assert_eq!(runs[0]["experiment_id"], first["experiment_id"]);
+    assert_eq!(
+        sandbox.ok(["try", "log", "latest"]).lines().next(),
+        Some("one")
+    );
+}
+
+#[test]
+fn an_agent_works_on_an_issue_without_a_terminal() {
+    let sandbox = checked();
+    let id = issue(&sandbox);
+    let bin = sandbox.root().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    // By a program of its own: a file that this one has open for writing cannot be run.
+    let write = "printf '#!/bin/sh\nprintf \"%%s\\\\n\" \"$@\"\necho fixed >a.txt\n' >claude; chmod +x claude";
+    let made = sandbox
+        .command("sh")
+        .current_dir(&bin)
+        .args(["-c", write])
+        .output();
+    assert!(made.unwrap().status.success());
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let words = [
+        "--json",
+        "try",
+        &id,
+        "-n",
+        "1",
+        "--agent",
+        "claude",
+        "--agent-args",
+        "--model",
+        "--agent-args",
+        "small",
+    ];
+    let mut command = sandbox.tw_command();
+    let output = command
+        .current_dir(sandbox.path(""))
+        .env("PATH", path)
+        .args(words)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = sandbox.ok(["try", "log", "latest"]);
+    assert!(said.starts_with("-p\nFix this problem"), "{said}");
+    assert!(said.contains("Symptom: a.txt is wrong\n"), "{said}");
+    assert!(said.contains("\n--model\nsmall\n"), "{said}");
+    let (error, code) = sandbox.json_error(["try", "--agent", "claude"]);
+    assert_eq!((error["code"].as_str(), code), (Some("USAGE"), 2));
+}
+
+#[test]
+fn a_killed_try_leaves_no_child_and_gc_leaves_no_litter() {
+    let sandbox = checked();
+    sandbox.write("mine", "untracked\n");
+    let status = sandbox.git(["status", "--porcelain"]);
+    let pids = sandbox.root().join("pids");
+    let script = format!(
+        "echo work >a.txt; echo $$ >>{}; setsid sleep 300",
+        pids.display()
+    );
+    let own = sandbox.root().join("own");
+    let start = format!("echo $$ >{}; exec \"$@\"", own.display());
+    let mut command = sandbox.command("sh");
+    command.args(["-c", &start, "sh", env!("CARGO_BIN_EXE_tw")]);
+    command.args(["try", "-n", "2", "-j", "2", "--", &script]);
+    let waiting = std::thread::spawn(move || command.output());
+    let begun = Instant::now();
+    let read = || std::fs::read_to_string(&pids).unwrap_or_default();
+    while read().lines().count() < 2 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the runs do not begin"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = std::fs::read_to_string(&own)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let _ = waiting.join();
+    for pid in read().lines() {
+        let stat = format!("/proc/{pid}/stat");
+        let runs = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z"));
+        while runs() {
+            assert!(begun.elapsed() < Duration::from_secs(90), "{pid} goes on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let done = sandbox.json(["scratch", "gc"]);
+    let removed = done["removed"].as_array().unwrap();
+    assert_eq!((removed.len(), &done["kept"]), (2, &json!([])), "{done}");
+    assert!(
+        removed.iter().all(|one| one["experiment_id"].is_string()),
+        "{done}"
+    );
+    swept(&sandbox);
+    assert_eq!(sandbox.git(["status", "--porcelain"]), status);
+    assert_eq!(sandbox.text("a.txt"), "one\n");
+    let said = sandbox.tw(["try", "show", "latest"]).err();
+    assert!(said.contains("was killed"), "{said}");
+}
+
+#[test]
+fn what_hooks_record_in_a_scratch_stands_not_in_the_present() {
+    let sandbox = checked();
+    let payload = "{\"session_id\": \"abc\", \"prompt\": \"p\"}";
+    let tw = env!("CARGO_BIN_EXE_tw");
+    let script = format!(
+        "{tw} snapshot -m inside; echo '{payload}' | {tw} hook claude prompt; echo out >a.txt"
+    );
+    let (document, _) = tried(&sandbox, &["try", "-n", "1", "--", &script]);
+    assert_eq!(document["runs"][0]["leaks"], json!([]), "{document}");
+    assert_eq!(document["runs"][0]["refs_made"], json!([]), "{document}");
+    let listed = sandbox.json(["list"]);
+    assert_eq!(listed["snapshots"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(sandbox.json(["session", "list"])["sessions"], json!([]));
+    let everywhere = sandbox.ok(["list", "--all-worktrees"]);
+    assert!(everywhere.contains("try-"), "{everywhere}");
+    // The present's own state knows nothing of a session either.
+    let ran = sandbox.json(["status"]);
+    assert_eq!(ran["session"], Value::Null, "{ran}");
+}
+
+#[test]
+fn an_issue_from_elsewhere_runs_nothing_that_was_not_approved_here() {
+    let sandbox = checked();
+    let id = issue(&sandbox);
+    sandbox.remove(".git/timewarp/approved");
+    let (error, code) = sandbox.json_error(["try", &id, "-n", "1", "--", "true"]);
+    assert_eq!((error["code"].as_str(), code), (Some("NOT_APPROVED"), 5));
+    assert_eq!(sandbox.json(["try", "list"])["tries"], json!([]));
+}
+
+#[test]
+fn ctrl_c_ends_the_runs_and_keeps_what_they_made() {
+    let sandbox = checked();
+    let began = sandbox.root().join("began");
+    let script = format!(
+        "echo work >a.txt; echo $PPID >{}; sleep 300",
+        began.display()
+    );
+    let own = sandbox.root().join("own");
+    let start = format!("echo $$ >{}; exec \"$@\"", own.display());
+    let mut command = sandbox.command("sh");
+    command.args(["-c", &start, "sh", env!("CARGO_BIN_EXE_tw")]);
+    command.args(["try", "-n", "3", "-j", "1", "--", &script]);
+    let waiting = std::thread::spawn(move || command.output());
+    let begun = Instant::now();
+    while !began.exists() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the run does not begin"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = std::fs::read_to_string(&own)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let code = waiting.join().unwrap().unwrap().status.code();
+    assert_eq!(code, Some(130));
+    swept(&sandbox);
+    let shown = sandbox.json(["try", "show", "latest"]);
+    let runs = shown["runs"].as_array().unwrap();
+    assert_eq!(
+        (runs.len(), &runs[0]["error"]),
+        (1, &json!("stopped")),
+        "{shown}"
+    );
+    assert!(runs[0]["experiment_id"].is_string());
+    assert!(sandbox.ok(["try", "diff", "latest", "1"]).contains("+work"));
+}
