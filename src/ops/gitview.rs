@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, is_racy, nanoseconds};
-use crate::git::index::{Checksum, Entry, Flags, Index, Stat, TreeSource};
+use crate::git::index::{Checksum, Entry, Flags, Index, TreeSource};
 use crate::git::objects::{ObjectKind, ObjectStore, hash};
 use crate::git::path;
 use crate::git::repo::Repo;
@@ -209,21 +209,18 @@ fn is_false(value: &str) -> bool {
 /// Whether git's index vouches for a file: same size, times and inode, and the entry is older than the index itself.
 pub fn is_stat_clean(entry: &Entry, index: &Index, stamp: &Stamp) -> bool {
     let Some(file) = index.file else { return false };
-    let time = |(seconds, nanos): (u32, u32)| nanoseconds(seconds.into(), nanos.into());
-    // Also where the index is on a finer file system than the file.
-    let racy = is_racy(time(entry.stat.mtime), time(file.mtime));
-    !racy && is_stat_of(&entry.stat, stamp)
-}
-
-/// Whether git would find a file as this stat data has it: same size, times and inode.
-pub fn is_stat_of(stat: &Stat, stamp: &Stamp) -> bool {
     let seconds = |nanos: i64| truncated(nanos.div_euclid(1_000_000_000));
     let nanos = |nanos: i64| truncated(nanos.rem_euclid(1_000_000_000));
     let size = match truncated_u64(stamp.size) {
         0 if stamp.size != 0 => 0x8000_0000,
         size => size,
     };
-    stat.size == size
+    let stat = &entry.stat;
+    let time = |(seconds, nanos): (u32, u32)| nanoseconds(seconds.into(), nanos.into());
+    // Also where the index is on a finer file system than the file.
+    let racy = is_racy(time(stat.mtime), time(file.mtime));
+    !racy
+        && stat.size == size
         && stat.mtime == (seconds(stamp.mtime), nanos(stamp.mtime))
         && stat.ctime == (seconds(stamp.ctime), nanos(stamp.ctime))
         && stat.ino == truncated_u64(stamp.ino)

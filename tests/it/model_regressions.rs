@@ -33,36 +33,6 @@ fn an_ignored_file_in_the_way_of_a_tracked_directory_gives_way() {
     });
 }
 
-/// Its time is far from that of the index, which otherwise has to be written anew for it anyhow.
-#[test]
-fn a_file_put_back_as_it_was_is_clean_after_a_later_swap() {
-    let sandbox = Sandbox::new();
-    sandbox.write("b.txt", "two\n");
-    sandbox.git(["add", "."]);
-    sandbox.git(["commit", "-q", "-m", "second"]);
-    let past = snapshot(&sandbox);
-    sandbox.write("c.txt", "three\n");
-    sandbox.git(["add", "."]);
-    sandbox.git(["commit", "-q", "-m", "third"]);
-    let aged = |seconds: u64| {
-        let file = std::fs::File::options()
-            .write(true)
-            .open(sandbox.path("b.txt"));
-        let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-        file.unwrap().set_modified(time).unwrap();
-    };
-    aged(1_000_000_000);
-    sandbox.git(["update-index", "-q", "--refresh"]);
-    assert_eq!(stat_dirty(&sandbox), BTreeSet::new());
-    aged(1_000_000_100);
-    assert_eq!(stat_dirty(&sandbox), ["b.txt".to_owned()].into());
-    sandbox.json(["travel", &past]);
-    assert_eq!(stat_dirty(&sandbox), BTreeSet::new());
-    aged(1_000_000_200);
-    sandbox.json(["return"]);
-    assert_eq!(stat_dirty(&sandbox), BTreeSet::new());
-}
-
 #[test]
 fn a_file_written_anew_with_the_same_bytes_is_clean_after_a_swap() {
     let sandbox = Sandbox::new();

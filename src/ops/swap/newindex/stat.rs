@@ -9,7 +9,6 @@ use super::IndexBuilder;
 use crate::git::fs::nanoseconds;
 use crate::git::index::{Entry, Index, Stat};
 use crate::git::tree::{self, Node};
-use crate::ops::gitview::is_stat_of;
 
 impl IndexBuilder<'_> {
     /// The index is written anew: what was racy against the old file, or was written by the swap, must not come out looking
@@ -24,7 +23,7 @@ impl IndexBuilder<'_> {
             if entry.stage != 0 || entry.mode == tree::GITLINK_MODE {
                 continue;
             }
-            if is_touched || self.has_to_be_renewed(path, entry) {
+            if is_touched || self.has_to_be_renewed(entry) {
                 stats.push((at, self.fresh_stat(path, entry.node())));
             }
         }
@@ -53,28 +52,22 @@ impl IndexBuilder<'_> {
         if self.written.contains_key(path)
             || self.removed.contains(path)
             || self.converted.contains(path)
-            || self.has_to_be_renewed(path, entry)
+            || self.has_to_be_renewed(entry)
         {
             return self.fresh_stat(path, entry.node());
         }
         entry.stat
     }
 
-    /// Whether its stat data would say other things in an index that is written now: it has none, is racy, or is that of a file
-    /// that something has put there again since. Racy is told by whole seconds, as a git built without `USE_NSEC` compares: for
-    /// such a git the stamp of a file that was changed in the second of its `git add` still matches, and only a racy entry makes
-    /// it look at the bytes.
-    fn has_to_be_renewed(&self, path: &[u8], entry: &Entry) -> bool {
-        let is_racy = |file: Stat| entry.stat.mtime.0 >= file.mtime.0;
+    /// Whether its stat data would say other things in an index that is written now: it has none, or is racy. By whole seconds,
+    /// as a git built without `USE_NSEC` compares: for such a git the stamp of a file that was changed in the second of its
+    /// `git add` still matches, and only a racy entry makes it look at the bytes.
+    fn has_to_be_renewed(&self, entry: &Entry) -> bool {
         entry.stat == Stat::default()
-            || self.current.file.is_none_or(is_racy)
-            || self.finder.file(path).is_some_and(|file| {
-                let node = Node {
-                    mode: file.git_mode,
-                    oid: file.oid.get(),
-                };
-                node == entry.node() && !is_stat_of(&entry.stat, &file.stamp)
-            })
+            || self
+                .current
+                .file
+                .is_none_or(|file| entry.stat.mtime.0 >= file.mtime.0)
     }
 
     /// Stat data as `lstat` has it now, when the file is known to be clean; else none.
