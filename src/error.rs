@@ -36,6 +36,7 @@ pub enum Code {
     NotApproved,
     Held,
     Conflict,
+    NotReproduced,
     NoSpace,
     NothingToUndo,
     NoSessionSnapshot,
@@ -89,6 +90,7 @@ impl Code {
             Self::NotApproved => "NOT_APPROVED",
             Self::Held => "HELD",
             Self::Conflict => "CONFLICT",
+            Self::NotReproduced => "NOT_REPRODUCED",
             Self::NoSpace => "NO_SPACE",
             Self::NothingToUndo => "NOTHING_TO_UNDO",
             Self::NoSessionSnapshot => "NO_SESSION_SNAPSHOT",
@@ -143,6 +145,7 @@ impl Code {
             | Self::UnsupportedRepository
             | Self::UnsafeRepository
             | Self::NoSpace
+            | Self::NotReproduced
             | Self::IssueInvalid
             | Self::CorruptRecord
             | Self::NewerRecord

@@ -18,6 +18,7 @@ pub mod args;
 mod ask;
 mod background;
 mod backtrack;
+mod bisect;
 mod call;
 mod checkpoint;
 mod close;
@@ -115,6 +116,7 @@ call::verbs! {
         Open(open::Args),
         Close(close::Args),
         Scratch(scratch::Args),
+        Bisect(bisect::Args),
         Label(label::Args),
         Issue(issue::Args),
         Try(try_::Args),

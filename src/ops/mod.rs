@@ -4,6 +4,7 @@ pub mod address;
 pub mod applying;
 pub mod approval;
 pub mod backtrack;
+pub mod bisect;
 pub mod capture;
 pub mod checkpoint;
 pub mod checkpoints;

@@ -422,7 +422,7 @@ fn read_job() -> std::io::Result<(Job, Vec<u8>)> {
 }
 
 /// This program, also when its file was replaced since it was started.
-fn own_program() -> std::path::PathBuf {
+pub fn own_program() -> std::path::PathBuf {
     let running = std::path::Path::new("/proc/self/exe");
     if running.exists() {
         running.to_owned()

@@ -13,6 +13,7 @@ mod agent_versions;
 mod apply;
 mod arguments;
 mod backtrack;
+mod bisect;
 mod broken_refs;
 mod checkpoint;
 mod cli;

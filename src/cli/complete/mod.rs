@@ -125,6 +125,7 @@ mod tests {
                 "context",
                 "idle",
                 "if_over",
+                "jobs",
                 "keep",
                 "keep_days",
                 "keep_last",
@@ -132,8 +133,11 @@ mod tests {
                 "limit",
                 "max_count",
                 "port",
+                "repeat",
                 "reserved",
                 "run",
+                "runs",
+                "timeout",
                 "tokens",
                 "unified",
                 "window",
@@ -165,9 +169,6 @@ mod tests {
         ),
         ("tw snapshot label", "a new one"),
         ("tw try agent_args", "the agent's own words"),
-        ("tw try jobs", "a number"),
-        ("tw try runs", "a number"),
-        ("tw try timeout", "a time"),
     ];
 
     fn is_offered(arg: &Arg) -> bool {

@@ -18,6 +18,7 @@ mod scratch;
 pub mod shared_refs;
 pub mod survey;
 pub mod trash;
+pub mod with;
 
 pub use scratch::{Scratch, Slot};
 

@@ -14,10 +14,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
+use sha2::{Digest, Sha256};
 
 use crate::error::{Result, ResultExt};
 use crate::git::command::Git;
 use crate::git::fs::{Root, Stamp, read_link_at, stamp_at, stamp_of};
+use crate::git::hex::hex;
 use crate::git::tree::{self, Node, ReadTree};
 use crate::git::{Oid, path, threads};
 use crate::ops::Context;
@@ -129,6 +131,37 @@ impl<'a> Present<'a> {
             copy_dir_time(&from, to, dir);
         }
         Ok(brought)
+    }
+
+    /// A hash of the ignored files that come along: their paths, modes and contents.
+    ///
+    /// # Errors
+    /// git fails, or one cannot be read.
+    pub fn ignored_hash(&self) -> Result<String> {
+        let root = Root::open(self.ctx.repo.worktree_root())?;
+        let mut hash = Sha256::new();
+        for full in self.wanted()? {
+            let what = || format!("cannot read '{}'", path::display(&full));
+            let (dir, name) = path::split(&full);
+            let dir = root.open_dir(dir).context(what)?;
+            let Some(stamp) = stamp_at(dir.as_fd(), name).context(what)? else {
+                continue;
+            };
+            let content = if stamp.is_symlink() {
+                Sha256::digest(read_link_at(dir.as_fd(), name).context(what)?)
+            } else if stamp.is_file() {
+                let mut file = File::from(root.open_file(&full).context(what)?);
+                let mut content = Sha256::new();
+                std::io::copy(&mut file, &mut content).context(what)?;
+                content.finalize()
+            } else {
+                continue;
+            };
+            hash.update(format!("{} {:o} ", full.len(), stamp.permissions()));
+            hash.update(&full);
+            hash.update(content);
+        }
+        Ok(hex(&hash.finalize()))
     }
 
     /// Ignored files that somebody asks for.

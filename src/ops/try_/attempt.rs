@@ -11,10 +11,11 @@ use super::watch::Watch;
 use crate::env::Env;
 use crate::error::Result;
 use crate::git::regular;
-use crate::git::tree::{self, Node};
+use crate::git::tree::Node;
 use crate::ops::Context;
 use crate::ops::compare::tree_diff;
 use crate::ops::redaction::Redacting;
+use crate::ops::scratches::with::Versions;
 use crate::ops::scratches::{Scratch, Slot};
 use crate::ops::tries::{Check, Status, TryRun};
 use crate::progress::Silent;
@@ -36,7 +37,7 @@ pub struct Plan<'a> {
     /// What the runs begin with.
     pub source: Stored,
     /// Files that they have in another version.
-    pub with: BTreeMap<Vec<u8>, Option<Node>>,
+    pub with: Versions,
     /// Files that the check names, as it is to see them.
     pub protected: BTreeMap<Vec<u8>, Node>,
     /// The command.
@@ -184,9 +185,7 @@ impl Plan<'_> {
     fn make(&self, run: &mut TryRun, slot: Slot) -> Result<()> {
         let ctx = self.context()?;
         let mut scratch = Scratch::lay(&ctx, &self.source, "try")?;
-        for (full, node) in &self.with {
-            scratch.put(full, *node)?;
-        }
+        scratch.put_over(&self.with)?;
         self.watch.begin(&ctx, run.run)?;
         let ended = self.command(run, &scratch, slot);
         let outside = self.watch.end(&ctx, run.run)?;
@@ -194,10 +193,7 @@ impl Plan<'_> {
         run.refs_made = outside.refs.into_iter().collect();
         run.uncertain = outside.uncertain;
         let store = ctx.store()?;
-        let read = |oid| store.objects.read_tree(oid);
-        for full in self.with.keys() {
-            scratch.put(full, tree::find(&read, self.source.tree, full)?)?;
-        }
+        scratch.put_back(&self.with, store, self.source.tree)?;
         let title = format!("run {} of {}", run.run, self.shown);
         let saved = scratch.experiment(title.get(..100).unwrap_or(&title))?;
         self.note_experiment(&ctx, run, saved)?;

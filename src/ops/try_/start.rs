@@ -10,16 +10,17 @@ use super::attempt::Plan;
 use super::watch::Watch;
 use super::{Start, Told, Tried, protect};
 use crate::agents::by_name;
-use crate::error::{Code, Error, Result, ResultExt};
+use crate::error::{Code, Error, Result};
 use crate::git::create;
-use crate::git::tree;
 use crate::interrupt;
 use crate::ops::issues::{self, desk};
 use crate::ops::redaction::Redacting;
 use crate::ops::request::Take;
 use crate::ops::scratches::Slot;
+use crate::ops::scratches::with::With;
 use crate::ops::tries::{self, Status, Try, TryRun};
 use crate::ops::{Context, address, approval, snapshots};
+use crate::runner::guard::own_program;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{self, Issue, Run};
@@ -46,13 +47,8 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         (None, None) => present.clone(),
     };
     let read = |oid| store.objects.read_tree(oid);
-    let mut with = BTreeMap::new();
-    for word in &request.with {
-        for full in beneath(ctx, store, &present, &source, word)? {
-            let node = tree::find(&read, present.tree, &full)?;
-            with.insert(full, node);
-        }
-    }
+    let trees = (present.tree, Some(source.tree));
+    let with = With::named(ctx, store, trees, &request.with)?.over(store, source.tree)?;
     let protected = match &verify {
         Some(command) => protect::named(&read, source.tree, command)?,
         None => BTreeMap::new(),
@@ -84,7 +80,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     let plan = Plan {
         root: ctx.repo.worktree_root().to_owned(),
         env: ctx.env,
-        program: std::env::current_exe().context(|| "cannot find tw itself".to_owned())?,
+        program: own_program(),
         source,
         with,
         protected,
@@ -241,38 +237,6 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
     let id = SnapshotId::parse(&taken.snapshot.id)
         .ok_or_else(|| Error::new(Code::CorruptRecord, "the snapshot has no id".to_owned()))?;
     store.read_id(&id)
-}
-
-/// Every file that a path of the present names, there or in the source.
-fn beneath(
-    ctx: &Context<'_>,
-    store: &Store,
-    present: &Stored,
-    source: &Stored,
-    word: &std::ffi::OsStr,
-) -> Result<Vec<Vec<u8>>> {
-    let full = ctx.repo_path(word)?;
-    let read = |oid| store.objects.read_tree(oid);
-    let mut found = Vec::new();
-    for tree in [present.tree, source.tree] {
-        match tree::find(&read, tree, &full)? {
-            None => {}
-            Some(node) if node.is_dir() => {
-                let inside = tree::flatten(&read, node.oid)?;
-                let join = |name: &[u8]| crate::git::path::join(&full, name);
-                found.extend(inside.iter().map(|(name, _)| join(name)));
-            }
-            Some(_) => found.push(full.clone()),
-        }
-    }
-    if found.is_empty() {
-        let message = format!(
-            "'{}' is not in the snapshot",
-            crate::git::path::display(&full)
-        );
-        return Err(Error::new(Code::PathNotFound, message));
-    }
-    Ok(found)
 }
 
 /// All runs, so many at a time.

@@ -1,0 +1,457 @@
+//! `tw bisect run`: which snapshot broke it.
+//!
+//! Owns the question (a command, the files that are put over every snapshot), the line of snapshots (`line`), and the answer. What to look
+//! at next is [`search`]'s, which is pure; `probe` runs the command in scratches; `verdicts` remembers. Promises: the present is not
+//! touched; nothing is blamed that was not seen on both sides; an interrupted search goes on where it stopped.
+
+mod line;
+mod outcome;
+mod probe;
+pub mod search;
+mod verdicts;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+pub use self::outcome::{Answer, Bisected, Origin, Point, ProbeView, Verdict};
+
+use self::line::Snapshots;
+use self::probe::{Probed, Question};
+use self::search::{Edge, Found, Line, Next, Seen};
+use self::verdicts::Verdicts;
+use super::Context;
+use super::compare::{Beyond, Patches, Side, sides};
+use super::outcome::Diff;
+use super::pathspec::Pathspec;
+use super::scratches::present::Present;
+use super::scratches::shared_refs::SharedRefs;
+use super::scratches::with::With;
+use super::versions::{Scope, States};
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::create::private_dir;
+use crate::git::hex::hex;
+use crate::git::path;
+use crate::interrupt::{self, Deferred};
+use crate::store::Store;
+use crate::store::state::Mode;
+
+/// How long what probes printed is kept, at least.
+const LOG_DAYS: u64 = 7;
+/// How many paths a sentence names.
+const NAMED: usize = 5;
+
+/// Search for the snapshot that broke it, or mended it.
+#[derive(Debug, Clone, Default)]
+pub struct Bisect {
+    /// The good end; None: it is sought backwards (with `find_good`: the present).
+    pub good: Option<String>,
+    /// The bad end; None: the present (with `find_good`: it is sought backwards).
+    pub bad: Option<String>,
+    /// How many probes run side by side.
+    pub parallel: usize,
+    /// How often the command runs on each tree.
+    pub repeat: u32,
+    /// Only the snapshots of this session.
+    pub session: Option<String>,
+    /// Files of the present that are put over every snapshot.
+    pub with: Vec<OsString>,
+    /// Search for the first good one.
+    pub find_good: bool,
+    /// A shell command that makes each scratch ready.
+    pub setup: Option<String>,
+    /// After how long a run is ended.
+    pub timeout: Option<Duration>,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+}
+
+impl Bisect {
+    fn newer(&self) -> Option<&str> {
+        if self.find_good {
+            &self.good
+        } else {
+            &self.bad
+        }
+        .as_deref()
+    }
+
+    fn older(&self) -> Option<&str> {
+        if self.find_good {
+            &self.bad
+        } else {
+            &self.good
+        }
+        .as_deref()
+    }
+
+    /// What a verdict means for the search.
+    fn seen(&self, verdict: Verdict) -> Seen {
+        match verdict {
+            Verdict::Good if self.find_good => Seen::New,
+            Verdict::Bad if !self.find_good => Seen::New,
+            Verdict::Good | Verdict::Bad => Seen::Old,
+            Verdict::Skip | Verdict::Undecided => Seen::Unknown,
+            Verdict::Flaky => Seen::Flaky,
+        }
+    }
+}
+
+/// Searches.
+///
+/// # Errors
+/// `NOT_REPRODUCED` names the end that is not as it is to be; `INTERRUPTED` when somebody stopped it; those of addresses and of
+/// scratches.
+pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
+    ctx.check_workspace(false)?;
+    let store = ctx.store()?;
+    if store.dir.state()?.mode == Mode::Past {
+        return Err(
+            Error::new(Code::AlreadyInPast, "the past is no place to search from")
+                .hint("tw return"),
+        );
+    }
+    let present = line::present(ctx, store)?;
+    let snapshots = Snapshots::between(ctx, store, request)?;
+    if snapshots.line.len() < 2 {
+        return Err(Error::new(
+            Code::Usage,
+            "there is nothing to search: only one snapshot is there",
+        )
+        .hint("'tw list' shows the snapshots of this worktree"));
+    }
+    let all = States::read(ctx, store, Scope::All)?;
+    let kept: HashSet<String> = all.all.iter().map(|state| state.tree.to_string()).collect();
+    verdicts::forget(store, &kept)?;
+    let question = question(ctx, store, request, present.tree)?;
+    let name = name(ctx, request, &question)?;
+    let mut search = Bisecting {
+        ctx,
+        store,
+        request,
+        verdicts: Verdicts::read(store, &name)?,
+        question,
+        known: BTreeMap::new(),
+        probes: Vec::new(),
+        rounds: 0,
+        notices: Vec::new(),
+        snapshots,
+    };
+    let refs = SharedRefs::look(&ctx.repo)?;
+    let stop = interrupt::defer();
+    ctx.progress.begin("probing", None);
+    let found = search.search(&stop);
+    ctx.progress.end();
+    drop(stop);
+    search.look_around(&refs, &present)?;
+    search.answer(found?)
+}
+
+/// What every probe does, with what it is given.
+fn question(ctx: &Context<'_>, store: &Store, request: &Bisect, present: Oid) -> Result<Question> {
+    let logs = store.common(verdicts::DIR).join("logs");
+    private_dir(&logs)?;
+    clear_old(&logs);
+    Ok(Question {
+        words: request.command.clone(),
+        with: With::named(ctx, store, (present, None), &request.with)?,
+        repeat: request.repeat.max(1),
+        setup: request.setup.clone(),
+        timeout: request.timeout,
+        logs,
+    })
+}
+
+/// The hash of everything that a probe depends on beside its tree.
+fn name(ctx: &Context<'_>, request: &Bisect, question: &Question) -> Result<String> {
+    let mut hash = Sha256::new();
+    for word in &request.command {
+        hash.update(format!("{} ", word.len()));
+        hash.update(word.as_bytes());
+    }
+    hash.update("\0");
+    for (full, node) in question.with.present() {
+        hash.update(format!("{:o} {} {} ", node.mode, node.oid, full.len()));
+        hash.update(full);
+    }
+    hash.update("\0");
+    let setup = request.setup.as_deref().unwrap_or_default();
+    hash.update(format!("{} {setup}", setup.len()));
+    hash.update(Present::look(ctx)?.ignored_hash()?);
+    Ok(hex(&hash.finalize()))
+}
+
+/// Removes what probes printed long ago.
+fn clear_old(logs: &std::path::Path) {
+    let oldest = Duration::from_secs(LOG_DAYS * 24 * 3600);
+    for entry in std::fs::read_dir(logs).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|meta| meta.modified());
+        let age = age.ok().and_then(|time| time.elapsed().ok());
+        if age.is_some_and(|age| age > oldest) {
+            // What is left is tried again next time.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+struct Bisecting<'a, 'c> {
+    ctx: &'a Context<'c>,
+    store: &'a Store,
+    request: &'a Bisect,
+    snapshots: Snapshots,
+    question: Question,
+    verdicts: Verdicts,
+    known: BTreeMap<usize, Seen>,
+    probes: Vec<ProbeView>,
+    rounds: u32,
+    notices: Vec<String>,
+}
+
+impl Bisecting<'_, '_> {
+    fn search(&mut self, stop: &Deferred) -> Result<Found> {
+        let line = self.line();
+        self.recall(&line);
+        loop {
+            let places = match search::next(&line, &self.known) {
+                Next::Done(found) => return Ok(found),
+                Next::Probe(places) => places,
+            };
+            self.rounds += 1;
+            let ids: Vec<_> = places.iter().map(|at| self.snapshots.id(*at)).collect();
+            let probed = probe::side_by_side(self.ctx, &self.question, &ids, stop);
+            for (at, probed) in places.iter().zip(probed) {
+                self.learn(&line, *at, probed?)?;
+            }
+            self.ctx.progress.advance(places.len() as u64);
+            if stop.requested() {
+                return Err(Error::new(Code::Interrupted, "the search was stopped")
+                    .hint("run it again: what was found out is kept"));
+            }
+        }
+    }
+
+    /// The trees by numbers, equal ones by the same.
+    fn line(&self) -> Line {
+        let mut numbers: HashMap<Oid, usize> = HashMap::new();
+        let places = self.snapshots.line.iter();
+        let trees = places.map(|at| {
+            let next = numbers.len();
+            *numbers
+                .entry(self.snapshots.states.all[*at].tree)
+                .or_insert(next)
+        });
+        Line {
+            trees: trees.collect(),
+            is_bounded: self.snapshots.is_bounded,
+            parallel: self.request.parallel.max(1),
+        }
+    }
+
+    fn tree(&self, at: usize) -> Oid {
+        self.snapshots.states.all[self.snapshots.line[at]].tree
+    }
+
+    /// What earlier searches found out.
+    fn recall(&mut self, line: &Line) {
+        for (at, number) in line.trees.iter().enumerate() {
+            let verdict = self.verdicts.get(self.tree(at), self.question.repeat);
+            let Some(verdict) = verdict.filter(|_| !self.known.contains_key(number)) else {
+                continue;
+            };
+            self.known.insert(*number, self.request.seen(verdict));
+            let view = ProbeView {
+                known: true,
+                ..self.view(at, verdict)
+            };
+            self.probes.push(view);
+        }
+    }
+
+    fn learn(&mut self, line: &Line, at: usize, probed: Probed) -> Result<()> {
+        let tree = self.tree(at);
+        self.verdicts
+            .add(tree, probed.verdict, self.question.repeat)?;
+        self.known
+            .insert(line.trees[at], self.request.seen(probed.verdict));
+        for notice in probed.notices {
+            if !self.notices.contains(&notice) {
+                self.notices.push(notice);
+            }
+        }
+        let view = ProbeView {
+            round: self.rounds,
+            exit: probed.exit,
+            reason: probed.reason,
+            duration_ms: u64::try_from(probed.duration.as_millis()).unwrap_or(u64::MAX),
+            leaks: probed.leaks,
+            log: Some(probed.log.display().to_string()),
+            ..self.view(at, probed.verdict)
+        };
+        self.probes.push(view);
+        Ok(())
+    }
+
+    fn view(&self, at: usize, verdict: Verdict) -> ProbeView {
+        ProbeView {
+            snapshot_id: self.snapshots.id(at).to_string(),
+            tree: self.tree(at).to_string(),
+            verdict,
+            known: false,
+            round: 0,
+            exit: None,
+            reason: None,
+            duration_ms: 0,
+            leaks: Vec::new(),
+            log: None,
+        }
+    }
+
+    /// What the runs did outside of their scratches.
+    fn look_around(
+        &mut self,
+        refs: &SharedRefs,
+        present: &crate::store::stored::Stored,
+    ) -> Result<()> {
+        let changed = refs.changed(&SharedRefs::look(&self.ctx.repo)?);
+        if !changed.is_empty() {
+            let names = changed.join(", ");
+            self.notices
+                .push(format!("refs changed while the command ran: {names}"));
+        }
+        let everything = Pathspec::parse(self.ctx, &[])?;
+        let both = (&Side::of(present), &Side::Present);
+        let diff = sides(
+            self.ctx,
+            self.store,
+            both,
+            &everything,
+            Patches::None,
+            Beyond::LeftOut,
+        )?;
+        if !diff.files.is_empty() {
+            let paths = diff.files.iter().take(NAMED);
+            let paths: Vec<String> = paths.map(|file| path::display(&file.path)).collect();
+            self.notices.push(format!(
+                "the present changed while the command ran: {} ({} in all)",
+                paths.join(", "),
+                diff.files.len()
+            ));
+        }
+        Ok(())
+    }
+
+    fn answer(self, found: Found) -> Result<Bisected> {
+        match found {
+            Found::NewEnd => Err(self.not_reproduced(true)),
+            Found::OldEnd => Err(self.not_reproduced(false)),
+            Found::Flaky(at) => {
+                let candidates = vec![self.snapshots.point(self.ctx, at)];
+                Ok(self.bisected(Answer::Flaky, None, candidates, None))
+            }
+            Found::Edges(edges) => self.of_edges(&edges),
+        }
+    }
+
+    fn of_edges(self, edges: &[Edge]) -> Result<Bisected> {
+        let wanted = edges.iter().filter(|edge| edge.becomes == Seen::New);
+        let wanted: Vec<Edge> = wanted.copied().collect();
+        let Some(last) = wanted.last().copied() else {
+            return Err(self.not_reproduced(true));
+        };
+        let point = |at| self.snapshots.point(self.ctx, at);
+        let (answer, candidates) = if edges.len() > 1 {
+            let firsts = wanted.iter().map(|edge| point(edge.after));
+            (Answer::NotMonotonic, firsts.collect())
+        } else if last.is_exact() {
+            (Answer::Found, vec![point(last.after)])
+        } else {
+            let all = (last.before + 1..=last.after).map(point);
+            (Answer::Range, all.collect())
+        };
+        let ids = (
+            self.snapshots.id(last.before),
+            self.snapshots.id(last.after),
+        );
+        let sides_of = (
+            &Side::of(&self.store.read_id(&ids.0)?),
+            &Side::of(&self.store.read_id(&ids.1)?),
+        );
+        let everything = Pathspec::parse(self.ctx, &[])?;
+        let (patches, beyond) = (Patches::None, Beyond::LeftOut);
+        let diff = sides(self.ctx, self.store, sides_of, &everything, patches, beyond)?;
+        Ok(self.bisected(answer, Some(last), candidates, Some(diff)))
+    }
+
+    fn bisected(
+        self,
+        result: Answer,
+        edge: Option<Edge>,
+        candidates: Vec<Point>,
+        diff: Option<Diff>,
+    ) -> Bisected {
+        let point = |at| self.snapshots.point(self.ctx, at);
+        let (before, after) = (
+            edge.map(|edge| point(edge.before)),
+            edge.map(|edge| point(edge.after)),
+        );
+        let (bad, good) = if self.request.find_good {
+            ((None, before), (after, None))
+        } else {
+            ((after, None), (None, before))
+        };
+        Bisected {
+            result,
+            first_bad: bad.0,
+            last_good: good.1,
+            first_good: good.0,
+            last_bad: bad.1,
+            candidates,
+            diff,
+            probes: self.probes,
+            rounds: self.rounds,
+            snapshots: self.snapshots.line.len(),
+            notices: self.notices,
+        }
+    }
+
+    /// The newer or the older end is not as it is to be.
+    fn not_reproduced(&self, is_newer: bool) -> Error {
+        let end = if is_newer == self.request.find_good {
+            "good"
+        } else {
+            "bad"
+        };
+        let last = self.snapshots.line.len() - 1;
+        let at = if is_newer { last } else { 0 };
+        let id = self.snapshots.id(at).to_string();
+        let verdict = self.probes.iter().rev();
+        let verdict = verdict
+            .filter(|probe| probe.tree == self.tree(at).to_string())
+            .map(|probe| (probe.verdict, probe.reason.clone()))
+            .next();
+        let (verdict, reason) = verdict.unwrap_or((Verdict::Undecided, None));
+        let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
+        let message = if !is_newer && !self.snapshots.is_bounded {
+            format!(
+                "no {end} snapshot was found; the oldest, {id}, is {}{reason}",
+                verdict.as_str()
+            )
+        } else {
+            format!("the {end} end, {id}, is {}{reason}", verdict.as_str())
+        };
+        let probes = serde_json::to_value(&self.probes).unwrap_or_default();
+        let error = Error::new(Code::NotReproduced, message)
+            .detail("result", "not-reproduced")
+            .detail("end", end)
+            .detail("snapshot_id", id)
+            .detail("probes", probes);
+        match self.probes.last().and_then(|probe| probe.log.as_deref()) {
+            Some(log) => error.hint(format!("what it printed: {log}")),
+            None => error,
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! `tw bisect run`: the snapshot that broke it, and nothing that was not seen.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::trip::snapshot;
+
+/// A repository with a snapshot for each letter: `g` is good, `b` bad, `s` cannot be judged; in order.
+fn line(letters: &str) -> (Sandbox, Vec<String>) {
+    let sandbox = Sandbox::new();
+    let each = letters.chars().enumerate().map(|(nth, letter)| {
+        sandbox.write("state", format!("{letter}\n"));
+        sandbox.write("number", format!("{nth}\n"));
+        snapshot(&sandbox)
+    });
+    let ids = each.collect();
+    (sandbox, ids)
+}
+
+/// Says of a tree what its file `state` says.
+const JUDGE: &str = "case $(cat state) in g) exit 0;; s) exit 125;; *) exit 1;; esac";
+
+/// Without `--json`'s success: a range and a flaky command have exit codes of their own.
+fn answer<const N: usize>(sandbox: &Sandbox, words: [&str; N], code: i32) -> Value {
+    let ran = sandbox.tw(words);
+    assert_eq!(ran.code, code, "{}{}", ran.out(), ran.err());
+    let document = serde_json::from_str(&ran.out()).unwrap();
+    crate::schema::check("bisect-run", &document);
+    document
+}
+
+fn id(point: &Value) -> &str {
+    point["snapshot_id"].as_str().unwrap_or_default()
+}
+
+fn probed(found: &Value) -> Vec<&str> {
+    let probes = found["probes"].as_array().unwrap().iter();
+    probes
+        .filter(|probe| probe["known"] == false)
+        .map(id)
+        .collect()
+}
+
+fn scratches(sandbox: &Sandbox) -> Value {
+    sandbox.json(["scratch", "list"])["scratches"].clone()
+}
+
+#[test]
+fn the_snapshot_that_broke_it_is_named() {
+    let (sandbox, ids) = line("ggggggbbbb");
+    sandbox.write("number", "not in any snapshot\n");
+    let status = || sandbox.git(["status", "--porcelain=v2"]) + &sandbox.git(["worktree", "list"]);
+    let before = status();
+    let found = sandbox.json(["bisect", "run", "--", "sh", "-c", JUDGE]);
+    assert_eq!(found["result"], "found");
+    assert_eq!(id(&found["first_bad"]), ids[6]);
+    assert_eq!(found["first_bad"]["origin"], "between");
+    assert_eq!(id(&found["last_good"]), ids[5]);
+    assert_eq!(found["diff"]["files"].as_array().unwrap().len(), 2);
+    assert_eq!(found["candidates"].as_array().unwrap().len(), 1);
+    assert_eq!(found["notices"], json!([]));
+    // The present was not touched, and nothing is left.
+    assert_eq!(sandbox.text("number"), "not in any snapshot\n");
+    assert_eq!(status(), before);
+    assert_eq!(scratches(&sandbox), json!([]));
+    let said = sandbox.ok(["bisect", "run", "--", "sh", "-c", JUDGE]);
+    assert!(
+        said.contains("first bad") && said.contains(&ids[6]),
+        "{said}"
+    );
+    assert!(said.contains("2 files changed since"), "{said}");
+}
+
+#[test]
+fn the_prompt_in_whose_turn_it_broke_is_named() {
+    let sandbox = Sandbox::new();
+    let hook = |event: &str, prompt: &str| {
+        let dir = sandbox.repo();
+        let payload = json!({
+            "session_id": "11111111-2222", "cwd": dir, "hook_event_name": event, "prompt": prompt,
+        });
+        let mut command = sandbox.tw_command();
+        let command = command.args(["hook", "claude", event]);
+        let ran = command.write_stdin(payload.to_string()).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    sandbox.write("state", "g\n");
+    for (nth, letter) in "ggbb".chars().enumerate() {
+        hook(
+            "user-prompt-submit",
+            &format!("change number {nth}\nand more"),
+        );
+        sandbox.write("state", format!("{letter}\n"));
+        sandbox.write("number", format!("{nth}\n"));
+    }
+    let found = sandbox.json(["bisect", "run", "--", "sh", "-c", JUDGE]);
+    let bad = &found["first_bad"];
+    assert_eq!(bad["origin"], "prompt");
+    assert_eq!(bad["session_id"], "11111111-2222");
+    assert_eq!(bad["prompt"], "change number 2\nand more");
+    let of_session = sandbox.json([
+        "bisect",
+        "run",
+        "--session",
+        "11111111",
+        "--",
+        "sh",
+        "-c",
+        JUDGE,
+    ]);
+    assert_eq!(of_session["first_bad"], *bad);
+    // What the first search found out counts; it had not asked for the session's own beginning.
+    assert!(probed(&of_session).len() < 2, "{of_session}");
+}
+
+#[test]
+fn the_one_that_mended_it_is_found_too() {
+    let (sandbox, ids) = line("bbbbbgg");
+    let found = sandbox.json([
+        "bisect",
+        "run",
+        "--find-good",
+        "-j",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        JUDGE,
+    ]);
+    assert_eq!(found["result"], "found");
+    assert_eq!(id(&found["first_good"]), ids[5]);
+    assert_eq!(id(&found["last_bad"]), ids[4]);
+    assert_eq!(found["first_bad"], Value::Null);
+    // What is good is good, whatever is searched for.
+    let (error, code) = sandbox.json_error(["bisect", "run", "--", "sh", "-c", JUDGE]);
+    assert_eq!((error["code"].as_str(), code), (Some("NOT_REPRODUCED"), 1));
+    assert_eq!(error["end"], "bad");
+}
+
+#[test]
+fn an_end_that_is_not_as_it_is_to_be_is_named() {
+    let (sandbox, ids) = line("bbgb");
+    let ends = [
+        "bisect", "run", "--good", &ids[0], "--bad", &ids[3], "--", "sh", "-c", JUDGE,
+    ];
+    let (error, code) = sandbox.json_error(ends);
+    assert_eq!((error["code"].as_str(), code), (Some("NOT_REPRODUCED"), 1));
+    assert_eq!(
+        (error["end"].as_str(), error["snapshot_id"].as_str()),
+        (Some("good"), Some(ids[0].as_str()))
+    );
+    for command in ["no-such-command-anywhere", "kill -9 $$", "exit 127"] {
+        let (error, _) = sandbox.json_error(["bisect", "run", "--", "sh", "-c", command]);
+        assert_eq!(
+            (error["code"].as_str(), error["end"].as_str()),
+            (Some("NOT_REPRODUCED"), Some("bad")),
+            "{command}"
+        );
+        assert_eq!(error["probes"][0]["verdict"], "undecided");
+    }
+    let begun = Instant::now();
+    let slow = sandbox
+        .json_error(["bisect", "run", "--timeout", "1s", "--", "sleep", "60"])
+        .0;
+    assert_eq!(slow["probes"][0]["reason"], "its time was over");
+    assert!(begun.elapsed() < Duration::from_secs(40));
+    let backwards = [
+        "bisect", "run", "--good", &ids[3], "--bad", &ids[0], "--", "true",
+    ];
+    assert_eq!(sandbox.json_error(backwards).0["code"], "USAGE");
+}
+
+#[test]
+fn what_cannot_be_judged_leaves_a_range() {
+    let (sandbox, ids) = line("gggssbb");
+    let range = answer(
+        &sandbox,
+        ["--json", "bisect", "run", "--", "sh", "-c", JUDGE],
+        4,
+    );
+    assert_eq!(range["result"], "range");
+    assert_eq!(id(&range["last_good"]), ids[2]);
+    assert_eq!(id(&range["first_bad"]), ids[5]);
+    let candidates: Vec<&str> = range["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(id)
+        .collect();
+    assert_eq!(candidates, [&ids[3], &ids[4], &ids[5]]);
+}
+
+#[test]
+fn back_and_forth_is_told_with_every_edge_that_was_seen() {
+    let (sandbox, ids) = line("gbbggb");
+    let words = [
+        "bisect", "run", "--good", &ids[0], "-j", "6", "--", "sh", "-c", JUDGE,
+    ];
+    let found = sandbox.json(words);
+    assert_eq!(found["result"], "not-monotonic");
+    assert_eq!(id(&found["first_bad"]), ids[5]);
+    let candidates: Vec<&str> = found["candidates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(id)
+        .collect();
+    assert_eq!(candidates, [&ids[1], &ids[5]]);
+}
+
+#[test]
+fn a_command_that_says_now_this_now_that_blames_nothing() {
+    let (sandbox, _) = line("gggbbb");
+    let counter = sandbox.root().join("counter");
+    let flip = format!(
+        "echo >>{0}; test $(($(wc -l <{0}) % 2)) = 0",
+        counter.display()
+    );
+    let words = [
+        "--json", "bisect", "run", "-j", "1", "--repeat", "3", "--", "sh", "-c", &flip,
+    ];
+    let flaky = answer(&sandbox, words, 1);
+    assert_eq!(flaky["result"], "flaky");
+    assert_eq!(flaky["first_bad"], Value::Null);
+}
+
+#[test]
+fn nothing_is_asked_twice() {
+    let (sandbox, ids) = line("gggggbbb");
+    // The same files as an earlier snapshot.
+    sandbox.write("state", "b\n");
+    sandbox.write("number", "5\n");
+    let again = snapshot(&sandbox);
+    let run = || sandbox.json(["bisect", "run", "--good", &ids[0], "--", "sh", "-c", JUDGE]);
+    let first = run();
+    let asked = probed(&first);
+    assert!(
+        !(asked.contains(&again.as_str()) && asked.contains(&ids[5].as_str())),
+        "{asked:?}"
+    );
+    let second = run();
+    assert_eq!((probed(&second).len(), &second["rounds"]), (0, &json!(0)));
+    assert_eq!(second["first_bad"], first["first_bad"]);
+    // Another command, another version of a file, another ignored file: other questions.
+    let other = sandbox.json([
+        "bisect",
+        "run",
+        "--good",
+        &ids[0],
+        "--",
+        "sh",
+        "-c",
+        &format!("{JUDGE} #"),
+    ]);
+    assert!(!probed(&other).is_empty());
+    sandbox.write(".git/info/exclude", "/dep\n");
+    sandbox.write(".worktreeinclude", "/dep\n");
+    sandbox.write("dep", "1\n");
+    assert!(!probed(&run()).is_empty());
+    sandbox.write("dep", "2\n");
+    assert!(!probed(&run()).is_empty());
+}
+
+#[test]
+fn files_of_the_present_are_put_over_every_snapshot() {
+    let (sandbox, ids) = line("gggbb");
+    sandbox.write("check/new.sh", JUDGE);
+    let words = [
+        "bisect",
+        "run",
+        "--with",
+        "check",
+        "--",
+        "sh",
+        "check/new.sh",
+    ];
+    let found = sandbox.json(words);
+    assert_eq!(id(&found["first_bad"]), ids[3]);
+    let none = sandbox
+        .json_error(["bisect", "run", "--with", "nothing", "--", "true"])
+        .0;
+    assert_eq!(none["code"], "PATH_NOT_FOUND");
+}
+
+/// What is put over is no work of the command's; what it leaves is kept.
+#[test]
+fn a_directory_of_the_present_is_put_over_as_it_is_and_what_is_left_is_an_experiment() {
+    let (sandbox, ids) = line("gb");
+    sandbox.write("check/old", "gone in the present\n");
+    snapshot(&sandbox);
+    sandbox.remove("check/old");
+    sandbox.write(
+        "check/run.sh",
+        "test ! -e check/old && test $(cat state) = g\n",
+    );
+    let run = |script: &str| {
+        let words = [
+            "bisect", "run", "--good", &ids[0], "--with", "check", "--", "sh", "-c", script,
+        ];
+        sandbox.json(words)
+    };
+    assert_eq!(id(&run("sh check/run.sh")["first_bad"]), ids[1]);
+    let kept = || sandbox.json(["list", "--kind", "experiment"])["total"].clone();
+    assert_eq!(kept(), 0);
+    assert_eq!(id(&run("echo >made; sh check/run.sh")["first_bad"]), ids[1]);
+    assert!(kept().as_u64() >= Some(2));
+}
+
+#[test]
+fn setup_comes_first_and_decides_nothing_when_it_fails() {
+    let (sandbox, ids) = line("ggbb");
+    let run = |setup: &str| {
+        let words = [
+            "--json",
+            "bisect",
+            "run",
+            "--setup",
+            setup,
+            "--",
+            "sh",
+            "-c",
+            "cp state seen; test $(cat seen ready) = g",
+        ];
+        sandbox.tw(words)
+    };
+    let found: Value = serde_json::from_str(&run("touch ready").out()).unwrap();
+    assert_eq!(id(&found["first_bad"]), ids[2]);
+    let failed: Value = serde_json::from_str(&run("exit 3").out()).unwrap();
+    assert_eq!(
+        failed["error"]["probes"][0]["reason"],
+        "the setup command failed"
+    );
+}
+
+#[test]
+fn what_a_run_does_outside_of_its_scratch_is_told() {
+    let (sandbox, _) = line("ggbb");
+    let escape = format!("echo x >>$TW_SOURCE/a.txt; git branch made-$TW_RUN_ID; {JUDGE}");
+    let found = sandbox.json(["bisect", "run", "--", "sh", "-c", &escape]);
+    let notices = found["notices"].to_string();
+    assert!(notices.contains("refs/heads/made-bisect-"), "{notices}");
+    assert!(
+        notices.contains("the present changed while the command ran: a.txt"),
+        "{notices}"
+    );
+}
+
+#[test]
+fn a_killed_search_leaves_no_process_and_nothing_after_gc() {
+    let (sandbox, _) = line("ggbb");
+    let mark = sandbox.root().join("running");
+    let script = format!("echo $$ >>{}; exec sleep 600", mark.display());
+    let own = sandbox.root().join("own");
+    let start = format!("echo $$ >{}; exec \"$@\"", own.display());
+    let mut command = sandbox.command("sh");
+    command.args(["-c", &start, "sh", env!("CARGO_BIN_EXE_tw")]);
+    command.args(["bisect", "run", "--", "sh", "-c", &script]);
+    let waiting = std::thread::spawn(move || command.output());
+    let begun = Instant::now();
+    let pids = loop {
+        let pids = std::fs::read_to_string(&mark).unwrap_or_default();
+        if pids.lines().count() == 3 {
+            break pids;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{pids}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let own = std::fs::read_to_string(&own).unwrap();
+    let pid = rustix::process::Pid::from_raw(own.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let _ = waiting.join();
+    let is_there = |pid: &str| std::path::Path::new("/proc").join(pid).join("cwd").exists();
+    while pids.lines().any(is_there) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{pids}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let removed = sandbox.json(["scratch", "gc"])["removed"].clone();
+    assert_eq!(removed.as_array().unwrap().len(), 3);
+    assert_eq!(scratches(&sandbox), json!([]));
+    assert_eq!(sandbox.git(["worktree", "list"]).lines().count(), 1);
+}
