@@ -17,6 +17,11 @@ impl Moment {
         i64::try_from(self.0.div_euclid(1_000_000_000)).unwrap_or(0)
     }
 
+    /// So many seconds since the epoch.
+    pub fn of_seconds(seconds: i64) -> Self {
+        Self(i128::from(seconds) * 1_000_000_000)
+    }
+
     /// The moment so many seconds earlier.
     #[must_use]
     pub fn minus_seconds(self, seconds: i64) -> Self {

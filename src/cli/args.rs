@@ -91,7 +91,7 @@ pub struct Globals {
 
     /// Start no pager
     ///
-    /// On a terminal, list, log, show, diff, search and find go through the pager that git would take: GIT_PAGER, core.pager, PAGER,
+    /// On a terminal, list, log, show, diff, search, find and blame go through the pager that git would take: GIT_PAGER, core.pager, PAGER,
     /// or less; nothing or 'cat' is none. No other command starts one, and none does off a terminal.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub no_pager: bool,
@@ -121,7 +121,7 @@ pub fn tree() -> clap::Command {
 /// Reads the words of a command line, the program's name first.
 pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut tree = tree();
-    let mut matches = tree.try_get_matches_from_mut(context_of_search(words))?;
+    let mut matches = tree.try_get_matches_from_mut(copied_of_blame(context_of_search(words)))?;
     // An error from here knows nothing of the tree yet, and would be shown without its usage.
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
 }
@@ -151,6 +151,30 @@ fn context_of_search(words: &[OsString]) -> Vec<OsString> {
             let end = at + 1 + usize::from(split);
             words.splice(at..end, written);
         } else if matches!(word, "-e" | "-g" | "-m" | "--regexp" | "--glob") {
+            at += 1;
+        }
+        at += 1;
+    }
+    words
+}
+
+/// The words of `tw blame` with `-C` written out: behind that command it is git's, as in `git -C DIR blame -C`.
+fn copied_of_blame(mut words: Vec<OsString>) -> Vec<OsString> {
+    let Some(verb) = verb(&words).filter(|verb| words[*verb] == "blame") else {
+        return words;
+    };
+    let mut at = verb + 1;
+    while at < words.len() && words[at] != "--" {
+        let word = words[at].to_str().unwrap_or_default();
+        let flags = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        // What follows `L` is its value.
+        let flags = flags.filter(|flags| flags.contains('C') && !flags.contains('L'));
+        if let Some(flags) = flags {
+            let others = flags.replace('C', "");
+            let others = (!others.is_empty()).then(|| format!("-{others}"));
+            let written = others.into_iter().chain(["--copied".to_owned()]);
+            words.splice(at..=at, written.map(OsString::from));
+        } else if word == "-L" {
             at += 1;
         }
         at += 1;

@@ -19,6 +19,7 @@ mod ask;
 mod background;
 mod backtrack;
 mod bisect;
+mod blame;
 mod call;
 mod checkpoint;
 mod close;
@@ -107,6 +108,7 @@ call::verbs! {
         Diff(diff::Args),
         Search(search::Args),
         Find(find::Args),
+        Blame(blame::Args),
         Travel(travel::Args),
         Return(return_::Args),
         Restore(restore::Args),

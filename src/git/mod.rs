@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod access_list;
+pub mod blame;
 pub mod command;
 pub mod commit;
 pub mod create;
@@ -20,6 +21,7 @@ pub mod operation;
 pub mod own;
 pub mod path;
 pub mod process;
+pub mod reflog;
 pub mod refs;
 pub mod regular;
 pub mod repo;

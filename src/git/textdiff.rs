@@ -4,6 +4,7 @@
 //! `diff=` drivers and text conversion of `.gitattributes`: what is compared are stored bytes.
 
 mod ends;
+mod same;
 
 use std::ops::Range;
 
@@ -12,6 +13,8 @@ use git2::{DiffOptions, Patch};
 use super::Oid;
 use super::tree::{GITLINK_MODE, Node};
 use crate::error::Result;
+
+pub use same::{count_lines, same_lines};
 
 /// Content over this size is not compared by lines.
 pub const LARGEST: u64 = 50 << 20;
@@ -144,8 +147,15 @@ pub struct Hunk {
 /// # Errors
 /// As [`compare`].
 pub fn hunks(old: &[u8], new: &[u8], context: u32) -> Result<Vec<Hunk>> {
+    hunks_as(old, new, context, false)
+}
+
+fn hunks_as(old: &[u8], new: &[u8], context: u32, ignores_space: bool) -> Result<Vec<Hunk>> {
     let mut options = DiffOptions::new();
-    options.force_text(true).context_lines(context);
+    options
+        .force_text(true)
+        .context_lines(context)
+        .ignore_whitespace(ignores_space);
     let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
     let mut hunks = Vec::new();
     for at in 0..patch.num_hunks() {

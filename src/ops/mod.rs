@@ -5,6 +5,7 @@ pub mod applying;
 pub mod approval;
 pub mod backtrack;
 pub mod bisect;
+pub mod blame;
 pub mod capture;
 pub mod checkpoint;
 pub mod checkpoints;

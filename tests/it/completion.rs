@@ -125,6 +125,7 @@ fn pathspecs_are_paths_on_disk_and_of_the_snapshots_that_are_compared() {
         &["search", "-e", "x", "--", "ne"],
         &["search", "x", "ne"],
         &["find", "ne"],
+        &["blame", "ne"],
         &["list", "--", "ne"],
         &["log", "ne"],
         &["purge", "ne"],

@@ -14,6 +14,7 @@ mod apply;
 mod arguments;
 mod backtrack;
 mod bisect;
+mod blame;
 mod broken_refs;
 mod checkpoint;
 mod cli;

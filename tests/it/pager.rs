@@ -42,6 +42,7 @@ fn these_commands_are_paged_and_no_others() {
         &["list", "-q"],
         &["search", "one"],
         &["find", "a.txt"],
+        &["blame", "a.txt"],
     ] {
         let (code, screen) = shown(&sandbox, &pager, args);
         assert!(code == 0 && is_paged(&screen), "{args:?}: {screen}");

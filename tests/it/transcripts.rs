@@ -235,6 +235,15 @@ impl<'s> Talk<'s> {
         }
     }
 
+    /// The model writes into a file by a tool.
+    pub fn edits(&self, id: &str, tool: &str, input: &Value) {
+        assert_eq!(self.kind, Kind::Claude);
+        self.row("assistant", json!({"message": {"id": format!("m-{id}"), "type": "message", "role": "assistant", "model": "model-1",
+            "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}], "stop_reason": "tool_use",
+            "usage": {"input_tokens": 10, "output_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}}}));
+        self.results(id);
+    }
+
     /// The tool answers.
     pub fn results(&self, id: &str) {
         match self.kind {

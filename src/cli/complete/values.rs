@@ -242,6 +242,18 @@ pub fn paths_of_all_times() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| paths(typed, true, &[LATEST.0.into()]))
 }
 
+/// A file, or what it is looked at in.
+pub fn files_in_states() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let mut found = paths(typed, true, &[LATEST.0.into()]);
+        if !line::is_escaped() {
+            const KINDS: &[IdKind] = &[IdKind::Snapshot, IdKind::Experiment, IdKind::Backup];
+            found.extend(addresses(typed, KINDS, &[LATEST, SESSION, PRESENT]));
+        }
+        found
+    })
+}
+
 /// What is looked for, and behind `--` where.
 pub fn pattern() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {

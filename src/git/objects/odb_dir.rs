@@ -23,6 +23,7 @@ use super::{ObjectKind, entry, loose};
 use crate::env::clock_nanos;
 use crate::git::fs::{is_racy, nanoseconds};
 use crate::git::mapped::{self, Use};
+use crate::git::path;
 use crate::git::regular;
 
 /// A pack and its index.
@@ -113,7 +114,7 @@ impl OdbDir {
         };
         text.split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty() && !line.starts_with(b"#"))
-            .map(|line| self.path.join(OsStr::from_bytes(&unquoted(line))))
+            .map(|line| self.path.join(OsStr::from_bytes(&path::unquoted(line))))
             .collect()
     }
 
@@ -340,62 +341,5 @@ impl OdbDir {
             map: OnceLock::new(),
             bases: Bases::default(),
         }))
-    }
-}
-
-/// A line of `info/alternates` as git reads it: C-style quotes around names that need them.
-fn unquoted(line: &[u8]) -> Vec<u8> {
-    let Some(inner) = line
-        .strip_prefix(b"\"")
-        .and_then(|rest| rest.strip_suffix(b"\""))
-    else {
-        return line.to_vec();
-    };
-    let mut out = Vec::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        if byte != b'\\' {
-            out.push(byte);
-            continue;
-        }
-        let (value, taken) = escape(rest);
-        out.push(value);
-        rest = rest.get(taken..).unwrap_or_default();
-    }
-    out
-}
-
-/// What follows a backslash: its byte, and how many bytes name it.
-fn escape(rest: &[u8]) -> (u8, usize) {
-    let octal = rest.get(..3).and_then(|digits| {
-        let text = std::str::from_utf8(digits).ok()?;
-        u8::from_str_radix(text, 8).ok()
-    });
-    if let Some(value) = octal {
-        return (value, 3);
-    }
-    let value = match rest.first().copied().unwrap_or(b'\\') {
-        b'a' => 7,
-        b'b' => 8,
-        b't' => b'\t',
-        b'n' => b'\n',
-        b'v' => 11,
-        b'f' => 12,
-        b'r' => b'\r',
-        other => other,
-    };
-    (value, 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn alternates_are_unquoted_as_git_quotes() {
-        assert_eq!(unquoted(b"/plain path"), b"/plain path");
-        assert_eq!(unquoted(br#""/a\tb\"c\\\303\251""#), b"/a\tb\"c\\\xc3\xa9");
-        assert_eq!(unquoted(b"\""), b"\"");
     }
 }

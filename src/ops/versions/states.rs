@@ -10,6 +10,7 @@ use crate::ops::Context;
 use crate::ops::history::is_listed_here;
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
+use crate::store::snapshot::HeadRecord;
 use crate::store::summary::Summary;
 
 /// What counts as a state.
@@ -33,6 +34,8 @@ pub struct State {
     pub commit: Oid,
     /// The captured files.
     pub tree: Oid,
+    /// Counts up per repository.
+    pub seq: u64,
     /// RFC 3339.
     pub created_at: String,
     /// Its chain, and its place there.
@@ -48,12 +51,38 @@ struct Taker {
     agent: Option<String>,
 }
 
+/// What an experiment says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Experiment {
+    started_from: Option<String>,
+}
+
+/// Where HEAD was.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Stood {
+    head: HeadRecord,
+}
+
 impl State {
     /// The session and the agent it was taken for.
     pub fn taker(&self) -> (Option<String>, Option<String>) {
         // What is not there is not said.
         let taker: Taker = serde_json::from_str(&self.document).unwrap_or_default();
         (taker.session_id, taker.agent)
+    }
+
+    /// Of an experiment: the snapshot that it was made from, as far as that was noted.
+    pub fn started_from(&self) -> Option<SnapshotId> {
+        let said: Experiment = serde_json::from_str(&self.document).unwrap_or_default();
+        SnapshotId::parse(&said.started_from?)
+    }
+
+    /// HEAD's commit then; None where it had none.
+    pub fn head(&self) -> Option<Oid> {
+        let stood: Stood = serde_json::from_str(&self.document).unwrap_or_default();
+        Oid::from_str(&stood.head.oid?).ok()
     }
 }
 
@@ -64,6 +93,8 @@ pub struct Chain {
     pub states: Vec<usize>,
     /// False: of the past, where a state does not come from the one before it.
     pub is_present: bool,
+    /// `main`, or the linked worktree's name.
+    pub worktree: String,
 }
 
 /// All states.
@@ -115,12 +146,14 @@ impl States {
 
     fn add(&mut self, summary: Summary, known: &mut HashMap<(String, bool), usize>) {
         let is_present = summary.id.kind() != IdKind::Experiment && summary.taken_in != "past";
+        let worktree = summary.worktree.clone();
         let chain = *known
             .entry((summary.worktree, is_present))
             .or_insert_with(|| {
                 self.chains.push(Chain {
                     states: Vec::new(),
                     is_present,
+                    worktree,
                 });
                 self.chains.len() - 1
             });
@@ -130,6 +163,7 @@ impl States {
             id: summary.id,
             commit: summary.commit,
             tree: summary.tree,
+            seq: summary.seq,
             created_at: summary.created_at,
             place: (chain, positions.len() - 1),
             document: summary.document,

@@ -1,0 +1,127 @@
+//! HEAD's reflog: where HEAD was, and what moved it.
+//!
+//! git keeps it as long as it is told to; where it is turned off there is none, and that is no error. A line that is none is passed
+//! over.
+
+use std::path::Path;
+
+use git2::Oid;
+
+use super::regular;
+
+/// A move of HEAD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// Where it was; None: nowhere.
+    pub old: Option<Oid>,
+    /// Where it is then.
+    pub new: Oid,
+    /// When, in seconds.
+    pub at: i64,
+    /// What moved it, in git's words.
+    pub message: String,
+}
+
+impl Move {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(line);
+        let (who, message) = text.split_once('\t').unwrap_or((&text, ""));
+        let mut ids = who.splitn(3, ' ');
+        let old = Oid::from_str(ids.next()?).ok()?;
+        let new = Oid::from_str(ids.next()?).ok()?;
+        let at = ids.next()?.rsplit(' ').nth(1)?.parse().ok()?;
+        Some(Self {
+            old: (!old.is_zero()).then_some(old),
+            new,
+            at,
+            message: message.to_owned(),
+        })
+    }
+
+    /// Whether the commit was made by this move: by a commit, or by something that commits, such as a rebase.
+    pub fn makes_commit(&self) -> bool {
+        let (verb, rest) = self.message.split_once(':').unwrap_or((&self.message, ""));
+        if rest.contains("Fast-forward") || rest.contains("fast-forward") {
+            return false;
+        }
+        let word = verb.split(' ').next().unwrap_or_default();
+        match word {
+            "commit" | "cherry-pick" | "revert" | "am" => true,
+            "merge" => rest.contains("Merge made"),
+            "rebase" | "pull" => {
+                // What begins and what ends a rebase only moves HEAD.
+                let moves = ["(start)", "(finish)", "(abort)"];
+                let stepped = verb.contains('(') && !moves.iter().any(|word| verb.contains(word));
+                stepped || rest.contains("Merge made")
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it put a commit in the place of the one that was there.
+    pub fn amends(&self) -> bool {
+        let verb = self.message.split(':').next().unwrap_or_default();
+        ["(amend)", "(reword)", "(squash)", "(fixup)"]
+            .iter()
+            .any(|word| verb.contains(word))
+    }
+}
+
+/// The moves, oldest first. `git_dir` is the worktree's own.
+pub fn read(git_dir: &Path) -> Vec<Move> {
+    let bytes = regular::read(git_dir.join("logs/HEAD")).unwrap_or_default();
+    let lines = bytes.split(|byte| *byte == b'\n');
+    lines.filter_map(Move::parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(message: &str) -> Move {
+        let line = format!("{:040} {:040} A <a@b> 17 +0100\t{message}", 0, 1);
+        Move::parse(line.as_bytes()).expect("a line")
+    }
+
+    #[test]
+    fn a_line_is_a_move() {
+        let one = said("commit (initial): one: two");
+        assert_eq!((one.old, one.at), (None, 17));
+        assert_eq!(one.message, "commit (initial): one: two");
+        assert_eq!(Move::parse(b""), None);
+        assert_eq!(Move::parse(b"x y z"), None);
+    }
+
+    #[test]
+    fn what_commits_is_told_from_what_moves() {
+        for message in [
+            "commit: fast",
+            "commit (initial): x",
+            "commit (amend): x",
+            "commit (merge): Merge branch 'a'",
+            "cherry-pick: x",
+            "rebase (pick): x",
+            "rebase -i (squash): x",
+            "rebase (continue): x",
+            "pull --rebase origin main (pick): x",
+            "pull: Merge made by the 'ort' strategy.",
+            "merge side: Merge made by the 'ort' strategy.",
+        ] {
+            assert!(said(message).makes_commit(), "{message}");
+        }
+        for message in [
+            "checkout: moving from a to b",
+            "reset: moving to HEAD~1",
+            "clone: from x",
+            "pull: Fast-forward",
+            "merge side: Fast-forward",
+            "rebase (start): checkout main",
+            "rebase (finish): returning to refs/heads/x",
+            "tw travel: s_1",
+            "",
+        ] {
+            assert!(!said(message).makes_commit(), "{message}");
+        }
+        assert!(said("commit (amend): x").amends() && !said("commit: (amend)").amends());
+    }
+}

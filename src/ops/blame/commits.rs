@@ -1,0 +1,159 @@
+//! Which commits were made in a working tree, and between which of its states.
+//!
+//! HEAD's reflog tells both: a move of it is put between the states before and after it, by the time of each and by where HEAD was in
+//! the states. A commit that is not in it came from elsewhere, or nobody knows any more.
+
+use std::collections::HashMap;
+
+use crate::env::Moment;
+use crate::git::Oid;
+use crate::git::commit::RawCommit;
+use crate::git::objects::ObjectStore;
+use crate::git::reflog::Move;
+use crate::ops::versions::States;
+
+/// A commit that was made here.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The commit.
+    pub commit: Oid,
+    /// The place of the state after it; that behind the last state for one since.
+    pub place: (usize, usize),
+    /// When, in seconds.
+    pub at: i64,
+    /// Its parents, and what it was put in the place of.
+    pub parents: Vec<Oid>,
+}
+
+/// The commits that were made here, by their ids.
+pub type MadeHere = HashMap<Oid, Made>;
+
+/// Finds them among the moves of HEAD in the working tree of a chain.
+pub fn made(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move]) -> MadeHere {
+    let mut made = MadeHere::new();
+    let mut authors: HashMap<(Vec<u8>, Vec<u8>), Vec<Oid>> = HashMap::new();
+    for (one, place) in moves.iter().zip(places(states, chain, moves)) {
+        // What was made before the first state is history; what git has lost by now tells nothing.
+        if place == 0
+            || !one.makes_commit()
+            || made.contains_key(&one.new)
+            || !objects.contains(one.new)
+        {
+            continue;
+        }
+        let Ok(bytes) = objects.read_commit(one.new) else {
+            continue;
+        };
+        let Some(commit) = RawCommit::parse(&bytes) else {
+            continue;
+        };
+        let mut parents = commit.parents;
+        if one.amends() {
+            parents.extend(one.old);
+        }
+        // A copy, as a rebase makes them, has the author, the date and the title of what it was made from.
+        let key = (author(&bytes), title(&commit.message));
+        let twins = authors.entry(key).or_default();
+        parents.extend(twins.last());
+        twins.push(one.new);
+        let known = |parent: &Oid| objects.contains(*parent) && *parent != one.new;
+        parents.retain(known);
+        let mut seen = std::collections::HashSet::new();
+        parents.retain(|parent| seen.insert(*parent));
+        let place = (chain, place);
+        made.insert(
+            one.new,
+            Made {
+                commit: one.new,
+                place,
+                at: one.at,
+                parents,
+            },
+        );
+    }
+    made
+}
+
+/// The author's line of a commit.
+fn author(bytes: &[u8]) -> Vec<u8> {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let found = lines.find(|line| line.starts_with(b"author ") || line.is_empty());
+    found.unwrap_or_default().to_vec()
+}
+
+/// The first line of a message.
+fn title(message: &[u8]) -> Vec<u8> {
+    let mut lines = message.split(|byte| *byte == b'\n');
+    lines.next().unwrap_or_default().to_vec()
+}
+
+/// For each move the place of the state after it.
+fn places(states: &States, chain: usize, moves: &[Move]) -> Vec<usize> {
+    let mut places = Vec::with_capacity(moves.len());
+    let taken = &states.chains[chain].states;
+    for (at, state) in taken.iter().enumerate() {
+        if places.len() == moves.len() {
+            return places;
+        }
+        let state = &states.all[*state];
+        let moment = Moment::parse_rfc3339(&state.created_at).map_or(0, Moment::seconds);
+        let end = end(moves, places.len(), moment, state.head());
+        places.resize(end, at);
+    }
+    places.resize(moves.len(), taken.len());
+    places
+}
+
+/// How many of the moves a state has seen: those before its second, and of those in it as many as lead to its HEAD. Where clocks
+/// do not say, HEAD does.
+fn end(moves: &[Move], from: usize, moment: i64, head: Option<Oid>) -> usize {
+    let leads = |end: &usize| match end.checked_sub(1).and_then(|last| moves.get(last)) {
+        Some(last) => Some(last.new) == head,
+        None => moves.first().is_none_or(|first| first.old == head),
+    };
+    let rest = &moves[from..];
+    let before = from + rest.iter().take_while(|one| one.at < moment).count();
+    let until = from + rest.iter().take_while(|one| one.at <= moment).count();
+    let mut in_time = before..=until;
+    if let Some(end) = in_time.find(leads) {
+        return end;
+    }
+    let earlier = (from..before).rev().find(leads);
+    earlier
+        .or_else(|| (until..=moves.len()).find(leads))
+        .unwrap_or(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oid(n: u8) -> Oid {
+        Oid::from_bytes(&[n; 20]).expect("an id")
+    }
+
+    fn moves(all: &[(u8, u8, i64)]) -> Vec<Move> {
+        let of = |(old, new, at): &(u8, u8, i64)| Move {
+            old: (*old != 0).then(|| oid(*old)),
+            new: oid(*new),
+            at: *at,
+            message: "commit: x".to_owned(),
+        };
+        all.iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_move_lies_before_the_state_that_has_seen_it() {
+        let all = moves(&[(0, 1, 10), (1, 2, 20), (2, 1, 20), (1, 2, 20), (2, 3, 30)]);
+        assert_eq!(end(&all, 0, 9, None), 0);
+        assert_eq!(end(&all, 0, 15, Some(oid(1))), 1);
+        // In one second HEAD decides.
+        assert_eq!(end(&all, 1, 20, Some(oid(1))), 1);
+        assert_eq!(end(&all, 1, 20, Some(oid(2))), 2);
+        assert_eq!(end(&all, 1, 25, Some(oid(2))), 4);
+        // A clock that is wrong.
+        assert_eq!(end(&all, 0, 99, Some(oid(1))), 3);
+        assert_eq!(end(&all, 0, 1, Some(oid(3))), 5);
+        assert_eq!(end(&all, 1, 99, Some(oid(9))), 1);
+    }
+}

@@ -1,0 +1,182 @@
+//! A history that git does not have: of the states of the working tree and the commits made in it.
+//!
+//! A state comes from the one before it. Where a swap put a file in place, it comes from the state that had that content; where a
+//! content was there before, by whatever way it came back, from the last state with it; and where HEAD moved, from HEAD's commit,
+//! too. A commit that was made here comes from the state before it, from its parents, and from the commit whose place it took. All
+//! other commits are ends: git knows better where their lines come from.
+//!
+//! Only what is asked for is looked at, and of the states only those in which the file changed: the others pass every line on.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::commits::MadeHere;
+use super::past::Past;
+use super::swaps::Swaps;
+use crate::git::Oid;
+use crate::git::objects::ObjectStore;
+use crate::ops::versions::States;
+use crate::store::id::{IdKind, SnapshotId};
+
+/// What a commit stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// A state, by its position in [`States::all`].
+    State(usize),
+    /// A commit that was made here.
+    Made(Oid),
+    /// Any other.
+    End(Oid),
+}
+
+/// All that links are found from.
+pub struct Links<'a> {
+    pub objects: &'a ObjectStore,
+    pub states: &'a States,
+    pub past: &'a Past,
+    pub swaps: &'a Swaps,
+    pub made: &'a MadeHere,
+    /// States by their commits.
+    pub by_commit: &'a HashMap<Oid, usize>,
+    /// The snapshot that the working tree stands in, when it is in the past.
+    pub standing: Option<usize>,
+}
+
+impl Links<'_> {
+    /// What a commit stands for.
+    pub fn node(&self, commit: Oid) -> Node {
+        if let Some(at) = self.by_commit.get(&commit) {
+            Node::State(*at)
+        } else if self.made.contains_key(&commit) {
+            Node::Made(commit)
+        } else {
+            Node::End(commit)
+        }
+    }
+
+    /// The parents of all that is reached from a commit, as git takes them: a line for each.
+    pub fn text(&self, from: Oid) -> String {
+        let changes = self.past.changes(self.states);
+        let mut nodes: BTreeMap<Oid, Vec<Oid>> = BTreeMap::new();
+        let mut pending = vec![from];
+        while let Some(commit) = pending.pop() {
+            if nodes.contains_key(&commit) {
+                continue;
+            }
+            let parents = match self.node(commit) {
+                Node::State(at) => self.of_state(at, &changes),
+                Node::Made(commit) => self.of_commit(commit),
+                Node::End(_) => Vec::new(),
+            };
+            pending.extend(&parents);
+            nodes.insert(commit, parents);
+        }
+        let mut text = String::new();
+        for (commit, parents) in nodes {
+            text.push_str(&commit.to_string());
+            for parent in parents {
+                text.push(' ');
+                text.push_str(&parent.to_string());
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    fn of_commit(&self, commit: Oid) -> Vec<Oid> {
+        let Some(made) = self.made.get(&commit) else {
+            return Vec::new();
+        };
+        let before = self.before_made(commit).map(|at| self.commit(at));
+        distinct(before.into_iter().chain(made.parents.iter().copied()))
+    }
+
+    /// The state that a commit was made from.
+    pub fn before_made(&self, commit: Oid) -> Option<usize> {
+        let (chain, place) = self.made.get(&commit)?.place;
+        let states = &self.states.chains[chain].states;
+        states.get(place.checked_sub(1)?).copied()
+    }
+
+    fn of_state(&self, at: usize, changes: &[BTreeSet<usize>]) -> Vec<Oid> {
+        let state = &self.states.all[at];
+        let (chain, place) = state.place;
+        let taken = &self.states.chains[chain].states;
+        if !changes[chain].contains(&place) {
+            // Nothing changed since then.
+            let same = changes[chain].range(..place).next_back();
+            return same
+                .map(|place| self.commit(taken[*place]))
+                .into_iter()
+                .collect();
+        }
+        let before = self.before(at);
+        let mut parents = Vec::new();
+        for (path, content) in self.past.contents(state.place).into_iter().enumerate() {
+            let was = before.and_then(|before| {
+                let place = self.states.all[before].place;
+                self.past.contents(place).get(path).copied().flatten()
+            });
+            if before.is_some() && was == content {
+                continue;
+            }
+            let put = before.and_then(|before| {
+                let id = self.states.all[before].id.to_string();
+                self.swaps.put(&id, self.past.name(path))
+            });
+            let source =
+                put.and_then(|content| self.past.last_with(self.states, path, content, at));
+            match (source, before) {
+                (Some(source), _) => parents.push(source),
+                (None, before) => parents.extend(before),
+            }
+            let again =
+                content.and_then(|content| self.past.last_with(self.states, path, content, at));
+            parents.extend(again);
+        }
+        let head = state.head();
+        let was = before.and_then(|before| self.states.all[before].head());
+        let moved = head.filter(|_| was != head);
+        let moved = moved.filter(|head| self.objects.contains(*head));
+        distinct(parents.into_iter().map(|at| self.commit(at)).chain(moved))
+    }
+
+    /// The state that a state was made from.
+    pub fn before(&self, at: usize) -> Option<usize> {
+        let (chain, place) = self.states.all[at].place;
+        let chain = &self.states.chains[chain];
+        let before = place.checked_sub(1).map(|place| chain.states[place]);
+        if chain.is_present {
+            return before;
+        }
+        // A trip ends with an experiment, and begins with the snapshot that was travelled to.
+        let is_end = |at: &&usize| self.states.all[**at].id.kind() == IdKind::Experiment;
+        let goes_on = before.filter(|before| !is_end(&before));
+        let end = chain.states[place..].iter().find(is_end);
+        let start = end.and_then(|end| self.states.all[*end].started_from());
+        let start = start.and_then(|id| self.by_id(&id));
+        goes_on
+            .or(start)
+            .or_else(|| self.standing.filter(|_| end.is_none()))
+    }
+
+    fn by_id(&self, id: &SnapshotId) -> Option<usize> {
+        let all = self.states.all.iter();
+        all.enumerate()
+            .find(|(_, state)| state.id == *id)
+            .map(|(at, _)| at)
+    }
+
+    fn commit(&self, at: usize) -> Oid {
+        self.states.all[at].commit
+    }
+}
+
+fn distinct(commits: impl Iterator<Item = Oid>) -> Vec<Oid> {
+    let mut seen = Vec::new();
+    for commit in commits {
+        if !seen.contains(&commit) {
+            seen.push(commit);
+        }
+    }
+    seen
+}

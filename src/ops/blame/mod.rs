@@ -1,0 +1,338 @@
+//! `tw blame`: which prompt, which person or which commit each line of a file comes from.
+//!
+//! Owns the links between states and commits that git itself does not have (`graph`), and whose a change is (`owners`). The lines
+//! are followed by git's own blame, over those links. Promises: nothing is written; nothing is guessed, but said to be ambiguous. Lines
+//! that no snapshot has are looked for in HEAD, and are `dirty` where that has not got them either.
+
+mod commits;
+mod format;
+mod graph;
+mod groups;
+mod lines;
+mod named;
+mod origin;
+mod owners;
+mod past;
+mod present;
+mod swaps;
+mod telling;
+mod trace;
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+
+use super::Context;
+use super::address;
+use super::versions::{Scope, States, Talks};
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::blame::Follow;
+use crate::git::command::Git;
+use crate::git::path::{self, RepoPath};
+use crate::git::textdiff::{LARGEST, same_lines};
+use crate::git::{reflog, tree};
+use crate::store::Store;
+use crate::store::state::Mode;
+use commits::MadeHere;
+use graph::Links;
+use owners::TurnSpans;
+use past::{Names, Past};
+use swaps::Swaps;
+use telling::Teller;
+use trace::{Traced, Tracer};
+
+pub use groups::{By, Group, Run, groups};
+pub use lines::Wanted as LineRange;
+pub use origin::{Blamed, Candidate, Kind, Line, Origin};
+
+/// So many names that a file had are looked for.
+const NAMES: usize = 20;
+
+/// Tell where the lines of a file come from.
+#[derive(Debug, Clone, Default)]
+pub struct Blame {
+    /// The file as this snapshot or commit has it; None: as it is.
+    pub revision: Option<String>,
+    /// The file.
+    pub path: OsString,
+    /// Only these lines; none: all.
+    pub ranges: Vec<LineRange>,
+    /// How lines are followed.
+    pub follow: Follow,
+    /// Changes of formatting alone are passed over.
+    pub ignores_format: bool,
+    /// What lines are put together by, beside being told of one by one.
+    pub by: Option<By>,
+}
+
+/// Tells where each line of a file comes from.
+///
+/// # Errors
+/// `PATH_NOT_FOUND`: there is no such file; `SNAPSHOT_NOT_FOUND` and others of addresses; `USAGE` for lines that the file has not got.
+pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
+    let store = ctx.store()?;
+    let name = ctx.repo_path(&request.path)?;
+    let states = States::read(ctx, store, Scope::All)?;
+    let talks = Talks::read(store)?;
+    let file = FileAsked::find(ctx, store, &states, request, &name)?;
+    let asked = lines::asked(&request.ranges, &file.text)?;
+    let known = Known::read(ctx, store, &states)?;
+    let inquiry = Inquiry {
+        ctx,
+        store,
+        states: &states,
+        known: &known,
+        request,
+        name: &name,
+    };
+    let (past, swaps, traced) = inquiry.trace(&file, &asked)?;
+    let turns = TurnSpans::new(&talks, &ctx.sessions(), &states, ctx.env.now());
+    let links = inquiry.links(&past, &swaps);
+    let teller = Teller::new(ctx, store, &links, &turns, &traced);
+    let mut told = teller.lines(&file, &asked, &name);
+    telling::committed(ctx, store, &name, &file.text, &links, &mut told)?;
+    let invalid = states.invalid.iter();
+    let notices = invalid.map(|(id, reason)| format!("'{id}' cannot be read: {reason}"));
+    let notices = notices.chain(past.unreadable.clone());
+    let lines: Vec<Line> = told.into_iter().map(|line| line.line).collect();
+    Ok(Blamed {
+        path: RepoPath::new(name),
+        revision: file.revision,
+        groups: request.by.map(|by| groups(&lines, by)),
+        lines,
+        notices: notices.chain(talks.unreadable).collect(),
+    })
+}
+
+/// The file whose lines are asked for, and where they are followed from.
+struct FileAsked {
+    text: Vec<u8>,
+    /// `present`, or an id.
+    revision: String,
+    /// Commits with, for each line, the line that it is there. A line is followed from the first that has it.
+    from: Vec<(Oid, Vec<Option<usize>>)>,
+}
+
+impl FileAsked {
+    fn find(
+        ctx: &Context<'_>,
+        store: &Store,
+        states: &States,
+        request: &Blame,
+        name: &[u8],
+    ) -> Result<Self> {
+        match &request.revision {
+            Some(word) if !address::is_present(ctx, word)? => {
+                let (commit, revision) = revision(ctx, store, word)?;
+                let text = content(store, commit, name)?;
+                let text = text.ok_or_else(|| not_in(name, word))?;
+                let all = (0..crate::git::textdiff::count_lines(&text)).map(Some);
+                let from = vec![(commit, all.collect())];
+                Ok(Self {
+                    text,
+                    revision,
+                    from,
+                })
+            }
+            _ => Self::present(ctx, store, states, request, name),
+        }
+    }
+
+    fn present(
+        ctx: &Context<'_>,
+        store: &Store,
+        states: &States,
+        request: &Blame,
+        name: &[u8],
+    ) -> Result<Self> {
+        let text = present::read(ctx, name)?.ok_or_else(|| not_there(name))?;
+        let newest = newest(ctx, store, states)?;
+        let newest = newest.map(|at| states.all[at].commit);
+        let mut from = Vec::new();
+        for commit in newest.into_iter().chain(ctx.repo.head()?.oid) {
+            if let Some(old) = content(store, commit, name)? {
+                let same = same_lines(&old, &text, request.follow.ignores_space)?;
+                from.push((commit, same));
+            }
+        }
+        Ok(Self {
+            text,
+            revision: "present".to_owned(),
+            from,
+        })
+    }
+}
+
+/// What the working tree was last seen as: the newest state of the present, in the past that of the trip.
+fn newest(ctx: &Context<'_>, store: &Store, states: &States) -> Result<Option<usize>> {
+    let here = ctx.repo.worktree_name();
+    let state = store.dir.state()?;
+    let is_past = state.mode == Mode::Past;
+    let mut chains = states.chains.iter();
+    let chain = chains.find(|chain| chain.worktree == here && chain.is_present != is_past);
+    let last = chain.and_then(|chain| chain.states.last().copied());
+    if !is_past {
+        return Ok(last);
+    }
+    let entered = state.entered_at.unwrap_or_default();
+    let last = last.filter(|at| states.all[*at].created_at > entered);
+    Ok(last.or_else(|| standing(states, state.current_snapshot_id.as_deref())))
+}
+
+fn standing(states: &States, id: Option<&str>) -> Option<usize> {
+    let all = states.all.iter();
+    let mut found = all
+        .enumerate()
+        .filter(|(_, state)| Some(&*state.id.to_string()) == id);
+    found.next().map(|(at, _)| at)
+}
+
+/// The commit that a word names, and how it is called.
+fn revision(ctx: &Context<'_>, store: &Store, word: &str) -> Result<(Oid, String)> {
+    let error = match address::resolve(ctx, store, word) {
+        Ok(stored) => return Ok((stored.commit, stored.id.to_string())),
+        Err(error) => error,
+    };
+    if !matches!(error.code(), Code::SnapshotNotFound | Code::InvalidAddress) {
+        return Err(error);
+    }
+    let name = format!("{word}^{{commit}}");
+    let found = Git::new(&ctx.repo)
+        .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
+        .arg(name)
+        .output()?;
+    let id = String::from_utf8_lossy(&found.stdout);
+    match Oid::from_str(id.trim()) {
+        Ok(commit) if found.status.success() => Ok((commit, commit.to_string())),
+        _ => Err(error.hint("commits can be named, too, as git names them")),
+    }
+}
+
+/// A file of a commit; None when it has not got it.
+fn content(store: &Store, commit: Oid, name: &[u8]) -> Result<Option<Vec<u8>>> {
+    let read = |oid| store.objects.read_tree(oid);
+    let root = store.objects.commit(commit)?.tree;
+    let node = tree::find(&read, root, name)?;
+    let node = node.filter(|node| !node.is_dir() && node.mode != tree::GITLINK_MODE);
+    match node {
+        Some(node) => store.objects.read_blob_up_to(node.oid, LARGEST),
+        None => Ok(None),
+    }
+}
+
+fn not_there(name: &[u8]) -> Error {
+    let message = format!("there is no file '{}'", path::display(name));
+    Error::new(Code::PathNotFound, message).hint(
+        "name a snapshot or commit that has it before the path; 'tw find PATH' shows which have",
+    )
+}
+
+fn not_in(name: &[u8], word: &str) -> Error {
+    let message = format!(
+        "'{}' has no file '{}'",
+        path::display(word.as_bytes()),
+        path::display(name)
+    );
+    Error::new(Code::PathNotFound, message).hint("'tw find PATH' shows which snapshots have it")
+}
+
+/// What does not depend on the file's names.
+struct Known {
+    by_commit: HashMap<Oid, usize>,
+    made: MadeHere,
+    /// The snapshot that the working tree stands in.
+    standing: Option<usize>,
+}
+
+impl Known {
+    fn read(ctx: &Context<'_>, store: &Store, states: &States) -> Result<Self> {
+        let here = ctx.repo.worktree_name();
+        let mut chains = states.chains.iter();
+        let chain = chains.position(|chain| chain.is_present && chain.worktree == here);
+        let moves = reflog::read(ctx.repo.git_dir());
+        let made = chain.map(|chain| commits::made(&store.objects, states, chain, &moves));
+        let by_commit = states.all.iter().enumerate();
+        let current = store.dir.state()?.current_snapshot_id;
+        Ok(Self {
+            by_commit: by_commit.map(|(at, state)| (state.commit, at)).collect(),
+            made: made.unwrap_or_default(),
+            standing: standing(states, current.as_deref()),
+        })
+    }
+}
+
+/// One question, with all that it takes to answer it.
+struct Inquiry<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    states: &'a States,
+    known: &'a Known,
+    request: &'a Blame,
+    name: &'a [u8],
+}
+
+impl Inquiry<'_> {
+    fn links<'l>(&'l self, past: &'l Past, swaps: &'l Swaps) -> Links<'l> {
+        Links {
+            objects: &self.store.objects,
+            states: self.states,
+            past,
+            swaps,
+            made: &self.known.made,
+            by_commit: &self.known.by_commit,
+            standing: self.known.standing,
+        }
+    }
+
+    /// Follows the lines. A name that the file turns out to have had is looked for in all states, too, and then all is followed again:
+    /// what is not looked for has no links.
+    fn trace(&self, file: &FileAsked, asked: &[usize]) -> Result<(Past, Swaps, Traced)> {
+        let mut names = BTreeSet::from([self.name.to_vec()]);
+        let mut ignored = Vec::new();
+        loop {
+            let past = Past::read(&self.store.objects, self.states, &Names(names.clone()));
+            let swaps = Swaps::read(self.store, names.iter().map(Vec::as_slice))?;
+            let links = self.links(&past, &swaps);
+            let traced = self.follow(file, asked, links, &ignored)?;
+            let before = (names.len(), ignored.len());
+            let spots = traced.spots.values();
+            let found: BTreeSet<_> = spots.map(|spot| spot.path.clone()).collect();
+            names.extend(found.into_iter().take(NAMES.saturating_sub(before.0)));
+            if self.request.ignores_format {
+                let links = self.links(&past, &swaps);
+                let mut steps = telling::formatting(self.ctx, self.store, &links, &traced);
+                steps.retain(|step| !ignored.contains(step));
+                ignored.extend(steps);
+            }
+            if before == (names.len(), ignored.len()) {
+                return Ok((past, swaps, traced));
+            }
+        }
+    }
+
+    fn follow(
+        &self,
+        file: &FileAsked,
+        asked: &[usize],
+        links: Links<'_>,
+        ignored: &[Oid],
+    ) -> Result<Traced> {
+        let tracer = Tracer {
+            repo: &self.ctx.repo,
+            links,
+            follow: self.request.follow,
+            ignored,
+        };
+        let mut traced = Traced::default();
+        let mut left: Vec<usize> = asked.to_vec();
+        for (commit, same) in &file.from {
+            let there = |line: &usize| same.get(*line).copied().flatten();
+            let (here, others): (Vec<usize>, Vec<usize>) =
+                left.into_iter().partition(|line| there(line).is_some());
+            let lines = here.iter().filter_map(|line| Some((there(line)?, *line)));
+            tracer.trace(*commit, self.name, lines, &mut traced)?;
+            left = others;
+        }
+        Ok(traced)
+    }
+}

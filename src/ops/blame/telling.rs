@@ -1,0 +1,331 @@
+//! From where a line was found to whose it is.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::format::Formats;
+use super::graph::{Links, Node};
+use super::named::Named;
+use super::origin::{Candidate, Kind, Line, Origin};
+use super::owners::{Owners, Turn, TurnSpans};
+use super::trace::{Spot, Traced};
+use super::{FileAsked, content};
+use crate::env::Moment;
+use crate::error::Result;
+use crate::git::Oid;
+use crate::git::blame::{self, Follow, Question};
+use crate::git::path::RepoPath;
+use crate::git::textdiff::same_lines;
+use crate::ops::Context;
+use crate::store::Store;
+
+/// A line that is told of.
+pub struct Told {
+    pub line: Line,
+    /// The place of the state that it came with; None for what came with somebody else's commit, and for what nothing has.
+    place: Option<(usize, usize)>,
+}
+
+/// Tells whose lines are.
+pub struct Teller<'a> {
+    links: &'a Links<'a>,
+    turns: &'a TurnSpans,
+    traced: &'a Traced,
+    named: Named<'a>,
+    formats: Formats<'a>,
+    /// The numbers of all states, in order: where one is missing, a snapshot was forgotten.
+    numbers: Vec<u64>,
+    known: RefCell<HashMap<FileOf, Rc<Came>>>,
+}
+
+/// A file of a state or a commit.
+type FileOf = (Node, Vec<u8>);
+
+/// Those who may have written what came with a state or a commit.
+struct Came {
+    turns: Vec<Rc<Turn>>,
+    or_between: bool,
+    is_forgotten: bool,
+    /// The commit in which all of it was formatting.
+    formatted: Option<Oid>,
+    place: (usize, usize),
+}
+
+impl<'a> Teller<'a> {
+    pub fn new(
+        ctx: &'a Context<'a>,
+        store: &'a Store,
+        links: &'a Links<'a>,
+        turns: &'a TurnSpans,
+        traced: &'a Traced,
+    ) -> Self {
+        let mut numbers: Vec<u64> = links.states.all.iter().map(|state| state.seq).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Self {
+            links,
+            turns,
+            traced,
+            named: Named::new(ctx, store),
+            formats: Formats { ctx, store, links },
+            numbers,
+            known: RefCell::default(),
+        }
+    }
+
+    /// Tells of all lines that are asked for.
+    pub fn lines(&self, file: &FileAsked, asked: &[usize], name: &[u8]) -> Vec<Told> {
+        let texts: Vec<&[u8]> = file.text.split(|byte| *byte == b'\n').collect();
+        let told = asked.iter().map(|number| {
+            let text = texts.get(*number).copied().unwrap_or_default();
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            let spot = self.traced.spots.get(number);
+            let (origin, place) = match spot {
+                Some(spot) => self.origin(spot),
+                None => (Origin::of(Kind::Dirty), None),
+            };
+            let line = Line {
+                line: number + 1,
+                text: text.to_vec(),
+                original_line: spot.map_or(*number, |spot| spot.line) + 1,
+                original_path: RepoPath::new(spot.map_or(name, |spot| &spot.path)),
+                origin,
+            };
+            Told { line, place }
+        });
+        told.collect()
+    }
+
+    fn origin(&self, spot: &Spot) -> (Origin, Option<(usize, usize)>) {
+        let about = |commit: Oid| self.traced.about.get(&commit);
+        let written =
+            |commit| about(commit).map(|about| Moment::of_seconds(about.author_time).rfc3339());
+        let mut origin = Origin::of(Kind::Commit);
+        match spot.node {
+            Node::State(at) => {
+                let state = &self.links.states.all[at];
+                origin.at = Some(state.created_at.clone());
+                origin.snapshot_id = Some(state.id.to_string());
+            }
+            Node::Made(commit) | Node::End(commit) => {
+                origin.commit = Some(commit.to_string());
+                origin.at = written(commit);
+            }
+        }
+        if let Node::End(commit) = spot.node {
+            origin.author = about(commit).map(|about| about.author.clone());
+            origin.title = about(commit).map(|about| about.title.clone());
+            return (origin, None);
+        }
+        let came = self.came(spot);
+        if let Some(commit) = came.formatted {
+            origin.kind = Kind::CommitStep;
+            origin.commit = Some(commit.to_string());
+            return (origin, Some(came.place));
+        }
+        let mut turns = came.turns.clone();
+        let is_certain = turns.len() == 1 && !came.or_between;
+        if !is_certain && !turns.is_empty() {
+            let named: Vec<Rc<Turn>> = turns
+                .iter()
+                .filter(|turn| self.named.has(turn, spot, self.links))
+                .cloned()
+                .collect();
+            if named.len() == 1 {
+                turns = named;
+                origin.kind = Kind::Prompt;
+            }
+        }
+        if is_certain || origin.kind == Kind::Prompt {
+            origin.kind = Kind::Prompt;
+            if let Some(turn) = turns.first() {
+                let said = candidate(turn);
+                origin.session_id = said.session_id;
+                origin.agent = said.agent;
+                origin.checkpoint_id = said.checkpoint_id;
+                origin.prompt = said.prompt;
+                origin.at = said.at;
+                origin.model = self.named.model(turn);
+            }
+        } else if turns.is_empty() && !came.is_forgotten {
+            origin.kind = Kind::Between;
+        } else {
+            origin.kind = Kind::Ambiguous;
+            origin.candidates = turns.iter().map(|turn| candidate(turn)).collect();
+            if came.or_between {
+                origin.candidates.push(between());
+            }
+        }
+        (origin, Some(came.place))
+    }
+
+    fn came(&self, spot: &Spot) -> Rc<Came> {
+        let key = (spot.node, spot.path.clone());
+        if let Some(known) = self.known.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let (place, owners) = match spot.node {
+            Node::State(at) => {
+                let place = self.links.states.all[at].place;
+                (place, self.turns.before(place))
+            }
+            Node::Made(commit) | Node::End(commit) => match self.links.made.get(&commit) {
+                Some(made) => {
+                    let around = around(self.links, made.place);
+                    let owners = self.turns.of_commit(made.place, made.at, around);
+                    (made.place, owners)
+                }
+                None => ((0, 0), Owners::default()),
+            },
+        };
+        let came = Rc::new(Came {
+            turns: owners.turns,
+            or_between: owners.or_between,
+            is_forgotten: self.is_forgotten(place),
+            formatted: self.formats.commit(spot),
+            place,
+        });
+        self.known.borrow_mut().insert(key, Rc::clone(&came));
+        came
+    }
+
+    /// Whether a state that lay between this one and the one before it is not there any more.
+    fn is_forgotten(&self, (chain, at): (usize, usize)) -> bool {
+        let taken = &self.links.states.chains[chain].states;
+        let number = |at: usize| taken.get(at).map(|state| self.links.states.all[*state].seq);
+        let Some(this) = number(at) else {
+            return false;
+        };
+        let before = at.checked_sub(1).and_then(number).unwrap_or(0);
+        let up_to = |number: u64| self.numbers.partition_point(|known| *known < number);
+        let there = up_to(this).saturating_sub(up_to(before + 1));
+        (there as u64) < this.saturating_sub(before + 1)
+    }
+}
+
+fn candidate(turn: &Turn) -> Candidate {
+    let prompt = &turn.prompt;
+    Candidate {
+        kind: Kind::Prompt,
+        session_id: Some(prompt.session_id.clone()),
+        agent: prompt.agent.clone(),
+        checkpoint_id: Some(prompt.checkpoint_id),
+        prompt: prompt.prompt.clone(),
+        at: Some(prompt.created_at.clone()),
+    }
+}
+
+fn between() -> Candidate {
+    Candidate {
+        kind: Kind::Between,
+        session_id: None,
+        agent: None,
+        checkpoint_id: None,
+        prompt: None,
+        at: None,
+    }
+}
+
+/// The states and commits in which a file changed in nothing but formatting.
+pub fn formatting(
+    ctx: &Context<'_>,
+    store: &Store,
+    links: &Links<'_>,
+    traced: &Traced,
+) -> Vec<Oid> {
+    let formats = Formats { ctx, store, links };
+    let spots: HashSet<(Node, &[u8])> = traced
+        .spots
+        .values()
+        .map(|spot| (spot.node, spot.path.as_slice()))
+        .collect();
+    let found = spots.into_iter().filter_map(|(node, path)| {
+        let commit = match node {
+            Node::State(at) => links.states.all[at].commit,
+            Node::Made(commit) => commit,
+            Node::End(_) => return None,
+        };
+        formats.is_formatting(node, path).then_some(commit)
+    });
+    let found: BTreeSet<Oid> = found.collect();
+    found.into_iter().collect()
+}
+
+/// Says of lines of turns, and of people, in which commit HEAD has them.
+///
+/// # Errors
+/// When git fails.
+pub fn committed(
+    ctx: &Context<'_>,
+    store: &Store,
+    name: &[u8],
+    text: &[u8],
+    links: &Links<'_>,
+    told: &mut [Told],
+) -> Result<()> {
+    let Some(head) = ctx.repo.head()?.oid else {
+        return Ok(());
+    };
+    let Some(old) = content(store, head, name)? else {
+        return Ok(());
+    };
+    let same = same_lines(&old, text, false)?;
+    let there = |told: &Told| {
+        told.place?;
+        same.get(told.line.line - 1).copied().flatten()
+    };
+    let wanted: BTreeSet<usize> = told.iter().filter_map(there).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let answer = blame::blame(
+        &ctx.repo,
+        &Question {
+            commit: head,
+            path: name,
+            lines: &super::trace::ranges(wanted.into_iter()),
+            parents: None,
+            ignored: &[],
+            follow: Follow::default(),
+        },
+    )?;
+    let mut commits = HashMap::new();
+    for piece in &answer.pieces {
+        commits.extend(piece.lines.clone().map(|line| (line, piece.commit)));
+    }
+    for one in told {
+        let Some((commit, place)) = there(one)
+            .and_then(|line| commits.get(&line))
+            .zip(one.place)
+        else {
+            continue;
+        };
+        // The same text may have been committed before: this line was not.
+        let is_later = match links.made.get(commit) {
+            Some(made) if made.place.0 == place.0 => made.place.1 >= place.1,
+            _ => {
+                let committed = answer
+                    .about
+                    .get(commit)
+                    .map_or(0, |about| about.committer_time);
+                committed >= around(links, place).0
+            }
+        };
+        if is_later {
+            one.line.origin.commit = Some(commit.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// When the states before this place and there were taken.
+fn around(links: &Links<'_>, (chain, at): (usize, usize)) -> (i64, i64) {
+    let taken = |at: usize| {
+        let state = links.states.chains[chain].states.get(at)?;
+        let moment = Moment::parse_rfc3339(&links.states.all[*state].created_at)?;
+        Some(moment.seconds())
+    };
+    let before = at.checked_sub(1).and_then(taken);
+    (before.unwrap_or(i64::MIN), taken(at).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,481 @@
+//! Where each line comes from: `tw blame`.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::transcripts::{Kind, Talk};
+
+/// The origins of all lines.
+fn origins(sandbox: &Sandbox, words: &[&str]) -> Vec<Value> {
+    let document = sandbox.json(words);
+    let lines = document["lines"].as_array().unwrap();
+    lines.iter().map(|line| line["origin"].clone()).collect()
+}
+
+/// Each line's origin in a word: the checkpoint of a prompt, or the kind.
+fn said(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
+    let origins = origins(sandbox, words);
+    origins.iter().map(word).collect()
+}
+
+fn word(origin: &Value) -> String {
+    match &origin["checkpoint_id"] {
+        Value::Null => origin["kind"].as_str().unwrap().to_owned(),
+        checkpoint => {
+            assert_eq!(origin["kind"], "prompt");
+            checkpoint.to_string()
+        }
+    }
+}
+
+/// A session in which a turn can be made of what it changes.
+fn session(sandbox: &Sandbox) -> Talk<'_> {
+    let talk = Talk::new(sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk
+}
+
+fn turn(talk: &Talk<'_>, prompt: &str, work: impl FnOnce()) {
+    talk.submits(prompt);
+    work();
+    talk.hook("Stop", &json!({}));
+}
+
+fn commit(sandbox: &Sandbox, message: &str) -> String {
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-qm", message]);
+    sandbox.git(["rev-parse", "HEAD"]).trim().to_owned()
+}
+
+#[test]
+fn each_line_has_its_prompt_person_or_commit() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "old\n");
+    let old = commit(&sandbox, "the beginning");
+    let talk = session(&sandbox);
+    turn(&talk, "add one\nplease", || {
+        sandbox.write("a.txt", "old\none\n");
+    });
+    sandbox.write("a.txt", "mine\nold\none\n");
+    turn(&talk, "add two", || {
+        sandbox.write("a.txt", "mine\nold\none\ntwo\n");
+    });
+    sandbox.write("a.txt", "mine\nold\none\ntwo\nnew\n");
+    let before = sandbox.git(["for-each-ref"]);
+    let document = sandbox.json(["blame", "a.txt"]);
+    assert_eq!(before, sandbox.git(["for-each-ref"]), "nothing is written");
+    assert_eq!(document["path"], "a.txt");
+    assert_eq!(document["revision"], "present");
+    let lines = document["lines"].as_array().unwrap();
+    let numbers: Vec<_> = lines.iter().map(|line| &line["line"]).collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+    assert_eq!(lines[2]["text"], "one");
+    assert_eq!(lines[2]["original_line"], 2);
+    let words: Vec<String> = lines.iter().map(|line| word(&line["origin"])).collect();
+    assert_eq!(words, ["between", "commit", "0", "1", "dirty"]);
+    let origin = &lines[1]["origin"];
+    assert_eq!(origin["commit"], json!(old));
+    assert_eq!(origin["title"], "the beginning");
+    assert_eq!(origin["author"], "Test");
+    let origin = &lines[2]["origin"];
+    assert_eq!(origin["session_id"], json!(talk.id));
+    assert_eq!(origin["agent"], "claude");
+    assert_eq!(origin["prompt"], "add one\nplease");
+    assert_eq!(origin["at"], talk.checkpoints()[0]["created_at"]);
+    assert_eq!(origin["commit"], Value::Null);
+    assert_eq!(lines[4]["origin"]["at"], Value::Null);
+    // What is committed keeps its prompt, and has the commit.
+    let committed = commit(&sandbox, "all of it");
+    let origins = origins(&sandbox, &["blame", "a.txt"]);
+    let words: Vec<String> = origins.iter().map(word).collect();
+    assert_eq!(words, ["between", "commit", "0", "1", "between"]);
+    assert_eq!(origins[1]["commit"], json!(old));
+    for line in [0, 2, 3, 4] {
+        assert_eq!(origins[line]["commit"], json!(committed), "{line}");
+    }
+}
+
+#[test]
+fn lines_are_followed_through_renames_amends_and_squashes() {
+    let sandbox = Sandbox::new();
+    let talk = session(&sandbox);
+    let text: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    sandbox.write("a.txt", &text);
+    commit(&sandbox, "base");
+    turn(&talk, "one", || {
+        sandbox.write("a.txt", format!("{text}one\n"));
+    });
+    commit(&sandbox, "one");
+    turn(&talk, "rename and two", || {
+        sandbox.git(["mv", "a.txt", "b.txt"]);
+        sandbox.write("b.txt", format!("{text}one\ntwo\n"));
+    });
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "--amend", "-m", "amended"]);
+    sandbox.ok(["snapshot"]);
+    let last = |words: &[&str]| said(&sandbox, words)[20..].to_vec();
+    assert_eq!(last(&["blame", "b.txt"]), ["0", "1"]);
+    commit_three(&sandbox, &talk, &text);
+    assert_eq!(last(&["blame", "b.txt"]), ["0", "1", "2"]);
+    sandbox.git(["reset", "-q", "--soft", "HEAD~2"]);
+    let squashed = commit(&sandbox, "squashed");
+    assert_eq!(last(&["blame", "b.txt"]), ["0", "1", "2"]);
+    let found = origins(&sandbox, &["blame", "b.txt"]);
+    assert_eq!(found[22]["commit"], json!(squashed));
+    let document = sandbox.json(["blame", "b.txt", "-L", "21,21"]);
+    assert_eq!(document["lines"].as_array().unwrap().len(), 1);
+    assert_eq!(document["lines"][0]["original_path"], "a.txt");
+    // As of a commit, and of a snapshot.
+    assert_eq!(last(&["blame", "HEAD", "b.txt"]), ["0", "1", "2"]);
+    assert_eq!(last(&["blame", "latest", "b.txt"]), ["0", "1", "2"]);
+    let first = talk.checkpoints()[1]["snapshot_id"].clone();
+    assert_eq!(last(&["blame", first.as_str().unwrap(), "a.txt"]), ["0"]);
+}
+
+fn commit_three(sandbox: &Sandbox, talk: &Talk<'_>, text: &str) {
+    turn(talk, "three", || {
+        sandbox.write("b.txt", format!("{text}one\ntwo\nthree\n"));
+        commit(sandbox, "three");
+    });
+}
+
+#[test]
+fn a_rebase_onto_what_others_did_keeps_both_owners() {
+    let sandbox = Sandbox::new();
+    let text: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    sandbox.write("a.txt", &text);
+    commit(&sandbox, "base");
+    sandbox.git(["branch", "side"]);
+    let talk = session(&sandbox);
+    turn(&talk, "one", || {
+        sandbox.write("a.txt", format!("{text}one\n"));
+        commit(&sandbox, "one");
+    });
+    // What others pushed: made in another clone.
+    let other = sandbox.root().join("other");
+    sandbox.git(["clone", "-q", "-b", "side", ".", other.to_str().unwrap()]);
+    std::fs::write(other.join("a.txt"), format!("theirs\n{text}")).unwrap();
+    sandbox.git_in(&other, ["commit", "-qam", "theirs"]);
+    sandbox.git(["fetch", "-q", other.to_str().unwrap(), "side:theirs"]);
+    sandbox.git(["rebase", "-q", "theirs"]);
+    let check = || {
+        let found = origins(&sandbox, &["blame", "a.txt"]);
+        assert_eq!(word(&found[0]), "commit");
+        assert_eq!(found[0]["title"], "theirs");
+        assert_eq!(word(&found[21]), "0");
+        let head = sandbox.git(["rev-parse", "HEAD"]);
+        assert_eq!(found[21]["commit"], head.trim());
+    };
+    check();
+    sandbox.ok(["snapshot"]);
+    check();
+}
+
+#[test]
+fn what_a_turn_committed_on_another_branch_is_its_own() {
+    let sandbox = Sandbox::new();
+    let text: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    sandbox.write("a.txt", &text);
+    commit(&sandbox, "base");
+    let main = sandbox.git(["branch", "--show-current"]);
+    let talk = session(&sandbox);
+    turn(&talk, "on a branch", || {
+        sandbox.git(["checkout", "-qb", "feature"]);
+        sandbox.write("a.txt", format!("feature\n{text}"));
+        commit(&sandbox, "feature");
+        sandbox.git(["checkout", "-q", main.trim()]);
+    });
+    turn(&talk, "on main", || {
+        sandbox.write("a.txt", format!("{text}main\n"));
+        commit(&sandbox, "main");
+    });
+    sandbox.git(["merge", "-q", "--no-edit", "feature"]);
+    for _ in 0..2 {
+        let words = said(&sandbox, &["blame", "a.txt"]);
+        assert_eq!((words[0].as_str(), words[21].as_str()), ("0", "1"));
+        sandbox.ok(["snapshot"]);
+    }
+}
+
+#[test]
+fn trips_restores_and_undo_change_no_owner() {
+    let sandbox = Sandbox::new();
+    let talk = session(&sandbox);
+    turn(&talk, "one", || sandbox.write("t.txt", "one\n"));
+    turn(&talk, "two", || sandbox.write("t.txt", "one\ntwo\n"));
+    turn(&talk, "drop one", || sandbox.write("t.txt", "two\n"));
+    let two = talk.checkpoints()[2]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    sandbox.ok(["travel", &two]);
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["0", "1"]);
+    sandbox.write("t.txt", "one\ntwo\nin the past\n");
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["0", "1", "dirty"]);
+    sandbox.ok(["return"]);
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["1"]);
+    sandbox.ok(["restore", &two, "t.txt"]);
+    // Somebody writes on before the next snapshot.
+    sandbox.write("t.txt", "one\ntwo\nthree\n");
+    sandbox.ok(["snapshot"]);
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["0", "1", "between"]);
+    // By a way that tw does not see.
+    sandbox.write("t.txt", "else\n");
+    sandbox.ok(["snapshot"]);
+    sandbox.write("t.txt", "one\ntwo\n");
+    sandbox.ok(["snapshot"]);
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["0", "1"]);
+}
+
+#[test]
+fn without_the_end_of_a_turn_only_what_a_tool_names_is_the_prompt_s() {
+    let sandbox = Sandbox::new();
+    let talk = session(&sandbox);
+    talk.submits("write");
+    talk.writes_prompt("write");
+    let file = sandbox.path("t.txt");
+    let input = json!({"file_path": file, "old_string": "", "new_string": "by a tool\n}"});
+    talk.edits("call", "Edit", &input);
+    sandbox.write("t.txt", "by a tool\n}\nby hand\n}\n");
+    talk.submits("next");
+    let found = origins(&sandbox, &["blame", "t.txt"]);
+    let words: Vec<String> = found.iter().map(word).collect();
+    assert_eq!(words, ["0", "0", "ambiguous", "ambiguous"]);
+    assert_eq!(found[0]["model"], "model-1");
+    assert_eq!(found[0]["candidates"], json!([]));
+    let candidates = found[2]["candidates"].as_array().unwrap();
+    let kinds: Vec<_> = candidates.iter().map(|one| &one["kind"]).collect();
+    assert_eq!(kinds, ["prompt", "between"]);
+    assert_eq!(candidates[0]["checkpoint_id"], 0);
+    assert_eq!(candidates[0]["session_id"], json!(talk.id));
+    assert_eq!(found[2]["session_id"], Value::Null);
+}
+
+#[test]
+fn turns_that_overlap_are_told_apart_by_tools_alone() {
+    let sandbox = Sandbox::new();
+    let one = session(&sandbox);
+    let two = Talk::with_id(
+        &sandbox,
+        Kind::Claude,
+        "22222222-2222-4333-8444-555555555555",
+    );
+    two.hook("SessionStart", &json!({}));
+    one.submits("one");
+    one.writes_prompt("one");
+    two.submits("two");
+    two.writes_prompt("two");
+    let file = sandbox.path("t.txt");
+    two.edits(
+        "call",
+        "Write",
+        &json!({"file_path": file, "content": "by two\nand this\n"}),
+    );
+    sandbox.write("t.txt", "by two\nand this\nby someone\n");
+    one.hook("Stop", &json!({}));
+    two.hook("Stop", &json!({}));
+    let found = origins(&sandbox, &["blame", "t.txt"]);
+    assert_eq!(found[0]["kind"], "prompt");
+    assert_eq!(found[0]["session_id"], json!(two.id));
+    assert_eq!(found[2]["kind"], "ambiguous");
+    let mut sessions: Vec<_> = found[2]["candidates"].as_array().unwrap().iter().collect();
+    sessions.sort_by_key(|one| one["session_id"].to_string());
+    let sessions: Vec<_> = sessions.iter().map(|one| &one["session_id"]).collect();
+    assert_eq!(sessions, [&json!(one.id), &json!(two.id)]);
+}
+
+#[test]
+fn what_a_hook_formats_is_neither_the_agent_s_nor_a_person_s() {
+    let sandbox = Sandbox::new();
+    let talk = session(&sandbox);
+    let text: String = (0..9).map(|n| format!("line {n}\n")).collect();
+    turn(&talk, "write", || {
+        sandbox.write("t.txt", format!("{text}a( 'x' )\nb\n"));
+    });
+    let hook = sandbox.path(".git/hooks/pre-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    let script = "#!/bin/sh\nsed -i \"s/( 'x' )/('x')/\" t.txt && git add t.txt\n";
+    std::fs::write(&hook, script).unwrap();
+    sandbox.chmod(".git/hooks/pre-commit", 0o755);
+    let formatted = commit(&sandbox, "formatted");
+    talk.submits("next");
+    let found = origins(&sandbox, &["blame", "t.txt", "-L", "10,"]);
+    let words: Vec<String> = found.iter().map(word).collect();
+    assert_eq!(words, ["commit-step", "0"]);
+    assert_eq!(found[0]["commit"], json!(formatted));
+    assert_eq!(
+        said(&sandbox, &["blame", "--ignore-format", "t.txt", "-L10,"]),
+        ["0", "0"]
+    );
+}
+
+#[test]
+fn lines_are_followed_as_git_is_told_to() {
+    let sandbox = Sandbox::new();
+    let talk = session(&sandbox);
+    let block: String = (0..30)
+        .map(|n| format!("a rather long line number {n}\n"))
+        .collect();
+    let other: String = (0..30)
+        .map(|n| format!("something else, number {n}\n"))
+        .collect();
+    turn(&talk, "one", || {
+        sandbox.write("t.txt", format!("{block}{other}"));
+    });
+    turn(&talk, "indent", || {
+        sandbox.write("t.txt", format!("{other}  {block}"));
+        sandbox.write("copy.txt", &block);
+    });
+    let first = |words: &[&str]| said(&sandbox, words)[0].clone();
+    let at = |words: &[&str], line: usize| said(&sandbox, words)[line].clone();
+    assert_eq!(first(&["blame", "copy.txt"]), "1");
+    assert_eq!(first(&["blame", "-C", "copy.txt"]), "0");
+    assert_eq!(first(&["blame", "--copied", "copy.txt"]), "0");
+    assert_eq!(at(&["blame", "t.txt"], 40), "1");
+    assert_eq!(at(&["blame", "-M", "t.txt"], 40), "0");
+    assert_eq!(at(&["blame", "--moved", "t.txt"], 30), "1");
+    assert_eq!(at(&["blame", "-wMC", "t.txt"], 30), "0");
+    sandbox.write("w.txt", "a\n");
+    sandbox.ok(["snapshot"]);
+    sandbox.write("w.txt", " a\n");
+    assert_eq!(said(&sandbox, &["blame", "w.txt"]), ["dirty"]);
+    assert_eq!(said(&sandbox, &["blame", "-w", "w.txt"]), ["between"]);
+}
+
+#[test]
+fn lines_are_put_together_and_counted() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.txt", "old\n");
+    commit(&sandbox, "the beginning");
+    let talk = session(&sandbox);
+    turn(&talk, "first\x1b[31m", || {
+        sandbox.write("t.txt", "1\nold\n1\n1\n");
+    });
+    turn(&talk, "second", || {
+        sandbox.write("t.txt", "1\nold\n1\n1\n2\n");
+    });
+    let groups = |words: &[&str]| sandbox.json(words)["groups"].clone();
+    let prompts = groups(&["blame", "--by", "prompt", "t.txt"]);
+    assert_eq!(prompts.as_array().unwrap().len(), 3);
+    assert_eq!(prompts[0]["lines"], 3);
+    assert_eq!(
+        prompts[0]["ranges"],
+        json!([{"first": 1, "last": 1}, {"first": 3, "last": 4}])
+    );
+    assert_eq!(prompts[0]["checkpoint_id"], 0);
+    let sessions = groups(&["blame", "--by", "session", "t.txt"]);
+    assert_eq!(
+        (&sessions[0]["lines"], &sessions[0]["session_id"]),
+        (&json!(4), &json!(talk.id))
+    );
+    assert_eq!(sessions[0]["checkpoint_id"], Value::Null);
+    let agents = groups(&["blame", "--by", "agent", "t.txt"]);
+    assert_eq!(
+        (&agents[0]["agent"], &agents[1]["kind"]),
+        (&json!("claude"), &json!("commit"))
+    );
+    let printed = sandbox.ok(["blame", "--stat", "t.txt"]);
+    assert!(
+        printed.starts_with("3  60%  11111111:0 claude  "),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("'first\\x1b[31m'") || !printed.contains('\x1b'),
+        "{printed}"
+    );
+    let printed = sandbox.ok(["blame", "--by", "prompt", "t.txt"]);
+    assert!(printed.contains("\n    lines 1, 3-4\n"), "{printed}");
+    let printed = sandbox.ok(["blame", "t.txt"]);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines[0].starts_with("11111111:0 claude  "), "{printed}");
+    assert!(
+        lines[0].ends_with("  1) 1") && lines[1].ends_with("  2) old"),
+        "{printed}"
+    );
+    assert_eq!(
+        sandbox
+            .tw(["blame", "--by", "line", "--stat", "t.txt"])
+            .code,
+        2
+    );
+}
+
+#[test]
+fn programs_that_read_git_s_format_read_this() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.txt", "old\n");
+    let old = commit(&sandbox, "the beginning");
+    let talk = session(&sandbox);
+    turn(&talk, "first\nof two", || {
+        sandbox.write("t.txt", "old\nnew\n");
+    });
+    let printed = sandbox.ok(["blame", "--porcelain", "t.txt"]);
+    let records: Vec<&str> = printed.split_inclusive("\told\n").collect();
+    assert!(
+        records[0].starts_with(&format!("{old} 1 1 1\nauthor Test\n")),
+        "{printed}"
+    );
+    let zeros = "0".repeat(40);
+    assert!(
+        records[1].starts_with(&format!("{zeros} 2 2 1\nauthor claude\n")),
+        "{printed}"
+    );
+    for row in [
+        "summary first\n",
+        "timewarp-kind prompt\n",
+        &format!("timewarp-session {}\n", talk.id),
+        "timewarp-checkpoint 0\n",
+        "filename t.txt\n\tnew\n",
+    ] {
+        assert!(records[1].contains(row), "{row}: {printed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.txt", "old\n");
+    sandbox.ok(["snapshot"]);
+    for (words, code, exit) in [
+        (&["nowhere.txt"][..], "PATH_NOT_FOUND", 3),
+        (&["latest", "nowhere.txt"], "PATH_NOT_FOUND", 3),
+        (&["no-such-state", "t.txt"], "SNAPSHOT_NOT_FOUND", 3),
+        (&["-L", "7,9", "t.txt"], "USAGE", 2),
+        (&["-L", "x", "t.txt"], "USAGE", 2),
+        (&["../outside"], "USAGE", 2),
+    ] {
+        let words = [&["blame"], words].concat();
+        let (error, found) = sandbox.json_error(&words);
+        assert_eq!(
+            (error["code"].as_str(), found),
+            (Some(code), exit),
+            "{words:?}"
+        );
+    }
+    // A file that no snapshot has, and one in a repository without any.
+    sandbox.write("new.txt", "1\n2\n");
+    assert_eq!(said(&sandbox, &["blame", "new.txt"]), ["dirty", "dirty"]);
+    let bare = Sandbox::unborn();
+    bare.write("new.txt", "1\n");
+    assert_eq!(said(&bare, &["blame", "new.txt"]), ["dirty"]);
+    bare.write("empty.txt", "");
+    assert_eq!(said(&bare, &["blame", "empty.txt"]), [""; 0]);
+}
+
+#[test]
+fn nothing_that_the_repository_names_is_run() {
+    let sandbox = Sandbox::new();
+    sandbox.write("t.txt", "old\n");
+    sandbox.write(".gitattributes", "*.txt diff=evil filter=evil\n");
+    commit(&sandbox, "base");
+    let mark = sandbox.root().join("ran");
+    let run = format!("touch '{}'; cat", mark.display());
+    for key in ["diff.evil.textconv", "filter.evil.clean", "core.pager"] {
+        sandbox.git(["config", key, &run]);
+    }
+    sandbox.git(["config", "blame.ignoreRevsFile", "no-such-file"]);
+    sandbox.write("t.txt", "old\nnew\n");
+    sandbox.ok(["snapshot"]);
+    assert_eq!(said(&sandbox, &["blame", "t.txt"]), ["commit", "between"]);
+    assert!(!mark.exists());
+}
