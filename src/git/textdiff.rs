@@ -187,6 +187,29 @@ fn lines_of(start: u32, count: u32) -> Range<usize> {
     from..from + count as usize
 }
 
+/// Where lines of the old text stand in the new one, given all hunks without lines around them; with what took the place of some.
+pub fn moved(hunks: &[Hunk], lines: &Range<usize>) -> Range<usize> {
+    let mut from = lines.start;
+    let mut to = lines.end;
+    for hunk in hunks {
+        let (old, new) = (&hunk.old, &hunk.new);
+        if old.end <= lines.start {
+            // All of it lies before: what it put there pushes the lines down.
+            from = lines.start - old.end + new.end;
+        } else if old.start < lines.start {
+            from = new.start;
+        }
+        if old.end <= lines.end
+            && !(old.is_empty() && old.end == lines.end && old.end > lines.start)
+        {
+            to = lines.end - old.end + new.end;
+        } else if old.start < lines.end {
+            to = new.end;
+        }
+    }
+    from..to.max(from)
+}
+
 /// The old text with these of its hunks, in order, as the new one has them.
 pub fn with_hunks<'h>(
     old: &[u8],
@@ -372,6 +395,21 @@ mod tests {
         assert!(diff.hunks.is_empty());
         let same = compare(b"a\n", b"a\n", Hunks::Full).expect("compared");
         assert_eq!(same, TextDiff::default());
+    }
+
+    #[test]
+    fn lines_are_found_again_where_hunks_moved_them() {
+        let at = |old: &str, new: &str, lines: Range<usize>| {
+            let hunks = hunks(old.as_bytes(), new.as_bytes(), 0).expect("compared");
+            moved(&hunks, &lines)
+        };
+        assert_eq!(at("a\nb\nc\n", "x\na\nb\nc\n", 1..2), 2..3);
+        assert_eq!(at("a\nb\nc\n", "a\nb\nx\nc\n", 1..2), 1..2);
+        assert_eq!(at("a\nb\nc\n", "a\nx\nb\nc\n", 1..2), 2..3);
+        assert_eq!(at("a\nb\nc\n", "a\nB\nB\nc\n", 1..2), 1..3);
+        assert_eq!(at("a\nb\nc\n", "a\nc\n", 1..2), 1..1);
+        assert_eq!(at("a\nb\nc\nd\n", "X\nd\n", 1..2), 0..1);
+        assert_eq!(at("a\nb\nc\n", "b\nc\nd\n", 0..3), 0..2);
     }
 
     #[test]

@@ -3,9 +3,13 @@
 //! Pure: bytes in, bytes out. Leaves out `merge=` drivers and text conversion of `.gitattributes`: what is merged are stored
 //! bytes.
 
+mod apart;
+
 use git2::{MergeFileInput, MergeFileOptions};
 
 use crate::error::Result;
+
+pub use apart::{Overlap, Parted, merge_apart, overlaps};
 
 /// How a conflict is marked: `merge.conflictStyle`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,27 +1,29 @@
-//! Put what was made elsewhere onto the present: a three-way merge of a snapshot, an experiment that began there, and what is there now.
+//! Put changes between snapshots onto the present: what a run made of a snapshot, or what a prompt did, taken back.
 //!
-//! A swap like any other: backed up, journalled, one level of the undo log. Refuses whole when a file is in the place of a
+//! Each is a three-way merge of both its sides and what is there now. A swap like any other: backed up, journalled, one level of the undo log. Refuses whole when a file is in the place of a
 //! directory. What becomes of conflicts is the caller's choice.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use crate::error::{Code, Error, Result};
+use crate::git::Oid;
 use crate::git::index::Entry;
 use crate::git::path;
 use crate::git::textmerge::Labels;
 use crate::git::tree::{self, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::capture::{Capture, Storing};
-use crate::ops::merge::Merged;
+use crate::ops::merge::{Beside, Merged};
 use crate::ops::outcome::Changes;
+use crate::ops::pathspec::Pathspec;
 use crate::ops::record::Made;
 use crate::ops::swap::extras::stored_extras;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::pathindex::PathEntries;
 use crate::ops::swap::{changes, prepare, read_tree, swap};
-use crate::ops::three_way::{Sides, ThreeWay};
+use crate::ops::three_way::{self, Steps, ThreeWay};
 use crate::store::Store;
 use crate::store::state::State;
 use crate::store::stored::Stored;
@@ -53,59 +55,145 @@ pub struct Put {
     pub notices: Vec<String>,
 }
 
-/// One application: what both sides come from, and what the last look at the present made of it.
-pub struct Applying<'a, 's> {
-    ctx: &'a Context<'a>,
-    store: &'s Store,
-    snapshot: Stored,
-    experiment: Stored,
-    extras: Extras,
-    on_conflict: OnConflict,
-    merging: ThreeWay<'a, 's>,
-    merged: RefCell<Merged>,
-    entries: RefCell<PathEntries>,
+/// What is put onto the present: what changed between two trees.
+pub struct Change {
+    /// What it changed; None: what is there now.
+    pub base: Option<Oid>,
+    /// What it made of that.
+    pub theirs: Oid,
+    /// What both are called in markers.
+    pub names: [String; 2],
+    /// What the tree that it made cannot say.
+    pub extras: Extras,
+    /// Directories that stay although nothing is left in them: they were there before.
+    pub empty_dirs: BTreeSet<Vec<u8>>,
+    /// Only these paths; None: all.
+    pub only: Option<BTreeSet<Vec<u8>>>,
+    /// The trees of the index on both sides, for [`OnConflict::Stages`].
+    pub index: Vec<Oid>,
 }
 
-impl<'a, 's> Applying<'a, 's> {
-    /// Of what lies between a snapshot and an experiment.
+impl Change {
+    /// What lies between two snapshots.
     ///
     /// # Errors
     /// One of them cannot be read.
+    pub fn between(store: &Store, base: &Stored, theirs: &Stored) -> Result<Self> {
+        let index = |stored| store.index_side(stored).map(|side| side.tree);
+        Ok(Self {
+            base: Some(base.tree),
+            theirs: theirs.tree,
+            names: [base.id.to_string(), theirs.id.to_string()],
+            extras: stored_extras(store, theirs)?,
+            empty_dirs: BTreeSet::new(),
+            only: None,
+            index: vec![index(base)?, index(theirs)?],
+        })
+    }
+}
+
+/// What a swap of changes is called, and what is said of it.
+pub struct Words {
+    /// In journal and logs.
+    pub operation: &'static str,
+    /// The backup's title.
+    pub title: String,
+    /// When there is nothing to do.
+    pub nothing: &'static str,
+    /// Who made the changes: `the run`.
+    pub who: &'static str,
+}
+
+/// One application: the changes, and what the last look at the present made of them.
+pub struct Applying<'a, 's> {
+    ctx: &'a Context<'a>,
+    store: &'s Store,
+    changes: Vec<Change>,
+    /// Which of their paths are meant.
+    only: Pathspec,
+    words: Words,
+    on_conflict: OnConflict,
+    beside: Beside,
+    merging: ThreeWay<'a, 's>,
+    steps: RefCell<Steps>,
+    entries: RefCell<PathEntries>,
+    nothing: Extras,
+}
+
+impl<'a, 's> Applying<'a, 's> {
+    /// Of these changes, one after the other.
+    ///
+    /// # Errors
+    /// git's configuration cannot be read.
     pub fn new(
         ctx: &'a Context<'a>,
         store: &'s Store,
-        (snapshot, experiment): (Stored, Stored),
-        on_conflict: OnConflict,
+        (changes, only): (Vec<Change>, Pathspec),
+        words: Words,
+        (on_conflict, beside): (OnConflict, Beside),
     ) -> Result<Self> {
         Ok(Self {
             ctx,
             store,
-            snapshot,
+            changes,
+            only,
+            words,
             on_conflict,
-            extras: stored_extras(store, &experiment)?,
-            experiment,
+            beside,
             merging: ThreeWay::new(ctx, store)?,
-            merged: RefCell::default(),
+            steps: RefCell::default(),
             entries: RefCell::default(),
+            nothing: Extras::default(),
         })
     }
 
-    /// Does it, under the lock that the caller holds. `of` ends the title of the backup.
+    /// Of what a run made of a snapshot. `of` ends the title of the backup.
+    ///
+    /// # Errors
+    /// One of the snapshots cannot be read; as [`Applying::new`].
+    pub fn of_run(
+        ctx: &'a Context<'a>,
+        store: &'s Store,
+        (snapshot, experiment): (&Stored, &Stored),
+        of: &str,
+        on_conflict: OnConflict,
+    ) -> Result<Self> {
+        let change = Change::between(store, snapshot, experiment)?;
+        let words = Words {
+            operation: "apply",
+            title: format!("before applying {} of {of}", experiment.id),
+            nothing: "nothing to apply: the present has all that the run changed",
+            who: "the run",
+        };
+        let what = (vec![change], Pathspec::default());
+        Self::new(ctx, store, what, words, (on_conflict, Beside::Conflicts))
+    }
+
+    /// What came of the last look at the present, also of one that was refused.
+    pub fn merged(&self) -> Merged {
+        self.steps.take().merged
+    }
+
+    /// What a file of the present has; None when it is too large, or is no longer as it was at the last look.
+    pub fn present(&self, full: &[u8], node: Node) -> Option<Vec<u8>> {
+        self.merging.content(full, node).ok().flatten()
+    }
+
+    /// Does it, under the lock that the caller holds.
     ///
     /// # Errors
     /// `WOULD_OVERWRITE`; `CONFLICT` where that is asked for; as a restore. Nothing is changed then.
-    pub fn run(&self, of: &str, dry: bool) -> Result<Put> {
+    pub fn run(&self, dry: bool) -> Result<Put> {
         let find = |capture: &Capture<'_>| self.find(capture);
-        let goal = self.goal(of, &find);
+        let goal = self.goal(&find);
         // Without a difference there is nothing to back up, and no level for the undo log.
         let prepared = prepare(self.ctx, self.store, &goal, &Storing::No)?;
-        let nothing = prepared.plan.is_empty() && self.merged.borrow().conflicts.is_empty();
+        let nothing = prepared.plan.is_empty() && self.steps.borrow().merged.conflicts.is_empty();
         if dry || nothing {
             let mut answer = self.answer(None, changes(&prepared.plan));
             answer.dry_run = dry;
             if nothing {
-                let said = "nothing to apply: the present has all that the run changed";
-                answer.notices.push(said.to_owned());
+                answer.notices.push(self.words.nothing.to_owned());
             }
             return Ok(answer);
         }
@@ -124,26 +212,30 @@ impl<'a, 's> Applying<'a, 's> {
         Ok(answer)
     }
 
-    fn goal<'g>(
-        &'g self,
-        of: &str,
-        find: &'g dyn Fn(&Capture<'_>) -> Result<PathChanges>,
-    ) -> Goal<'g> {
-        let title = format!("before applying {} of {of}", self.experiment.id);
+    fn last_extras(&self) -> &Extras {
+        self.changes
+            .last()
+            .map_or(&self.nothing, |change| &change.extras)
+    }
+
+    fn goal<'g>(&'g self, find: &'g dyn Fn(&Capture<'_>) -> Result<PathChanges>) -> Goal<'g> {
         let aim = Aim::Computed {
             forced: BTreeSet::new(),
             compute: find,
-            saved: &self.extras,
+            // Directories that come back are the last step's.
+            saved: self.last_extras(),
             unwritten: self.merging.unwritten(),
         };
-        Goal::new("apply", title, aim).git(GitGoal::Entries(&self.entries))
+        let words = &self.words;
+        Goal::new(words.operation, words.title.clone(), aim).git(GitGoal::Entries(&self.entries))
     }
 
     fn answer(&self, backup_id: Option<String>, changes: Changes) -> Put {
-        let merged = self.merged.take();
+        let merged = self.merged();
+        let who = self.words.who;
         let submodules = merged.submodules.iter().map(|path| {
             let path = path::display(path);
-            format!("submodule '{path}' was moved in the experiment and stays as it is")
+            format!("submodule '{path}' was moved by {who} and stays as it is")
         });
         let notices = submodules.collect();
         Put {
@@ -158,57 +250,87 @@ impl<'a, 's> Applying<'a, 's> {
     /// What the present becomes, as it is at this look.
     fn find(&self, capture: &Capture<'_>) -> Result<PathChanges> {
         let read = |oid| read_tree(self.store, capture, oid);
-        let sides = Sides {
-            base: self.snapshot.tree,
-            ours: capture.tree,
-            theirs: self.experiment.tree,
+        let takes: Vec<_> = self
+            .changes
+            .iter()
+            .map(|change| self.takes(change))
+            .collect();
+        let steps = self.changes.iter().zip(&takes);
+        let steps = steps.map(|(change, takes)| three_way::Step {
+            base: change.base,
+            theirs: change.theirs,
             labels: Labels {
-                base: &self.snapshot.id.to_string(),
+                base: &change.names[0],
                 ours: "present",
-                theirs: &self.experiment.id.to_string(),
+                theirs: &change.names[1],
             },
-        };
-        let merged = self.merging.merge(&read, &sides)?;
+            beside: self.beside,
+            takes,
+        });
+        let steps: Vec<_> = steps.collect();
+        let steps = self.merging.merge_all(&read, capture.tree, &steps)?;
+        let refused = self.refused(&steps.merged);
+        self.steps.replace(steps);
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        let steps = self.steps.borrow();
+        self.entries
+            .replace(self.index_entries(capture, &steps.merged)?);
+        Ok(PathChanges {
+            paths: self.sides(capture, &steps),
+            dirs: self.emptied(&read, capture, &steps)?,
+        })
+    }
+
+    fn takes<'c>(&'c self, change: &'c Change) -> impl Fn(&[u8]) -> bool + 'c {
+        |path| {
+            let only = change.only.as_ref();
+            only.is_none_or(|only| only.contains(path)) && self.only.matches(path)
+        }
+    }
+
+    fn refused(&self, merged: &Merged) -> Option<Error> {
         if !merged.blocked.is_empty() {
-            return Err(blocked(&merged.blocked));
+            return Some(self.blocked(&merged.blocked));
         }
-        if self.on_conflict == OnConflict::Refuse && !merged.conflicts.is_empty() {
-            return Err(conflicting(&merged));
-        }
-        self.entries.replace(self.index_entries(capture, &merged)?);
-        let found = PathChanges {
-            paths: self.sides(capture, &merged),
-            dirs: self.emptied(&read, capture, &merged)?,
-        };
-        self.merged.replace(merged);
-        Ok(found)
+        let refuses = self.on_conflict == OnConflict::Refuse && !merged.conflicts.is_empty();
+        refuses.then(|| self.conflicting(merged))
+    }
+
+    /// The change that decides what a path becomes.
+    fn change_of(&self, steps: &Steps, full: &[u8]) -> Option<&Change> {
+        self.changes.get(*steps.step_of.get(full)?)
     }
 
     /// The paths with their permission bits: a file that is there keeps its own, as far as its mode stays.
-    fn sides(&self, capture: &Capture<'_>, merged: &Merged) -> Vec<(Vec<u8>, Option<Side>)> {
+    fn sides(&self, capture: &Capture<'_>, steps: &Steps) -> Vec<(Vec<u8>, Option<Side>)> {
         let side = |full: &[u8], node: Node| {
             let here = capture.manifest.file(full);
             let kept = here.filter(|file| file.kind == Kind::File && file.git_mode == node.mode);
+            let change = self.change_of(steps, full);
+            let extras = change.map_or(self.last_extras(), |change| &change.extras);
             let perm = match kept {
                 _ if node.mode == LINK_MODE => 0,
                 Some(file) => file.stamp.permissions(),
-                None => self.extras.permissions(full, node.mode),
+                None => extras.permissions(full, node.mode),
             };
             Side { node, perm }
         };
-        let paths = merged.paths.iter();
+        let paths = steps.merged.paths.iter();
         paths
             .map(|(full, node)| (full.clone(), node.map(|node| side(full, node))))
             .collect()
     }
 
-    /// Directories in which nothing captured is left, and which the experiment has not either.
+    /// Directories in which nothing captured is left, and which the change that emptied them has not either.
     fn emptied(
         &self,
         read: tree::ReadTree<'_>,
         capture: &Capture<'_>,
-        merged: &Merged,
+        steps: &Steps,
     ) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
+        let merged = &steps.merged;
         let mut dirs: Vec<(Vec<u8>, Option<u32>)> = Vec::new();
         let gone = merged.paths.iter().filter(|(_, node)| node.is_none());
         for (full, _) in gone {
@@ -218,7 +340,12 @@ impl<'a, 's> Applying<'a, 's> {
                     .paths
                     .iter()
                     .any(|(full, node)| node.is_some() && path::is_within(full, dir));
-                if filled || tree::find(read, self.experiment.tree, dir)?.is_some() {
+                let change = self.change_of(steps, full);
+                let is_theirs = |change: &Change| -> Result<bool> {
+                    Ok(change.empty_dirs.contains(dir)
+                        || tree::find(read, change.theirs, dir)?.is_some())
+                };
+                if filled || change.map(is_theirs).transpose()? == Some(true) {
                     break;
                 }
                 let here = tree::find(read, capture.tree, dir)?;
@@ -267,46 +394,53 @@ impl<'a, 's> Applying<'a, 's> {
             return Ok(true);
         }
         let read = |oid| self.store.objects.read_tree(oid);
-        for side in [&self.snapshot, &self.experiment] {
-            let tree = self.store.index_side(side)?.tree;
-            if tree::find(&read, tree, full)?.is_some_and(|node| !node.is_dir()) {
+        for tree in self.changes.iter().flat_map(|change| &change.index) {
+            if tree::find(&read, *tree, full)?.is_some_and(|node| !node.is_dir()) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
+
+    fn blocked(&self, paths: &[Vec<u8>]) -> Error {
+        let names: Vec<String> = paths.iter().map(|path| path::display(path)).collect();
+        let message = format!(
+            "{} has a directory where a file is now, or the other way round: {}",
+            self.words.who,
+            first(&names)
+        );
+        let again = format!(
+            "move these paths away, {}, and put them where they belong",
+            self.words.operation
+        );
+        Error::new(Code::WouldOverwrite, message)
+            .hint(again)
+            .detail("paths", names)
+    }
+
+    fn conflicting(&self, merged: &Merged) -> Error {
+        let paths = merged.conflicts.iter();
+        let mut names: Vec<String> = paths.map(|one| path::display(&one.path)).collect();
+        names.dedup();
+        let message = format!(
+            "the present and {} changed the same lines: {}",
+            self.words.who,
+            first(&names)
+        );
+        let conflicts = merged.conflicts.iter().map(|one| {
+            serde_json::json!({"path": path::display(&one.path), "reason": one.reason.as_str()})
+        });
+        Error::new(Code::Conflict, message)
+            .hint(
+                "nothing was written; '--conflicts' writes both sides into the files, with markers",
+            )
+            .detail("paths", names)
+            .detail("conflicts", conflicts.collect::<Vec<_>>())
+    }
 }
 
-fn blocked(paths: &[Vec<u8>]) -> Error {
-    let names: Vec<String> = paths.iter().map(|path| path::display(path)).collect();
+/// A few names in a sentence.
+fn first(names: &[String]) -> String {
     let shown = names.iter().take(5).map(|name| format!("'{name}'"));
-    let shown: Vec<String> = shown.collect();
-    let message = format!(
-        "the run has a directory where a file is now, or the other way round: {}",
-        shown.join(", ")
-    );
-    Error::new(Code::WouldOverwrite, message)
-        .hint("move these paths away, apply, and put them where they belong")
-        .detail("paths", names)
-}
-
-fn conflicting(merged: &Merged) -> Error {
-    let paths = merged.conflicts.iter();
-    let names: Vec<String> = paths.map(|one| path::display(&one.path)).collect();
-    let shown: Vec<String> = names
-        .iter()
-        .take(5)
-        .map(|name| format!("'{name}'"))
-        .collect();
-    let message = format!(
-        "the present and the run changed the same lines: {}",
-        shown.join(", ")
-    );
-    let conflicts = merged.conflicts.iter().map(
-        |one| serde_json::json!({"path": path::display(&one.path), "reason": one.reason.as_str()}),
-    );
-    Error::new(Code::Conflict, message)
-        .hint("nothing was written; '--conflicts' writes both sides into the files, with markers")
-        .detail("paths", names)
-        .detail("conflicts", conflicts.collect::<Vec<_>>())
+    shown.collect::<Vec<_>>().join(", ")
 }

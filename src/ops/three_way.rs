@@ -2,19 +2,19 @@
 //! merged is written for the swap that puts it in place, or only hashed while nothing follows.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 
 use super::Context;
-use super::merge::{self, Input, Merged};
+use super::merge::{self, Beside, Input, Merged};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
 use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::path;
-use crate::git::textdiff::LARGEST;
+use crate::git::textdiff::{self, LARGEST};
 use crate::git::textmerge::{Labels, Style};
-use crate::git::tree::{LINK_MODE, Node, ReadTree};
+use crate::git::tree::{self, LINK_MODE, Node, ReadTree};
 use crate::store::Store;
 use crate::store::lock::Owner;
 
@@ -29,6 +29,32 @@ pub struct Sides<'a> {
     /// What they are called in markers.
     pub labels: Labels<'a>,
 }
+
+/// One of several merges in a row, each onto what the one before it made.
+pub struct Step<'a> {
+    /// What both sides come from; None: what is in the working tree.
+    pub base: Option<Oid>,
+    /// What is merged onto it.
+    pub theirs: Oid,
+    /// What the sides are called in markers.
+    pub labels: Labels<'a>,
+    /// What becomes of changes beside each other.
+    pub beside: Beside,
+    /// Which paths are merged.
+    pub takes: &'a dyn Fn(&[u8]) -> bool,
+}
+
+/// What several merges made of the working tree.
+#[derive(Debug, Default)]
+pub struct Steps {
+    /// All of it. Lines of conflicts are those of the working tree.
+    pub merged: Merged,
+    /// Of each path that does not stay as it is, the last step that changed it.
+    pub step_of: BTreeMap<Vec<u8>, usize>,
+}
+
+/// Blobs and trees between the first step and the last.
+type Between = RefCell<BTreeMap<Oid, Vec<u8>>>;
 
 /// Merges, as often as a swap looks at the working tree anew.
 pub struct ThreeWay<'a, 's> {
@@ -82,27 +108,26 @@ impl<'a, 's> ThreeWay<'a, 's> {
     /// # Errors
     /// A tree or blob cannot be read, a merged one not be written; `BUSY` when a file changed while it was read.
     pub fn merge(&self, read: ReadTree<'_>, sides: &Sides<'_>) -> Result<Merged> {
+        let step = Step {
+            base: Some(sides.base),
+            theirs: sides.theirs,
+            labels: sides.labels,
+            beside: Beside::Conflicts,
+            takes: &|_| true,
+        };
+        Ok(self.merge_all(read, sides.ours, &[step])?.merged)
+    }
+
+    /// Merges one step after the other onto `ours`.
+    ///
+    /// # Errors
+    /// As [`Self::merge`].
+    pub fn merge_all(&self, read: ReadTree<'_>, ours: Oid, steps: &[Step<'_>]) -> Result<Steps> {
         let writer = self.writer()?;
         // A swap may look more than once: what the look before merged does not count.
         self.unwritten.take();
-        let put = |bytes: &[u8]| {
-            if let Some(writer) = &writer {
-                return writer.put(ObjectKind::Blob, bytes);
-            }
-            let oid = hash(ObjectKind::Blob, bytes)?;
-            self.unwritten.borrow_mut().insert(oid);
-            Ok(oid)
-        };
-        let merged = merge::merge(&Input {
-            base: sides.base,
-            ours: sides.ours,
-            theirs: sides.theirs,
-            read_tree: read,
-            content: &|full, node| self.content(full, node),
-            put: &put,
-            labels: sides.labels,
-            style: self.style,
-        })?;
+        let between = Between::default();
+        let merged = self.in_turn(read, ours, steps, (&between, writer.as_ref()));
         if let Some(pack) = writer.map(ObjectWriter::finish).transpose()? {
             // Nothing refers to merged blobs before the swap has ended: the pack stays kept. That of the look before can go.
             self.kept
@@ -110,7 +135,77 @@ impl<'a, 's> ThreeWay<'a, 's> {
                 .map_or(Ok(()), KeptPack::release)?;
             self.store.objects.refresh();
         }
-        Ok(merged)
+        merged
+    }
+
+    fn in_turn(
+        &self,
+        read: ReadTree<'_>,
+        ours: Oid,
+        steps: &[Step<'_>],
+        (between, writer): (&Between, Option<&ObjectWriter<'_>>),
+    ) -> Result<Steps> {
+        let known = |oid: Oid| between.borrow().get(&oid).cloned();
+        let read = |oid: Oid| known(oid).map_or_else(|| read(oid), Ok);
+        let content = |full: &[u8], node: Node| match known(node.oid) {
+            Some(bytes) => Ok(Some(bytes)),
+            None => self.content(full, node),
+        };
+        let put = |bytes: &[u8]| {
+            let oid = if let Some(writer) = writer {
+                writer.put(ObjectKind::Blob, bytes)?
+            } else {
+                let oid = hash(ObjectKind::Blob, bytes)?;
+                self.unwritten.borrow_mut().insert(oid);
+                oid
+            };
+            if steps.len() > 1 {
+                between.borrow_mut().insert(oid, bytes.to_vec());
+            }
+            Ok(oid)
+        };
+        let mut all = Steps::default();
+        let mut here = ours;
+        for (at, step) in steps.iter().enumerate() {
+            let mut merged = merge::merge(&Input {
+                base: step.base.unwrap_or(ours),
+                ours: here,
+                theirs: step.theirs,
+                read_tree: &read,
+                content: &content,
+                put: &put,
+                labels: step.labels,
+                style: self.style,
+                beside: step.beside,
+                takes: step.takes,
+            })?;
+            for conflict in &mut merged.conflicts {
+                conflict.step = at;
+            }
+            if at > 0 {
+                lines_of(&read, &content, (here, ours), &mut merged)?;
+            }
+            let edits: Vec<_> = merged
+                .paths
+                .iter()
+                .map(|(full, node)| (full.clone(), *node))
+                .collect();
+            let is_blocked = !merged.blocked.is_empty();
+            all.add(at, merged);
+            if is_blocked {
+                return Ok(all);
+            }
+            if at + 1 < steps.len() && !edits.is_empty() {
+                let mut put = |bytes: &[u8]| {
+                    let oid = hash(ObjectKind::Tree, bytes)?;
+                    between.borrow_mut().insert(oid, bytes.to_vec());
+                    Ok(oid)
+                };
+                here = tree::edit(&read, &mut put, Some(here), &edits)?;
+            }
+        }
+        all.drop_unchanged(&read, ours)?;
+        Ok(all)
     }
 
     /// Writes nothing during a look that nothing follows.
@@ -126,8 +221,11 @@ impl<'a, 's> ThreeWay<'a, 's> {
         Ok(Some(ObjectWriter::new(&self.store.objects, mode)?.afresh()))
     }
 
-    /// The content of a blob, from the repository or, when it is not there yet, from the file that has it.
-    fn content(&self, full: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
+    /// The content of a blob, from the repository or, when it is not there yet, from the file that has it; None when it is too large.
+    ///
+    /// # Errors
+    /// It cannot be read; `BUSY` when the file has something else by now.
+    pub fn content(&self, full: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
         match self.store.objects.header(node.oid)? {
             Some((_, size)) if size > LARGEST => return Ok(None),
             Some(_) => return Ok(Some(self.store.objects.read(node.oid)?.1)),
@@ -155,4 +253,78 @@ impl<'a, 's> ThreeWay<'a, 's> {
         let message = format!("'{}' changed while it was read", path::display(full));
         Err(Error::new(Code::Busy, message).hint("stop what writes here and try again"))
     }
+}
+
+impl Steps {
+    fn add(&mut self, at: usize, step: Merged) {
+        let Merged {
+            paths,
+            merged,
+            adjacent,
+            conflicts,
+            submodules,
+            blocked,
+        } = step;
+        let step_of = paths.keys().map(|full| (full.clone(), at));
+        self.step_of.extend(step_of);
+        let all = &mut self.merged;
+        // Lines of an earlier step are no longer where they were.
+        for full in paths.keys() {
+            all.adjacent.remove(full);
+        }
+        all.paths.extend(paths);
+        all.merged.extend(merged);
+        all.adjacent.extend(adjacent);
+        all.conflicts.extend(conflicts);
+        all.submodules.extend(submodules);
+        all.blocked.extend(blocked);
+    }
+
+    /// What one step changed and another changed back stays as it is.
+    fn drop_unchanged(&mut self, read: ReadTree<'_>, ours: Oid) -> Result<()> {
+        let mut unchanged = Vec::new();
+        for (full, node) in &self.merged.paths {
+            let here = tree::find(read, ours, full)?.filter(|node| !node.is_dir());
+            if here == *node {
+                unchanged.push(full.clone());
+            }
+        }
+        for full in unchanged {
+            self.merged.paths.remove(&full);
+            self.merged.merged.remove(&full);
+            self.merged.adjacent.remove(&full);
+            self.step_of.remove(&full);
+        }
+        let all = &mut self.merged;
+        all.submodules.sort();
+        all.submodules.dedup();
+        Ok(())
+    }
+}
+
+/// Of conflicts in what an earlier step made, where the lines stand in the working tree.
+fn lines_of(
+    read: ReadTree<'_>,
+    content: &merge::ReadContent<'_>,
+    (here, ours): (Oid, Oid),
+    merged: &mut Merged,
+) -> Result<()> {
+    for conflict in &mut merged.conflicts {
+        let text = |root: Oid| -> Result<Option<Vec<u8>>> {
+            let node = tree::find(read, root, &conflict.path)?;
+            let node = node.filter(|node| !node.is_dir());
+            Ok(node
+                .map(|node| content(&conflict.path, node))
+                .transpose()?
+                .flatten())
+        };
+        let (Some(here), Some(there)) = (text(here)?, text(ours)?) else {
+            continue;
+        };
+        let hunks = textdiff::hunks(&here, &there, 0)?;
+        for overlap in &mut conflict.overlaps {
+            overlap.ours = textdiff::moved(&hunks, &overlap.ours);
+        }
+    }
+    Ok(())
 }

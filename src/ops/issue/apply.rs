@@ -43,8 +43,8 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     let run = choose(id, &loaded.issue, request.run)?;
     let sides = sides(store, &loaded.issue, run)?;
     let ids = (sides.0.id, sides.1.id);
-    let applying = Applying::new(ctx, store, sides, OnConflict::Stages)?;
-    let put = applying.run(&id.to_string(), dry)?;
+    let both = (&sides.0, &sides.1);
+    let put = Applying::of_run(ctx, store, both, &id.to_string(), OnConflict::Stages)?.run(dry)?;
     drop(lock);
     notices.extend(put.notices);
     let conflict = |one: crate::ops::merge::Conflict| Conflict {

@@ -7,12 +7,13 @@
 mod renames;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::path;
 use crate::git::textdiff::{file_type, is_binary};
-use crate::git::textmerge::{self, Labels, Style};
+use crate::git::textmerge::{self, Labels, Overlap, Parted, Style};
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node, ReadTree};
 use crate::json;
 
@@ -37,6 +38,19 @@ pub struct Input<'a> {
     pub labels: Labels<'a>,
     /// How conflicts are marked.
     pub style: Style,
+    /// What becomes of changes that lie beside each other.
+    pub beside: Beside,
+    /// Which paths are merged, of those that theirs changed; a file that has another name there is, when either name is.
+    pub takes: &'a dyn Fn(&[u8]) -> bool,
+}
+
+/// What becomes of changes that touch none of each other's lines, and have no line between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// They conflict, as git has it.
+    Conflicts,
+    /// They come together, and the place is named.
+    Joins,
 }
 
 /// Why a path conflicts.
@@ -74,6 +88,12 @@ pub struct Conflict {
     pub reason: Reason,
     /// Base, ours, theirs: stages 1 to 3 of an index.
     pub stages: [Option<Node>; 3],
+    /// Where the file stands in the base.
+    pub base_path: Vec<u8>,
+    /// The lines, where they are known: for [`Beside::Joins`].
+    pub overlaps: Vec<Overlap>,
+    /// Of several merges in a row, which one.
+    pub step: usize,
 }
 
 /// What came out.
@@ -83,6 +103,8 @@ pub struct Merged {
     pub paths: BTreeMap<Vec<u8>, Option<Node>>,
     /// Paths that both sides changed, merged without a conflict.
     pub merged: BTreeSet<Vec<u8>>,
+    /// Lines of ours in what paths become, from 0, that lie directly beside a change of theirs.
+    pub adjacent: BTreeMap<Vec<u8>, Vec<Range<usize>>>,
     /// Paths that conflict, sorted.
     pub conflicts: Vec<Conflict>,
     /// Submodules that theirs moved: they stay as they are.
@@ -118,7 +140,7 @@ pub fn merge(input: &Input<'_>) -> Result<Merged> {
     theirs.retain(|change| {
         let modes = [change.old, change.new].map(|node| node.map(|node| node.mode));
         let is_submodule = modes.contains(&Some(GITLINK_MODE));
-        if is_submodule {
+        if is_submodule && (input.takes)(&change.path) {
             merged.submodules.push(change.path.clone());
         }
         !is_submodule
@@ -130,8 +152,14 @@ pub fn merge(input: &Input<'_>) -> Result<Merged> {
         merged,
     };
     let their_renames = renames::find(input, &theirs)?;
+    let takes = |path: &[u8]| {
+        let mut renames = their_renames.iter();
+        let other = renames.find(|(from, to)| *from == path || *to == path);
+        (input.takes)(path)
+            || other.is_some_and(|(from, to)| (input.takes)(from) || (input.takes)(to))
+    };
     let targets: BTreeSet<&Vec<u8>> = their_renames.values().collect();
-    for change in &theirs {
+    for change in theirs.iter().filter(|change| takes(&change.path)) {
         if let Some(to) = their_renames.get(&change.path) {
             let node = theirs.iter().find(|other| other.path == *to);
             merging.renamed(change, to, node.and_then(|other| other.new))?;
@@ -231,15 +259,21 @@ impl Merging<'_, '_> {
         if ours == theirs || theirs == base {
             return Ok(());
         }
+        let mut overlaps = Vec::new();
         let (becomes, reason) = if ours == base {
             (Some(theirs), None)
         } else {
             match (ours, theirs) {
                 (Some(ours), Some(theirs)) => {
-                    let (node, reason) = self.both(base, ours, theirs, places)?;
+                    let (node, reason, parted) = self.both(base, ours, theirs, places)?;
                     if reason.is_none() {
                         self.merged.merged.insert(result.to_vec());
                     }
+                    if !parted.adjacent.is_empty() {
+                        let adjacent = &mut self.merged.adjacent;
+                        adjacent.insert(result.to_vec(), parted.adjacent);
+                    }
+                    overlaps = parted.overlaps;
                     ((node != ours).then_some(Some(node)), reason)
                 }
                 (None, Some(_)) => (Some(theirs), Some(Reason::DeletedHere)),
@@ -254,6 +288,9 @@ impl Merging<'_, '_> {
                 path: result.to_vec(),
                 reason,
                 stages: [base, ours, theirs],
+                base_path: places.base.to_vec(),
+                overlaps,
+                step: 0,
             });
         }
         Ok(())
@@ -266,10 +303,11 @@ impl Merging<'_, '_> {
         ours: Node,
         theirs: Node,
         places: Places<'_>,
-    ) -> Result<(Node, Option<Reason>)> {
+    ) -> Result<(Node, Option<Reason>, Parted)> {
+        let alone = |node, reason| Ok((node, reason, Parted::default()));
         let is_file = |node: Node| node.mode != LINK_MODE && node.mode != GITLINK_MODE;
         if !is_file(ours) || !is_file(theirs) {
-            return Ok((ours, Some(Reason::Kind)));
+            return alone(ours, Some(Reason::Kind));
         }
         let base = base.filter(|base| file_type(base.mode) == file_type(ours.mode));
         // There are two modes of files: where the sides differ, one of them has the base's.
@@ -279,10 +317,10 @@ impl Merging<'_, '_> {
         };
         let with = |oid| Node { mode, oid };
         if ours.oid == theirs.oid || base.is_some_and(|base| base.oid == theirs.oid) {
-            return Ok((with(ours.oid), None));
+            return alone(with(ours.oid), None);
         }
         if base.is_some_and(|base| base.oid == ours.oid) {
-            return Ok((with(theirs.oid), None));
+            return alone(with(theirs.oid), None);
         }
         let text = |full: &[u8], node: Node| -> Result<Option<Vec<u8>>> {
             let content = (self.input.content)(full, node)?;
@@ -294,16 +332,34 @@ impl Merging<'_, '_> {
         };
         let sides = (text(places.ours, ours)?, text(places.theirs, theirs)?);
         let (Some(before), (Some(mine), Some(their))) = (before, sides) else {
-            return Ok((with(ours.oid), Some(Reason::Binary)));
+            return alone(with(ours.oid), Some(Reason::Binary));
         };
         let texts = [before.as_slice(), mine.as_slice(), their.as_slice()];
-        let merged = textmerge::merge(texts, &self.input.labels, self.input.style)?;
-        let reason = match (merged.clean, base) {
+        let (content, is_clean, mut parted) = self.texts(texts)?;
+        let reason = match (is_clean, base) {
             (true, _) => None,
             (false, Some(_)) => Some(Reason::Content),
             (false, None) => Some(Reason::BothAdded),
         };
-        Ok((with((self.input.put)(&merged.content)?), reason))
+        parted.content.clear();
+        Ok((with((self.input.put)(&content)?), reason, parted))
+    }
+
+    /// Merges three texts as git does; where that conflicts and it is asked for, once more change by change.
+    fn texts(&self, texts: [&[u8]; 3]) -> Result<(Vec<u8>, bool, Parted)> {
+        let (labels, style) = (&self.input.labels, self.input.style);
+        let merged = textmerge::merge(texts, labels, style)?;
+        let parted = match self.input.beside {
+            Beside::Joins if !merged.clean => textmerge::merge_apart(texts, labels, style)?,
+            Beside::Joins | Beside::Conflicts => None,
+        };
+        Ok(match parted {
+            Some(parted) => {
+                let is_clean = parted.overlaps.is_empty();
+                (parted.content.clone(), is_clean, parted)
+            }
+            None => (merged.content, merged.clean, Parted::default()),
+        })
     }
 
     /// Files and directories of ours that stay where theirs has the other.

@@ -57,6 +57,8 @@ impl Memory {
                 theirs: "t",
             },
             style: Style::Merge,
+            beside: Beside::Conflicts,
+            takes: &|_| true,
         })
         .expect("merged")
     }

@@ -132,7 +132,8 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     } else {
         OnConflict::Refuse
     };
-    let put = Applying::new(ctx, store, sides, on_conflict)?.run(&record.try_id, dry)?;
+    let both = (&sides.0, &sides.1);
+    let put = Applying::of_run(ctx, store, both, &record.try_id, on_conflict)?.run(dry)?;
     std::mem::drop(lock);
     notices.extend(put.notices);
     let conflict = |one: crate::ops::merge::Conflict| Conflict {
