@@ -59,6 +59,7 @@ mod redact;
 mod redo;
 mod restore;
 mod return_;
+mod revert;
 mod rewind;
 mod scratch;
 mod search;
@@ -112,6 +113,7 @@ call::verbs! {
         Travel(travel::Args),
         Return(return_::Args),
         Restore(restore::Args),
+        Revert(revert::Args),
         Undo(undo::Args),
         Redo(redo::Args),
         Recover(recover::Args),

@@ -50,6 +50,7 @@ pub mod restore;
 mod resume_command;
 pub mod retention;
 pub mod return_;
+pub mod revert;
 pub mod rewind;
 pub mod scratch;
 pub mod scratches;

@@ -61,6 +61,7 @@ mod regular_files;
 mod report;
 mod restore;
 mod return_;
+mod revert;
 mod rewind;
 mod rewind_menu;
 mod runner;

@@ -6,6 +6,7 @@
 
 mod find;
 mod mark;
+mod named_paths;
 mod noted;
 mod resolve;
 mod turn_end;
@@ -32,6 +33,7 @@ use crate::store::names::{session_component, snapshot_ref};
 use crate::store::session::SessionRecord;
 
 pub use find::{Named, find, resolve_session, snapshot_of, stored};
+pub use named_paths::named_paths;
 pub use noted::Noted;
 pub use resolve::{Conversation, Spot, conversation, spot};
 pub use turn_end::{TRIGGER as OF_TURN_END, on_turn_end};
@@ -233,9 +235,13 @@ fn writes(event: &HookEvent) -> bool {
         // Agents whose event says that a file was edited name no tool.
         return true;
     };
+    may_write(&tool.name)
+}
+
+/// Whether a tool of this name may write.
+fn may_write(name: &str) -> bool {
     // One agent's `ReadFile` is another's `read_file`.
-    let bare: String = tool
-        .name
+    let bare: String = name
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .map(|ch| ch.to_ascii_lowercase())

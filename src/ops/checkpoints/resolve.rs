@@ -86,6 +86,18 @@ impl Conversation {
 /// # Errors
 /// `TRANSCRIPT_NOT_FOUND` when there is none, or it cannot be read.
 pub fn conversation(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Conversation> {
+    conversation_in(ctx, checkpoint, Detail::Outline)
+}
+
+/// Reads it in this detail.
+///
+/// # Errors
+/// As [`conversation`].
+pub fn conversation_in(
+    ctx: &Context<'_>,
+    checkpoint: &Checkpoint,
+    detail: Detail,
+) -> Result<Conversation> {
     let agent = checkpoint.agent.as_deref().and_then(by_name);
     let source = file_of(ctx, checkpoint)?.ok_or_else(|| {
         let whose = agent.map_or("any agent", Agent::title);
@@ -97,8 +109,8 @@ pub fn conversation(ctx: &Context<'_>, checkpoint: &Checkpoint) -> Result<Conver
     })?;
     let path = source.path();
     let read = match (agents::detect(path)?, agent) {
-        (Some(found), _) | (None, Some(found)) => found.read(path, Detail::Outline),
-        (None, None) => agents::read(path, Detail::Outline),
+        (Some(found), _) | (None, Some(found)) => found.read(path, detail),
+        (None, None) => agents::read(path, detail),
     };
     let transcript = read.map_err(|error| error.hint("its files can be rewound: give --code"))?;
     Ok(Conversation {

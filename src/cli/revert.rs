@@ -1,0 +1,182 @@
+//! `tw revert`.
+
+use std::ffi::OsString;
+
+use crate::cli::checkpoint::first_line;
+use crate::cli::human::swap::{changes, remark, saved};
+use crate::cli::prelude::*;
+use crate::git::path::RepoPath;
+use crate::ops::request::DryRun;
+use crate::ops::revert::{self, Conflicts, Lines, Revert, Reverted, Shared, Taken};
+
+/// Take back what one prompt changed, and keep all that came later
+///
+/// A prompt's turn is what lies between the snapshot before it and the one at its end; what came after the end is not part of it.
+/// It is merged out of what is there now: files that were renamed since are followed, later changes stay, also in lines directly
+/// beside it (they are named). The present is saved first, and 'tw undo' brings it back. HEAD and git's index stay. With a session
+/// and no checkpoint, all of its turns are taken back; instead of a checkpoint a snapshot is what it holds beside the one before it.
+///
+/// Where the same lines were changed since, nothing is written (exit status 5): the lines are named, and the later prompts that
+/// touched them. --with-dependents takes those back, too; --conflicts writes both sides into the files, with git's markers, and
+/// the exit status is 1.
+///
+/// Where turns of several sessions overlap, a file is the session's whose tools named it. What cannot be told apart is listed and
+/// stays, unless --include-shared is given. A prompt that changed nothing, or is taken back already, changes nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # What would go, and what stays?
+  tw revert 4 --dry-run
+
+  # Take it back
+  tw revert 4
+
+  # Only in some files
+  tw revert 4 -- src '*.toml'
+
+  # All that a session did, and what was built on it
+  tw revert --session 0199ab --with-dependents
+
+  # Prompts of another session
+  tw revert 0199ab:2 0199ab:3")]
+pub struct Args {
+    /// The prompt's checkpoint: its number, 'checkpoint:N' or 'SESSION:N'; or a snapshot
+    #[arg(value_name = "CHECKPOINT", required_unless_present = "session", add = complete::checkpoints())]
+    pub checkpoints: Vec<String>,
+
+    /// Take back all that this session did; with checkpoints, whose they are: its id or its first characters
+    #[arg(long, value_name = "ID", add = complete::sessions())]
+    pub session: Option<String>,
+
+    /// Only in these paths and what lies beneath them, or what matches
+    #[arg(value_name = "PATH", last = true, add = complete::snapshot_paths())]
+    pub paths: Vec<OsString>,
+
+    /// Take back the later prompts that touched the same lines, too
+    #[arg(long, conflicts_with = "conflicts")]
+    pub with_dependents: bool,
+
+    /// Write both sides of what conflicts, with markers
+    #[arg(long)]
+    pub conflicts: bool,
+
+    /// Take back also what may be another session's
+    #[arg(long)]
+    pub include_shared: bool,
+
+    #[command(flatten)]
+    pub dry_run: flags::DryRun,
+}
+
+impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Reverted>("revert")];
+
+    fn run(&self, call: &Call<'_>) -> Reply {
+        let conflicts = match (self.with_dependents, self.conflicts) {
+            (true, _) => Conflicts::WithDependents,
+            (false, true) => Conflicts::Write,
+            (false, false) => Conflicts::Refuse,
+        };
+        let request = Revert {
+            what: self.checkpoints.clone(),
+            session: self.session.clone(),
+            paths: self.paths.clone(),
+            conflicts,
+            shared: if self.include_shared {
+                Shared::Include
+            } else {
+                Shared::Leave
+            },
+            dry_run: DryRun::from(self.dry_run),
+        };
+        swapped(call, |context| revert::revert(context, &request))
+    }
+}
+
+/// So many prompts are named without `-v`.
+const PROMPTS: usize = 10;
+
+fn named(page: &Page, taken: &Taken) -> String {
+    let prompt = &taken.prompt;
+    let Some(n) = prompt.checkpoint_id else {
+        let id = taken.end_snapshot_id.as_deref().unwrap_or_default();
+        return format!("what {} changed", page.id(id));
+    };
+    let said = first_line(prompt.prompt.as_deref().unwrap_or_default());
+    let session = clean(prompt.session_id.as_deref().unwrap_or_default());
+    match said.as_str() {
+        "" => format!("checkpoint {n} of session {session}"),
+        said => format!("checkpoint {n} of session {session}: {said}"),
+    }
+}
+
+fn at(path: &RepoPath, lines: &[Lines]) -> String {
+    let shown: Vec<String> = lines.iter().map(Lines::to_string).collect();
+    match shown.as_slice() {
+        [] => quoted(path),
+        [one] => format!("{} line {one}", quoted(path)),
+        many => format!("{} lines {}", quoted(path), many.join(", ")),
+    }
+}
+
+impl Human for Reverted {
+    fn print(&self, page: &mut Page) {
+        let verb = match &self.backup_id {
+            _ if self.dry_run => "would revert",
+            None => "nothing to revert of",
+            Some(_) => "reverted",
+        };
+        let shown = if page.options.verbose {
+            self.reverted.len()
+        } else {
+            PROMPTS
+        };
+        for taken in self.reverted.iter().take(shown) {
+            page.line(format!("{verb} {}", named(page, taken)));
+        }
+        if self.reverted.len() > shown {
+            page.line(format!("and {} more", self.reverted.len() - shown));
+        }
+        saved(page, "the present", self.backup_id.as_deref());
+        changes(page, &self.changes, self.dry_run);
+        remark(page, "merged with later changes", &self.merged);
+        for beside in &self.adjacent {
+            let lines = at(&beside.path, &beside.lines);
+            page.line(format!("  stays, directly beside it: {lines}"));
+        }
+        for conflict in &self.conflicts {
+            let said = format!("  conflict ({}): ", conflict.reason.as_str());
+            let said = format!("{said}{}", at(&conflict.path, &conflict.lines));
+            page.line(page.options.style.red(&said));
+        }
+        let shared: Vec<RepoPath> = self
+            .unattributed
+            .iter()
+            .map(|one| one.path.clone())
+            .collect();
+        let what = if self.included_shared {
+            "may be another session's, taken back too"
+        } else {
+            "may be another session's, left alone"
+        };
+        remark(page, what, &shared);
+        page.notices(&self.notices);
+        if !shared.is_empty() && !self.included_shared {
+            page.hint("'--include-shared' takes that back, too");
+        }
+        if !self.dry_run && self.backup_id.is_some() {
+            if !self.conflicts.is_empty() {
+                page.hint("mend the files, or 'tw undo' takes it all back");
+            }
+            page.hint("'tw undo' takes it back");
+        }
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(self.backup_id.iter().cloned().collect())
+    }
+
+    fn exit_code(&self) -> u8 {
+        u8::from(!self.dry_run && !self.conflicts.is_empty())
+    }
+}

@@ -1,0 +1,404 @@
+//! Revert: what a prompt, a session or a snapshot changed is taken back, and all that came later stays.
+//!
+//! Each turn is a three-way merge onto the present, from the state after it to the one before it. Owns which states those are
+//! (`turns`), whose a change is where turns overlap (`plan`), and which later prompts touched the same lines (`later`); the
+//! merge and the swap are those of every application of changes. Index and HEAD stay. A conflict writes nothing.
+
+mod later;
+mod outcome;
+mod plan;
+mod turns;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use super::Context;
+use super::address;
+use super::applying::{Applying, Change, OnConflict, Put, Words};
+use super::checkpoints::{self, resolve_session};
+use super::merge::{self, Beside, Merged};
+use super::pathspec::Pathspec;
+use super::request::DryRun;
+use super::swap::recover;
+use crate::error::{Code, Error, Result};
+use crate::git::path::{self, RepoPath};
+use crate::store::Store;
+use crate::store::address::{Address, parse};
+use crate::store::names::session_component;
+use crate::store::state::Mode;
+use later::Later;
+use plan::{Plan, Planner, Stretch};
+use turns::{End, Turn, Turns, names};
+
+pub use outcome::{Adjacent, Conflict, Lines, Prompt, Reverted, Taken, Unattributed};
+pub use plan::Shared;
+
+/// What becomes of lines that were changed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Conflicts {
+    /// Nothing is written.
+    #[default]
+    Refuse,
+    /// Both sides come into the files, with markers.
+    Write,
+    /// The prompts that touched them are taken back, too.
+    WithDependents,
+}
+
+/// Take back what prompts changed.
+#[derive(Debug, Clone, Default)]
+pub struct Revert {
+    /// Checkpoints, or snapshots.
+    pub what: Vec<String>,
+    /// Whose checkpoints; without any, all of this session's.
+    pub session: Option<String>,
+    /// Only in these paths.
+    pub paths: Vec<OsString>,
+    /// What becomes of conflicts.
+    pub conflicts: Conflicts,
+    /// What becomes of changes that may be another's.
+    pub shared: Shared,
+    /// Plan only.
+    pub dry_run: DryRun,
+}
+
+/// Takes it back.
+///
+/// # Errors
+/// `CONFLICT` with lines and later prompts; `INVALID_CHECKPOINT`, `SESSION_NOT_FOUND` and what an address can be refused for;
+/// `ALREADY_IN_PAST`; `WOULD_OVERWRITE`; else as a restore. Nothing is changed then.
+pub fn revert(ctx: &Context<'_>, request: &Revert) -> Result<Reverted> {
+    ctx.check_workspace(false)?;
+    let store = ctx.store()?;
+    let mut notices = Vec::new();
+    let lock = if request.dry_run == DryRun::Yes {
+        recover::refuse_interrupted(store)?;
+        None
+    } else {
+        let lock = ctx.lock(&store.dir, "revert")?;
+        notices.extend(recover::recover_locked(ctx, store, &lock)?);
+        Some(lock)
+    };
+    if store.dir.state()?.mode == Mode::Past {
+        let message = "a prompt is taken back in the present, and this is the past";
+        return Err(Error::new(Code::AlreadyInPast, message).hint("run 'tw return' first"));
+    }
+    let reverting = Reverting {
+        ctx,
+        store,
+        request,
+        only: Pathspec::parse(ctx, &request.paths)?,
+        turns: Turns::read(ctx, store)?,
+    };
+    let mut reverted = reverting.run()?;
+    drop(lock);
+    notices.append(&mut reverted.notices);
+    reverted.notices = notices;
+    Ok(reverted)
+}
+
+/// What is taken back.
+#[derive(Default)]
+struct Chosen {
+    turns: Vec<Turn>,
+    /// The places of snapshots.
+    snapshots: Vec<(usize, usize)>,
+}
+
+struct Reverting<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    request: &'a Revert,
+    only: Pathspec,
+    turns: Turns,
+}
+
+impl Reverting<'_> {
+    fn run(&self) -> Result<Reverted> {
+        let mut chosen = self.chosen()?;
+        let shared = (self.request.shared, &self.only);
+        let mut planner = Planner::new(self.ctx, self.store, &self.turns, shared);
+        loop {
+            let plan = planner.plan(&chosen.turns, &chosen.snapshots)?;
+            let (stretches, changes) = changes(&planner, &plan)?;
+            let applying = self.applying(&chosen, changes)?;
+            let error = match applying.run(self.request.dry_run == DryRun::Yes) {
+                Ok(put) => return self.answer(&chosen, plan, &stretches, (&applying, put)),
+                Err(error) => error,
+            };
+            if error.code() != Code::Conflict {
+                return Err(error);
+            }
+            let merged = applying.merged();
+            let conflicts = self.conflicts(&chosen, &stretches, &applying, &merged)?;
+            let known = names(&chosen.turns);
+            let mut dependents: Vec<Turn> = conflicts
+                .iter()
+                .flat_map(|(_, prompts)| prompts.iter().cloned())
+                .filter(|turn| !known.contains(&turn.name()))
+                .collect();
+            dependents.sort_by_key(Turn::name);
+            dependents.dedup_by_key(|turn| turn.name());
+            if self.request.conflicts != Conflicts::WithDependents || dependents.is_empty() {
+                return Err(conflict(&conflicts));
+            }
+            chosen.turns.extend(dependents);
+        }
+    }
+
+    fn chosen(&self) -> Result<Chosen> {
+        let request = self.request;
+        let mut chosen = Chosen::default();
+        if request.what.is_empty() {
+            let Some(word) = request.session.as_deref() else {
+                let message = "name a checkpoint, or a session with --session";
+                return Err(Error::usage(message).hint("'tw log' shows what there is"));
+            };
+            let session_id = resolve_session(self.ctx, self.store, Some(word))?;
+            chosen.turns = self.turns.of_session(&session_id);
+            return Ok(chosen);
+        }
+        for word in &request.what {
+            let is_number = word.trim().parse::<u64>().is_ok();
+            let now = self.ctx.env.now();
+            if is_number || matches!(parse(word, now), Ok(Address::Checkpoint { .. })) {
+                chosen.turns.push(self.turn(word)?);
+            } else {
+                chosen.snapshots.push(self.snapshot(word)?);
+            }
+        }
+        chosen.turns.sort_by_key(Turn::name);
+        chosen.turns.dedup_by_key(|turn| turn.name());
+        Ok(chosen)
+    }
+
+    fn turn(&self, word: &str) -> Result<Turn> {
+        let session = self.request.session.as_deref();
+        let named = checkpoints::find(self.ctx, self.store, word, session)?;
+        let turn = self.turns.of(self.ctx, &named.notes, &named.checkpoint);
+        let Some(turn) = turn else {
+            let snapshot = checkpoints::stored(self.store, &named.checkpoint)?;
+            let message = format!("'{}' was not taken in the present", snapshot.id);
+            return Err(Error::new(Code::CheckpointUnavailable, message));
+        };
+        Ok(turn)
+    }
+
+    /// The place of a snapshot, which has one before it.
+    fn snapshot(&self, word: &str) -> Result<(usize, usize)> {
+        let stored = address::resolve(self.ctx, self.store, word)
+            .map_err(|error| error.hint("'tw checkpoint list' shows the prompts of a session"))?;
+        let states = &self.turns.states;
+        let state = states.all.iter().find(|state| state.id == stored.id);
+        let place = state.map(|state| state.place).filter(|(chain, at)| {
+            *at > 0
+                && states
+                    .chains
+                    .get(*chain)
+                    .is_some_and(|chain| chain.is_present)
+        });
+        place.ok_or_else(|| {
+            let message = format!(
+                "what '{}' changed is not known: it has no snapshot of the present before it",
+                stored.id
+            );
+            Error::usage(message).hint(format!(
+                "'tw diff {} present' shows what differs",
+                stored.id
+            ))
+        })
+    }
+
+    fn applying(&self, chosen: &Chosen, changes: Vec<Change>) -> Result<Applying<'_, '_>> {
+        let on_conflict = match self.request.conflicts {
+            Conflicts::Write => OnConflict::Markers,
+            Conflicts::Refuse | Conflicts::WithDependents => OnConflict::Refuse,
+        };
+        let words = Words {
+            operation: "revert",
+            title: format!("before reverting {}", self.title(chosen)),
+            nothing: "nothing to revert: the present has none of it",
+            who: "what is reverted",
+        };
+        let what = (changes, self.only.clone());
+        Applying::new(
+            self.ctx,
+            self.store,
+            what,
+            words,
+            (on_conflict, Beside::Joins),
+        )
+    }
+
+    fn title(&self, chosen: &Chosen) -> String {
+        match (chosen.turns.as_slice(), chosen.snapshots.as_slice()) {
+            ([turn], []) => format!(
+                "checkpoint {} of session {}",
+                turn.checkpoint.checkpoint_id,
+                session_component(&turn.checkpoint.session_id)
+            ),
+            ([], [place]) => self.id_at(*place).unwrap_or_default(),
+            (turns, snapshots) => match turns.len() + snapshots.len() {
+                0 => "nothing".to_owned(),
+                many => format!("{many} prompts"),
+            },
+        }
+    }
+
+    fn id_at(&self, (chain, at): (usize, usize)) -> Option<String> {
+        let states = &self.turns.states;
+        let state = states.all.get(*states.chains.get(chain)?.states.get(at)?)?;
+        Some(state.id.to_string())
+    }
+
+    /// The conflicts, with the later prompts that touched the same lines.
+    fn conflicts(
+        &self,
+        chosen: &Chosen,
+        stretches: &[Stretch],
+        applying: &Applying<'_, '_>,
+        merged: &Merged,
+    ) -> Result<Vec<(Conflict, Vec<Turn>)>> {
+        let later = Later {
+            store: self.store,
+            turns: &self.turns,
+            chosen: &chosen.turns,
+            present: &|full, node| applying.present(full, node),
+        };
+        let mut all = Vec::new();
+        for conflict in &merged.conflicts {
+            let prompts = match stretches.get(conflict.step) {
+                Some(stretch) => later.prompts(stretch, conflict)?,
+                None => Vec::new(),
+            };
+            all.push((shown(conflict, &prompts), prompts));
+        }
+        Ok(all)
+    }
+
+    fn answer(
+        &self,
+        chosen: &Chosen,
+        plan: Plan,
+        stretches: &[Stretch],
+        (applying, put): (&Applying<'_, '_>, Put),
+    ) -> Result<Reverted> {
+        let conflicts = self.conflicts(chosen, stretches, applying, &put.merged)?;
+        let turns = chosen.turns.iter().map(|turn| self.taken(turn));
+        let snapshots = chosen.snapshots.iter().map(|(chain, at)| Taken {
+            prompt: Prompt::default(),
+            snapshot_id: self.id_at((*chain, at - 1)).unwrap_or_default(),
+            end_snapshot_id: self.id_at((*chain, *at)),
+            end_noted: true,
+        });
+        let adjacent = put
+            .merged
+            .adjacent
+            .into_iter()
+            .map(|(path, lines)| Adjacent {
+                path: RepoPath::new(path),
+                lines: lines.iter().map(Lines::from).collect(),
+            });
+        let unattributed = plan.unattributed.into_iter();
+        let mut notices: Vec<String> = put.notices;
+        notices.extend(self.unnoted(&chosen.turns));
+        notices.extend(self.turns.unreadable.iter().cloned());
+        Ok(Reverted {
+            dry_run: put.dry_run,
+            reverted: turns.chain(snapshots).collect(),
+            backup_id: put.backup_id,
+            changes: put.changes,
+            merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
+            adjacent: adjacent.collect(),
+            conflicts: conflicts
+                .into_iter()
+                .map(|(conflict, _)| conflict)
+                .collect(),
+            unattributed: unattributed
+                .map(|(path, session_ids)| Unattributed {
+                    path: RepoPath::new(path),
+                    session_ids: session_ids.into_iter().collect(),
+                })
+                .collect(),
+            included_shared: self.request.shared == Shared::Include,
+            notices,
+        })
+    }
+
+    fn taken(&self, turn: &Turn) -> Taken {
+        Taken {
+            prompt: Prompt::from(&turn.checkpoint),
+            snapshot_id: turn.checkpoint.snapshot_id.clone(),
+            end_snapshot_id: turn.last().and_then(|at| self.id_at((turn.chain, at))),
+            end_noted: matches!(turn.end, End::Noted(_)),
+        }
+    }
+
+    /// Where an end was not noted, what people did before the next prompt is in the turn, too.
+    fn unnoted(&self, turns: &[Turn]) -> Vec<String> {
+        let said = |turn: &Turn| {
+            let until = match turn.end {
+                End::Noted(_) => return None,
+                End::Taken(at) => self.id_at((turn.chain, at))?,
+                End::Open => "now".to_owned(),
+            };
+            let n = turn.checkpoint.checkpoint_id;
+            Some(format!(
+                "the end of the turn of checkpoint {n} was not noted: all that changed until {until} counts as its"
+            ))
+        };
+        turns.iter().filter_map(said).collect()
+    }
+}
+
+/// The stretches that change something, with their changes.
+fn changes(planner: &Planner<'_>, plan: &Plan) -> Result<(Vec<Stretch>, Vec<Change>)> {
+    let mut all = (Vec::new(), Vec::new());
+    for stretch in &plan.stretches {
+        if let Some(change) = planner.change(stretch)? {
+            all.0.push(stretch.clone());
+            all.1.push(change);
+        }
+    }
+    Ok(all)
+}
+
+fn shown(conflict: &merge::Conflict, prompts: &[Turn]) -> Conflict {
+    let mut lines: Vec<Lines> = conflict
+        .overlaps
+        .iter()
+        .map(|overlap| Lines::from(&overlap.ours))
+        .collect();
+    lines.dedup();
+    Conflict {
+        path: RepoPath::new(conflict.path.clone()),
+        reason: conflict.reason,
+        lines,
+        prompts: prompts
+            .iter()
+            .map(|turn| Prompt::from(&turn.checkpoint))
+            .collect(),
+    }
+}
+
+fn conflict(conflicts: &[(Conflict, Vec<Turn>)]) -> Error {
+    let shown: Vec<String> = conflicts
+        .iter()
+        .take(5)
+        .map(|(conflict, _)| conflict.to_string())
+        .collect();
+    let message = format!("changed since, in the same lines: {}", shown.join("; "));
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for (conflict, _) in conflicts {
+        names.insert(path::display(conflict.path.as_bytes()));
+    }
+    let list: Vec<_> = conflicts.iter().map(|(conflict, _)| conflict).collect();
+    let mut error = Error::new(Code::Conflict, message);
+    if conflicts.iter().any(|(_, prompts)| !prompts.is_empty()) {
+        error = error.hint("'--with-dependents' reverts the prompts that touched them, too");
+    }
+    error
+        .hint("nothing was written; '--conflicts' writes both sides into the files, with markers")
+        .detail("paths", names.into_iter().collect::<Vec<_>>())
+        .detail("conflicts", serde_json::json!(list))
+}

@@ -1,0 +1,270 @@
+//! From the turns that are taken back to the changes that are merged: newest first, and no others' work among them.
+//!
+//! What lies between two states belongs to the turns that went on there. Where a turn of another session did, too, a path is told
+//! apart by the files that the tools of each named; what cannot be told apart is left alone, unless it is asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::turns::{Name, Turn, Turns, names};
+use crate::error::{Error, Result};
+use crate::git::Oid;
+use crate::git::tree;
+use crate::ops::Context;
+use crate::ops::applying::Change;
+use crate::ops::checkpoints::named_paths;
+use crate::ops::pathspec::Pathspec;
+use crate::ops::swap::extras::stored_extras;
+use crate::store::Store;
+
+/// What becomes of changes that may be another's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shared {
+    /// They stay.
+    #[default]
+    Leave,
+    /// They are taken back, too.
+    Include,
+}
+
+/// Between which states a change lies: what is undone is all of it, from the later to the earlier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// The chain of both.
+    pub chain: usize,
+    /// The place of the earlier state.
+    pub from: usize,
+    /// The place of the later one; that behind the last: what is there now.
+    pub to: usize,
+    /// Only these paths.
+    pub only: Option<BTreeSet<Vec<u8>>>,
+}
+
+/// What is taken back.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Newest first.
+    pub stretches: Vec<Stretch>,
+    /// Paths that may be another's, with the sessions.
+    pub unattributed: BTreeMap<Vec<u8>, BTreeSet<String>>,
+}
+
+/// Plans.
+pub struct Planner<'a> {
+    ctx: &'a Context<'a>,
+    store: &'a Store,
+    turns: &'a Turns,
+    shared: Shared,
+    only: &'a Pathspec,
+    /// The files that tools named, by turn.
+    named: BTreeMap<Name, Option<BTreeSet<Vec<u8>>>>,
+}
+
+impl<'a> Planner<'a> {
+    /// One for these states.
+    pub fn new(
+        ctx: &'a Context<'a>,
+        store: &'a Store,
+        turns: &'a Turns,
+        (shared, only): (Shared, &'a Pathspec),
+    ) -> Self {
+        Self {
+            ctx,
+            store,
+            turns,
+            shared,
+            only,
+            named: BTreeMap::new(),
+        }
+    }
+
+    /// What these turns did, and what these snapshots hold beside the state before each.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
+    pub fn plan(&mut self, chosen: &[Turn], snapshots: &[(usize, usize)]) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let mut places: BTreeSet<(usize, usize)> = snapshots.iter().copied().collect();
+        for turn in chosen {
+            let end = turn.last().unwrap_or_else(|| self.turns.len(turn.chain));
+            places.extend((turn.start + 1..=end).map(|at| (turn.chain, at)));
+        }
+        for (chain, at) in places {
+            let stretch = Stretch {
+                chain,
+                from: at - 1,
+                to: at,
+                only: None,
+            };
+            let others = self.others(chosen, &stretch);
+            if others.is_empty() || snapshots.contains(&(chain, at)) {
+                plan.add(stretch);
+            } else {
+                self.tell_apart(&mut plan, chosen, &others, stretch)?;
+            }
+        }
+        plan.stretches.sort_by_key(|stretch| self.position(stretch));
+        plan.stretches.reverse();
+        Ok(plan)
+    }
+
+    /// Turns of other sessions that went on there, too.
+    fn others(&self, chosen: &[Turn], stretch: &Stretch) -> Vec<Turn> {
+        let mut there = self.turns.at(stretch.chain, stretch.to);
+        let sessions: BTreeSet<&str> = chosen
+            .iter()
+            .map(|turn| turn.checkpoint.session_id.as_str())
+            .collect();
+        there.retain(|turn| !sessions.contains(turn.checkpoint.session_id.as_str()));
+        there.into_iter().cloned().collect()
+    }
+
+    fn tell_apart(
+        &mut self,
+        plan: &mut Plan,
+        chosen: &[Turn],
+        others: &[Turn],
+        stretch: Stretch,
+    ) -> Result<()> {
+        // What is there now was not looked at: all that came after the last state.
+        let Some(changed) = self.changed(&stretch)? else {
+            if self.shared == Shared::Include {
+                plan.add(stretch);
+            }
+            return Ok(());
+        };
+        let within: Vec<Turn> = chosen
+            .iter()
+            .filter(|turn| {
+                let end = turn.last().unwrap_or(usize::MAX);
+                turn.chain == stretch.chain && turn.start < stretch.to && stretch.to <= end
+            })
+            .cloned()
+            .collect();
+        let mine = self.named_by(&within);
+        let theirs = self.named_by(others);
+        let sessions: BTreeSet<String> = within
+            .iter()
+            .chain(others)
+            .map(|turn| turn.checkpoint.session_id.clone())
+            .collect();
+        let mut only = BTreeSet::new();
+        for path in changed {
+            match (mine.contains(&path), theirs.contains(&path)) {
+                (true, false) => {
+                    only.insert(path);
+                }
+                (false, true) => {}
+                (true, true) | (false, false) => {
+                    if self.shared == Shared::Include {
+                        only.insert(path.clone());
+                    }
+                    if self.only.matches(&path) {
+                        let known = plan.unattributed.entry(path).or_default();
+                        known.extend(sessions.iter().cloned());
+                    }
+                }
+            }
+        }
+        if !only.is_empty() {
+            plan.stretches.push(Stretch {
+                only: Some(only),
+                ..stretch
+            });
+        }
+        Ok(())
+    }
+
+    fn changed(&self, stretch: &Stretch) -> Result<Option<Vec<Vec<u8>>>> {
+        let trees = self
+            .tree(stretch.chain, stretch.from)
+            .zip(self.tree(stretch.chain, stretch.to));
+        let Some((from, to)) = trees else {
+            return Ok(None);
+        };
+        let read = |oid| self.store.objects.read_tree(oid);
+        let changes = tree::diff(&read, Some(from), Some(to))?;
+        Ok(Some(
+            changes.into_iter().map(|change| change.path).collect(),
+        ))
+    }
+
+    fn named_by(&mut self, turns: &[Turn]) -> BTreeSet<Vec<u8>> {
+        let mut all = BTreeSet::new();
+        for turn in turns {
+            let ctx = self.ctx;
+            let named = self
+                .named
+                .entry(turn.name())
+                .or_insert_with(|| named_paths(ctx, &turn.checkpoint));
+            all.extend(named.iter().flatten().cloned());
+        }
+        all
+    }
+
+    /// Of states in all worktrees, the later one's place.
+    fn position(&self, stretch: &Stretch) -> (usize, usize) {
+        let states = &self.turns.states;
+        let chain = states.chains.get(stretch.chain);
+        let at = chain.and_then(|chain| chain.states.get(stretch.to));
+        (at.copied().unwrap_or(usize::MAX), stretch.to)
+    }
+
+    fn tree(&self, chain: usize, at: usize) -> Option<Oid> {
+        Some(self.state(chain, at)?.tree)
+    }
+
+    fn state(&self, chain: usize, at: usize) -> Option<&crate::ops::versions::State> {
+        let states = &self.turns.states;
+        states.all.get(*states.chains.get(chain)?.states.get(at)?)
+    }
+
+    /// The change that takes a stretch back: its later side is what it comes from. None where both sides are alike.
+    ///
+    /// # Errors
+    /// A snapshot cannot be read.
+    pub fn change(&self, stretch: &Stretch) -> Result<Option<Change>> {
+        let after = self.state(stretch.chain, stretch.to);
+        let before = self.state(stretch.chain, stretch.from);
+        let before = before.ok_or_else(|| Error::usage("a snapshot is gone"))?;
+        if after.is_some_and(|after| after.tree == before.tree) {
+            return Ok(None);
+        }
+        let stored = self.store.read_id(&before.id)?;
+        let name = after.map_or("present".to_owned(), |after| after.id.to_string());
+        let extras = stored_extras(self.store, &stored)?;
+        Ok(Some(Change {
+            base: after.map(|after| after.tree),
+            theirs: stored.tree,
+            names: [name, stored.id.to_string()],
+            empty_dirs: extras.empty_dirs.clone(),
+            extras,
+            only: stretch.only.clone(),
+            index: Vec::new(),
+        }))
+    }
+}
+
+impl Plan {
+    /// Adds one behind the last, which it may go on.
+    fn add(&mut self, stretch: Stretch) {
+        match self.stretches.last_mut() {
+            Some(last)
+                if last.chain == stretch.chain
+                    && last.to == stretch.from
+                    && last.only.is_none() =>
+            {
+                last.to = stretch.to;
+            }
+            _ => self.stretches.push(stretch),
+        }
+    }
+}
+
+/// The turns that are not among the chosen.
+pub fn without(turns: Vec<&Turn>, chosen: &[Turn]) -> Vec<Turn> {
+    let chosen = names(chosen);
+    let others = turns
+        .into_iter()
+        .filter(|turn| !chosen.contains(&turn.name()));
+    others.cloned().collect()
+}

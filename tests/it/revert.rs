@@ -1,0 +1,439 @@
+//! `tw revert`: what one prompt changed, taken back; what came later stays.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::transcripts::{Kind, Talk};
+use crate::trip::list;
+
+const LONG: &str = "1\n2\n3\n4\n5\n6\n7\n8\n";
+
+/// A session in a repository with a committed file of eight lines.
+fn talk(sandbox: &Sandbox) -> Talk<'_> {
+    sandbox.write("long.txt", LONG);
+    sandbox.git(["add", "."]);
+    sandbox.git(["commit", "-q", "-m", "long"]);
+    let talk = Talk::new(sandbox, Kind::Claude);
+    talk.hook("SessionStart", &json!({}));
+    talk
+}
+
+/// A turn in which the agent does something, from its prompt to its end.
+fn turn(talk: &Talk<'_>, prompt: &str, work: impl FnOnce(&Sandbox)) {
+    talk.submits(prompt);
+    talk.writes_prompt(prompt);
+    work(talk.sandbox);
+    talk.answers(prompt, 100);
+    talk.hook("Stop", &json!({}));
+}
+
+/// The agent writes a file by a tool, and writes down that it did.
+fn edits(talk: &Talk<'_>, path: &str, text: &str) {
+    let file = talk.sandbox.path(path);
+    talk.sandbox.write(path, text);
+    let input = json!({"file_path": file, "old_string": "a", "new_string": "b"});
+    talk.edits(&format!("edit-{path}"), "Edit", &input);
+}
+
+fn revert(sandbox: &Sandbox, words: &[&str]) -> Value {
+    let document = sandbox.json(["revert"].iter().chain(words));
+    crate::schema::check("revert", &document);
+    document
+}
+
+fn numbers(reverted: &Value) -> Vec<u64> {
+    let all = reverted["reverted"].as_array().unwrap().iter();
+    all.map(|one| one["checkpoint_id"].as_u64().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_prompt_goes_and_later_ones_and_people_s_work_stay() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("long.txt", LONG.replace('2', "two"));
+        sandbox.write("made/by-one.txt", "one\n");
+        sandbox.chmod("made/by-one.txt", 0o755);
+    });
+    sandbox.write("person.txt", "mine\n");
+    turn(&talk, "two", |sandbox| {
+        sandbox.write("long.txt", LONG.replace('2', "two").replace('7', "seven"));
+    });
+    sandbox.write("staged.txt", "staged\n");
+    sandbox.git(["add", "staged.txt"]);
+    let before = sandbox.state();
+
+    let planned = revert(&sandbox, &["0", "--dry-run"]);
+    before.assert_same(&sandbox.state());
+    let reverted = revert(&sandbox, &["0"]);
+    assert_eq!(planned["changes"], reverted["changes"]);
+    assert_eq!(
+        (&planned["dry_run"], &planned["backup_id"]),
+        (&json!(true), &Value::Null)
+    );
+    assert_eq!(sandbox.text("long.txt"), LONG.replace('7', "seven"));
+    assert!(!sandbox.exists("made"), "the directory went with its file");
+    assert_eq!(sandbox.text("person.txt"), "mine\n");
+    assert_eq!(list(&reverted["changes"]["written"]), ["long.txt"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["made/by-one.txt"]);
+    assert_eq!(reverted["merged"], json!(["long.txt"]));
+    assert_eq!(numbers(&reverted), [0]);
+    let one = &reverted["reverted"][0];
+    assert_eq!(
+        (&one["session_id"], &one["prompt"], &one["end_noted"]),
+        (&json!(talk.id), &json!("one"), &json!(true))
+    );
+    let status = sandbox.git(["status", "--porcelain", "-uall"]);
+    assert_eq!(status, " M long.txt\nA  staged.txt\n?? person.txt\n");
+    let undone = sandbox.json(["undo"]);
+    assert_eq!(undone["operation"], "revert");
+    before.assert_same(&sandbox.state());
+    sandbox.json(["redo"]);
+    assert_eq!(sandbox.text("long.txt"), LONG.replace('7', "seven"));
+    sandbox.git(["fsck", "--strict"]);
+}
+
+#[test]
+fn reverting_twice_or_a_prompt_without_a_change_does_nothing() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("long.txt", LONG.replace('2', "two"));
+    });
+    turn(&talk, "two", |_| {});
+    revert(&sandbox, &["0"]);
+    // A later change in the line beside it does not hide that it was taken back.
+    sandbox.write("long.txt", LONG.replace('3', "three"));
+    let before = sandbox.state();
+    for number in ["0", "1"] {
+        let again = revert(&sandbox, &[number]);
+        assert_eq!(again["changes"], json!({"written": [], "removed": []}));
+        assert_eq!(again["backup_id"], Value::Null);
+    }
+    before.assert_same(&sandbox.state());
+    let said = sandbox.ok(["revert", "1"]);
+    assert!(
+        said.starts_with("nothing to revert of checkpoint 1"),
+        "{said}"
+    );
+    assert_eq!(
+        sandbox.json(["undo", "--list"])["levels"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn lines_directly_beside_it_stay_and_are_named() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("long.txt", LONG.replace("4\n", "4\nnew\n"));
+    });
+    turn(&talk, "two", |sandbox| {
+        sandbox.write("long.txt", LONG.replace("4\n", "4\nnew\nnewer\n"));
+    });
+    let reverted = revert(&sandbox, &["0"]);
+    assert_eq!(sandbox.text("long.txt"), LONG.replace("4\n", "4\nnewer\n"));
+    let beside = json!([{"path": "long.txt", "lines": [{"first": 5, "last": 5}]}]);
+    assert_eq!(reverted["adjacent"], beside);
+}
+
+/// Three prompts: the second changes a line of the first, the third one in another place.
+fn built_on(sandbox: &Sandbox) -> (Talk<'_>, String) {
+    let talk = talk(sandbox);
+    let mut text = LONG.to_owned();
+    for (prompt, line, becomes) in [
+        ("one", "2\n", "two\n2b\n"),
+        ("two", "2b\n", "to be\n"),
+        ("three", "8\n", "eight\n"),
+    ] {
+        text = text.replace(line, becomes);
+        turn(&talk, prompt, |sandbox| sandbox.write("long.txt", &text));
+    }
+    (talk, text)
+}
+
+#[test]
+fn a_conflict_writes_nothing_and_names_lines_and_prompts() {
+    let sandbox = Sandbox::new();
+    let (talk, _) = built_on(&sandbox);
+    let before = sandbox.state();
+    for words in [&["revert", "0"][..], &["revert", "0", "--dry-run"]] {
+        let (error, code) = sandbox.json_error(words);
+        assert_eq!((code, &error["code"]), (5, &json!("CONFLICT")));
+        let conflicts = error["conflicts"].as_array().unwrap();
+        assert_eq!(conflicts.len(), 1, "{error}");
+        assert_eq!(conflicts[0]["path"], "long.txt");
+        assert_eq!(conflicts[0]["lines"], json!([{"first": 2, "last": 3}]));
+        let prompts = conflicts[0]["prompts"].as_array().unwrap();
+        assert_eq!(
+            prompts.len(),
+            1,
+            "only those that touched the lines: {error}"
+        );
+        assert_eq!(
+            (&prompts[0]["checkpoint_id"], &prompts[0]["session_id"]),
+            (&json!(1), &json!(talk.id))
+        );
+        before.assert_same(&sandbox.state());
+    }
+    let ran = sandbox.tw(["revert", "0"]);
+    assert!(ran.err().contains("'long.txt' line 2-3"), "{}", ran.err());
+    assert!(ran.err().contains("--with-dependents"), "{}", ran.err());
+}
+
+#[test]
+fn prompts_that_were_built_on_it_go_with_it_when_asked() {
+    let sandbox = Sandbox::new();
+    built_on(&sandbox);
+    let reverted = revert(&sandbox, &["0", "--with-dependents"]);
+    assert_eq!(numbers(&reverted), [0, 1]);
+    assert_eq!(sandbox.text("long.txt"), LONG.replace('8', "eight"));
+}
+
+#[test]
+fn both_sides_come_into_the_file_when_asked() {
+    let sandbox = Sandbox::new();
+    let (_, text) = built_on(&sandbox);
+    let staged = sandbox.git(["ls-files", "-s"]);
+    let ran = sandbox.tw(["--json", "revert", "0", "--conflicts"]);
+    let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &document["ok"]), (1, &json!(true)), "{document}");
+    crate::schema::check("revert", &document);
+    assert_eq!(document["conflicts"][0]["reason"], "content");
+    let marked = sandbox.text("long.txt");
+    assert!(
+        marked.contains("<<<<<<< present\ntwo\nto be\n=======\n2\n>>>>>>> s_"),
+        "{marked}"
+    );
+    assert_eq!(sandbox.git(["ls-files", "-s"]), staged, "the index stays");
+    sandbox.json(["undo"]);
+    assert_eq!(sandbox.text("long.txt"), text);
+}
+
+#[test]
+fn what_people_changed_since_conflicts_without_a_prompt() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("long.txt", LONG.replace('2', "two"));
+    });
+    sandbox.write("long.txt", LONG.replace('2', "mine"));
+    let (error, code) = sandbox.json_error(["revert", "0", "--with-dependents"]);
+    assert_eq!((code, &error["code"]), (5, &json!("CONFLICT")));
+    assert_eq!(error["conflicts"][0]["prompts"], json!([]));
+    assert_eq!(sandbox.text("long.txt"), LONG.replace('2', "mine"));
+}
+
+#[test]
+fn a_file_that_was_renamed_since_is_followed() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("long.txt", LONG.replace('2', "two"));
+    });
+    turn(&talk, "two", |sandbox| {
+        sandbox.git(["mv", "long.txt", "moved.txt"]);
+        sandbox.write("moved.txt", LONG.replace('2', "two").replace('7', "seven"));
+    });
+    let reverted = revert(&sandbox, &["0"]);
+    assert_eq!(list(&reverted["changes"]["written"]), ["moved.txt"]);
+    assert_eq!(sandbox.text("moved.txt"), LONG.replace('7', "seven"));
+    assert!(!sandbox.exists("long.txt"));
+    // And a renaming is taken back with what was changed since.
+    let reverted = revert(&sandbox, &["1"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["moved.txt"]);
+    assert_eq!(sandbox.text("long.txt"), LONG);
+}
+
+#[test]
+fn a_session_goes_whole_and_paths_choose() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    for (number, prompt) in ["one", "two", "three"].into_iter().enumerate() {
+        turn(&talk, prompt, |sandbox| {
+            sandbox.write("log.txt", "line\n".repeat(number + 1));
+            sandbox.write(format!("src/{prompt}.txt"), prompt);
+        });
+        sandbox.write("person.txt", prompt);
+    }
+    let before = sandbox.state();
+    let session = &talk.id[..8];
+    let reverted = revert(&sandbox, &["--session", session, "--", "src/t*"]);
+    let gone = ["src/three.txt", "src/two.txt"];
+    assert_eq!(list(&reverted["changes"]["removed"]), gone);
+    assert_eq!(list(&reverted["changes"]["written"]), [""; 0]);
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    let reverted = revert(&sandbox, &["--session", session]);
+    assert_eq!(numbers(&reverted), [0, 1, 2]);
+    assert!(!sandbox.exists("src") && !sandbox.exists("log.txt"));
+    assert_eq!(sandbox.text("person.txt"), "three");
+    sandbox.json(["undo"]);
+    let reverted = revert(&sandbox, &["1", &format!("{session}:2")]);
+    assert_eq!(numbers(&reverted), [1, 2]);
+    assert_eq!(sandbox.text("log.txt"), "line\n");
+}
+
+#[test]
+fn a_snapshot_is_what_it_changed() {
+    let sandbox = Sandbox::new();
+    let mut ids = Vec::new();
+    for (path, text) in [("a.txt", "a\n"), ("b.txt", "b\n"), ("a.txt", "A\n")] {
+        sandbox.write(path, text);
+        ids.push(sandbox.ok(["-q", "snapshot"]).trim().to_owned());
+    }
+    let reverted = revert(&sandbox, &[&ids[1]]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["b.txt"]);
+    let taken = &reverted["reverted"][0];
+    assert_eq!(
+        (&taken["snapshot_id"], &taken["end_snapshot_id"]),
+        (&json!(ids[0]), &json!(ids[1]))
+    );
+    assert_eq!(taken["checkpoint_id"], Value::Null);
+    let (error, code) = sandbox.json_error(["revert", &ids[0]]);
+    assert_eq!(
+        (code, &error["code"]),
+        (2, &json!("USAGE")),
+        "the first one"
+    );
+}
+
+#[test]
+fn what_only_one_session_s_tools_named_is_its_and_the_rest_stays() {
+    let sandbox = Sandbox::new();
+    let one = talk(&sandbox);
+    let two = Talk::with_id(
+        &sandbox,
+        Kind::Claude,
+        "22222222-2222-4333-8444-555555555555",
+    );
+    two.hook("SessionStart", &json!({}));
+    one.submits("one");
+    one.writes_prompt("one");
+    two.submits("two");
+    two.writes_prompt("two");
+    edits(&one, "one.txt", "one\n");
+    edits(&two, "two.txt", "two\n");
+    edits(&one, "both.txt", "one\n");
+    edits(&two, "both.txt", "one\ntwo\n");
+    sandbox.write("shell.txt", "whose?\n");
+    one.hook("Stop", &json!({}));
+    two.hook("Stop", &json!({}));
+    let reverted = revert(&sandbox, &[&format!("{}:0", one.id)]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["one.txt"]);
+    let sessions = json!([one.id, two.id]);
+    let shared = json!([
+        {"path": "both.txt", "session_ids": sessions},
+        {"path": "shell.txt", "session_ids": sessions},
+    ]);
+    assert_eq!(reverted["unattributed"], shared);
+    sandbox.json(["undo"]);
+    let word = format!("{}:0", one.id);
+    let reverted = sandbox.json(["revert", &word, "--include-shared"]);
+    let gone = ["both.txt", "one.txt", "shell.txt"];
+    assert_eq!(list(&reverted["changes"]["removed"]), gone);
+    assert!(sandbox.exists("two.txt"));
+    // Both together: no change is another's.
+    let reverted = revert(&sandbox, &[&word, &format!("{}:0", two.id)]);
+    assert_eq!(reverted["unattributed"], json!([]));
+    assert!(!sandbox.exists("two.txt"));
+}
+
+#[test]
+fn a_turn_of_another_session_that_goes_on_shares_what_is_changed() {
+    let sandbox = Sandbox::new();
+    let one = talk(&sandbox);
+    let two = Talk::with_id(
+        &sandbox,
+        Kind::Claude,
+        "22222222-2222-4333-8444-555555555555",
+    );
+    two.hook("SessionStart", &json!({}));
+    one.submits("goes on");
+    sandbox.write("before.txt", "1\n");
+    turn(&two, "two", |sandbox| sandbox.write("whose.txt", "?\n"));
+    let word = format!("{}:0", two.id);
+    let reverted = revert(&sandbox, &[&word]);
+    assert_eq!(reverted["unattributed"][0]["path"], "whose.txt");
+    assert!(sandbox.exists("whose.txt"));
+    // A day without a sign of life: it ended, and nobody said so.
+    sandbox.wait(2 * 24 * 3600);
+    let reverted = revert(&sandbox, &[&word]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["whose.txt"]);
+}
+
+#[test]
+fn a_turn_without_an_end_lasts_until_the_next_prompt_or_now_and_says_so() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    talk.submits("one");
+    sandbox.write("one.txt", "1\n");
+    talk.submits("two");
+    sandbox.write("two.txt", "2\n");
+    let reverted = revert(&sandbox, &["0"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["one.txt"]);
+    assert_eq!(reverted["reverted"][0]["end_noted"], false);
+    assert!(
+        reverted["notices"].to_string().contains("was not noted"),
+        "{reverted}"
+    );
+    let reverted = revert(&sandbox, &["1"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["two.txt"]);
+    assert_eq!(reverted["reverted"][0]["end_snapshot_id"], Value::Null);
+}
+
+#[test]
+fn a_step_and_a_checkpoint_made_by_hand_end_with_the_next() {
+    let sandbox = Sandbox::new();
+    sandbox.json(["checkpoint", "-m", "first"]);
+    sandbox.write("first.txt", "1\n");
+    sandbox.json(["checkpoint", "-m", "second"]);
+    sandbox.write("second.txt", "2\n");
+    let reverted = revert(&sandbox, &["0"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["first.txt"]);
+    assert!(sandbox.exists("second.txt"));
+}
+
+#[test]
+fn a_directory_that_was_empty_before_stays() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    sandbox.mkdir("logs");
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("logs/one", "1\n");
+        sandbox.write("new/deep/one", "1\n");
+    });
+    revert(&sandbox, &["0"]);
+    assert!(sandbox.path("logs").is_dir() && !sandbox.exists("logs/one"));
+    assert!(!sandbox.exists("new"));
+}
+
+#[test]
+fn it_is_refused_where_it_cannot_be_meant() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| sandbox.write("a.txt", "a\n"));
+    let refused = |words: &[&str], wanted: (i32, &str)| {
+        let (error, code) = sandbox.json_error(words);
+        assert_eq!(
+            (code, &error["code"]),
+            (wanted.0, &json!(wanted.1)),
+            "{words:?}"
+        );
+    };
+    refused(&["revert"], (2, "USAGE"));
+    refused(&["revert", "9"], (3, "INVALID_CHECKPOINT"));
+    refused(&["revert", "--session", "nobody"], (3, "SESSION_NOT_FOUND"));
+    refused(&["revert", "no-such-label"], (3, "SNAPSHOT_NOT_FOUND"));
+    refused(
+        &["revert", "0", "--conflicts", "--with-dependents"],
+        (2, "USAGE"),
+    );
+    sandbox.json(["travel", "latest"]);
+    refused(&["revert", "0"], (4, "ALREADY_IN_PAST"));
+}
