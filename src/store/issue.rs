@@ -176,6 +176,31 @@ impl Run {
             other: Json::new(),
         }
     }
+
+    /// The try that it was a run of; None: somebody went to the snapshot.
+    pub fn try_id(&self) -> Option<&str> {
+        self.other.get("try_id")?.as_str()
+    }
+}
+
+/// The run of a try that shows an issue to be solved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Proof {
+    /// The try.
+    pub try_id: String,
+    /// Its run.
+    pub run: u64,
+    /// That run's number among those of the issue.
+    #[serde(default)]
+    pub issue_run: Option<u64>,
+    /// What the run left; null: nothing differed from the snapshot.
+    #[serde(default)]
+    pub experiment_id: Option<String>,
+    /// The check that passed, redacted.
+    pub command: String,
+    /// RFC 3339, UTC: when the run ended.
+    pub at: String,
 }
 
 /// How an issue was closed.
@@ -190,6 +215,9 @@ pub struct Resolution {
     /// What was said.
     #[serde(default)]
     pub note: Option<String>,
+    /// What shows that it is solved; missing where nothing was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
     /// Fields not known here.
     #[serde(flatten)]
     pub other: Json,
@@ -349,10 +377,17 @@ impl Issue {
         self.runs.iter().map(|run| run.run).max().unwrap_or(0) + 1
     }
 
-    /// Whether the last check of the last run that had one passed; None: there was none.
+    /// Whether the last check of the last run that had one passed; None: there was none. The runs of one try count together: one that
+    /// passed is enough.
     pub fn passed(&self) -> Option<bool> {
-        let checks = self.runs.iter().flat_map(|run| &run.verify);
-        checks.last().map(|check| check.exit_status == 0)
+        let verdict = |run: &Run| run.verify.last().map(|check| check.exit_status == 0);
+        let checked = |run: &&Run| !run.verify.is_empty();
+        let last = self.runs.iter().rev().find(checked)?;
+        let Some(of_try) = last.try_id() else {
+            return verdict(last);
+        };
+        let mut those = self.runs.iter().filter(|run| run.try_id() == Some(of_try));
+        Some(those.any(|run| verdict(run) == Some(true)))
     }
 }
 
@@ -416,10 +451,20 @@ mod tests {
 
     #[test]
     fn an_issue_is_written_back_as_it_was_read() {
-        let issue = Issue::from_json(&stored()).expect("an issue");
+        let mut issue = Issue::from_json(&stored()).expect("an issue");
         assert_eq!(Value::Object(issue.to_json()), Value::Object(stored()));
         assert_eq!(issue.next_run(), 2);
         assert_eq!(issue.passed(), Some(true));
+        let mut of_try = |exit: i32, id: &str| {
+            let mut run = issue.runs[0].clone();
+            run.other.insert("try_id".to_owned(), id.into());
+            run.verify[0].exit_status = exit;
+            issue.runs.push(run);
+            issue.passed()
+        };
+        assert_eq!(of_try(0, "t_1"), Some(true));
+        assert_eq!(of_try(1, "t_1"), Some(true), "another run of it passed");
+        assert_eq!(of_try(1, "t_2"), Some(false));
         assert_eq!(issue.experiment.extra[0].0, "Notes", "in their order");
     }
 

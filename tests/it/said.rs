@@ -1,5 +1,7 @@
 //! What documents say can be typed is typed: every command in them is one, and those of the skill do what it says.
 
+mod hints;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
@@ -302,6 +304,7 @@ fn every_command_of_the_skill_does_what_it_says() {
             "ID" => Some(snapshot.clone()),
             "N" => Some("1".to_owned()),
             "PATH" => Some("a.txt".to_owned()),
+            "10,20" => Some("1,1".to_owned()),
             "PATTERN" => Some("changed".to_owned()),
             _ => None,
         };
@@ -329,146 +332,6 @@ fn every_command_of_the_skill_does_what_it_says() {
         if ran.code != 0 {
             wrong.push(format!("{command}: exit {}\n{}", ran.code, ran.err()));
         }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// The commands that notes, hints and answers name, as a person would type them; none that has a word to be replaced.
-fn named(said: &str) -> Vec<Vec<String>> {
-    let quoted = Regex::new(r"'(tw [^'\n]+)'").unwrap();
-    let placeholder = |word: &String| {
-        word.len() > 1
-            && word
-                .chars()
-                .all(|char| char.is_ascii_uppercase() || char == '.')
-    };
-    let number = |word: &str| (word == "N").then(|| "0".to_owned());
-    let all = quoted
-        .captures_iter(said)
-        .map(|found| words(&found[1], number));
-    all.filter(|words| !words.iter().any(placeholder)).collect()
-}
-
-/// Runs a command in a repository of its own, then each command that it names, each in a new one: what does not end well.
-fn typed(make: fn() -> Sandbox, before: &[&str], command: &str) -> Vec<String> {
-    let run = |sandbox: &Sandbox, words: &[String]| sandbox.tw(words.iter().skip(1));
-    let start = || {
-        let sandbox = make();
-        for earlier in before {
-            sandbox.tw(words(earlier, |_| None).iter().skip(1));
-        }
-        let ran = run(&sandbox, &words(command, |_| None));
-        (sandbox, format!("{}{}", ran.out(), ran.err()))
-    };
-    let mut wrong = Vec::new();
-    let count = named(&start().1).len();
-    for at in 0..count {
-        let (sandbox, said) = start();
-        let hint = &named(&said)[at];
-        let ran = run(&sandbox, hint);
-        let hint = hint.join(" ");
-        // In passing, a command is called by its name alone, and one that asks does so on a terminal.
-        let by_name = [
-            "required arguments were not provided",
-            "no terminal to ask on",
-        ];
-        let is_named = hint == command || by_name.iter().any(|words| ran.err().contains(words));
-        if ran.code != 0 && !is_named {
-            wrong.push(format!(
-                "{command}: {hint}: exit {}\n{}",
-                ran.code,
-                ran.err()
-            ));
-        }
-    }
-    // A command that names nothing would prove nothing here.
-    if count == 0 {
-        wrong.push(format!("{command}: no hint"));
-    }
-    wrong
-}
-
-#[test]
-fn what_a_hint_names_works_when_it_is_typed() {
-    let mut wrong = Vec::new();
-    for command in [
-        "tw",
-        "tw session list",
-        "tw checkpoint list",
-        "tw rewind 0 --code",
-        "tw rewind --undo",
-        "tw session show",
-        "tw session end",
-        "tw session resume",
-        "tw context show",
-        "tw context checkpoint",
-        "tw backtrack show",
-        "tw list",
-        "tw show latest",
-        "tw diff",
-        "tw travel latest",
-        "tw restore latest a.txt",
-        "tw undo",
-        "tw redo",
-        "tw init",
-        "tw label --remove x",
-    ] {
-        wrong.extend(typed(Sandbox::new, &[], command));
-    }
-    for (before, command) in [
-        (&[][..], "tw checkpoint"),
-        (&[], "tw checkpoint list"),
-        (&[], "tw rewind 0 --code"),
-        (&[], "tw rewind 7 --code"),
-        (&[], "tw rewind"),
-        (&[], "tw backtrack --note x"),
-        (&[], "tw travel"),
-        (&[], "tw drop"),
-        (&[], "tw issue start"),
-        (&[], "tw travel latest"),
-        (&["tw travel latest"], "tw"),
-        (&["tw travel latest"], "tw travel latest"),
-        (&["tw travel latest"], "tw return"),
-        (&["tw restore latest"], "tw undo"),
-        (&[], "tw open latest"),
-        (&[], "tw drop latest -y"),
-        (&[], "tw diff latest nothing"),
-        (
-            &["tw context append --role user x"],
-            "tw context checkpoint",
-        ),
-        (&["tw context append --role user x"], "tw context revert 3"),
-        (&["tw context checkpoint"], "tw backtrack 0 --note x"),
-        (&[], "tw issue next"),
-        (&["tw travel latest"], "tw undo"),
-        (&["tw travel latest"], "tw redo"),
-        (&["tw travel latest"], "tw rewind 0 --code"),
-        (&["tw travel latest"], "tw purge a.txt --yes-purge"),
-        (&["tw travel latest"], "tw drop latest -y"),
-        (&["tw restore latest"], "tw redo"),
-        (&["tw restore latest", "tw undo"], "tw undo"),
-        (&["tw rewind 0 --code"], "tw rewind --undo"),
-        (&["tw rewind 0 --code"], "tw undo"),
-        (
-            &["tw rewind 0 --code", "tw rewind --undo"],
-            "tw rewind --undo",
-        ),
-        (&[], "tw restore nothing"),
-        (&[], "tw show nothing"),
-        (&[], "tw find nothing"),
-        (&[], "tw list --kind backup"),
-        (&[], "tw label latest"),
-        (&[], "tw label --remove x"),
-        (&[], "tw context show"),
-        (&[], "tw context revert 3"),
-        (&[], "tw session show nothing"),
-        (&[], "tw session end nothing"),
-        (&["tw session end"], "tw checkpoint"),
-        (&["tw session end"], "tw rewind"),
-        (&[], "tw diff nothing latest"),
-        (&[], "tw session start"),
-    ] {
-        wrong.extend(typed(|| at_work().0, before, command));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

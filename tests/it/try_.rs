@@ -349,6 +349,67 @@ fn an_issue_brings_its_snapshot_and_its_check_and_gets_the_runs() {
 }
 
 #[test]
+fn a_try_that_passed_is_the_proof_of_a_fix() {
+    let sandbox = checked();
+    let id = issue(&sandbox);
+    let script = "test $TW_SLOT = 2 || echo fixed >a.txt";
+    let words = ["try", &id, "-n", "2", "-j", "2", "--", script];
+    let (document, _) = tried(&sandbox, &words);
+    let try_id = document["try_id"].as_str().unwrap();
+    let statuses = ["passed", "failed"];
+    for (run, status) in document["runs"].as_array().unwrap().iter().zip(statuses) {
+        assert_eq!(run["status"], status);
+    }
+    let best = document["best"].as_u64().unwrap();
+    let failed = document["runs"][1]["run"].as_u64().unwrap();
+    // One of nothing, one that failed, one of another issue, and where nothing is solved.
+    let other = sandbox.json([
+        "issue",
+        "report",
+        "--task-context",
+        "x",
+        "--symptom",
+        "y",
+        "--success-criteria",
+        "z",
+    ]);
+    let other = other["issue_id"].as_str().unwrap();
+    let wrong_run = format!("latest:{failed}");
+    for (words, code) in [
+        (&[&id, "--proof", "nothing"][..], "SNAPSHOT_NOT_FOUND"),
+        (&[&id, "--proof", &wrong_run], "USAGE"),
+        (&[&id, "--proof", "latest:x"], "USAGE"),
+        (&[&id, "--proof", "latest:9"], "USAGE"),
+        (&[other, "--proof", "latest"], "USAGE"),
+        (&[&id, "--proof", "latest", "--status", "wontfix"], "USAGE"),
+    ] {
+        let words: Vec<&str> = ["issue", "close"].iter().chain(words).copied().collect();
+        let (error, _) = sandbox.json_error(&words);
+        assert_eq!(error["code"], code, "{words:?}: {error}");
+    }
+    assert_eq!(
+        sandbox.json(["issue", "get", &id])["issue"]["resolution"],
+        Value::Null
+    );
+    let closed = sandbox.json(["issue", "close", &id, "--proof", "latest"]);
+    let proof = &closed["issue"]["resolution"]["proof"];
+    assert_eq!(proof["try_id"], try_id);
+    assert_eq!(proof["run"], best);
+    assert_eq!(proof["command"], "sh check.sh");
+    assert_eq!(proof["experiment_id"], document["runs"][0]["experiment_id"]);
+    assert_eq!(proof["issue_run"], document["runs"][0]["issue_run"]);
+    assert_eq!(closed["notices"], json!([]));
+    let shown = sandbox.ok(["issue", "get", &id]);
+    let line = format!("proof: run {best} of {try_id}, 'sh check.sh' passed\n");
+    assert!(shown.contains(&line), "{shown}");
+    // Without it, one of the try's runs is check enough; whoever opens it again takes the proof away.
+    let again = sandbox.json(["issue", "reopen", &id]);
+    assert_eq!(again["issue"]["resolution"], Value::Null);
+    let closed = sandbox.json(["issue", "close", &id]);
+    assert_eq!(closed["notices"], json!([]));
+}
+
+#[test]
 fn an_agent_works_on_an_issue_without_a_terminal() {
     let sandbox = checked();
     let id = issue(&sandbox);

@@ -8,12 +8,16 @@ use crate::store::issue::Status;
 
 /// Close an issue
 ///
-/// Closing as fixed without a check that passed says so. A duplicate adds to the occurrences of the issue that has it.
+/// Closing as fixed without a check that passed says so. --proof names the try that shows it to be solved; one of another issue, or a
+/// run that did not pass, is refused. A duplicate adds to the occurrences of the issue that has it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   # Solved
   tw issue close ab12 --note 'pool size'
+
+  # Solved, as the best run of the last try shows
+  tw issue close ab12 --proof latest
 
   # Reported before
   tw issue close ab12 --status duplicate --of cd34")]
@@ -33,6 +37,10 @@ pub struct Args {
     /// The issue that has it
     #[arg(long, value_name = "ISSUE", add = complete::issues())]
     pub of: Option<String>,
+
+    /// The try whose best run, or run RUN, shows that it is solved
+    #[arg(long, value_name = "TRY[:RUN]", add = complete::tries())]
+    pub proof: Option<String>,
 
     /// Say why or how
     #[arg(long, value_name = "TEXT")]
@@ -64,6 +72,7 @@ impl Run for Args {
             },
             duplicate_of: self.of.clone(),
             note: self.note.clone(),
+            proof: self.proof.clone(),
         };
         reply(issue::close(&context, &request))
     }

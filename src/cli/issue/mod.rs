@@ -31,7 +31,7 @@ use crate::store::issue::Status;
 ///
 /// The way of an issue: report it and go on working; later 'tw issue next', 'tw issue start ID' goes to its snapshot;
 /// reproduce, try, 'tw issue verify ID'; 'tw return'; make the change for good, or 'tw issue apply ID'; verify again, 'tw issue
-/// close ID'.
+/// close ID'. Or 'tw try ID' lets a command or an agent try several times beside the present, and 'tw try apply' takes the best.
 ///
 /// An ISSUE is an id or any part of it of four characters or more. Its files stand in .timewarp/issues/ID/ and may be
 /// edited: the texts are taken in by the next command that looks at the issue.
@@ -44,7 +44,12 @@ Examples:
   tw issue report --task-context 'adding a login form' --symptom 'the tests hang' \\
     --success-criteria 'make test ends within a minute' --verify 'timeout 60 make test'
 
-  # Later: pick one, go back, try
+  # Later: let an agent try it three times, take the best
+  tw try ab12 --agent claude
+  tw try apply latest
+  tw issue close ab12 --proof latest
+
+  # Or pick one, go back, try
   tw issue next
   tw issue start ab12
   tw issue verify ab12

@@ -30,6 +30,10 @@ impl Human for Next {
         }
         page.notices(&self.notices);
         match self.ranked.first() {
+            Some(entry) if self.in_past => page.hint(format!(
+                "'tw return' first, then tw issue start {}",
+                entry.issue.issue_id
+            )),
             Some(entry) => page.hint(format!("'tw issue start {}'", entry.issue.issue_id)),
             None => page.line("no issue waits"),
         }

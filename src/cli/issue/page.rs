@@ -116,6 +116,11 @@ fn show(page: &mut Page, view: &IssueView) {
         let note = resolution.note.as_deref().unwrap_or_default();
         let closed = format!("{} {note}", page.options.ago(&resolution.at));
         paragraph(page, "closed", &closed);
+        if let Some(proof) = &resolution.proof {
+            let (id, run) = (&proof.try_id, proof.run);
+            let shown = format!("run {run} of {id}, '{}' passed", proof.command);
+            paragraph(page, "proof", &shown);
+        }
     }
 }
 

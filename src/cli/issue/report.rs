@@ -107,7 +107,14 @@ impl Human for Reported {
         }
         page.line(format!("  at {}", issue.snapshot_id));
         page.notices(&self.view.notices);
-        page.hint(format!("'tw issue start {}' goes there", issue.id));
+        if self.in_past {
+            page.hint(format!(
+                "'tw return' first, then tw issue start {}",
+                issue.id
+            ));
+        } else {
+            page.hint(format!("'tw issue start {}' goes there", issue.id));
+        }
     }
 
     fn brief(&self) -> Option<Vec<String>> {

@@ -167,12 +167,21 @@ impl Human for Tried {
         match record.best {
             Some(best) => {
                 page.hint(format!("'tw try diff {id} {best}' shows the best"));
-                page.hint(format!(
-                    "'tw try apply {id} {best}' puts it onto the present"
-                ));
+                page.hint(if self.in_past {
+                    format!("'tw return' first, then tw try apply {id} {best}")
+                } else {
+                    format!("'tw try apply {id} {best}' puts it onto the present")
+                });
                 if let Some(issue) = &record.issue_id {
                     let issue = clean(issue);
-                    page.hint(format!("'tw issue close {issue}' then closes the issue"));
+                    let run = record.runs.iter().find(|run| run.run == best);
+                    let proof = match run.map(|run| run.status) {
+                        Some(Status::Passed) => format!(" --proof {id}:{best}"),
+                        _ => String::new(),
+                    };
+                    page.hint(format!(
+                        "'tw issue close {issue}{proof}' then closes the issue"
+                    ));
                 }
             }
             None => {

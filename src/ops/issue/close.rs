@@ -5,9 +5,10 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::issues::{desk, find, load, update};
 use crate::ops::redaction::Redacting;
+use crate::ops::tries;
 use crate::store::Store;
 use crate::store::id::IssueId;
-use crate::store::issue::{Issue, Resolution, Status};
+use crate::store::issue::{Issue, Proof, Resolution, Status};
 use crate::store::records::Json;
 
 /// Closes an issue. A duplicate adds to the occurrences of the issue that has it, once.
@@ -26,6 +27,7 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
     let of = duplicate(store, id, request)?;
+    let proof = proof(ctx, id, request)?;
     let note = Redacting::new(ctx).optional(request.note.as_deref());
     let commit = ctx.repo.head()?.oid.map(|oid| oid.to_string());
     let at = ctx.env.now().rfc3339();
@@ -39,6 +41,7 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
             at: at.clone(),
             commit: commit.clone(),
             note: note.clone(),
+            proof: proof.clone(),
             other: Json::new(),
         });
         Ok(is_new)
@@ -79,9 +82,63 @@ fn duplicate(store: &Store, id: IssueId, request: &Close) -> Result<Option<Issue
     }
 }
 
+/// The run of a try that shows it to be solved.
+fn proof(ctx: &Context<'_>, id: IssueId, request: &Close) -> Result<Option<Proof>> {
+    let Some(word) = &request.proof else {
+        return Ok(None);
+    };
+    if request.status != Status::Fixed {
+        return Err(Error::usage("--proof goes with --status fixed"));
+    }
+    let (name, run) = split(word)?;
+    let record = tries::find(ctx, name)?;
+    let refused = |what: String| {
+        let shown = format!("'tw try show {}' tells more", record.try_id);
+        Err(Error::usage(what).hint(shown))
+    };
+    if record.issue_id.as_deref() != Some(id.to_string().as_str()) {
+        return refused(format!("{} is no try of issue {id}", record.try_id));
+    }
+    let run = record.run(run)?;
+    match &run.verify {
+        Some(check) if run.status == tries::Status::Passed => Ok(Some(Proof {
+            try_id: record.try_id.clone(),
+            run: run.run,
+            issue_run: run.issue_run,
+            experiment_id: run.experiment_id.clone(),
+            command: check.command.clone(),
+            at: run.ended_at.clone(),
+        })),
+        _ => {
+            let how = run.status.as_str();
+            refused(format!(
+                "run {} of {} proves nothing: {how}",
+                run.run, record.try_id
+            ))
+        }
+    }
+}
+
+/// A try, and after a colon the number of its run.
+fn split(word: &str) -> Result<(&str, Option<u64>)> {
+    match word.rsplit_once(':') {
+        None => Ok((word, None)),
+        Some((name, number)) => match number.parse() {
+            Ok(number) => Ok((name, Some(number))),
+            Err(_) => Err(Error::usage(format!(
+                "'{}' is not the number of a run",
+                number.escape_debug()
+            ))
+            .hint("--proof TRY, or --proof TRY:RUN")),
+        },
+    }
+}
+
 /// Says it when an issue counts as fixed and no check says so.
 fn unproven(issue: &Issue) -> Option<String> {
-    if issue.status != Status::Fixed || issue.passed() == Some(true) {
+    let resolution = issue.resolution.as_ref();
+    let proven = resolution.is_some_and(|resolution| resolution.proof.is_some());
+    if issue.status != Status::Fixed || proven || issue.passed() == Some(true) {
         return None;
     }
     let why = match issue.passed() {

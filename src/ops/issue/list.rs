@@ -11,6 +11,7 @@ use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::issue::{Issue, Severity, Status};
 use crate::store::names::Record;
+use crate::store::state::Mode;
 
 const DAY: i64 = 24 * 3600;
 
@@ -98,7 +99,8 @@ fn in_chat(store: &Store, issue: &Issue, wanted: &str) -> bool {
 /// # Errors
 /// Only when refs cannot be read at all.
 pub fn next(ctx: &Context<'_>) -> Result<Next> {
-    let all = all(ctx.store()?)?;
+    let store = ctx.store()?;
+    let all = all(store)?;
     let now = ctx.env.now();
     let waiting = all.issues.iter().filter(|issue| waits(issue));
     let mut ranked: Vec<Ranked> = waiting.map(|issue| rank(issue, now)).collect();
@@ -114,6 +116,7 @@ pub fn next(ctx: &Context<'_>) -> Result<Next> {
         issue_id: ranked.first().map(|entry| entry.issue.issue_id),
         ranked,
         notices,
+        in_past: store.dir.state()?.mode == Mode::Past,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::ops::merge::Reason;
 use crate::ops::outcome::{Changes, Travelled};
 use crate::store::chat::Chat;
 use crate::store::id::{IssueId, SnapshotId};
-use crate::store::issue::{Experiment, Issue, Severity, Status};
+use crate::store::issue::{Experiment, Issue, Run, Severity, Status};
 
 json::fields! {
     Merged = "merged",
@@ -62,6 +62,9 @@ pub struct Reported {
     pub view: IssueView,
     /// Its conversation; null without one.
     pub chat: Option<Captured>,
+    /// The working tree is in the past: nobody can go to its snapshot from there.
+    #[serde(skip)]
+    pub in_past: bool,
 }
 
 /// A conversation that went with a report.
@@ -103,13 +106,13 @@ pub struct IssueSummary {
 
 impl From<&Issue> for IssueSummary {
     fn from(issue: &Issue) -> Self {
-        let of_tries = issue.runs.iter().filter_map(|run| run.other.get("try_id"));
-        let mut tries: Vec<_> = of_tries.filter_map(serde_json::Value::as_str).collect();
+        let of_tries = issue.runs.iter().filter_map(Run::try_id);
+        let mut tries: Vec<_> = of_tries.collect();
         tries.sort_unstable();
         tries.dedup();
         let passed = issue.runs.iter().rev();
         let mut passed = passed.filter(|run| run.result.as_deref() == Some("passed"));
-        let is_best = |run: &&crate::store::issue::Run| run.other.get("best") == Some(&true.into());
+        let is_best = |run: &&Run| run.other.get("best") == Some(&true.into());
         Self {
             tries: tries.len(),
             best: passed.find(is_best).map(|run| run.run),
@@ -217,6 +220,9 @@ pub struct Next {
     pub ranked: Vec<Ranked>,
     /// Sentences for people.
     pub notices: Vec<String>,
+    /// The working tree is in the past: nobody can go to an issue's snapshot from there.
+    #[serde(skip)]
+    pub in_past: bool,
 }
 
 /// Answer of `issue chat`.

@@ -26,6 +26,7 @@ use crate::store::issue::{CHAT_FILE, Experiment, Issue, Severity};
 use crate::store::names::{self, Record};
 use crate::store::records::{Json, Note};
 use crate::store::session::SessionRecord;
+use crate::store::state::Mode;
 use crate::store::stored::Stored;
 use crate::text::without_mark;
 
@@ -84,6 +85,7 @@ pub fn report(ctx: &Context<'_>, request: &Report) -> Result<Reported> {
     Ok(Reported {
         view: get::view(ctx, store, issue, notices)?,
         chat,
+        in_past: store.dir.state()?.mode == Mode::Past,
     })
 }
 

@@ -141,6 +141,8 @@ pub struct Close {
     pub duplicate_of: Option<String>,
     /// What to say about it.
     pub note: Option<String>,
+    /// The try that shows it to be solved, and after a colon which of its runs; default the best.
+    pub proof: Option<String>,
 }
 
 /// Put a run's changes onto the present.

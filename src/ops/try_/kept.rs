@@ -37,7 +37,12 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<Tried> {
         Some(_) => Vec::new(),
         None => vec!["it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned()],
     };
-    Ok(Tried { record, notices })
+    let in_past = ctx.store()?.dir.state()?.mode == Mode::Past;
+    Ok(Tried {
+        record,
+        notices,
+        in_past,
+    })
 }
 
 /// What a run changed.

@@ -68,6 +68,9 @@ pub struct Tried {
     pub record: Try,
     /// Sentences for people.
     pub notices: Vec<String>,
+    /// The working tree is in the past: a run is applied to the present.
+    #[serde(skip)]
+    pub in_past: bool,
 }
 
 /// Answer of `try list`.

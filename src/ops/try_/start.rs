@@ -24,6 +24,7 @@ use crate::runner::guard::own_program;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{self, Issue, Run};
+use crate::store::state::Mode;
 use crate::store::stored::Stored;
 use crate::text::command_line;
 
@@ -113,7 +114,11 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     {
         notices.push("the check passes on the snapshot itself: it tells nothing".to_owned());
     }
-    Ok(Tried { record, notices })
+    Ok(Tried {
+        record,
+        notices,
+        in_past: store.dir.state()?.mode == Mode::Past,
+    })
 }
 
 fn record_base(ctx: &Context<'_>, plan: &Plan<'_>, record: &mut Try) -> Result<()> {

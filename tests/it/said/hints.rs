@@ -1,0 +1,327 @@
+//! What a hint names works when it is typed: each command is run in several states, and then each command that it named.
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+use timewarp::cli::args;
+
+use super::{at_work, words};
+use crate::sandbox::Sandbox;
+
+/// The commands that notes, hints and answers name, as a person would type them; none that has a word to be replaced.
+fn named(said: &str) -> Vec<Vec<String>> {
+    // A hint that is nothing but a command stands without quotes.
+    let quoted = Regex::new(r"'(tw [^'\n]+)'|(?m)^hint: (tw [^'\n,;(]+)").unwrap();
+    let placeholder = |word: &String| {
+        word.len() > 1
+            && word
+                .chars()
+                .all(|char| char.is_ascii_uppercase() || char == '.')
+    };
+    let number = |word: &str| (word == "N").then(|| "0".to_owned());
+    let all = quoted
+        .captures_iter(said)
+        .filter_map(|found| found.get(1).or_else(|| found.get(2)))
+        .map(|found| words(found.as_str(), number));
+    all.filter(|words| !words.iter().any(placeholder)).collect()
+}
+
+/// Runs a command in a repository of its own, then each command that it names, each in a new one: what does not end well.
+fn typed_in(make: fn() -> Sandbox, before: &[&str], command: &str) -> (Vec<String>, usize) {
+    let run = |sandbox: &Sandbox, words: &[String]| sandbox.tw(words.iter().skip(1));
+    let start = || {
+        let sandbox = make();
+        for earlier in before {
+            sandbox.tw(words(earlier, |_| None).iter().skip(1));
+        }
+        let ran = run(&sandbox, &words(command, |_| None));
+        (sandbox, format!("{}{}", ran.out(), ran.err()))
+    };
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    loop {
+        let (sandbox, said) = start();
+        let hints = named(&said);
+        let Some(hint) = hints.get(count) else {
+            break;
+        };
+        count += 1;
+        let is_last = count == hints.len();
+        let ran = run(&sandbox, hint);
+        let hint = hint.join(" ");
+        // In passing, a command is called by its name alone, and one that asks does so on a terminal.
+        let by_name = [
+            "required arguments were not provided",
+            "no terminal to ask on",
+        ];
+        let is_named = hint == command || by_name.iter().any(|words| ran.err().contains(words));
+        if ran.code != 0 && !is_named {
+            wrong.push(format!(
+                "{command}: {hint}: exit {}\n{}",
+                ran.code,
+                ran.err()
+            ));
+        }
+        if is_last {
+            break;
+        }
+    }
+    (wrong, count)
+}
+
+/// As [`typed_in`]; a command that names nothing would prove nothing.
+fn typed(make: fn() -> Sandbox, before: &[&str], command: &str) -> Vec<String> {
+    let (mut wrong, count) = typed_in(make, before, command);
+    if count == 0 {
+        wrong.push(format!("{command}: no hint"));
+    }
+    wrong
+}
+
+#[test]
+fn what_a_hint_names_works_when_it_is_typed() {
+    let mut wrong = Vec::new();
+    for command in [
+        "tw",
+        "tw session list",
+        "tw checkpoint list",
+        "tw rewind 0 --code",
+        "tw rewind --undo",
+        "tw session show",
+        "tw session end",
+        "tw session resume",
+        "tw context show",
+        "tw context checkpoint",
+        "tw backtrack show",
+        "tw list",
+        "tw show latest",
+        "tw diff",
+        "tw travel latest",
+        "tw restore latest a.txt",
+        "tw undo",
+        "tw redo",
+        "tw init",
+        "tw label --remove x",
+    ] {
+        wrong.extend(typed(Sandbox::new, &[], command));
+    }
+    for (before, command) in [
+        (&[][..], "tw checkpoint"),
+        (&[], "tw checkpoint list"),
+        (&[], "tw rewind 0 --code"),
+        (&[], "tw rewind 7 --code"),
+        (&[], "tw rewind"),
+        (&[], "tw backtrack --note x"),
+        (&[], "tw travel"),
+        (&[], "tw drop"),
+        (&[], "tw issue start"),
+        (&[], "tw travel latest"),
+        (&["tw travel latest"], "tw"),
+        (&["tw travel latest"], "tw travel latest"),
+        (&["tw travel latest"], "tw return"),
+        (&["tw restore latest"], "tw undo"),
+        (&[], "tw open latest"),
+        (&[], "tw drop latest -y"),
+        (&[], "tw diff latest nothing"),
+        (
+            &["tw context append --role user x"],
+            "tw context checkpoint",
+        ),
+        (&["tw context append --role user x"], "tw context revert 3"),
+        (&["tw context checkpoint"], "tw backtrack 0 --note x"),
+        (&[], "tw issue next"),
+        (&["tw travel latest"], "tw undo"),
+        (&["tw travel latest"], "tw redo"),
+        (&["tw travel latest"], "tw rewind 0 --code"),
+        (&["tw travel latest"], "tw purge a.txt --yes-purge"),
+        (&["tw travel latest"], "tw drop latest -y"),
+        (&["tw restore latest"], "tw redo"),
+        (&["tw restore latest", "tw undo"], "tw undo"),
+        (&["tw rewind 0 --code"], "tw rewind --undo"),
+        (&["tw rewind 0 --code"], "tw undo"),
+        (
+            &["tw rewind 0 --code", "tw rewind --undo"],
+            "tw rewind --undo",
+        ),
+        (&[], "tw restore nothing"),
+        (&[], "tw show nothing"),
+        (&[], "tw find nothing"),
+        (&[], "tw list --kind backup"),
+        (&[], "tw label latest"),
+        (&[], "tw label --remove x"),
+        (&[], "tw context show"),
+        (&[], "tw context revert 3"),
+        (&[], "tw session show nothing"),
+        (&[], "tw session end nothing"),
+        (&["tw session end"], "tw checkpoint"),
+        (&["tw session end"], "tw rewind"),
+        (&[], "tw diff nothing latest"),
+        (&[], "tw session start"),
+    ] {
+        wrong.extend(typed(|| at_work().0, before, command));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every command, as somebody would type it first.
+const COMMANDS: &[&str] = &[
+    "tw status",
+    "tw snapshot",
+    "tw list",
+    "tw list --session",
+    "tw log",
+    "tw show",
+    "tw show nothing",
+    "tw diff",
+    "tw diff nothing",
+    "tw search changed",
+    "tw blame a.txt",
+    "tw blame nothing",
+    "tw find a.txt",
+    "tw find nothing",
+    "tw travel latest",
+    "tw travel latest~1",
+    "tw travel nothing",
+    "tw return",
+    "tw restore latest",
+    "tw restore latest nothing",
+    "tw undo",
+    "tw undo 3",
+    "tw undo --list",
+    "tw redo",
+    "tw recover",
+    "tw recover --dropped",
+    "tw open latest",
+    "tw close nothing",
+    "tw scratch list",
+    "tw scratch gc",
+    "tw bisect run -- true",
+    "tw bisect run -- false",
+    "tw label",
+    "tw label latest",
+    "tw label latest x",
+    "tw label --remove x",
+    "tw issue report --task-context x --symptom y --success-criteria z",
+    "tw issue report",
+    "tw issue list",
+    "tw issue list --status fixed",
+    "tw issue get",
+    "tw issue chat",
+    "tw issue edit",
+    "tw issue experiment",
+    "tw issue next",
+    "tw issue search y",
+    "tw issue start",
+    "tw issue verify",
+    "tw issue apply",
+    "tw issue comment --message x",
+    "tw issue close",
+    "tw issue reopen",
+    "tw try",
+    "tw try -- true",
+    "tw try -n 1 --verify false -- true",
+    "tw try list",
+    "tw try show latest",
+    "tw try diff latest",
+    "tw try log latest",
+    "tw try apply latest",
+    "tw try drop latest",
+    "tw redact",
+    "tw prune",
+    "tw drop latest",
+    "tw drop latest -y",
+    "tw purge a.txt",
+    "tw purge a.txt --yes-purge",
+    "tw init",
+    "tw config",
+    "tw config nothing",
+    "tw doctor",
+    "tw session start",
+    "tw session list",
+    "tw session show",
+    "tw session resume",
+    "tw session end",
+    "tw checkpoint",
+    "tw checkpoint list",
+    "tw checkpoint show 0",
+    "tw checkpoint show 9",
+    "tw rewind",
+    "tw rewind 0",
+    "tw rewind 0 --code",
+    "tw rewind 0 --conversation",
+    "tw rewind --undo",
+    "tw backtrack take",
+    "tw backtrack show",
+    "tw backtrack cancel",
+    "tw backtrack 0 --note x",
+    "tw context append --role user x",
+    "tw context checkpoint",
+    "tw context usage 3",
+    "tw context show",
+    "tw context revert 3",
+    "tw context compact --summarizer cat",
+    "tw prompt",
+];
+
+/// What begins with no word of ours, waits for somebody, or prints a document.
+const LEFT_OUT: &[&str] = &["ui", "web", "hook", "mcp", "agent-help", "completions"];
+
+/// The commands that do something, by their words.
+fn leaves(command: &clap::Command, above: &str, found: &mut BTreeSet<String>) {
+    for below in command.get_subcommands() {
+        let name = format!("{above} {}", below.get_name());
+        if below.has_subcommands() {
+            leaves(below, &name, found);
+        } else if !LEFT_OUT.contains(&below.get_name()) {
+            found.insert(name);
+        }
+    }
+}
+
+#[test]
+fn every_command_is_run_for_its_hints() {
+    let mut found = BTreeSet::new();
+    leaves(&args::tree(), "tw", &mut found);
+    found.retain(|leaf| !COMMANDS.iter().any(|command| command.starts_with(leaf)));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+/// All of them after these.
+fn in_state(make: fn() -> Sandbox, before: &[&str]) {
+    let each = |command: &&str| typed_in(make, before, command).0;
+    let wrong: Vec<String> = COMMANDS.iter().flat_map(each).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn hints_hold_in_a_new_repository() {
+    in_state(Sandbox::new, &[]);
+}
+
+#[test]
+fn hints_hold_in_a_repository_without_a_commit() {
+    in_state(Sandbox::unborn, &[]);
+}
+
+#[test]
+fn hints_hold_at_work() {
+    in_state(|| at_work().0, &[]);
+}
+
+#[test]
+fn hints_hold_in_the_past() {
+    in_state(|| at_work().0, &["tw travel latest~1"]);
+}
+
+#[test]
+fn hints_hold_in_an_issues_run() {
+    in_state(|| at_work().0, &["tw issue start"]);
+}
+
+#[test]
+fn hints_hold_after_an_undo_and_a_try() {
+    in_state(
+        || at_work().0,
+        &["tw restore latest~1", "tw undo", "tw try -n 1 -- true"],
+    );
+}
