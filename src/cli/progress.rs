@@ -128,7 +128,7 @@ impl Lines {
     }
 }
 
-impl crate::ops::try_::Told for Lines {
+impl crate::ops::attempts::Told for Lines {
     fn phase(&self, run: u64, what: &'static str) {
         if !self.shown {
             return;

@@ -3,6 +3,7 @@
 pub mod address;
 pub mod applying;
 pub mod approval;
+pub mod attempts;
 pub mod backtrack;
 pub mod bisect;
 pub mod blame;

@@ -33,6 +33,16 @@ pub const GUARD: &str = "__guard";
 /// The word that makes `tw` the command of a run.
 pub const BECOME: &str = "__become";
 
+/// The words of a command as it was typed: one word with spaces in it is a line for a shell.
+pub fn line_or_words(typed: &[OsString]) -> Vec<OsString> {
+    match typed {
+        [line] if line.to_string_lossy().contains(char::is_whitespace) => {
+            vec!["sh".into(), "-c".into(), line.clone()]
+        }
+        words => words.to_vec(),
+    }
+}
+
 /// A command to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {

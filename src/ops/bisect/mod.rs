@@ -37,6 +37,7 @@ use crate::git::create::private_dir;
 use crate::git::hex::hex;
 use crate::git::path;
 use crate::interrupt::{self, Deferred};
+use crate::runner::line_or_words;
 use crate::store::Store;
 use crate::store::state::Mode;
 
@@ -157,7 +158,7 @@ fn question(ctx: &Context<'_>, store: &Store, request: &Bisect, present: Oid) ->
     private_dir(&logs)?;
     clear_old(&logs);
     Ok(Question {
-        words: request.command.clone(),
+        words: line_or_words(&request.command),
         with: With::named(ctx, store, (present, None), &request.with)?,
         repeat: request.repeat.max(1),
         setup: request.setup.clone(),

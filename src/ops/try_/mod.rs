@@ -1,10 +1,7 @@
 //! Try: a command run several times side by side, each in a scratch; what came of it, and the best put onto the present.
 
-mod attempt;
 mod kept;
-mod protect;
 mod start;
-mod watch;
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -52,12 +49,6 @@ pub struct Start {
     pub agent: Option<String>,
     /// What the agent is given besides.
     pub agent_args: Vec<String>,
-}
-
-/// Told how runs go on.
-pub trait Told: Sync {
-    /// A run (0: the check of the snapshot itself) is at this.
-    fn phase(&self, run: u64, what: &'static str);
 }
 
 /// Answer of `try` and `try show`.

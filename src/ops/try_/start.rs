@@ -2,34 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use super::attempt::Plan;
-use super::watch::Watch;
-use super::{Start, Told, Tried, protect};
-use crate::agents::by_name;
+use super::{Start, Tried};
 use crate::error::{Code, Error, Result};
 use crate::git::create;
-use crate::interrupt;
+use crate::interrupt::{self, Deferred};
+use crate::ops::attempts::{Plan, Subject, Told, Wanted, agent_words, approved_check, issue_run};
 use crate::ops::issues::{self, desk};
-use crate::ops::redaction::Redacting;
 use crate::ops::request::Take;
-use crate::ops::scratches::Slot;
 use crate::ops::scratches::with::With;
 use crate::ops::tries::{self, Status, Try, TryRun};
-use crate::ops::{Context, address, approval, snapshots};
-use crate::runner::guard::own_program;
+use crate::ops::{Context, address, snapshots};
+use crate::runner::line_or_words;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
-use crate::store::issue::{self, Issue, Run};
+use crate::store::issue::{self, Issue};
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
-use crate::text::command_line;
-
-/// How often an interrupt is looked for.
-const TICK: Duration = Duration::from_millis(50);
 
 /// Runs a command several times side by side.
 ///
@@ -39,7 +28,11 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     ctx.check_workspace(false)?;
     let store = ctx.store()?;
     let (issue, named) = what(ctx, store, request.what.as_deref())?;
-    let verify = verify(store, request, issue.as_ref())?;
+    let verify = match (&request.verify, &issue) {
+        (Some(command), _) => Some(command.clone()),
+        (None, Some(issue)) => approved_check(store, issue)?,
+        (None, None) => None,
+    };
     let words = words(request, issue.as_ref())?;
     let present = present(ctx, store)?;
     let source = match (&issue, named) {
@@ -47,18 +40,9 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         (None, Some(stored)) => stored,
         (None, None) => present.clone(),
     };
-    let read = |oid| store.objects.read_tree(oid);
     let trees = (present.tree, Some(source.tree));
-    let with = With::named(ctx, store, trees, &request.with)?.over(store, source.tree)?;
-    let protected = match &verify {
-        Some(command) => protect::named(&read, source.tree, command)?,
-        None => BTreeMap::new(),
-    };
-    let shown: Vec<String> = words
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let shown = Redacting::new(ctx).text(&command_line(&shown));
+    let with = With::named(ctx, store, trees, &request.with)?;
+    let subject = Subject::new(ctx, store, source, &with, (words, verify))?;
     let id = tries::new_id(ctx)?;
     let logs = tries::dir_of(ctx, &id);
     create::private_dir(&logs)?;
@@ -68,9 +52,9 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         created_at: ctx.env.now().rfc3339(),
         ended_at: None,
         worktree: ctx.repo.worktree_name(),
-        source: source.id.to_string(),
+        source: subject.source.id.to_string(),
         issue_id: issue.as_ref().map(|issue| issue.id.to_string()),
-        command: shown.clone(),
+        command: subject.shown.clone(),
         wanted: request.runs,
         base_verify: None,
         runs: Vec::new(),
@@ -78,27 +62,24 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         extra: serde_json::Map::new(),
     };
     tries::save(ctx, &record)?;
-    let plan = Plan {
-        root: ctx.repo.worktree_root().to_owned(),
-        env: ctx.env,
-        program: own_program(),
-        source,
-        with,
-        protected,
-        words,
-        shown,
+    let wanted = Wanted {
+        purpose: "try",
         setup: request.setup.clone(),
-        verify,
         timeout: request.timeout,
         logs,
-        watch: Watch::new(ctx)?,
-        stopped: AtomicBool::new(false),
-        controls: Mutex::default(),
     };
+    let plan = Plan::new(ctx, wanted)?;
     let deferred = interrupt::defer();
     told.phase(0, "checking the snapshot itself");
-    let made = record_base(ctx, &plan, &mut record)
-        .and_then(|()| run_all(ctx, request, &plan, &mut record, (told, &deferred)));
+    let made = record_base(ctx, &plan, &subject, &mut record).and_then(|()| {
+        run_all(
+            ctx,
+            request,
+            (&plan, &subject),
+            &mut record,
+            (told, &deferred),
+        )
+    });
     drop(deferred);
     made?;
     let mut notices = Vec::new();
@@ -121,9 +102,34 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     })
 }
 
-fn record_base(ctx: &Context<'_>, plan: &Plan<'_>, record: &mut Try) -> Result<()> {
-    record.base_verify = plan.check_base()?;
+fn record_base(
+    ctx: &Context<'_>,
+    plan: &Plan<'_>,
+    subject: &Subject,
+    record: &mut Try,
+) -> Result<()> {
+    record.base_verify = plan.check_base(subject)?;
     tries::save(ctx, record)
+}
+
+/// Makes the runs, and writes each down when it has ended.
+fn run_all(
+    ctx: &Context<'_>,
+    request: &Start,
+    (plan, subject): (&Plan<'_>, &Subject),
+    record: &mut Try,
+    (told, deferred): (&dyn Told, &Deferred),
+) -> Result<()> {
+    let runs = usize::try_from(request.runs).unwrap_or(usize::MAX);
+    let jobs = usize::try_from(request.jobs).unwrap_or(usize::MAX);
+    let subjects = vec![subject; runs];
+    let mut ended = |_: usize, run: TryRun| {
+        record.runs.push(run);
+        record.rank();
+        tries::save(ctx, record)
+    };
+    let is_enough = |run: &TryRun| request.first && run.status == Status::Passed;
+    plan.side_by_side(&subjects, (jobs, &is_enough), (told, deferred), &mut ended)
 }
 
 /// The issue that a word names, or else the snapshot.
@@ -151,81 +157,16 @@ fn what(
     Ok((Some(issues::load(store, id)?.issue), None))
 }
 
-fn verify(store: &Store, request: &Start, issue: Option<&Issue>) -> Result<Option<String>> {
-    if request.verify.is_some() {
-        return Ok(request.verify.clone());
-    }
-    let stored = issue.and_then(|issue| Some((issue.id, issue.verify_command.clone()?)));
-    let Some((id, command)) = stored else {
-        return Ok(None);
-    };
-    if !approval::is_approved(store, &command)? {
-        let hash = approval::fingerprint(&command);
-        let message = format!("the verify command was not approved on this machine: {command}");
-        return Err(Error::new(Code::NotApproved, message)
-            .hint(format!(
-                "when it is harmless: tw issue verify {id} --allow {hash}"
-            ))
-            .detail("command", command)
-            .detail("verify_hash", hash));
-    }
-    Ok(Some(command))
-}
-
 /// The command that is run.
 fn words(request: &Start, issue: Option<&Issue>) -> Result<Vec<OsString>> {
-    if let Some(name) = &request.agent {
-        let Some(issue) = issue else {
-            return Err(Error::usage("an agent needs an issue to work on")
-                .hint("tw try ISSUE --agent NAME; 'tw issue list' shows the issues"));
-        };
-        let agent = by_name(name)
-            .ok_or_else(|| Error::usage(format!("there is no agent '{}'", name.escape_debug())))?;
-        let command = agent.headless_command(&task(issue)).ok_or_else(|| {
-            Error::usage(format!(
-                "{} has no way to run without a terminal",
-                agent.title()
-            ))
-            .hint("tw try ISSUE -- COMMAND")
-        })?;
-        let given = request.agent_args.iter().map(OsString::from);
-        return Ok(command
-            .into_iter()
-            .map(OsString::from)
-            .chain(given)
-            .collect());
-    }
-    match request.command.as_slice() {
-        [] => Err(Error::usage("there is no command to run")
+    match (&request.agent, issue) {
+        (Some(name), Some(issue)) => agent_words(name, &request.agent_args, issue),
+        (Some(_), None) => Err(Error::usage("an agent needs an issue to work on")
+            .hint("tw try ISSUE --agent NAME; 'tw issue list' shows the issues")),
+        (None, _) if request.command.is_empty() => Err(Error::usage("there is no command to run")
             .hint("tw try -- COMMAND, or tw try ISSUE --agent NAME")),
-        // One word with spaces is a line for a shell.
-        [line] if line.to_string_lossy().contains(char::is_whitespace) => {
-            Ok(vec!["sh".into(), "-c".into(), line.clone()])
-        }
-        words => Ok(words.to_vec()),
+        (None, _) => Ok(line_or_words(&request.command)),
     }
-}
-
-/// What an agent is told of an issue.
-fn task(issue: &Issue) -> String {
-    let mut told = vec![format!(
-        "Fix this problem in the current directory, which is a scratch copy of the repository. Do not commit.\n\nSymptom: {}",
-        issue.symptom
-    )];
-    let cause = issue.suspected_cause.as_deref().unwrap_or_default();
-    let check = issue.verify_command.as_deref().unwrap_or_default();
-    for (name, text) in [
-        ("What was being done", issue.task_context.as_str()),
-        ("It counts as solved when", issue.success_criteria.as_str()),
-        ("Suspected cause", cause),
-        ("To see the problem", issue.experiment.repro.as_str()),
-        ("This command must succeed", check),
-    ] {
-        if !text.trim().is_empty() {
-            told.push(format!("{name}: {text}"));
-        }
-    }
-    told.join("\n\n")
 }
 
 /// A snapshot of the present, taken unless the newest is as it is.
@@ -244,67 +185,6 @@ fn present(ctx: &Context<'_>, store: &Store) -> Result<Stored> {
     store.read_id(&id)
 }
 
-/// All runs, so many at a time.
-fn run_all(
-    ctx: &Context<'_>,
-    request: &Start,
-    plan: &Plan<'_>,
-    record: &mut Try,
-    (told, deferred): (&dyn Told, &interrupt::Deferred),
-) -> Result<()> {
-    let next = AtomicU64::new(1);
-    let ended = Mutex::new(Vec::<TryRun>::new());
-    let busy = AtomicUsize::new(0);
-    let slots = usize::try_from(request.jobs.min(request.runs))
-        .unwrap_or(1)
-        .max(1);
-    let work = |slot: usize| {
-        while !plan.is_stopped() {
-            let number = next.fetch_add(1, Ordering::SeqCst);
-            if number > request.runs {
-                break;
-            }
-            told.phase(number, "running");
-            let run = plan.attempt(number, Slot(slot));
-            told.phase(number, run.status.as_str());
-            if request.first && run.status == Status::Passed {
-                plan.stop();
-            }
-            ended
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(run);
-        }
-        busy.fetch_sub(1, Ordering::SeqCst);
-    };
-    busy.store(slots, Ordering::SeqCst);
-    let mut kept = 0;
-    std::thread::scope(|scope| -> Result<()> {
-        for slot in 1..=slots {
-            let work = &work;
-            scope.spawn(move || work(slot));
-        }
-        let mut saved = Ok(());
-        loop {
-            let is_over = busy.load(Ordering::SeqCst) == 0;
-            if deferred.requested() {
-                plan.stop();
-            }
-            let runs = ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if runs.len() > kept {
-                kept = runs.len();
-                record.runs = runs;
-                record.rank();
-                saved = saved.and(tries::save(ctx, record));
-            }
-            if is_over {
-                return saved;
-            }
-            std::thread::sleep(TICK);
-        }
-    })
-}
-
 /// The runs become runs of the issue.
 fn into_issue(
     ctx: &Context<'_>,
@@ -318,7 +198,10 @@ fn into_issue(
         let mut numbers = BTreeMap::new();
         for run in order.iter().filter_map(|at| record.runs.get(*at)) {
             let number = issue.next_run();
-            let mut made = of_issue(number, run, &record.try_id);
+            let mut made = issue_run(number, run);
+            made.other
+                .insert("try_id".to_owned(), record.try_id.clone().into());
+            made.other.insert("try_run".to_owned(), run.run.into());
             if record.best == Some(run.run) {
                 made.other.insert("best".to_owned(), true.into());
             }
@@ -334,30 +217,4 @@ fn into_issue(
         run.issue_run = numbers.get(&run.run).copied();
     }
     Ok(desk::write(ctx, store, id).into_iter().collect())
-}
-
-fn of_issue(number: u64, run: &TryRun, try_id: &str) -> Run {
-    let mut made = Run::begin(number, run.started_at.clone(), None);
-    made.ended_at = Some(run.ended_at.clone());
-    made.experiment_id.clone_from(&run.experiment_id);
-    made.diff_stat = run.diff_stat;
-    made.result = match run.status {
-        Status::Passed => Some("passed".to_owned()),
-        Status::Failed | Status::Timeout => Some("failed".to_owned()),
-        Status::Unverified | Status::Error => None,
-    };
-    made.verify = run
-        .verify
-        .iter()
-        .map(|check| issue::Verify {
-            command: check.command.clone(),
-            exit_status: check.exit.unwrap_or(128),
-            duration_ms: check.duration_ms,
-            output_tail: check.output_tail.clone(),
-            other: serde_json::Map::new(),
-        })
-        .collect();
-    made.other.insert("try_id".to_owned(), try_id.into());
-    made.other.insert("try_run".to_owned(), run.run.into());
-    made
 }

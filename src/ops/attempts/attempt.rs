@@ -1,4 +1,4 @@
-//! One run of a try, from the laying out of its scratch to its end.
+//! One run, from the laying out of its scratch to its end.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::protect;
 use super::watch::Watch;
 use crate::env::Env;
 use crate::error::Result;
@@ -15,39 +16,31 @@ use crate::git::tree::Node;
 use crate::ops::Context;
 use crate::ops::compare::tree_diff;
 use crate::ops::redaction::Redacting;
-use crate::ops::scratches::with::Versions;
+use crate::ops::scratches::with::{Versions, With};
 use crate::ops::scratches::{Scratch, Slot};
 use crate::ops::tries::{Check, Status, TryRun};
 use crate::progress::Silent;
 use crate::runner::{Control, End, Ended, Job};
+use crate::store::Store;
 use crate::store::issue::DiffStat;
 use crate::store::stored::Stored;
+use crate::text::command_line;
 
 /// How much of the end of a check's output is kept.
 const KEPT: usize = 4000;
 
-/// What all runs of a try have in common. Shared by the threads that make them.
+/// What all runs at a time have in common. Shared by the threads that make them.
 pub struct Plan<'a> {
     /// The present.
     pub root: PathBuf,
     /// Clock and environment.
     pub env: &'a Env,
+    /// What scratches are called after.
+    pub purpose: &'static str,
     /// `tw` itself.
     pub program: PathBuf,
-    /// What the runs begin with.
-    pub source: Stored,
-    /// Files that they have in another version.
-    pub with: Versions,
-    /// Files that the check names, as it is to see them.
-    pub protected: BTreeMap<Vec<u8>, Node>,
-    /// The command.
-    pub words: Vec<OsString>,
-    /// The command, redacted.
-    pub shown: String,
     /// What makes a scratch ready.
     pub setup: Option<String>,
-    /// The check.
-    pub verify: Option<String>,
     /// How long a command may take.
     pub timeout: Duration,
     /// Where the logs go.
@@ -58,6 +51,55 @@ pub struct Plan<'a> {
     pub stopped: AtomicBool,
     /// What ends them.
     pub controls: Mutex<BTreeMap<usize, Control>>,
+}
+
+/// What a run begins with, does, and is judged by.
+pub struct Subject {
+    /// The snapshot.
+    pub source: Stored,
+    /// Files that it has in another version.
+    pub with: Versions,
+    /// Files that the check names, as it is to see them.
+    pub protected: BTreeMap<Vec<u8>, Node>,
+    /// The command.
+    pub words: Vec<OsString>,
+    /// The command, redacted.
+    pub shown: String,
+    /// The check.
+    pub verify: Option<String>,
+}
+
+impl Subject {
+    /// Of a snapshot, files over it, a command, and a check.
+    ///
+    /// # Errors
+    /// The snapshot's tree cannot be read.
+    pub fn new(
+        ctx: &Context<'_>,
+        store: &Store,
+        source: Stored,
+        with: &With,
+        (words, verify): (Vec<OsString>, Option<String>),
+    ) -> Result<Self> {
+        let with = with.over(store, source.tree)?;
+        let read = |oid| store.objects.read_tree(oid);
+        let mut protected = match &verify {
+            Some(command) => protect::named(&read, source.tree, command)?,
+            None => BTreeMap::new(),
+        };
+        // Those are as the present has them, for the check, too.
+        protected.retain(|full, _| !with.contains_key(full));
+        let shown = words.iter().map(|word| word.to_string_lossy().into_owned());
+        let shown = command_line(&shown.collect::<Vec<_>>());
+        Ok(Self {
+            shown: Redacting::new(ctx).text(&shown),
+            source,
+            with,
+            protected,
+            words,
+            verify,
+        })
+    }
 }
 
 impl Plan<'_> {
@@ -99,8 +141,14 @@ impl Plan<'_> {
         self.run(&job, slot)
     }
 
-    fn check(&self, scratch: &Scratch<'_>, slot: Slot, log: &Path) -> Result<Option<Check>> {
-        let Some(command) = &self.verify else {
+    fn check(
+        &self,
+        subject: &Subject,
+        scratch: &Scratch<'_>,
+        slot: Slot,
+        log: &Path,
+    ) -> Result<Option<Check>> {
+        let Some(command) = &subject.verify else {
             return Ok(None);
         };
         let ended = self.shell(scratch, slot, command, log)?;
@@ -125,27 +173,28 @@ impl Plan<'_> {
     ///
     /// # Errors
     /// It cannot be laid out.
-    pub fn check_base(&self) -> Result<Option<Check>> {
-        if self.verify.is_none() {
+    pub fn check_base(&self, subject: &Subject) -> Result<Option<Check>> {
+        if subject.verify.is_none() {
             return Ok(None);
         }
         let ctx = self.context()?;
-        let scratch = Scratch::lay(&ctx, &self.source, "try")?;
+        let scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
+        scratch.put_over(&subject.with)?;
         let slot = Slot(1);
         if let Some(setup) = &self.setup {
             self.shell(&scratch, slot, setup, &self.logs.join("base-setup.log"))?;
         }
-        let checked = self.check(&scratch, slot, &self.logs.join("base-verify.log"));
+        let checked = self.check(subject, &scratch, slot, &self.logs.join("base-verify.log"));
         scratch.discard_rest()?;
         checked
     }
 
     /// Makes one run. Whatever goes wrong is in the answer.
-    pub fn attempt(&self, number: u64, slot: Slot) -> TryRun {
+    pub fn attempt(&self, subject: &Subject, number: u64, slot: Slot) -> TryRun {
         let mut run = TryRun {
             run: number,
             slot: u64::try_from(slot.0).unwrap_or(u64::MAX),
-            command: self.shown.clone(),
+            command: subject.shown.clone(),
             status: Status::Error,
             exit: None,
             verify: None,
@@ -165,7 +214,7 @@ impl Plan<'_> {
             ended_at: String::new(),
             tree: None,
         };
-        if let Err(error) = self.make(&mut run, slot) {
+        if let Err(error) = self.make(subject, &mut run, slot) {
             run.status = Status::Error;
             let said = error.message().to_owned();
             run.error = Some(
@@ -182,25 +231,25 @@ impl Plan<'_> {
         self.logs.join(format!("run-{number}{of}.log"))
     }
 
-    fn make(&self, run: &mut TryRun, slot: Slot) -> Result<()> {
+    fn make(&self, subject: &Subject, run: &mut TryRun, slot: Slot) -> Result<()> {
         let ctx = self.context()?;
-        let mut scratch = Scratch::lay(&ctx, &self.source, "try")?;
-        scratch.put_over(&self.with)?;
+        let mut scratch = Scratch::lay(&ctx, &subject.source, self.purpose)?;
+        scratch.put_over(&subject.with)?;
         self.watch.begin(&ctx, run.run)?;
-        let ended = self.command(run, &scratch, slot);
+        let ended = self.command(subject, run, &scratch, slot);
         let outside = self.watch.end(&ctx, run.run)?;
         run.escapes = outside.escapes.into_iter().collect();
         run.refs_made = outside.refs.into_iter().collect();
         run.uncertain = outside.uncertain;
         let store = ctx.store()?;
-        scratch.put_back(&self.with, store, self.source.tree)?;
-        let title = format!("run {} of {}", run.run, self.shown);
+        scratch.put_back(&subject.with, store, subject.source.tree)?;
+        let title = format!("run {} of {}", run.run, subject.shown);
         let saved = scratch.experiment(title.get(..100).unwrap_or(&title))?;
-        self.note_experiment(&ctx, run, saved)?;
+        note_experiment(&ctx, subject, run, saved)?;
         let ended = ended?;
         run.status = match ended {
             Some(End::TimedOut) => Status::Timeout,
-            Some(End::Exited(126 | 127)) if self.verify.is_none() => {
+            Some(End::Exited(126 | 127)) if subject.verify.is_none() => {
                 run.error = Some("the command cannot be run".to_owned());
                 Status::Error
             }
@@ -209,13 +258,19 @@ impl Plan<'_> {
                 Status::Error
             }
             None => Status::Error,
-            Some(_) => self.judge(run, &scratch, slot)?,
+            Some(_) => self.judge(subject, run, &scratch, slot)?,
         };
         scratch.discard_rest()
     }
 
     /// The setup, then the command. None: the setup failed.
-    fn command(&self, run: &mut TryRun, scratch: &Scratch<'_>, slot: Slot) -> Result<Option<End>> {
+    fn command(
+        &self,
+        subject: &Subject,
+        run: &mut TryRun,
+        scratch: &Scratch<'_>,
+        slot: Slot,
+    ) -> Result<Option<End>> {
         if let Some(setup) = &self.setup {
             let ended = self.shell(scratch, slot, setup, &self.log(run.run, "-setup"))?;
             if !ended.end.is_success() {
@@ -224,7 +279,7 @@ impl Plan<'_> {
             }
         }
         let log = PathBuf::from(&run.log);
-        let job = scratch.job(self.words.clone(), slot, Some(self.timeout), log);
+        let job = scratch.job(subject.words.clone(), slot, Some(self.timeout), log);
         let ended = self.run(&job, slot)?;
         run.exit = ended.end.status();
         run.duration_ms = millis(ended.duration);
@@ -240,48 +295,56 @@ impl Plan<'_> {
         Ok(Some(ended.end))
     }
 
-    fn note_experiment(
+    /// The check, with its own files as they were, and those of the present over the rest again.
+    fn judge(
         &self,
-        ctx: &Context<'_>,
+        subject: &Subject,
         run: &mut TryRun,
-        saved: Option<crate::store::id::SnapshotId>,
-    ) -> Result<()> {
-        let store = ctx.store()?;
-        run.experiment_id = saved.map(|id| id.to_string());
-        let after = match saved {
-            // Another context has written it.
-            Some(id) => {
-                store.objects.refresh();
-                store.read_id(&id)?.tree
-            }
-            None => self.source.tree,
-        };
-        run.tree = Some(after.to_string());
-        let files = tree_diff(ctx, store, self.source.tree, after)?;
-        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        run.diff_stat = Some(DiffStat {
-            files: number(files.len()),
-            insertions: number(files.iter().map(|file| file.insertions).sum()),
-            deletions: number(files.iter().map(|file| file.deletions).sum()),
-        });
-        let touched = files.iter().map(|file| &file.path);
-        let touched = touched.filter(|path| self.protected.contains_key(path.as_bytes()));
-        run.protected = touched.map(crate::git::path::RepoPath::display).collect();
-        Ok(())
-    }
-
-    /// The check, with its own files as they were.
-    fn judge(&self, run: &mut TryRun, scratch: &Scratch<'_>, slot: Slot) -> Result<Status> {
-        for (full, node) in &self.protected {
+        scratch: &Scratch<'_>,
+        slot: Slot,
+    ) -> Result<Status> {
+        scratch.put_over(&subject.with)?;
+        for (full, node) in &subject.protected {
             scratch.put(full, Some(*node))?;
         }
-        run.verify = self.check(scratch, slot, &self.log(run.run, "-verify"))?;
+        run.verify = self.check(subject, scratch, slot, &self.log(run.run, "-verify"))?;
         Ok(match &run.verify {
             None => Status::Unverified,
             Some(check) if check.status == Status::Timeout => Status::Timeout,
             Some(check) => check.status,
         })
     }
+}
+
+/// What it left, and how much that changed.
+fn note_experiment(
+    ctx: &Context<'_>,
+    subject: &Subject,
+    run: &mut TryRun,
+    saved: Option<crate::store::id::SnapshotId>,
+) -> Result<()> {
+    let store = ctx.store()?;
+    run.experiment_id = saved.map(|id| id.to_string());
+    let after = match saved {
+        // Another context has written it.
+        Some(id) => {
+            store.objects.refresh();
+            store.read_id(&id)?.tree
+        }
+        None => subject.source.tree,
+    };
+    run.tree = Some(after.to_string());
+    let files = tree_diff(ctx, store, subject.source.tree, after)?;
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    run.diff_stat = Some(DiffStat {
+        files: number(files.len()),
+        insertions: number(files.iter().map(|file| file.insertions).sum()),
+        deletions: number(files.iter().map(|file| file.deletions).sum()),
+    });
+    let touched = files.iter().map(|file| &file.path);
+    let touched = touched.filter(|path| subject.protected.contains_key(path.as_bytes()));
+    run.protected = touched.map(crate::git::path::RepoPath::display).collect();
+    Ok(())
 }
 
 fn millis(duration: Duration) -> u64 {

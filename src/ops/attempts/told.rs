@@ -1,0 +1,100 @@
+//! An issue as a run has it: what an agent is told, the check, and what the record keeps.
+
+use std::ffi::OsString;
+
+use crate::agents::by_name;
+use crate::error::{Code, Error, Result};
+use crate::ops::approval;
+use crate::ops::tries::{Status, TryRun};
+use crate::store::Store;
+use crate::store::issue::{Issue, Run, Verify};
+
+/// The command that has an agent work on an issue without a terminal. What it may do is up to its own settings and to `args`.
+///
+/// # Errors
+/// `USAGE` for an agent that is not known, or has no such way.
+pub fn agent_words(name: &str, args: &[String], issue: &Issue) -> Result<Vec<OsString>> {
+    let agent = by_name(name)
+        .ok_or_else(|| Error::usage(format!("there is no agent '{}'", name.escape_debug())))?;
+    let command = agent.headless_command(&task(issue)).ok_or_else(|| {
+        Error::usage(format!(
+            "{} has no way to run without a terminal",
+            agent.title()
+        ))
+        .hint("give a command instead: -- COMMAND")
+    })?;
+    let given = args.iter().map(OsString::from);
+    Ok(command
+        .into_iter()
+        .map(OsString::from)
+        .chain(given)
+        .collect())
+}
+
+/// The issue's own check. None: it has none.
+///
+/// # Errors
+/// `NOT_APPROVED` with the hash that allows it.
+pub fn approved_check(store: &Store, issue: &Issue) -> Result<Option<String>> {
+    let Some(command) = issue.verify_command.clone() else {
+        return Ok(None);
+    };
+    if !approval::is_approved(store, &command)? {
+        let (id, hash) = (issue.id, approval::fingerprint(&command));
+        let message = format!("the verify command was not approved on this machine: {command}");
+        return Err(Error::new(Code::NotApproved, message)
+            .hint(format!(
+                "when it is harmless: tw issue verify {id} --allow {hash}"
+            ))
+            .detail("command", command)
+            .detail("verify_hash", hash));
+    }
+    Ok(Some(command))
+}
+
+/// What an agent is told of an issue.
+fn task(issue: &Issue) -> String {
+    let mut told = vec![format!(
+        "Fix this problem in the current directory, which is a scratch copy of the repository. Do not commit.\n\nSymptom: {}",
+        issue.symptom
+    )];
+    let cause = issue.suspected_cause.as_deref().unwrap_or_default();
+    let check = issue.verify_command.as_deref().unwrap_or_default();
+    for (name, text) in [
+        ("What was being done", issue.task_context.as_str()),
+        ("It counts as solved when", issue.success_criteria.as_str()),
+        ("Suspected cause", cause),
+        ("To see the problem", issue.experiment.repro.as_str()),
+        ("This command must succeed", check),
+    ] {
+        if !text.trim().is_empty() {
+            told.push(format!("{name}: {text}"));
+        }
+    }
+    told.join("\n\n")
+}
+
+/// A run as its issue's record keeps it.
+pub fn issue_run(number: u64, run: &TryRun) -> Run {
+    let mut made = Run::begin(number, run.started_at.clone(), None);
+    made.ended_at = Some(run.ended_at.clone());
+    made.experiment_id.clone_from(&run.experiment_id);
+    made.diff_stat = run.diff_stat;
+    made.result = match run.status {
+        Status::Passed => Some("passed".to_owned()),
+        Status::Failed | Status::Timeout => Some("failed".to_owned()),
+        Status::Unverified | Status::Error => None,
+    };
+    made.verify = run
+        .verify
+        .iter()
+        .map(|check| Verify {
+            command: check.command.clone(),
+            exit_status: check.exit.unwrap_or(128),
+            duration_ms: check.duration_ms,
+            output_tail: check.output_tail.clone(),
+            other: serde_json::Map::new(),
+        })
+        .collect();
+    made
+}
