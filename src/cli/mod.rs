@@ -57,6 +57,7 @@ mod purge;
 mod recover;
 mod redact;
 mod redo;
+mod replay;
 mod restore;
 mod return_;
 mod revert;
@@ -120,10 +121,11 @@ call::verbs! {
         Open(open::Args),
         Close(close::Args),
         Scratch(scratch::Args),
-        Bisect(bisect::Args),
         Label(label::Args),
         Issue(issue::Args),
         Try(try_::Args),
+        Replay(replay::Args),
+        Bisect(bisect::Args),
         Redact(redact::Args),
         Prune(prune::Args),
         Drop(drop::Args),

@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Context;
+use super::kept;
+use super::replays::Replay;
 use super::swap::undo_log::{self, Log};
-use super::tries;
+use super::tries::{Try, TryRun};
 use super::worktrees::{self, Worktree, unreadable};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
@@ -107,15 +109,7 @@ pub fn find(
         of_worktree(&mut holders, &worktree, own, gone)
             .map_err(|error| unreadable(&worktree, error).hint("nothing was forgotten"))?;
     }
-    for kept in tries::all(ctx).map_err(|error| error.hint("nothing was forgotten"))? {
-        let left = kept
-            .runs
-            .iter()
-            .filter_map(|run| run.experiment_id.as_deref());
-        for id in left.chain([kept.source.as_str()]) {
-            holders.id(id, HoldStrength::Loose, format!("try {}", kept.try_id));
-        }
-    }
+    of_runs(ctx, &mut holders).map_err(|error| error.hint("nothing was forgotten"))?;
     for (name, commit) in store.refs.list(names::LABELS)? {
         let text = format!("label '{}'", names::label_of(&name));
         holders.commit(commit, HoldStrength::Loose, text);
@@ -124,6 +118,26 @@ pub fn find(
         .and_then(|()| of_records(ctx, store, reach, &mut holders))
         .map_err(|error| error.hint("nothing was forgotten; run 'tw doctor'"))?;
     Ok(holders)
+}
+
+/// Tries and replays hold what their runs left, and what they began with.
+fn of_runs(ctx: &Context<'_>, holders: &mut Holders) -> Result<()> {
+    let mut hold = |runs: &[TryRun], more: &str, text: &str| {
+        let left = runs.iter().filter_map(|run| run.experiment_id.as_deref());
+        for id in left.chain([more]) {
+            holders.id(id, HoldStrength::Loose, text.to_owned());
+        }
+    };
+    for one in kept::all::<Try>(ctx)? {
+        hold(&one.runs, &one.source, &format!("try {}", one.try_id));
+    }
+    for one in kept::all::<Replay>(ctx)? {
+        let text = format!("replay {}", one.replay_id);
+        for result in &one.results {
+            hold(&result.runs, &one.present, &text);
+        }
+    }
+    Ok(())
 }
 
 fn of_worktree(

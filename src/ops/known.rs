@@ -9,7 +9,9 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::history::in_order;
-use super::{Context, address, checkpoints, issues, tries, worktrees};
+use super::replays::Replay;
+use super::tries::Try;
+use super::{Context, address, checkpoints, issues, kept, worktrees};
 use crate::git::{Oid, tree};
 use crate::store::checkpoint;
 use crate::store::id::IdKind;
@@ -85,8 +87,16 @@ pub fn issues(ctx: &Context<'_>) -> Option<Vec<Known>> {
 /// The tries there are, newest first.
 pub fn tries(ctx: &Context<'_>) -> Option<Vec<Known>> {
     let latest = Known::new("latest", "the newest");
-    let known = tries::all(ctx).ok()?.into_iter();
+    let known = kept::all::<Try>(ctx).ok()?.into_iter();
     let known = known.map(|one| Known::new(one.try_id, one.command));
+    Some(std::iter::once(latest).chain(known).collect())
+}
+
+/// The replays there are, newest first.
+pub fn replays(ctx: &Context<'_>) -> Option<Vec<Known>> {
+    let latest = Known::new("latest", "the newest");
+    let known = kept::all::<Replay>(ctx).ok()?.into_iter();
+    let known = known.map(|one| Known::new(one.replay_id, one.command));
     Some(std::iter::once(latest).chain(known).collect())
 }
 

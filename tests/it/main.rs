@@ -58,6 +58,7 @@ mod provided;
 mod readme;
 mod recover;
 mod regular_files;
+mod replay;
 mod report;
 mod restore;
 mod return_;

@@ -464,6 +464,10 @@ fn schema_name(args: &[String]) -> String {
             };
             return format!("{group}-{verb}");
         }
+        Some("replay") => match words.next() {
+            Some(verb @ ("list" | "show" | "drop")) => return format!("replay-{verb}"),
+            _ => "replay",
+        },
         Some("rewind") if args.iter().any(|arg| arg == "--undo") => "rewind-undo",
         Some("rewind") if args.len() == 1 => "checkpoint-list",
         Some("checkpoint") if args.iter().any(|arg| arg == "list") => "checkpoint-list",

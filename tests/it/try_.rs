@@ -210,6 +210,26 @@ fn a_run_cannot_pass_by_changing_what_the_check_names() {
     );
 }
 
+/// What a check looks at is what is judged.
+#[test]
+fn a_run_passes_by_changing_what_the_check_reads() {
+    let sandbox = checked();
+    for check in ["grep -q fixed a.txt", "! test \"$(cat ./a.txt)\" = one"] {
+        let words = [
+            "try",
+            "-n",
+            "1",
+            "--verify",
+            check,
+            "--",
+            "echo fixed >a.txt",
+        ];
+        let (document, code) = tried(&sandbox, &words);
+        assert_eq!((code, &document["best"]), (0, &json!(1)), "{document}");
+        assert_eq!(document["runs"][0]["protected"], json!(["a.txt"]));
+    }
+}
+
 #[test]
 fn what_a_run_does_outside_is_named() {
     let sandbox = checked();

@@ -106,6 +106,11 @@ pub fn tries() -> ArgValueCompleter {
     by_id(known::tries)
 }
 
+/// A replay's id.
+pub fn replays() -> ArgValueCompleter {
+    by_id(known::replays)
+}
+
 /// A label that there is.
 pub fn labels() -> ArgValueCompleter {
     by_id(known::labels)

@@ -110,7 +110,7 @@ pub enum StatusWord {
     All,
 }
 
-fn status(word: StatusWord) -> Option<Status> {
+pub(super) fn status(word: StatusWord) -> Option<Status> {
     match word {
         StatusWord::Open => Some(Status::Open),
         StatusWord::Experimenting => Some(Status::Experimenting),

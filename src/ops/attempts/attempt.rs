@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::protect;
+use super::protect::{self, Named};
 use super::watch::Watch;
 use crate::env::Env;
 use crate::error::Result;
 use crate::git::regular;
-use crate::git::tree::Node;
 use crate::ops::Context;
 use crate::ops::compare::tree_diff;
 use crate::ops::redaction::Redacting;
@@ -59,8 +58,8 @@ pub struct Subject {
     pub source: Stored,
     /// Files that it has in another version.
     pub with: Versions,
-    /// Files that the check names, as it is to see them.
-    pub protected: BTreeMap<Vec<u8>, Node>,
+    /// Files that the check names.
+    pub protected: BTreeMap<Vec<u8>, Named>,
     /// The command.
     pub words: Vec<OsString>,
     /// The command, redacted.
@@ -304,8 +303,10 @@ impl Plan<'_> {
         slot: Slot,
     ) -> Result<Status> {
         scratch.put_over(&subject.with)?;
-        for (full, node) in &subject.protected {
-            scratch.put(full, Some(*node))?;
+        for (full, named) in &subject.protected {
+            if named.is_of_check {
+                scratch.put(full, Some(named.node))?;
+            }
         }
         run.verify = self.check(subject, scratch, slot, &self.log(run.run, "-verify"))?;
         Ok(match &run.verify {

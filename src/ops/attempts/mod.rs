@@ -5,7 +5,7 @@
 //! whatever goes wrong with one run is in its result and stops no other; an interrupt ends those that go on, and keeps what they made.
 
 mod attempt;
-pub mod protect;
+mod protect;
 mod told;
 mod watch;
 

@@ -1,28 +1,16 @@
 //! Tries: a command run several times side by side, as it is kept.
 //!
-//! A try is a directory in the common `timewarp` directory: `try.json`, and the logs of its runs. It is local, and readable by its owner
-//! alone. The record is written before the first run begins and after each that ends, so that a death keeps what was done. It holds
-//! the snapshot that it began with and the experiments of its runs.
-
-use std::path::PathBuf;
+//! A try is kept as [`super::kept`] says: `try.json`, and the logs of its runs. It holds the snapshot that it began with and the
+//! experiments of its runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Context;
-use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::create;
-use crate::git::fs::{Durable, write_atomic};
+use super::kept::Kept;
+use crate::error::{Error, Result};
 use crate::json;
-use crate::store::id::Tail;
 use crate::store::issue::DiffStat;
-use crate::store::state::{StateDir, read_json};
-
-/// The directory of tries.
-const DIR: &str = "tries";
-/// The record of one.
-const FILE: &str = "try.json";
 
 /// How a run came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,7 +75,7 @@ pub struct TryRun {
     pub experiment_id: Option<String>,
     /// Runs with the same files have the same number; null: nothing was saved.
     pub group: Option<u64>,
-    /// Paths that the check names and the run changed. The check saw them as they were before.
+    /// Paths that the check names and the run changed. What the check executes it saw as it was before.
     pub protected: Vec<String>,
     /// Paths of the present that changed meanwhile.
     pub escapes: Vec<String>,
@@ -146,6 +134,21 @@ pub struct Try {
     pub extra: Map<String, Value>,
 }
 
+impl Kept for Try {
+    const WHAT: &'static str = "try";
+    const LETTER: char = 't';
+    const DIR: &'static str = "tries";
+    const FILE: &'static str = "try.json";
+
+    fn id(&self) -> &str {
+        &self.try_id
+    }
+
+    fn created_at(&self) -> &str {
+        &self.created_at
+    }
+}
+
 impl Try {
     /// The run with this number; without one, the best.
     ///
@@ -163,117 +166,36 @@ impl Try {
         })
     }
 
-    /// Puts the runs in their order: passed, nothing protected touched, smaller diff, shorter time; and numbers equal trees.
+    /// Puts the runs in their order, and names the best.
     pub fn rank(&mut self) {
-        let lines = |run: &TryRun| run.diff_stat.map(|stat| stat.insertions + stat.deletions);
-        self.runs.sort_by_key(|run| {
-            (
-                run.status,
-                run.status == Status::Unverified && run.exit != Some(0),
-                !run.protected.is_empty(),
-                lines(run).unwrap_or(u64::MAX),
-                run.duration_ms,
-                run.run,
-            )
-        });
-        let mut trees: Vec<String> = Vec::new();
-        for run in &mut self.runs {
-            run.group = run.tree.as_ref().map(|tree| {
-                let known = trees.iter().position(|known| known == tree);
-                let at = known.unwrap_or_else(|| {
-                    trees.push(tree.clone());
-                    trees.len() - 1
-                });
-                u64::try_from(at + 1).unwrap_or(u64::MAX)
-            });
-        }
+        rank(&mut self.runs);
         let good = |run: &&TryRun| matches!(run.status, Status::Passed | Status::Unverified);
         self.best = self.runs.first().filter(good).map(|run| run.run);
     }
 }
 
-/// The directory of a try that is about to begin, which nobody has yet.
-///
-/// # Errors
-/// The system refuses.
-pub fn new_id(ctx: &Context<'_>) -> Result<String> {
-    let stamp = ctx.env.now().utc().format("%Y%m%d_%H%M%S");
-    Ok(format!("t_{stamp}_{}", Tail::random()?.as_str()))
-}
-
-/// Where a try is kept.
-pub fn dir_of(ctx: &Context<'_>, id: &str) -> PathBuf {
-    dir(ctx).join(id)
-}
-
-fn dir(ctx: &Context<'_>) -> PathBuf {
-    StateDir::new(ctx.repo.common_dir()).path().join(DIR)
-}
-
-/// Writes a try down.
-///
-/// # Errors
-/// The disk refuses.
-pub fn save(ctx: &Context<'_>, record: &Try) -> Result<()> {
-    let dir = dir_of(ctx, &record.try_id);
-    create::private_dir(&dir)?;
-    let bytes = serde_json::to_vec_pretty(record).map_err(std::io::Error::from)?;
-    write_atomic(&dir.join(FILE), &bytes, Durable::Yes)
-}
-
-/// Every try, newest first.
-///
-/// # Errors
-/// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
-pub fn all(ctx: &Context<'_>) -> Result<Vec<Try>> {
-    let dir = dir(ctx);
-    let entries = match std::fs::read_dir(&dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.context(|| format!("cannot read '{}'", dir.display()))?,
-    };
-    let mut found: Vec<Try> = Vec::new();
-    for entry in entries {
-        found.extend(read_json(&entry?.path().join(FILE))?);
+/// Puts runs in their order: passed, nothing protected touched, smaller diff, shorter time; and numbers equal trees.
+pub fn rank(runs: &mut [TryRun]) {
+    let lines = |run: &TryRun| run.diff_stat.map(|stat| stat.insertions + stat.deletions);
+    runs.sort_by_key(|run| {
+        (
+            run.status,
+            run.status == Status::Unverified && run.exit != Some(0),
+            !run.protected.is_empty(),
+            lines(run).unwrap_or(u64::MAX),
+            run.duration_ms,
+            run.run,
+        )
+    });
+    let mut trees: Vec<String> = Vec::new();
+    for run in runs {
+        run.group = run.tree.as_ref().map(|tree| {
+            let known = trees.iter().position(|known| known == tree);
+            let at = known.unwrap_or_else(|| {
+                trees.push(tree.clone());
+                trees.len() - 1
+            });
+            u64::try_from(at + 1).unwrap_or(u64::MAX)
+        });
     }
-    found.sort_by(|a: &Try, b| (&b.created_at, &b.try_id).cmp(&(&a.created_at, &a.try_id)));
-    Ok(found)
-}
-
-/// The try that a word names: `latest`, an id, or a part of one.
-///
-/// # Errors
-/// `SNAPSHOT_NOT_FOUND` when there is none, `AMBIGUOUS_ADDRESS` when there are several.
-pub fn find(ctx: &Context<'_>, word: &str) -> Result<Try> {
-    let all = all(ctx)?;
-    let none = || {
-        let message = format!("there is no try '{}'", word.escape_debug());
-        Error::new(Code::SnapshotNotFound, message).hint("'tw try list' shows them")
-    };
-    if word == "latest" {
-        return all.into_iter().next().ok_or_else(none);
-    }
-    if word.is_empty() {
-        return Err(none());
-    }
-    let mut those = all.into_iter().filter(|one| one.try_id.contains(word));
-    let first = those.next().ok_or_else(none)?;
-    let others: Vec<String> = those.map(|one| one.try_id).collect();
-    if others.is_empty() || first.try_id == word {
-        return Ok(first);
-    }
-    let ids = [vec![first.try_id], others].concat();
-    Err(Error::new(
-        Code::AmbiguousAddress,
-        format!("'{}' could be {}", word.escape_debug(), ids.join(", ")),
-    )
-    .detail("candidates", ids))
-}
-
-/// Forgets a try: its record and its logs. What its runs left stays as long as any experiment.
-///
-/// # Errors
-/// The disk refuses.
-pub fn forget(ctx: &Context<'_>, id: &str) -> Result<()> {
-    let dir = dir_of(ctx, id);
-    std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))
 }

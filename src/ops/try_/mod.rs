@@ -1,6 +1,6 @@
 //! Try: a command run several times side by side, each in a scratch; what came of it, and the best put onto the present.
 
-mod kept;
+mod made;
 mod start;
 
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use super::tries::Try;
 use crate::git::path::RepoPath;
 use crate::json::{self, Text, Texts};
 
-pub use kept::{apply, diff, drop, list, log, show};
+pub use made::{apply, diff, drop, list, log, show};
 pub use start::start;
 
 json::fields! {

@@ -11,8 +11,8 @@ use crate::ops::attempts::{Plan, Subject, Told, Wanted, agent_words, approved_ch
 use crate::ops::issues::{self, desk};
 use crate::ops::request::Take;
 use crate::ops::scratches::with::With;
-use crate::ops::tries::{self, Status, Try, TryRun};
-use crate::ops::{Context, address, snapshots};
+use crate::ops::tries::{Status, Try, TryRun};
+use crate::ops::{Context, address, kept, snapshots};
 use crate::runner::line_or_words;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
@@ -43,8 +43,8 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     let trees = (present.tree, Some(source.tree));
     let with = With::named(ctx, store, trees, &request.with)?;
     let subject = Subject::new(ctx, store, source, &with, (words, verify))?;
-    let id = tries::new_id(ctx)?;
-    let logs = tries::dir_of(ctx, &id);
+    let id = kept::new_id::<Try>(ctx)?;
+    let logs = kept::dir_of::<Try>(ctx, &id);
     create::private_dir(&logs)?;
     let mut record = Try {
         version: 1,
@@ -61,7 +61,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         best: None,
         extra: serde_json::Map::new(),
     };
-    tries::save(ctx, &record)?;
+    kept::save(ctx, &record)?;
     let wanted = Wanted {
         purpose: "try",
         setup: request.setup.clone(),
@@ -87,7 +87,7 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         notices = into_issue(ctx, store, issue.id, &mut record)?;
     }
     record.ended_at = Some(ctx.env.now().rfc3339());
-    tries::save(ctx, &record)?;
+    kept::save(ctx, &record)?;
     if record
         .base_verify
         .as_ref()
@@ -109,7 +109,7 @@ fn record_base(
     record: &mut Try,
 ) -> Result<()> {
     record.base_verify = plan.check_base(subject)?;
-    tries::save(ctx, record)
+    kept::save(ctx, record)
 }
 
 /// Makes the runs, and writes each down when it has ended.
@@ -126,7 +126,7 @@ fn run_all(
     let mut ended = |_: usize, run: TryRun| {
         record.runs.push(run);
         record.rank();
-        tries::save(ctx, record)
+        kept::save(ctx, record)
     };
     let is_enough = |run: &TryRun| request.first && run.status == Status::Passed;
     plan.side_by_side(&subjects, (jobs, &is_enough), (told, deferred), &mut ended)

@@ -7,11 +7,12 @@ use crate::git::regular;
 use crate::ops::Context;
 use crate::ops::applying::{Applying, OnConflict};
 use crate::ops::compare::{Beyond, Patches, Side, sides};
+use crate::ops::kept;
 use crate::ops::outcome::Diff;
 use crate::ops::pathspec::Pathspec;
 use crate::ops::request::DryRun;
 use crate::ops::swap::recover;
-use crate::ops::tries::{self, Try, TryRun};
+use crate::ops::tries::{Try, TryRun};
 use crate::store::Store;
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
@@ -23,7 +24,7 @@ use crate::store::stored::Stored;
 /// One cannot be read.
 pub fn list(ctx: &Context<'_>) -> Result<Tries> {
     Ok(Tries {
-        tries: tries::all(ctx)?,
+        tries: kept::all::<Try>(ctx)?,
     })
 }
 
@@ -32,7 +33,7 @@ pub fn list(ctx: &Context<'_>) -> Result<Tries> {
 /// # Errors
 /// There is none.
 pub fn show(ctx: &Context<'_>, name: &str) -> Result<Tried> {
-    let record = tries::find(ctx, name)?;
+    let record = kept::find::<Try>(ctx, name)?;
     let notices = match &record.ended_at {
         Some(_) => Vec::new(),
         None => vec!["it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned()],
@@ -51,7 +52,7 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<Tried> {
 /// There is no such try or run; its experiment is gone.
 pub fn diff(ctx: &Context<'_>, name: &str, run: Option<u64>, patches: Patches) -> Result<Diff> {
     let store = ctx.store()?;
-    let record = tries::find(ctx, name)?;
+    let record = kept::find::<Try>(ctx, name)?;
     let (from, to) = both(store, &record, record.run(run)?)?;
     let both = (&Side::of(&from), &Side::of(&to));
     sides(
@@ -94,9 +95,9 @@ fn both(store: &Store, record: &Try, run: &TryRun) -> Result<(Stored, Stored)> {
 /// # Errors
 /// There is no such try or run; its log is gone.
 pub fn log(ctx: &Context<'_>, name: &str, run: Option<u64>) -> Result<Logged> {
-    let record = tries::find(ctx, name)?;
+    let record = kept::find::<Try>(ctx, name)?;
     let run = record.run(run)?;
-    let path = tries::dir_of(ctx, &record.try_id).join(format!("run-{}.log", run.run));
+    let path = kept::dir_of::<Try>(ctx, &record.try_id).join(format!("run-{}.log", run.run));
     let bytes = regular::read(&path).context(|| format!("cannot read '{}'", path.display()))?;
     Ok(Logged {
         try_id: record.try_id.clone(),
@@ -114,7 +115,7 @@ pub fn log(ctx: &Context<'_>, name: &str, run: Option<u64>) -> Result<Logged> {
 pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     ctx.check_workspace(false)?;
     let store = ctx.store()?;
-    let record = tries::find(ctx, &request.name)?;
+    let record = kept::find::<Try>(ctx, &request.name)?;
     let run = record.run(request.run)?;
     let dry = request.dry_run == DryRun::Yes;
     let mut notices = Vec::new();
@@ -165,8 +166,8 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
 /// # Errors
 /// There is none; the disk refuses.
 pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
-    let record = tries::find(ctx, name)?;
-    tries::forget(ctx, &record.try_id)?;
+    let record = kept::find::<Try>(ctx, name)?;
+    kept::forget::<Try>(ctx, &record.try_id)?;
     let experiments = record.runs.into_iter().filter_map(|run| run.experiment_id);
     Ok(Dropped {
         experiments: experiments.collect(),

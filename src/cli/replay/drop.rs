@@ -1,0 +1,42 @@
+//! `tw replay drop`.
+
+use crate::cli::prelude::*;
+use crate::ops::replay::{self, Dropped};
+
+/// Forget a replay and its logs
+///
+/// What its runs left stays as long as any experiment: see 'tw prune'.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Nothing came of it
+  tw replay drop latest")]
+pub struct Args {
+    /// The replay: its id, a part of it, or 'latest'
+    #[arg(value_name = "REPLAY", add = complete::replays())]
+    pub name: String,
+}
+
+impl Run for Args {
+    const DOCUMENTS: &[Document] = &[document::<Dropped>("replay drop")];
+
+    fn run(&self, call: &Call<'_>) -> Reply {
+        reply(replay::drop(&call.open()?, &self.name))
+    }
+}
+
+impl Human for Dropped {
+    fn print(&self, page: &mut Page) {
+        page.line(format!("forgot {}", clean(&self.replay_id)));
+        if !self.experiments.is_empty() {
+            page.line(format!(
+                "  {} of it stay for a while",
+                count(self.experiments.len(), "experiment")
+            ));
+        }
+    }
+
+    fn brief(&self) -> Option<Vec<String>> {
+        Some(vec![self.replay_id.clone()])
+    }
+}

@@ -1,0 +1,124 @@
+//! Records of runs: a directory of its own for each in the common `timewarp` directory, with its logs.
+//!
+//! They are local, and readable by their owner alone. A record is written before the first run begins and after each that ends, so
+//! that a death keeps what was done.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Context;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::create;
+use crate::git::fs::{Durable, write_atomic};
+use crate::store::id::Tail;
+use crate::store::state::{StateDir, read_json};
+
+/// A record of runs.
+pub trait Kept: Serialize + DeserializeOwned {
+    /// What people call it.
+    const WHAT: &'static str;
+    /// The first letter of its ids.
+    const LETTER: char;
+    /// The directory of all of them.
+    const DIR: &'static str;
+    /// The file of one.
+    const FILE: &'static str;
+
+    /// Its id.
+    fn id(&self) -> &str;
+    /// RFC 3339, UTC.
+    fn created_at(&self) -> &str;
+}
+
+/// An id that nobody has yet.
+///
+/// # Errors
+/// The system gives no random numbers.
+pub fn new_id<T: Kept>(ctx: &Context<'_>) -> Result<String> {
+    let stamp = ctx.env.now().utc().format("%Y%m%d_%H%M%S");
+    Ok(format!(
+        "{}_{stamp}_{}",
+        T::LETTER,
+        Tail::random()?.as_str()
+    ))
+}
+
+/// Where one is kept.
+pub fn dir_of<T: Kept>(ctx: &Context<'_>, id: &str) -> PathBuf {
+    dir::<T>(ctx).join(id)
+}
+
+fn dir<T: Kept>(ctx: &Context<'_>) -> PathBuf {
+    StateDir::new(ctx.repo.common_dir()).path().join(T::DIR)
+}
+
+/// Writes one down.
+///
+/// # Errors
+/// The disk refuses.
+pub fn save<T: Kept>(ctx: &Context<'_>, record: &T) -> Result<()> {
+    let dir = dir_of::<T>(ctx, record.id());
+    create::private_dir(&dir)?;
+    let bytes = serde_json::to_vec_pretty(record).map_err(std::io::Error::from)?;
+    write_atomic(&dir.join(T::FILE), &bytes, Durable::Yes)
+}
+
+/// Every one, newest first.
+///
+/// # Errors
+/// `CORRUPT_RECORD` or `NEWER_RECORD` when one cannot be read.
+pub fn all<T: Kept>(ctx: &Context<'_>) -> Result<Vec<T>> {
+    let dir = dir::<T>(ctx);
+    let entries = match std::fs::read_dir(&dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.context(|| format!("cannot read '{}'", dir.display()))?,
+    };
+    let mut found: Vec<T> = Vec::new();
+    for entry in entries {
+        found.extend(read_json(&entry?.path().join(T::FILE))?);
+    }
+    found.sort_by(|a, b| (b.created_at(), b.id()).cmp(&(a.created_at(), a.id())));
+    Ok(found)
+}
+
+/// The one that a word names: `latest`, an id, or a part of one.
+///
+/// # Errors
+/// `SNAPSHOT_NOT_FOUND` when there is none, `AMBIGUOUS_ADDRESS` when there are several.
+pub fn find<T: Kept>(ctx: &Context<'_>, word: &str) -> Result<T> {
+    let all = all::<T>(ctx)?;
+    let none = || {
+        let message = format!("there is no {} '{}'", T::WHAT, word.escape_debug());
+        Error::new(Code::SnapshotNotFound, message)
+            .hint(format!("'tw {} list' shows what there is", T::WHAT))
+    };
+    if word == "latest" {
+        return all.into_iter().next().ok_or_else(none);
+    }
+    if word.is_empty() {
+        return Err(none());
+    }
+    let mut those = all.into_iter().filter(|one| one.id().contains(word));
+    let first = those.next().ok_or_else(none)?;
+    let others: Vec<String> = those.map(|one| one.id().to_owned()).collect();
+    if others.is_empty() || first.id() == word {
+        return Ok(first);
+    }
+    let ids = [vec![first.id().to_owned()], others].concat();
+    Err(Error::new(
+        Code::AmbiguousAddress,
+        format!("'{}' could be {}", word.escape_debug(), ids.join(", ")),
+    )
+    .detail("candidates", ids))
+}
+
+/// Forgets one: its record and its logs. What its runs left stays as long as any experiment.
+///
+/// # Errors
+/// The disk refuses.
+pub fn forget<T: Kept>(ctx: &Context<'_>, id: &str) -> Result<()> {
+    let dir = dir_of::<T>(ctx, id);
+    std::fs::remove_dir_all(&dir).context(|| format!("cannot remove '{}'", dir.display()))
+}

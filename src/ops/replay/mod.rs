@@ -1,0 +1,360 @@
+//! Replay: issues of the past as a test of what agents are told now.
+//!
+//! Each chosen issue is laid out as it was when it was reported, with the present's versions of the named files (instructions, skills,
+//! settings) over it; a command or an agent works on it, and the issue's own check judges. Owns the choice, the comparison with the last
+//! replay of the same command, and what follows for the issue: a run in its record when it came out otherwise than before, and an issue that
+//! counts as fixed is opened again when a replay that had passed fails now.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::attempts::{Plan, Subject, Told, Wanted, agent_words, approved_check, issue_run};
+use super::issues::{self, desk};
+use super::kept;
+use super::redaction::Redacting;
+use super::replays::{Replay, Replayed};
+use super::request::Take;
+use super::scratches::with::With;
+use super::tries::{Status, TryRun, rank};
+use super::{Context, snapshots};
+use crate::error::{Code, Error, Result};
+use crate::git::create;
+use crate::interrupt;
+use crate::runner::line_or_words;
+use crate::store::Store;
+use crate::store::id::{SnapshotId, Tail};
+use crate::store::issue::{self, Comment, Issue};
+use crate::text::command_line;
+
+/// Replay issues.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// Only issues that stand so; None: all.
+    pub status: Option<issue::Status>,
+    /// Files that the runs have as the present has them.
+    pub with: Vec<OsString>,
+    /// How many runs for each issue.
+    pub runs: u64,
+    /// How many at a time.
+    pub jobs: u64,
+    /// How long each command may take.
+    pub timeout: Duration,
+    /// What makes a scratch ready.
+    pub setup: Option<String>,
+    /// The command.
+    pub command: Vec<OsString>,
+    /// An agent, in place of a command.
+    pub agent: Option<String>,
+    /// What the agent is given besides.
+    pub agent_args: Vec<String>,
+}
+
+/// Answer of `replay` and `replay show`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "replay_answer")]
+pub struct ReplayAnswer {
+    /// The replay.
+    #[serde(flatten)]
+    pub record: Replay,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// Answer of `replay list`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Replays {
+    /// Newest first.
+    pub replays: Vec<Replay>,
+}
+
+/// Replays issues.
+///
+/// # Errors
+/// Nothing was run then: `USAGE`; `PATH_NOT_FOUND` for what `with` names; those of a snapshot.
+pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<ReplayAnswer> {
+    ctx.check_workspace(false)?;
+    let store = ctx.store()?;
+    let shown = shown(ctx, request)?;
+    let all = issues::all(store)?;
+    let mut notices = all.notices;
+    for (id, error) in &all.invalid {
+        notices.push(format!("{id} cannot be read: {}", error.message()));
+    }
+    let mut chosen = all.issues;
+    chosen.retain(|issue| request.status.is_none_or(|status| issue.status == status));
+    let present = present(ctx, store)?;
+    let with = With::named(ctx, store, (present.1, None), &request.with)?;
+    let earlier: Vec<Replay> = kept::all(ctx)?;
+    let id = kept::new_id::<Replay>(ctx)?;
+    let logs = kept::dir_of::<Replay>(ctx, &id);
+    create::private_dir(&logs)?;
+    let mut subjects: Vec<(usize, Subject)> = Vec::new();
+    let mut results = Vec::new();
+    for (at, issue) in chosen.iter().enumerate() {
+        let subject = subject(ctx, store, request, issue, &with);
+        let mut result = replayed(issue, before(&earlier, &shown, issue));
+        match subject {
+            Ok(subject) => subjects.push((at, subject)),
+            Err(error) => result.error = Some(error.message().to_owned()),
+        }
+        results.push(result);
+    }
+    let mut record = Replay {
+        version: 1,
+        replay_id: id,
+        created_at: ctx.env.now().rfc3339(),
+        ended_at: None,
+        worktree: ctx.repo.worktree_name(),
+        command: shown,
+        with: request
+            .with
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        present: present.0.to_string(),
+        results,
+        passed: 0,
+        failed: 0,
+        extra: serde_json::Map::new(),
+    };
+    kept::save(ctx, &record)?;
+    run(ctx, request, (&subjects, logs), &mut record, told)?;
+    for (at, issue) in chosen.iter().enumerate() {
+        notices.extend(into_issue(ctx, store, issue, &mut record, at)?);
+    }
+    record.ended_at = Some(ctx.env.now().rfc3339());
+    count(&mut record);
+    kept::save(ctx, &record)?;
+    Ok(ReplayAnswer { record, notices })
+}
+
+/// Makes all runs, each written down when it has ended.
+fn run(
+    ctx: &Context<'_>,
+    request: &Start,
+    (subjects, logs): (&[(usize, Subject)], std::path::PathBuf),
+    record: &mut Replay,
+    told: &dyn Told,
+) -> Result<()> {
+    let wanted = Wanted {
+        purpose: "replay",
+        setup: request.setup.clone(),
+        timeout: request.timeout,
+        logs,
+    };
+    let plan = Plan::new(ctx, wanted)?;
+    let each = usize::try_from(request.runs).unwrap_or(usize::MAX);
+    let jobs = usize::try_from(request.jobs).unwrap_or(usize::MAX);
+    let repeated = subjects
+        .iter()
+        .flat_map(|(at, subject)| std::iter::repeat_n((*at, subject), each));
+    let (places, runs): (Vec<usize>, Vec<&Subject>) = repeated.unzip();
+    let mut ended = |nth: usize, run: TryRun| {
+        let Some(result) = places.get(nth).and_then(|at| record.results.get_mut(*at)) else {
+            return Ok(());
+        };
+        result.passes += u64::from(run.status == Status::Passed);
+        result.runs.push(run);
+        rank(&mut result.runs);
+        result.status = result.runs.first().map_or(Status::Error, |run| run.status);
+        count(record);
+        kept::save(ctx, record)
+    };
+    let deferred = interrupt::defer();
+    plan.side_by_side(&runs, (jobs, &|_| false), (told, &deferred), &mut ended)
+}
+
+fn count(record: &mut Replay) {
+    let results = record.results.iter();
+    let passed = results.filter(|one| one.status == Status::Passed).count();
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    record.passed = number(passed);
+    record.failed = number(record.results.len() - passed);
+}
+
+/// The command as a record has it: by it replays are compared.
+fn shown(ctx: &Context<'_>, request: &Start) -> Result<String> {
+    let mut words: Vec<String> = match &request.agent {
+        Some(name) => vec!["--agent".to_owned(), name.clone()],
+        None if request.command.is_empty() => {
+            return Err(Error::usage("there is no command to run")
+                .hint("tw replay -- COMMAND, or tw replay --agent NAME"));
+        }
+        None => line_or_words(&request.command)
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+    };
+    words.extend(request.agent_args.iter().cloned());
+    if let Some(name) = &request.agent
+        && crate::agents::by_name(name).is_none()
+    {
+        let message = format!("there is no agent '{}'", name.escape_debug());
+        return Err(Error::usage(message));
+    }
+    Ok(Redacting::new(ctx).text(&command_line(&words)))
+}
+
+fn subject(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &Start,
+    issue: &Issue,
+    with: &With,
+) -> Result<Subject> {
+    let verify = approved_check(store, issue)?;
+    let words = match &request.agent {
+        Some(name) => agent_words(name, &request.agent_args, issue)?,
+        None => line_or_words(&request.command),
+    };
+    let source = store.read_id(&issue.snapshot_id)?;
+    Subject::new(ctx, store, source, with, (words, verify))
+}
+
+fn replayed(issue: &Issue, before: Option<Status>) -> Replayed {
+    Replayed {
+        issue_id: issue.id.to_string(),
+        symptom: issue.symptom.clone(),
+        status: Status::Error,
+        before,
+        passes: 0,
+        runs: Vec::new(),
+        reopened: false,
+        error: None,
+    }
+}
+
+/// How an issue came out in the last replay with the same command.
+fn before(earlier: &[Replay], command: &str, issue: &Issue) -> Option<Status> {
+    let id = issue.id.to_string();
+    let same = earlier.iter().filter(|replay| replay.command == command);
+    let mut results = same.flat_map(|replay| &replay.results);
+    results
+        .find(|result| result.issue_id == id && !result.runs.is_empty())
+        .map(|result| result.status)
+}
+
+/// The present as a snapshot, taken unless the newest is as it is, and its tree.
+fn present(ctx: &Context<'_>, store: &Store) -> Result<(SnapshotId, crate::git::Oid)> {
+    let taken = snapshots::take(
+        ctx,
+        &Take {
+            message: Some("before a replay".to_owned()),
+            if_changed: true,
+            trigger: "replay".to_owned(),
+            ..Take::default()
+        },
+    )?;
+    let id = SnapshotId::parse(&taken.snapshot.id)
+        .ok_or_else(|| Error::new(Code::CorruptRecord, "the snapshot has no id".to_owned()))?;
+    Ok((id, store.read_id(&id)?.tree))
+}
+
+/// Writes into the issue's record what is new of it, and opens an issue again whose fix broke.
+fn into_issue(
+    ctx: &Context<'_>,
+    store: &Store,
+    issue: &Issue,
+    record: &mut Replay,
+    at: usize,
+) -> Result<Vec<String>> {
+    let (replay, command) = (record.replay_id.clone(), record.command.clone());
+    let Some(result) = record.results.get_mut(at) else {
+        return Ok(Vec::new());
+    };
+    let Some(best) = result.runs.first().cloned() else {
+        return Ok(Vec::new());
+    };
+    let says_something = matches!(
+        result.status,
+        Status::Passed | Status::Failed | Status::Timeout
+    );
+    if !says_something || result.before == Some(result.status) {
+        return Ok(Vec::new());
+    }
+    let broke = result.before == Some(Status::Passed);
+    let comment = Tail::random()?;
+    let now = ctx.env.now().rfc3339();
+    let (number, changed) = issues::update(ctx, store, issue.id, "replay", |issue| {
+        let number = issue.next_run();
+        let mut made = issue_run(number, &best);
+        made.other
+            .insert("replay_id".to_owned(), replay.clone().into());
+        issue.runs.push(made);
+        if broke && issue.status == issue::Status::Fixed {
+            issue.status = issue::Status::Open;
+            issue.resolution = None;
+            issue.comments.push(Comment {
+                id: comment.as_str().to_owned(),
+                at: now.clone(),
+                session_id: None,
+                agent: None,
+                text: format!(
+                    "opened again: run {number}, in replay {replay} of '{command}', {}; in the one before it had passed",
+                    best.status.as_str()
+                ),
+            });
+        }
+        Ok(number)
+    })?;
+    for run in result.runs.iter_mut().filter(|run| run.run == best.run) {
+        run.issue_run = Some(number);
+    }
+    result.reopened =
+        broke && issue.status == issue::Status::Fixed && changed.status == issue::Status::Open;
+    Ok(desk::write(ctx, store, issue.id).into_iter().collect())
+}
+
+/// Lists replays, newest first.
+///
+/// # Errors
+/// One cannot be read.
+pub fn list(ctx: &Context<'_>) -> Result<Replays> {
+    Ok(Replays {
+        replays: kept::all(ctx)?,
+    })
+}
+
+/// Shows one.
+///
+/// # Errors
+/// There is none.
+pub fn show(ctx: &Context<'_>, name: &str) -> Result<ReplayAnswer> {
+    let record: Replay = kept::find(ctx, name)?;
+    let notices = match &record.ended_at {
+        Some(_) => Vec::new(),
+        None => vec!["it goes on, or was killed; 'tw scratch gc' saves what was left".to_owned()],
+    };
+    Ok(ReplayAnswer { record, notices })
+}
+
+/// Forgets one, with its logs. What its runs left stays as long as any experiment.
+///
+/// # Errors
+/// There is none; the disk refuses.
+pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
+    let record: Replay = kept::find(ctx, name)?;
+    kept::forget::<Replay>(ctx, &record.replay_id)?;
+    let mut experiments: BTreeMap<String, ()> = BTreeMap::new();
+    for run in record.results.iter().flat_map(|result| &result.runs) {
+        experiments.extend(run.experiment_id.iter().map(|id| (id.clone(), ())));
+    }
+    Ok(Dropped {
+        replay_id: record.replay_id,
+        experiments: experiments.into_keys().collect(),
+    })
+}
+
+/// Answer of `replay drop`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "replay_dropped")]
+pub struct Dropped {
+    /// The replay that is forgotten.
+    pub replay_id: String,
+    /// What its runs left, which stays as long as any experiment.
+    pub experiments: Vec<String>,
+}

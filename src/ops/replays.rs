@@ -1,0 +1,79 @@
+//! Replays: issues of the past taken as a test, as they are kept.
+//!
+//! A replay is kept as [`super::kept`] says: `replay.json`, and the logs of its runs. It holds the experiments of its runs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::kept::Kept;
+use super::tries::{Status, TryRun};
+
+/// What came of one issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "replayed")]
+pub struct Replayed {
+    /// The issue.
+    pub issue_id: String,
+    /// What went wrong then.
+    pub symptom: String,
+    /// How the best of its runs came out.
+    pub status: Status,
+    /// How it came out in the last replay with the same command; null: there was none.
+    pub before: Option<Status>,
+    /// How many of its runs passed.
+    pub passes: u64,
+    /// Its runs, best first.
+    pub runs: Vec<TryRun>,
+    /// It counted as fixed, had passed before, and was opened again.
+    pub reopened: bool,
+    /// Why nothing could be run; null otherwise.
+    pub error: Option<String>,
+}
+
+/// A replay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "replay")]
+pub struct Replay {
+    /// The version of its stored form.
+    pub version: u32,
+    /// Its id.
+    pub replay_id: String,
+    /// RFC 3339, UTC.
+    pub created_at: String,
+    /// RFC 3339, UTC; null while it goes on, or when it was killed.
+    pub ended_at: Option<String>,
+    /// The worktree it was begun in.
+    pub worktree: String,
+    /// The command, redacted.
+    pub command: String,
+    /// The words that name files of the present.
+    pub with: Vec<String>,
+    /// The snapshot of the present whose versions those are.
+    pub present: String,
+    /// The issues, newest first.
+    pub results: Vec<Replayed>,
+    /// How many passed.
+    pub passed: u64,
+    /// How many did not.
+    pub failed: u64,
+    /// Fields of a later version.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub extra: Map<String, Value>,
+}
+
+impl Kept for Replay {
+    const WHAT: &'static str = "replay";
+    const LETTER: char = 'r';
+    const DIR: &'static str = "replays";
+    const FILE: &'static str = "replay.json";
+
+    fn id(&self) -> &str {
+        &self.replay_id
+    }
+
+    fn created_at(&self) -> &str {
+        &self.created_at
+    }
+}

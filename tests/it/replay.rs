@@ -1,0 +1,215 @@
+//! `tw replay`: what was solved once stays solved, and what breaks is opened again with the evidence.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// Makes `a.txt` what the instructions of the day say.
+const FOLLOW: &str = "cp RULES.md a.txt";
+
+fn report(sandbox: &Sandbox, symptom: &str, verify: &[&str]) -> String {
+    let words = [
+        "issue",
+        "report",
+        "--symptom",
+        symptom,
+        "--task-context",
+        "testing",
+        "--success-criteria",
+        "it is fixed",
+    ];
+    let words: Vec<&str> = words.iter().chain(verify).copied().collect();
+    let reported = sandbox.json(words);
+    reported["issue_id"].as_str().unwrap().to_owned()
+}
+
+/// Two issues that count as fixed: `a.txt` is to say "fixed", and `b.txt` is to be there.
+fn solved() -> (Sandbox, String, String) {
+    let sandbox = Sandbox::new();
+    sandbox.write("RULES.md", "broken\n");
+    sandbox.git(["add", "-A"]);
+    sandbox.git(["commit", "-q", "-m", "rules"]);
+    let check = ["--verify", "test \"$(cat a.txt)\" = fixed"];
+    let first = report(&sandbox, "a.txt is wrong", &check);
+    sandbox.write("later", "1\n");
+    let second = report(&sandbox, "b.txt is missing", &["--verify", "test -e b.txt"]);
+    for id in [&first, &second] {
+        sandbox.json(["issue", "close", id]);
+    }
+    (sandbox, first, second)
+}
+
+fn replayed(sandbox: &Sandbox, words: &[&str]) -> (Value, i32) {
+    let words: Vec<&str> = ["--json", "replay"].iter().chain(words).copied().collect();
+    let ran = sandbox.tw(&words);
+    let document: Value =
+        serde_json::from_str(&ran.out()).unwrap_or_else(|_| panic!("{}{}", ran.out(), ran.err()));
+    crate::schema::check("replay", &document);
+    (document, ran.code)
+}
+
+fn of<'a>(document: &'a Value, issue: &str) -> &'a Value {
+    let results = document["results"].as_array().unwrap().iter();
+    let mut those = results.filter(|result| result["issue_id"] == issue);
+    those.next().unwrap_or_else(|| panic!("{document}"))
+}
+
+fn status(sandbox: &Sandbox, issue: &str) -> Value {
+    sandbox.json(["issue", "get", issue])["issue"]["status"].clone()
+}
+
+#[test]
+fn every_fixed_issue_is_worked_on_as_it_was_with_the_instructions_of_today() {
+    let (sandbox, first, second) = solved();
+    let open = report(&sandbox, "still open", &["--verify", "false"]);
+    sandbox.write("RULES.md", "fixed\n");
+    sandbox.write("a.txt", "in the present\n");
+    let before = sandbox.git(["status", "--porcelain"]);
+    let (document, code) = replayed(&sandbox, &["--with", "RULES.md", "--", FOLLOW]);
+    assert_eq!((code, &document["ok"]), (1, &json!(true)), "{document}");
+    assert_eq!(
+        (&document["passed"], &document["failed"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(of(&document, &first)["status"], "passed");
+    assert_eq!(of(&document, &second)["status"], "failed");
+    assert_eq!(of(&document, &first)["before"], Value::Null);
+    let results = document["results"].as_array().unwrap();
+    assert!(results.iter().all(|result| result["issue_id"] != open));
+    // What came along is no part of what the run left.
+    let runs = of(&document, &first)["runs"].as_array().unwrap();
+    assert_eq!(runs[0]["diff_stat"]["files"], 1, "{document}");
+    assert_eq!(sandbox.text("a.txt"), "in the present\n");
+    assert_eq!(sandbox.git(["status", "--porcelain"]), before);
+    assert_eq!(sandbox.git(["worktree", "list"]).lines().count(), 1);
+    // A first failure says nothing of the fix.
+    assert_eq!(status(&sandbox, &second), "fixed");
+    let shown = sandbox.json(["replay", "show", "latest"]);
+    assert_eq!(shown["results"], document["results"]);
+    let id = document["replay_id"].as_str().unwrap();
+    let listed = sandbox.json(["replay", "list"]);
+    assert_eq!(listed["replays"][0]["replay_id"], id);
+    let said = sandbox.ok(["replay", "show", id]);
+    assert!(said.contains("1 of 2 issues passed"), "{said}");
+    sandbox.json(["replay", "drop", id]);
+    assert_eq!(sandbox.json(["replay", "list"])["replays"], json!([]));
+}
+
+#[test]
+fn a_fix_that_breaks_opens_its_issue_again_with_the_evidence() {
+    let (sandbox, first, second) = solved();
+    let script = "cp RULES.md a.txt; touch b.txt";
+    let run = || replayed(&sandbox, &["--with", "RULES.md", "--", script]);
+    sandbox.write("RULES.md", "fixed\n");
+    let (document, code) = run();
+    assert_eq!(code, 0, "{document}");
+    sandbox.write("RULES.md", "worse\n");
+    let (document, code) = run();
+    assert_eq!(code, 1);
+    let broken = of(&document, &first);
+    assert_eq!(
+        (&broken["status"], &broken["before"], &broken["reopened"]),
+        (&json!("failed"), &json!("passed"), &json!(true))
+    );
+    assert_eq!(of(&document, &second)["before"], "passed");
+    assert_eq!(
+        (status(&sandbox, &first), status(&sandbox, &second)),
+        (json!("open"), json!("fixed"))
+    );
+    let issue = sandbox.json(["issue", "get", &first])["issue"].clone();
+    let last = issue["runs"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(last["replay_id"], document["replay_id"]);
+    assert_eq!(
+        (&last["result"], &issue["resolution"]),
+        (&json!("failed"), &Value::Null)
+    );
+    let comment = issue["comments"][0]["text"].as_str().unwrap();
+    assert!(
+        comment.contains("opened again") && comment.contains(script),
+        "{comment}"
+    );
+    // What has come out as before is not written down again, and other commands are compared with their own.
+    sandbox.json(["issue", "close", &first]);
+    let (again, _) = run();
+    assert_eq!(of(&again, &first)["before"], "failed");
+    let after = sandbox.json(["issue", "get", &first])["issue"].clone();
+    assert_eq!(after["runs"], issue["runs"]);
+    let (other, _) = replayed(&sandbox, &["--", "true"]);
+    assert_eq!(of(&other, &first)["before"], Value::Null);
+}
+
+#[test]
+fn one_run_of_several_that_passes_is_enough() {
+    let (sandbox, first, _) = solved();
+    let counter = sandbox.root().join("counter");
+    let script = format!(
+        "echo x >>{0}; touch b.txt; [ $(wc -l <{0}) != 2 ] || echo fixed >a.txt",
+        counter.display()
+    );
+    let words = [
+        "-n",
+        "2",
+        "-j",
+        "1",
+        "--timeout",
+        "1m",
+        "--setup",
+        "true",
+        "--",
+        &script,
+    ];
+    let (document, _) = replayed(&sandbox, &words);
+    let runs = document["results"].as_array().unwrap();
+    assert!(
+        runs.iter()
+            .all(|result| result["runs"].as_array().unwrap().len() == 2)
+    );
+    let all: u64 = runs
+        .iter()
+        .map(|result| result["passes"].as_u64().unwrap())
+        .sum();
+    assert!((2..=3).contains(&all), "{document}");
+    let kept = of(&document, &first)["runs"][0]["status"].clone();
+    assert_eq!(of(&document, &first)["status"], kept);
+}
+
+#[test]
+fn a_check_that_was_not_approved_here_is_an_error_and_the_others_run() {
+    let (sandbox, first, second) = solved();
+    std::fs::remove_file(sandbox.path(".git/timewarp/approved")).unwrap();
+    sandbox.json(["issue", "edit", &second, "--verify", "test -e b.txt"]);
+    let (document, code) = replayed(&sandbox, &["--", "touch b.txt"]);
+    assert_eq!(code, 1);
+    let refused = of(&document, &first);
+    assert_eq!(
+        (&refused["status"], &refused["runs"]),
+        (&json!("error"), &json!([]))
+    );
+    assert!(refused["error"].as_str().unwrap().contains("not approved"));
+    assert_eq!(of(&document, &second)["status"], "passed");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_said_before_anything_is_run() {
+    let (sandbox, ..) = solved();
+    for (words, code) in [
+        (&["replay"][..], "USAGE"),
+        (&["replay", "--agent", "nobody"], "USAGE"),
+        (
+            &[
+                "replay",
+                "--agent",
+                "claude",
+                "--agent-args=-x",
+                "--with",
+                "nothing",
+            ],
+            "PATH_NOT_FOUND",
+        ),
+    ] {
+        let (error, _) = sandbox.json_error(words);
+        assert_eq!(error["code"], code, "{words:?}");
+    }
+    let (none, code) = replayed(&sandbox, &["--status", "wontfix", "--", "true"]);
+    assert_eq!((code, &none["results"]), (0, &json!([])));
+}
