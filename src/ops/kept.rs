@@ -19,6 +19,8 @@ use crate::store::state::{StateDir, read_json};
 pub trait Kept: Serialize + DeserializeOwned {
     /// What people call it.
     const WHAT: &'static str;
+    /// How to see what there is.
+    const HINT: &'static str;
     /// The first letter of its ids.
     const LETTER: char;
     /// The directory of all of them.
@@ -91,8 +93,7 @@ pub fn find<T: Kept>(ctx: &Context<'_>, word: &str) -> Result<T> {
     let all = all::<T>(ctx)?;
     let none = || {
         let message = format!("there is no {} '{}'", T::WHAT, word.escape_debug());
-        Error::new(Code::SnapshotNotFound, message)
-            .hint(format!("'tw {} list' shows what there is", T::WHAT))
+        Error::new(Code::SnapshotNotFound, message).hint(T::HINT)
     };
     if word == "latest" {
         return all.into_iter().next().ok_or_else(none);

@@ -65,6 +65,7 @@ pub struct Replay {
 
 impl Kept for Replay {
     const WHAT: &'static str = "replay";
+    const HINT: &'static str = "'tw replay list' shows what there is";
     const LETTER: char = 'r';
     const DIR: &'static str = "replays";
     const FILE: &'static str = "replay.json";

@@ -183,26 +183,6 @@ impl Run {
     }
 }
 
-/// The run of a try that shows an issue to be solved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Proof {
-    /// The try.
-    pub try_id: String,
-    /// Its run.
-    pub run: u64,
-    /// That run's number among those of the issue.
-    #[serde(default)]
-    pub issue_run: Option<u64>,
-    /// What the run left; null: nothing differed from the snapshot.
-    #[serde(default)]
-    pub experiment_id: Option<String>,
-    /// The check that passed, redacted.
-    pub command: String,
-    /// RFC 3339, UTC: when the run ended.
-    pub at: String,
-}
-
 /// How an issue was closed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
@@ -215,12 +195,51 @@ pub struct Resolution {
     /// What was said.
     #[serde(default)]
     pub note: Option<String>,
-    /// What shows that it is solved; missing where nothing was named.
+    /// The check that shows that it is solved; null: none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     /// Fields not known here.
     #[serde(flatten)]
     pub other: Json,
+}
+
+/// What made the check of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProofKind {
+    /// `tw issue verify`.
+    Verify,
+    /// A try.
+    Try,
+    /// A replay.
+    Replay,
+}
+
+json::words!(ProofKind {
+    Verify = "verify",
+    Try = "try",
+    Replay = "replay",
+});
+
+/// A check that shows how an issue stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Proof {
+    /// What made it.
+    pub kind: ProofKind,
+    /// The try or the replay; null for `verify`.
+    pub id: Option<String>,
+    /// The number of its run, as the try or the replay counts.
+    pub run: u64,
+    /// That run's number among those of the issue.
+    #[serde(default)]
+    pub issue_run: Option<u64>,
+    /// What the run left; null: nothing differed from the snapshot.
+    #[serde(default)]
+    pub experiment_id: Option<String>,
+    /// The check, redacted.
+    pub command: String,
+    /// When the run ended, or was put onto the present: RFC 3339, UTC.
+    pub at: String,
 }
 
 /// An issue.
@@ -377,17 +396,79 @@ impl Issue {
         self.runs.iter().map(|run| run.run).max().unwrap_or(0) + 1
     }
 
-    /// Whether the last check of the last run that had one passed; None: there was none. The runs of one try count together: one that
-    /// passed is enough.
+    /// The last check that says something of the issue, and whether it passed; None: there was none. Of a try that is the run that
+    /// was put onto the present, else its best.
+    pub fn evidence(&self) -> Option<(bool, Proof)> {
+        let checked = self.runs.iter().filter(|run| run.passed().is_some());
+        // A replay that fails says something of its command, not of what was done about the issue.
+        let checked = checked.filter(|run| run.replay_id().is_none() || run.passed() == Some(true));
+        let counts = checked.filter(|run| run.try_id().is_none_or(|id| self.stands_for(run, id)));
+        // The later of those at the same second.
+        let last = counts.max_by_key(|run| run.counts_since().to_owned())?;
+        Some((last.passed()?, last.proof()?))
+    }
+
+    /// Whether a run is the one of its try that counts.
+    fn stands_for(&self, run: &Run, id: &str) -> bool {
+        let of_try = || self.runs.iter().filter(|other| other.try_id() == Some(id));
+        let applied = of_try().filter(|other| other.applied_at().is_some());
+        let best = || of_try().find(|other| other.other.contains_key("best"));
+        let chosen = applied.max_by_key(|other| other.applied_at().map(str::to_owned));
+        let chosen = chosen.or_else(best).or_else(|| of_try().next_back());
+        chosen.is_some_and(|chosen| chosen.run == run.run)
+    }
+}
+
+impl Run {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.other.get(name).and_then(Value::as_str)
+    }
+
+    /// The replay that it was a run of.
+    pub fn replay_id(&self) -> Option<&str> {
+        self.text("replay_id")
+    }
+
+    /// When what it made was put onto the present.
+    pub fn applied_at(&self) -> Option<&str> {
+        self.text("applied_at")
+    }
+
+    /// Notes that what it made is in the present now.
+    pub fn set_applied(&mut self, at: &str) {
+        self.other.insert("applied_at".to_owned(), at.into());
+    }
+
+    /// Whether its last check passed; None: there was none.
     pub fn passed(&self) -> Option<bool> {
-        let verdict = |run: &Run| run.verify.last().map(|check| check.exit_status == 0);
-        let checked = |run: &&Run| !run.verify.is_empty();
-        let last = self.runs.iter().rev().find(checked)?;
-        let Some(of_try) = last.try_id() else {
-            return verdict(last);
+        self.verify.last().map(|check| check.exit_status == 0)
+    }
+
+    fn counts_since(&self) -> &str {
+        let ended = self.applied_at().or(self.ended_at.as_deref());
+        ended.unwrap_or(&self.started_at)
+    }
+
+    /// It as what shows how the issue stands; None without a check.
+    fn proof(&self) -> Option<Proof> {
+        let (kind, id, number) = match (self.try_id(), self.replay_id()) {
+            (Some(id), _) => (ProofKind::Try, Some(id), "try_run"),
+            (None, Some(id)) => (ProofKind::Replay, Some(id), "replay_run"),
+            (None, None) => (ProofKind::Verify, None, "run"),
         };
-        let mut those = self.runs.iter().filter(|run| run.try_id() == Some(of_try));
-        Some(those.any(|run| verdict(run) == Some(true)))
+        Some(Proof {
+            kind,
+            id: id.map(str::to_owned),
+            run: self
+                .other
+                .get(number)
+                .and_then(Value::as_u64)
+                .unwrap_or(self.run),
+            issue_run: Some(self.run),
+            experiment_id: self.experiment_id.clone(),
+            command: self.verify.last()?.command.clone(),
+            at: self.counts_since().to_owned(),
+        })
     }
 }
 
@@ -454,13 +535,18 @@ mod tests {
         let mut issue = Issue::from_json(&stored()).expect("an issue");
         assert_eq!(Value::Object(issue.to_json()), Value::Object(stored()));
         assert_eq!(issue.next_run(), 2);
-        assert_eq!(issue.passed(), Some(true));
+        let passed = |issue: &Issue| issue.evidence().map(|(passed, _)| passed);
+        assert_eq!(passed(&issue), Some(true));
         let mut of_try = |exit: i32, id: &str| {
             let mut run = issue.runs[0].clone();
+            run.run = issue.next_run();
             run.other.insert("try_id".to_owned(), id.into());
             run.verify[0].exit_status = exit;
+            if exit == 0 {
+                run.other.insert("best".to_owned(), true.into());
+            }
             issue.runs.push(run);
-            issue.passed()
+            passed(&issue)
         };
         assert_eq!(of_try(0, "t_1"), Some(true));
         assert_eq!(of_try(1, "t_1"), Some(true), "another run of it passed");

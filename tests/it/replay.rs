@@ -40,7 +40,7 @@ fn solved() -> (Sandbox, String, String) {
 }
 
 fn replayed(sandbox: &Sandbox, words: &[&str]) -> (Value, i32) {
-    let words: Vec<&str> = ["--json", "replay"].iter().chain(words).copied().collect();
+    let words: Vec<&str> = ["--json"].iter().chain(words).copied().collect();
     let ran = sandbox.tw(&words);
     let document: Value =
         serde_json::from_str(&ran.out()).unwrap_or_else(|_| panic!("{}{}", ran.out(), ran.err()));
@@ -65,7 +65,7 @@ fn every_fixed_issue_is_worked_on_as_it_was_with_the_instructions_of_today() {
     sandbox.write("RULES.md", "fixed\n");
     sandbox.write("a.txt", "in the present\n");
     let before = sandbox.git(["status", "--porcelain"]);
-    let (document, code) = replayed(&sandbox, &["--with", "RULES.md", "--", FOLLOW]);
+    let (document, code) = replayed(&sandbox, &["replay", "--with", "RULES.md", "--", FOLLOW]);
     assert_eq!((code, &document["ok"]), (1, &json!(true)), "{document}");
     assert_eq!(
         (&document["passed"], &document["failed"]),
@@ -99,7 +99,7 @@ fn every_fixed_issue_is_worked_on_as_it_was_with_the_instructions_of_today() {
 fn a_fix_that_breaks_opens_its_issue_again_with_the_evidence() {
     let (sandbox, first, second) = solved();
     let script = "cp RULES.md a.txt; touch b.txt";
-    let run = || replayed(&sandbox, &["--with", "RULES.md", "--", script]);
+    let run = || replayed(&sandbox, &["replay", "--with", "RULES.md", "--", script]);
     sandbox.write("RULES.md", "fixed\n");
     let (document, code) = run();
     assert_eq!(code, 0, "{document}");
@@ -134,7 +134,7 @@ fn a_fix_that_breaks_opens_its_issue_again_with_the_evidence() {
     assert_eq!(of(&again, &first)["before"], "failed");
     let after = sandbox.json(["issue", "get", &first])["issue"].clone();
     assert_eq!(after["runs"], issue["runs"]);
-    let (other, _) = replayed(&sandbox, &["--", "true"]);
+    let (other, _) = replayed(&sandbox, &["replay", "--", "true"]);
     assert_eq!(of(&other, &first)["before"], Value::Null);
 }
 
@@ -147,6 +147,7 @@ fn one_run_of_several_that_passes_is_enough() {
         counter.display()
     );
     let words = [
+        "replay",
         "-n",
         "2",
         "-j",
@@ -178,7 +179,7 @@ fn a_check_that_was_not_approved_here_is_an_error_and_the_others_run() {
     let (sandbox, first, second) = solved();
     std::fs::remove_file(sandbox.path(".git/timewarp/approved")).unwrap();
     sandbox.json(["issue", "edit", &second, "--verify", "test -e b.txt"]);
-    let (document, code) = replayed(&sandbox, &["--", "touch b.txt"]);
+    let (document, code) = replayed(&sandbox, &["replay", "--", "touch b.txt"]);
     assert_eq!(code, 1);
     let refused = of(&document, &first);
     assert_eq!(
@@ -210,6 +211,46 @@ fn what_cannot_be_replayed_is_said_before_anything_is_run() {
         let (error, _) = sandbox.json_error(words);
         assert_eq!(error["code"], code, "{words:?}");
     }
-    let (none, code) = replayed(&sandbox, &["--status", "wontfix", "--", "true"]);
-    assert_eq!((code, &none["results"]), (0, &json!([])));
+}
+
+#[test]
+fn issues_are_chosen_by_how_they_stand() {
+    let (sandbox, first, second) = solved();
+    sandbox.json([
+        "issue",
+        "close",
+        &first,
+        "--status",
+        "duplicate",
+        "--of",
+        &second,
+    ]);
+    let open = report(&sandbox, "third", &[]);
+    let mut chosen = Vec::new();
+    for words in [
+        &["replay", "--status", "open", "--", "true"][..],
+        &["replay", "--status", "experimenting", "--", "true"],
+        &["replay", "--status", "fixed", "--", "touch b.txt"],
+        &["replay", "--status", "wontfix", "--", "true"],
+        &["replay", "--status", "duplicate", "--", "true"],
+        &["replay", "--status", "all", "--", "true"],
+    ] {
+        let (document, code) = replayed(&sandbox, words);
+        let results = document["results"].as_array().unwrap().iter();
+        let ids: Vec<String> = results
+            .map(|result| result["issue_id"].as_str().unwrap().to_owned())
+            .collect();
+        chosen.push((ids, code));
+    }
+    // One without a check is never known to be solved.
+    let all = vec![open.clone(), second.clone(), first.clone()];
+    let wanted = [
+        (vec![open], 1),
+        (vec![], 0),
+        (vec![second], 0),
+        (vec![], 0),
+        (vec![first], 1),
+        (all, 1),
+    ];
+    assert_eq!(chosen, wanted);
 }

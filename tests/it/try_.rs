@@ -413,7 +413,10 @@ fn a_try_that_passed_is_the_proof_of_a_fix() {
     );
     let closed = sandbox.json(["issue", "close", &id, "--proof", "latest"]);
     let proof = &closed["issue"]["resolution"]["proof"];
-    assert_eq!(proof["try_id"], try_id);
+    assert_eq!(
+        (&proof["kind"], &proof["id"]),
+        (&json!("try"), &json!(try_id))
+    );
     assert_eq!(proof["run"], best);
     assert_eq!(proof["command"], "sh check.sh");
     assert_eq!(proof["experiment_id"], document["runs"][0]["experiment_id"]);
@@ -427,6 +430,58 @@ fn a_try_that_passed_is_the_proof_of_a_fix() {
     assert_eq!(again["issue"]["resolution"], Value::Null);
     let closed = sandbox.json(["issue", "close", &id]);
     assert_eq!(closed["notices"], json!([]));
+}
+
+#[test]
+fn what_was_applied_proves_the_fix() {
+    let sandbox = checked();
+    let id = issue(&sandbox);
+    let resolution = |words: &[&str]| {
+        sandbox.json(["issue", "reopen", &id]);
+        let words = [&["issue", "close", &id], words].concat();
+        let closed = sandbox.json(words);
+        (
+            closed["issue"]["resolution"]["proof"].clone(),
+            closed["notices"].to_string(),
+        )
+    };
+    let (proof, said) = resolution(&[]);
+    assert!(
+        proof.is_null() && said.contains("no check was run"),
+        "{said}"
+    );
+    let script = "[ $TW_SLOT = 1 ] && echo fixed >a.txt; true";
+    let (first, _) = tried(&sandbox, &["try", &id, "-n", "2", "-j", "2", "--", script]);
+    // The last run that was made failed: it is the best one that counts.
+    let (proof, _) = resolution(&[]);
+    assert_eq!(
+        (&proof["kind"], &proof["id"]),
+        (&json!("try"), &first["try_id"])
+    );
+    let (second, _) = tried(&sandbox, &["try", &id, "-n", "1", "--", "true"]);
+    let (proof, said) = resolution(&[]);
+    assert!(
+        proof.is_null() && said.contains("the last check failed"),
+        "{said}"
+    );
+    let named = first["try_id"].as_str().unwrap();
+    assert_eq!(resolution(&["--proof", named]).0["id"], first["try_id"]);
+    let other = second["try_id"].as_str().unwrap();
+    let refused = sandbox
+        .json_error(["issue", "close", &id, "--proof", other])
+        .0;
+    assert_eq!(refused["code"], "USAGE");
+    sandbox.wait(60);
+    sandbox.json(["try", "apply", named]);
+    let (proof, said) = resolution(&[]);
+    let best = first["best"].clone();
+    assert_eq!(
+        (&proof["id"], &proof["run"]),
+        (&first["try_id"], &best),
+        "{said}"
+    );
+    let shown = sandbox.ok(["issue", "get", &id]);
+    assert!(shown.contains(&format!("of {named}, ")), "{shown}");
 }
 
 #[test]

@@ -168,6 +168,7 @@ mod tests {
             "tw recover dropped",
             "finding them takes a walk over all objects",
         ),
+        ("tw replay agent_args", "the agent's own words"),
         ("tw snapshot label", "a new one"),
         ("tw try agent_args", "the agent's own words"),
     ];

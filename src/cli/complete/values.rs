@@ -106,6 +106,16 @@ pub fn tries() -> ArgValueCompleter {
     by_id(known::tries)
 }
 
+/// A try's or a replay's id.
+pub fn proofs() -> ArgValueCompleter {
+    by_id(|ctx| {
+        let both = [known::tries(ctx), known::replays(ctx)]
+            .into_iter()
+            .flatten();
+        Some(both.flatten().filter(|one| one.name != "latest").collect())
+    })
+}
+
 /// A replay's id.
 pub fn replays() -> ArgValueCompleter {
     by_id(known::replays)

@@ -8,8 +8,8 @@ use crate::store::issue::Status;
 
 /// Close an issue
 ///
-/// Closing as fixed without a check that passed says so. --proof names the try that shows it to be solved; one of another issue, or a
-/// run that did not pass, is refused. A duplicate adds to the occurrences of the issue that has it.
+/// As fixed it is closed with its proof: the check that was made last, by 'tw issue verify', a try (the run that was applied, else the
+/// best), or a replay; --proof names another, and one of another issue, or that did not pass, is refused. Without a proof it says so. A duplicate adds to the occurrences of the issue that has it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,8 +38,8 @@ pub struct Args {
     #[arg(long, value_name = "ISSUE", add = complete::issues())]
     pub of: Option<String>,
 
-    /// The try whose best run, or run RUN, shows that it is solved
-    #[arg(long, value_name = "TRY[:RUN]", add = complete::tries())]
+    /// The try or replay whose best run, or run RUN, proves the fix (default: the last check)
+    #[arg(long, value_name = "TRY|REPLAY[:RUN]", add = complete::proofs())]
     pub proof: Option<String>,
 
     /// Say why or how

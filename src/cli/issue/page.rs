@@ -117,8 +117,11 @@ fn show(page: &mut Page, view: &IssueView) {
         let closed = format!("{} {note}", page.options.ago(&resolution.at));
         paragraph(page, "closed", &closed);
         if let Some(proof) = &resolution.proof {
-            let (id, run) = (&proof.try_id, proof.run);
-            let shown = format!("run {run} of {id}, '{}' passed", proof.command);
+            let of = match &proof.id {
+                Some(id) => format!(" of {id}"),
+                None => String::new(),
+            };
+            let shown = format!("run {}{of}, '{}' passed", proof.run, proof.command);
             paragraph(page, "proof", &shown);
         }
     }

@@ -4,11 +4,13 @@ use super::{Close, IssueView, get};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::issues::{desk, find, load, update};
+use crate::ops::kept;
 use crate::ops::redaction::Redacting;
-use crate::ops::tries;
+use crate::ops::replays::Replay;
+use crate::ops::tries::{self, Try};
 use crate::store::Store;
 use crate::store::id::IssueId;
-use crate::store::issue::{Issue, Proof, Resolution, Status};
+use crate::store::issue::{Issue, Proof, ProofKind, Resolution, Status};
 use crate::store::records::Json;
 
 /// Closes an issue. A duplicate adds to the occurrences of the issue that has it, once.
@@ -27,7 +29,13 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     let store = ctx.store()?;
     let id = find(store, &request.issue)?;
     let of = duplicate(store, id, request)?;
-    let proof = proof(ctx, id, request)?;
+    let named = match &request.proof {
+        None => None,
+        Some(_) if request.status != Status::Fixed => {
+            return Err(Error::usage("--proof goes with --status fixed"));
+        }
+        Some(word) => Some(named_proof(ctx, id, word)?),
+    };
     let note = Redacting::new(ctx).optional(request.note.as_deref());
     let commit = ctx.repo.head()?.oid.map(|oid| oid.to_string());
     let at = ctx.env.now().rfc3339();
@@ -35,13 +43,15 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
     let (is_new, issue) = update(ctx, store, id, request.status.as_str(), |issue| {
         // Whoever closes it twice must not count it twice.
         let is_new = of.is_some() && issue.duplicate_of != of;
+        let last = issue.evidence().filter(|(passed, _)| *passed);
+        let proof = named.clone().or(last.map(|(_, proof)| proof));
         issue.status = request.status;
         issue.duplicate_of = of;
         issue.resolution = Some(Resolution {
             at: at.clone(),
             commit: commit.clone(),
             note: note.clone(),
-            proof: proof.clone(),
+            proof: proof.filter(|_| request.status == Status::Fixed),
             other: Json::new(),
         });
         Ok(is_new)
@@ -82,44 +92,59 @@ fn duplicate(store: &Store, id: IssueId, request: &Close) -> Result<Option<Issue
     }
 }
 
-/// The run of a try that shows it to be solved.
-fn proof(ctx: &Context<'_>, id: IssueId, request: &Close) -> Result<Option<Proof>> {
-    let Some(word) = &request.proof else {
-        return Ok(None);
+/// The run of a try or replay that proves that an issue is solved.
+fn named_proof(ctx: &Context<'_>, id: IssueId, word: &str) -> Result<Proof> {
+    let (name, number) = split(word)?;
+    let of_issue = id.to_string();
+    let refused = |what: String, look: String| Err(Error::usage(what).hint(look));
+    let (kind, maker, run) = match kept::find::<Try>(ctx, name) {
+        Ok(record) => {
+            let look = format!("'tw try show {}' tells more", record.try_id);
+            if record.issue_id.as_ref() != Some(&of_issue) {
+                return refused(format!("{} is no try of issue {id}", record.try_id), look);
+            }
+            let run = record.run(number)?.clone();
+            (ProofKind::Try, record.try_id, run)
+        }
+        Err(error) => {
+            // What is neither is no try.
+            let Ok(record) = kept::find::<Replay>(ctx, name) else {
+                return Err(error);
+            };
+            let look = format!("'tw replay show {}' tells more", record.replay_id);
+            let results = record.results.into_iter();
+            let mut runs = results
+                .filter(|result| result.issue_id == of_issue)
+                .flat_map(|result| result.runs);
+            let Some(run) = runs.find(|run| number.is_none_or(|number| run.run == number)) else {
+                let what = format!("{} has no such run of issue {id}", record.replay_id);
+                return refused(what, look);
+            };
+            (ProofKind::Replay, record.replay_id, run)
+        }
     };
-    if request.status != Status::Fixed {
-        return Err(Error::usage("--proof goes with --status fixed"));
-    }
-    let (name, run) = split(word)?;
-    let record = tries::find(ctx, name)?;
-    let refused = |what: String| {
-        let shown = format!("'tw try show {}' tells more", record.try_id);
-        Err(Error::usage(what).hint(shown))
-    };
-    if record.issue_id.as_deref() != Some(id.to_string().as_str()) {
-        return refused(format!("{} is no try of issue {id}", record.try_id));
-    }
-    let run = record.run(run)?;
-    match &run.verify {
-        Some(check) if run.status == tries::Status::Passed => Ok(Some(Proof {
-            try_id: record.try_id.clone(),
+    match run.verify {
+        Some(check) if run.status == tries::Status::Passed => Ok(Proof {
+            kind,
+            id: Some(maker),
             run: run.run,
             issue_run: run.issue_run,
-            experiment_id: run.experiment_id.clone(),
-            command: check.command.clone(),
-            at: run.ended_at.clone(),
-        })),
+            experiment_id: run.experiment_id,
+            command: check.command,
+            at: run.ended_at,
+        }),
         _ => {
             let how = run.status.as_str();
-            refused(format!(
-                "run {} of {} proves nothing: {how}",
-                run.run, record.try_id
-            ))
+            let look = format!("'tw {} show {maker}' tells more", kind.as_str());
+            refused(
+                format!("run {} of {maker} proves nothing: {how}", run.run),
+                look,
+            )
         }
     }
 }
 
-/// A try, and after a colon the number of its run.
+/// A try or replay, and after a colon the number of its run.
 fn split(word: &str) -> Result<(&str, Option<u64>)> {
     match word.rsplit_once(':') {
         None => Ok((word, None)),
@@ -136,14 +161,16 @@ fn split(word: &str) -> Result<(&str, Option<u64>)> {
 
 /// Says it when an issue counts as fixed and no check says so.
 fn unproven(issue: &Issue) -> Option<String> {
-    let resolution = issue.resolution.as_ref();
-    let proven = resolution.is_some_and(|resolution| resolution.proof.is_some());
-    if issue.status != Status::Fixed || proven || issue.passed() == Some(true) {
+    let has_proof = issue
+        .resolution
+        .as_ref()
+        .is_some_and(|how| how.proof.is_some());
+    if issue.status != Status::Fixed || has_proof {
         return None;
     }
-    let why = match issue.passed() {
-        Some(false) => "the last check failed",
-        _ => "no check was run",
+    let why = match issue.evidence() {
+        Some(_) => "the last check failed",
+        None => "no check was run",
     };
     Some(format!(
         "closed as fixed, but {why}; 'tw issue verify {}' runs one",

@@ -141,7 +141,7 @@ pub struct Close {
     pub duplicate_of: Option<String>,
     /// What to say about it.
     pub note: Option<String>,
-    /// The try that shows it to be solved, and after a colon which of its runs; default the best.
+    /// The try or replay that proves a fix, and after a colon which of its runs (default the best); None: the last check.
     pub proof: Option<String>,
 }
 

@@ -5,7 +5,7 @@
 //! replay of the same command, and what follows for the issue: a run in its record when it came out otherwise than before, and an issue that
 //! counts as fixed is opened again when a replay that had passed fails now.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -284,6 +284,7 @@ fn into_issue(
         let mut made = issue_run(number, &best);
         made.other
             .insert("replay_id".to_owned(), replay.clone().into());
+        made.other.insert("replay_run".to_owned(), best.run.into());
         issue.runs.push(made);
         if broke && issue.status == issue::Status::Fixed {
             issue.status = issue::Status::Open;
@@ -339,13 +340,11 @@ pub fn show(ctx: &Context<'_>, name: &str) -> Result<ReplayAnswer> {
 pub fn drop(ctx: &Context<'_>, name: &str) -> Result<Dropped> {
     let record: Replay = kept::find(ctx, name)?;
     kept::forget::<Replay>(ctx, &record.replay_id)?;
-    let mut experiments: BTreeMap<String, ()> = BTreeMap::new();
-    for run in record.results.iter().flat_map(|result| &result.runs) {
-        experiments.extend(run.experiment_id.iter().map(|id| (id.clone(), ())));
-    }
+    let runs = record.results.iter().flat_map(|result| &result.runs);
+    let experiments: BTreeSet<String> = runs.filter_map(|run| run.experiment_id.clone()).collect();
     Ok(Dropped {
         replay_id: record.replay_id,
-        experiments: experiments.into_keys().collect(),
+        experiments: experiments.into_iter().collect(),
     })
 }
 

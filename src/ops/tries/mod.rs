@@ -136,6 +136,7 @@ pub struct Try {
 
 impl Kept for Try {
     const WHAT: &'static str = "try";
+    const HINT: &'static str = "'tw try list' shows what there is";
     const LETTER: char = 't';
     const DIR: &'static str = "tries";
     const FILE: &'static str = "try.json";

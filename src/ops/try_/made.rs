@@ -7,6 +7,7 @@ use crate::git::regular;
 use crate::ops::Context;
 use crate::ops::applying::{Applying, OnConflict};
 use crate::ops::compare::{Beyond, Patches, Side, sides};
+use crate::ops::issues::{self, desk};
 use crate::ops::kept;
 use crate::ops::outcome::Diff;
 use crate::ops::pathspec::Pathspec;
@@ -14,7 +15,7 @@ use crate::ops::request::DryRun;
 use crate::ops::swap::recover;
 use crate::ops::tries::{Try, TryRun};
 use crate::store::Store;
-use crate::store::id::SnapshotId;
+use crate::store::id::{IssueId, SnapshotId};
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
 
@@ -142,6 +143,9 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     let put = Applying::of_run(ctx, store, both, &record.try_id, on_conflict)?.run(dry)?;
     std::mem::drop(lock);
     notices.extend(put.notices);
+    if !dry {
+        notices.extend(note_applied(ctx, store, &record, run));
+    }
     let conflict = |one: crate::ops::merge::Conflict| Conflict {
         path: RepoPath::new(one.path),
         reason: one.reason,
@@ -159,6 +163,29 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
         conflicts: put.merged.conflicts.into_iter().map(conflict).collect(),
         notices,
     })
+}
+
+/// Notes in the issue's record which run is in the present now. The files are there: what keeps it from being noted is said.
+fn note_applied(ctx: &Context<'_>, store: &Store, record: &Try, run: &TryRun) -> Vec<String> {
+    let issue = record.issue_id.as_deref().and_then(IssueId::parse);
+    let (Some(issue), Some(number)) = (issue, run.issue_run) else {
+        return Vec::new();
+    };
+    let at = ctx.env.now().rfc3339();
+    let noted = issues::update(ctx, store, issue, "applied", |issue| {
+        let run = issue.runs.iter_mut().find(|run| run.run == number);
+        if let Some(run) = run {
+            run.set_applied(&at);
+        }
+        Ok(())
+    });
+    match noted {
+        Ok(_) => desk::write(ctx, store, issue),
+        Err(error) => vec![format!(
+            "that run {number} was applied could not be noted in {issue}: {}",
+            error.message()
+        )],
+    }
 }
 
 /// Forgets a try and its logs.
