@@ -1,5 +1,7 @@
 //! Where each line comes from: `tw blame`.
 
+mod model;
+
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;

@@ -86,6 +86,26 @@ fn an_answer_is_the_document_of_the_command_and_names_the_workspace() {
             vec!["search", "-l", "one", "-m", "1", "--", "a.txt"],
         ),
         (
+            "timewarp_blame",
+            json!({"path": "a.txt"}),
+            vec!["blame", "a.txt"],
+        ),
+        (
+            "timewarp_blame",
+            json!({"path": "a.txt", "revision": "start", "lines": ["1,1"], "ignore_all_space": true, "ignore_format": true, "by": "agent"}),
+            vec![
+                "blame",
+                "start",
+                "a.txt",
+                "-L",
+                "1,1",
+                "-w",
+                "--ignore-format",
+                "--by",
+                "agent",
+            ],
+        ),
+        (
             "timewarp_travel",
             json!({"snapshot": "start", "dry_run": true}),
             vec!["travel", "start", "--dry-run"],

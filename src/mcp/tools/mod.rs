@@ -18,6 +18,7 @@
 )]
 
 mod backtrack;
+mod blame;
 mod checkpoint;
 mod diff;
 mod issue;
@@ -134,12 +135,13 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub static TOOLS: [Tool; 16] = [
+pub static TOOLS: [Tool; 17] = [
     tool::<status::Status>(),
     tool::<snapshot::Snapshot>(),
     tool::<list::List>(),
     tool::<diff::Diff>(),
     tool::<search::Search>(),
+    tool::<blame::Blame>(),
     tool::<travel::Travel>(),
     tool::<return_::Return>(),
     tool::<restore::Restore>(),

@@ -28,11 +28,27 @@ pub struct Made {
 /// The commits that were made here, by their ids.
 pub type MadeHere = HashMap<Oid, Made>;
 
-/// Finds them among the moves of HEAD in the working tree of a chain.
-pub fn made(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move]) -> MadeHere {
+/// What HEAD's reflog says of a chain.
+#[derive(Debug, Default)]
+pub struct Moved {
+    /// The commits that were made here.
+    pub made: MadeHere,
+    /// Where HEAD was before it was reset, by the place of the state after that: what is there in the files may be from there.
+    pub left: HashMap<(usize, usize), Vec<Oid>>,
+}
+
+/// Looks at the moves of HEAD in the working tree of a chain.
+pub fn moved(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move]) -> Moved {
     let mut made = MadeHere::new();
+    let mut left: HashMap<_, Vec<Oid>> = HashMap::new();
     let mut authors: HashMap<(Vec<u8>, Vec<u8>), Vec<Oid>> = HashMap::new();
     for (one, place) in moves.iter().zip(places(states, chain, moves)) {
+        if place > 0 && one.message.starts_with("reset:") {
+            let old = one
+                .old
+                .filter(|old| *old != one.new && objects.contains(*old));
+            left.entry((chain, place)).or_default().extend(old);
+        }
         // What was made before the first state is history; what git has lost by now tells nothing.
         if place == 0
             || !one.makes_commit()
@@ -56,6 +72,7 @@ pub fn made(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move]
         let twins = authors.entry(key).or_default();
         parents.extend(twins.last());
         twins.push(one.new);
+        parents.extend(left.get(&(chain, place)).into_iter().flatten());
         let known = |parent: &Oid| objects.contains(*parent) && *parent != one.new;
         parents.retain(known);
         let mut seen = std::collections::HashSet::new();
@@ -71,7 +88,7 @@ pub fn made(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move]
             },
         );
     }
-    made
+    Moved { made, left }
 }
 
 /// The author's line of a commit.

@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::commits::MadeHere;
 use super::past::Past;
-use super::swaps::Swaps;
+use super::swaps::{self, Swaps};
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
+use crate::git::tree;
 use crate::ops::versions::States;
 use crate::store::id::{IdKind, SnapshotId};
 
@@ -35,6 +36,8 @@ pub struct Links<'a> {
     pub past: &'a Past,
     pub swaps: &'a Swaps,
     pub made: &'a MadeHere,
+    /// Where HEAD was before it was reset, by the place of the state after that.
+    pub left: &'a HashMap<(usize, usize), Vec<Oid>>,
     /// States by their commits.
     pub by_commit: &'a HashMap<Oid, usize>,
     /// The snapshot that the working tree stands in, when it is in the past.
@@ -86,8 +89,39 @@ impl Links<'_> {
         let Some(made) = self.made.get(&commit) else {
             return Vec::new();
         };
-        let before = self.before_made(commit).map(|at| self.commit(at));
-        distinct(before.into_iter().chain(made.parents.iter().copied()))
+        let (chain, place) = made.place;
+        let after = self.states.chains[chain].states.get(place).copied();
+        let from = self.sources(
+            self.before_made(commit),
+            after.unwrap_or(self.states.all.len()),
+            self.contents(commit),
+        );
+        let from = from.into_iter().map(|at| self.commit(at));
+        distinct(from.chain(made.parents.iter().copied()))
+    }
+
+    /// Where a swap took contents from that the log has no more, by its backup.
+    fn put_by_unknown(&self, backup: usize) -> Option<usize> {
+        let state = &self.states.all[backup];
+        if state.id.kind() != IdKind::Backup || self.swaps.knows(&state.id.to_string()) {
+            return None;
+        }
+        let target = state.target().and_then(|id| self.by_id(&id));
+        let reversals = || swaps::reversals(self.states, state.place.0);
+        target.or_else(|| reversals().get(&backup).copied())
+    }
+
+    /// The content of each path in a commit; what cannot be read is not there.
+    fn contents(&self, commit: Oid) -> Vec<Option<Oid>> {
+        let read = |oid| self.objects.read_tree(oid);
+        let root = self.objects.commit(commit).ok().map(|commit| commit.tree);
+        let of = |path| {
+            let found = tree::find(&read, root?, self.past.name(path))
+                .ok()
+                .flatten();
+            found.map(|node| node.oid)
+        };
+        (0..self.past.len()).map(of).collect()
     }
 
     /// The state that a commit was made from.
@@ -110,34 +144,39 @@ impl Links<'_> {
                 .collect();
         }
         let before = self.before(at);
-        let mut parents = Vec::new();
-        for (path, content) in self.past.contents(state.place).into_iter().enumerate() {
-            let was = before.and_then(|before| {
-                let place = self.states.all[before].place;
-                self.past.contents(place).get(path).copied().flatten()
-            });
+        let parents = self.sources(before, at, self.past.contents(state.place));
+        let head = state.head();
+        let was = before.and_then(|before| self.states.all[before].head());
+        let moved = head.filter(|_| was != head);
+        let moved = moved.filter(|head| self.objects.contains(*head));
+        let left = self.left.get(&state.place).into_iter().flatten().copied();
+        let parents = parents.into_iter().map(|at| self.commit(at));
+        distinct(parents.chain(moved).chain(left))
+    }
+
+    /// The states that contents come from: the one before, or where a swap after that took them from, and the last that had the same.
+    fn sources(&self, before: Option<usize>, at: usize, contents: Vec<Option<Oid>>) -> Vec<usize> {
+        let mut sources = Vec::new();
+        let were = before.map(|before| self.past.contents(self.states.all[before].place));
+        for (path, content) in contents.into_iter().enumerate() {
+            let was = were
+                .as_ref()
+                .and_then(|were| were.get(path).copied().flatten());
             if before.is_some() && was == content {
+                sources.extend(before.filter(|_| content.is_some()));
                 continue;
             }
             let put = before.and_then(|before| {
                 let id = self.states.all[before].id.to_string();
                 self.swaps.put(&id, self.past.name(path))
             });
-            let source =
-                put.and_then(|content| self.past.last_with(self.states, path, content, at));
-            match (source, before) {
-                (Some(source), _) => parents.push(source),
-                (None, before) => parents.extend(before),
-            }
-            let again =
-                content.and_then(|content| self.past.last_with(self.states, path, content, at));
-            parents.extend(again);
+            let last_with = |content| self.past.last_with(self.states, path, content, at);
+            let source = put.and_then(last_with);
+            sources.extend(source.or(before));
+            sources.extend(content.and_then(last_with));
+            sources.extend(before.and_then(|before| self.put_by_unknown(before)));
         }
-        let head = state.head();
-        let was = before.and_then(|before| self.states.all[before].head());
-        let moved = head.filter(|_| was != head);
-        let moved = moved.filter(|head| self.objects.contains(*head));
-        distinct(parents.into_iter().map(|at| self.commit(at)).chain(moved))
+        sources
     }
 
     /// The state that a state was made from.

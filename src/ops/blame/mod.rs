@@ -14,10 +14,12 @@ mod origin;
 mod owners;
 mod past;
 mod present;
+mod renamed;
 mod swaps;
 mod telling;
 mod trace;
 
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 
@@ -26,14 +28,15 @@ use super::address;
 use super::versions::{Scope, States, Talks};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::blame::Follow;
 use crate::git::command::Git;
+use crate::git::objects::{ObjectKind, hash};
 use crate::git::path::{self, RepoPath};
-use crate::git::textdiff::{LARGEST, same_lines};
+use crate::git::textdiff::{LARGEST, count_lines, same_lines};
 use crate::git::{reflog, tree};
 use crate::store::Store;
+use crate::store::id::IdKind;
 use crate::store::state::Mode;
-use commits::MadeHere;
+use commits::Moved;
 use graph::Links;
 use owners::TurnSpans;
 use past::{Names, Past};
@@ -41,6 +44,7 @@ use swaps::Swaps;
 use telling::Teller;
 use trace::{Traced, Tracer};
 
+pub use crate::git::blame::Follow;
 pub use groups::{By, Group, Run, groups};
 pub use lines::Wanted as LineRange;
 pub use origin::{Blamed, Candidate, Kind, Line, Origin};
@@ -109,8 +113,16 @@ struct FileAsked {
     text: Vec<u8>,
     /// `present`, or an id.
     revision: String,
-    /// Commits with, for each line, the line that it is there. A line is followed from the first that has it.
-    from: Vec<(Oid, Vec<Option<usize>>)>,
+    /// A line is followed from the first that has it.
+    from: Vec<Source>,
+}
+
+/// A file of a commit.
+struct Source {
+    commit: Oid,
+    name: Vec<u8>,
+    /// For each line that is asked for the line that it is there.
+    same: Vec<Option<usize>>,
 }
 
 impl FileAsked {
@@ -126,8 +138,12 @@ impl FileAsked {
                 let (commit, revision) = revision(ctx, store, word)?;
                 let text = content(store, commit, name)?;
                 let text = text.ok_or_else(|| not_in(name, word))?;
-                let all = (0..crate::git::textdiff::count_lines(&text)).map(Some);
-                let from = vec![(commit, all.collect())];
+                let all = (0..count_lines(&text)).map(Some);
+                let from = vec![Source {
+                    commit,
+                    name: name.to_vec(),
+                    same: all.collect(),
+                }];
                 Ok(Self {
                     text,
                     revision,
@@ -146,20 +162,68 @@ impl FileAsked {
         name: &[u8],
     ) -> Result<Self> {
         let text = present::read(ctx, name)?.ok_or_else(|| not_there(name))?;
-        let newest = newest(ctx, store, states)?;
-        let newest = newest.map(|at| states.all[at].commit);
-        let mut from = Vec::new();
-        for commit in newest.into_iter().chain(ctx.repo.head()?.oid) {
-            if let Some(old) = content(store, commit, name)? {
-                let same = same_lines(&old, &text, request.follow.ignores_space)?;
-                from.push((commit, same));
-            }
-        }
-        Ok(Self {
+        let mut file = Self {
             text,
             revision: "present".to_owned(),
-            from,
-        })
+            from: Vec::new(),
+        };
+        let space = request.follow.ignores_space;
+        let newest = newest(ctx, store, states)?;
+        let names = Names(BTreeSet::from([name.to_vec()]));
+        let past = LazyCell::new(|| Past::read(&store.objects, states, &names));
+        // What a swap put in place since is what it was where it came from.
+        let mut put = None;
+        if let Some(at) = newest.filter(|at| states.all[*at].id.kind() == IdKind::Backup) {
+            let swaps = Swaps::read(store, std::iter::once(name))?;
+            let content = swaps.put(&states.all[at].id.to_string(), name);
+            put = content.and_then(|content| past.last_of(states, name, content));
+        }
+        if let Some(state) = put.or(newest) {
+            file.add(ctx, store, states.all[state].commit, name, space)?;
+        }
+        if let Some(head) = ctx.repo.head()?.oid {
+            file.add(ctx, store, head, name, space)?;
+        }
+        if !file.is_known() {
+            let content = hash(ObjectKind::Blob, &file.text)?;
+            if let Some(state) = past.last_of(states, name, content) {
+                file.add(ctx, store, states.all[state].commit, name, space)?;
+            }
+        }
+        Ok(file)
+    }
+
+    /// Adds a commit that may have the file, under this name or a former one.
+    fn add(
+        &mut self,
+        ctx: &Context<'_>,
+        store: &Store,
+        commit: Oid,
+        name: &[u8],
+        ignores_space: bool,
+    ) -> Result<()> {
+        let mut name = name.to_vec();
+        let mut old = content(store, commit, &name)?;
+        if old.is_none()
+            && let Some(former) = renamed::former(ctx, store, commit, &self.text)?
+        {
+            old = content(store, commit, &former)?;
+            name = former;
+        }
+        if let Some(old) = old {
+            let same = same_lines(&old, &self.text, ignores_space)?;
+            self.from.push(Source { commit, name, same });
+        }
+        Ok(())
+    }
+
+    /// Whether each line is in one of the sources.
+    fn is_known(&self) -> bool {
+        let lines = 0..count_lines(&self.text);
+        let has = |source: &Source, line| source.same.get(line).is_some_and(Option::is_some);
+        lines
+            .into_iter()
+            .all(|line| self.from.iter().any(|source| has(source, line)))
     }
 }
 
@@ -239,7 +303,7 @@ fn not_in(name: &[u8], word: &str) -> Error {
 /// What does not depend on the file's names.
 struct Known {
     by_commit: HashMap<Oid, usize>,
-    made: MadeHere,
+    moved: Moved,
     /// The snapshot that the working tree stands in.
     standing: Option<usize>,
 }
@@ -250,12 +314,12 @@ impl Known {
         let mut chains = states.chains.iter();
         let chain = chains.position(|chain| chain.is_present && chain.worktree == here);
         let moves = reflog::read(ctx.repo.git_dir());
-        let made = chain.map(|chain| commits::made(&store.objects, states, chain, &moves));
+        let moved = chain.map(|chain| commits::moved(&store.objects, states, chain, &moves));
         let by_commit = states.all.iter().enumerate();
         let current = store.dir.state()?.current_snapshot_id;
         Ok(Self {
             by_commit: by_commit.map(|(at, state)| (state.commit, at)).collect(),
-            made: made.unwrap_or_default(),
+            moved: moved.unwrap_or_default(),
             standing: standing(states, current.as_deref()),
         })
     }
@@ -278,7 +342,8 @@ impl Inquiry<'_> {
             states: self.states,
             past,
             swaps,
-            made: &self.known.made,
+            made: &self.known.moved.made,
+            left: &self.known.moved.left,
             by_commit: &self.known.by_commit,
             standing: self.known.standing,
         }
@@ -288,6 +353,7 @@ impl Inquiry<'_> {
     /// what is not looked for has no links.
     fn trace(&self, file: &FileAsked, asked: &[usize]) -> Result<(Past, Swaps, Traced)> {
         let mut names = BTreeSet::from([self.name.to_vec()]);
+        names.extend(file.from.iter().map(|source| source.name.clone()));
         let mut ignored = Vec::new();
         loop {
             let past = Past::read(&self.store.objects, self.states, &Names(names.clone()));
@@ -325,12 +391,12 @@ impl Inquiry<'_> {
         };
         let mut traced = Traced::default();
         let mut left: Vec<usize> = asked.to_vec();
-        for (commit, same) in &file.from {
-            let there = |line: &usize| same.get(*line).copied().flatten();
+        for source in &file.from {
+            let there = |line: &usize| source.same.get(*line).copied().flatten();
             let (here, others): (Vec<usize>, Vec<usize>) =
                 left.into_iter().partition(|line| there(line).is_some());
             let lines = here.iter().filter_map(|line| Some((there(line)?, *line)));
-            tracer.trace(*commit, self.name, lines, &mut traced)?;
+            tracer.trace(source.commit, &source.name, lines, &mut traced)?;
             left = others;
         }
         Ok(traced)

@@ -68,30 +68,30 @@ impl TurnSpans {
                 let Some((chain, start)) = place(&prompt.snapshot_id) else {
                     continue;
                 };
-                let here = |id: &str| place(id).filter(|(other, _)| *other == chain);
-                let next = prompts.get(nth + 1).copied();
-                let following = next.and_then(|next| here(&next.snapshot_id));
-                let end = end(notes, prompt);
-                let noted = end.and_then(|end| here(&end.snapshot_id));
-                let noted = noted.map(|(_, at)| at);
-                let stopped = ended_at.as_ref().map(|at| {
+                let taken_by = |at: &str| {
                     let taken = &states.chains[chain].states;
-                    taken.partition_point(|state| &states.all[*state].created_at < at)
-                });
-                let may_end = following.map(|(_, at)| at).or(stopped);
+                    taken.partition_point(|state| states.all[*state].created_at.as_str() < at)
+                };
+                // What was the same as an older snapshot has that one: what was taken in between was before it all the same.
+                let here = |id: &str, at: &str| {
+                    let (_, there) = place(id).filter(|(other, _)| *other == chain)?;
+                    Some(there.max(taken_by(at).saturating_sub(1)))
+                };
+                let of = |one: &Checkpoint| here(&one.snapshot_id, &one.created_at);
+                let start = of(prompt).unwrap_or(start);
+                let next = prompts.get(nth + 1).copied();
+                let end = end(notes, prompt);
+                let noted = end.and_then(|end| here(&end.snapshot_id, &end.created_at));
+                let stopped = ended_at.as_deref().map(taken_by);
+                let may_end = next.and_then(of).or(stopped);
+                let last_step = last_step(notes, prompt, next).and_then(of);
                 chains[chain].push(Span {
                     turn: Rc::new(Turn {
                         prompt: (*prompt).clone(),
                         next: next.cloned(),
                     }),
                     start,
-                    certain: noted
-                        .or_else(|| {
-                            last_step(notes, prompt, next)
-                                .and_then(here)
-                                .map(|(_, at)| at)
-                        })
-                        .unwrap_or(start),
+                    certain: noted.or(last_step).unwrap_or(start),
                     end: noted.or(may_end),
                     times: (
                         seconds(&prompt.created_at),
@@ -185,7 +185,7 @@ fn last_step<'n>(
     notes: &'n SessionNotes,
     prompt: &Checkpoint,
     next: Option<&Checkpoint>,
-) -> Option<&'n str> {
+) -> Option<&'n Checkpoint> {
     let until = next.map_or(u64::MAX, |next| next.checkpoint_id);
     let by_id: BTreeMap<u64, &Checkpoint> = notes
         .checkpoints
@@ -194,5 +194,5 @@ fn last_step<'n>(
         .map(|one| (one.checkpoint_id, one))
         .collect();
     let (_, last) = by_id.range(prompt.checkpoint_id..until).next_back()?;
-    Some(&last.snapshot_id)
+    Some(last)
 }

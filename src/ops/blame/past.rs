@@ -103,6 +103,18 @@ impl Past {
         spread.iter().filter_map(last).max()
     }
 
+    /// How many paths there are.
+    pub fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// The last state of all in which a path had a content.
+    pub fn last_of(&self, states: &States, name: &[u8], content: Oid) -> Option<usize> {
+        let mut paths = self.paths.iter();
+        let path = paths.position(|path| path.path.as_bytes() == name)?;
+        self.last_with(states, path, content, states.all.len())
+    }
+
     /// The name of a path, by its number.
     pub fn name(&self, path: usize) -> &[u8] {
         self.paths[path].path.as_bytes()

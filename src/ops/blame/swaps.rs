@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::ops::swap::undo_log::{self, Log};
+use crate::ops::versions::States;
 use crate::store::Store;
+use crate::store::id::IdKind;
 use crate::store::state::{Mode, stored_path};
 
 /// The files that each swap in the present put in place, by its backup.
@@ -42,9 +44,43 @@ impl Swaps {
         Ok(swaps)
     }
 
+    /// Whether the log still has the swap that made a backup.
+    pub fn knows(&self, backup: &str) -> bool {
+        self.by_backup.contains_key(backup)
+    }
+
     /// What the swap that made a backup put in the place of a file.
     pub fn put(&self, backup: &str, path: &[u8]) -> Option<Oid> {
         let put = self.by_backup.get(backup)?;
         put.get(&stored_path(path)).copied()
     }
+}
+
+/// Of each backup that an undo or a redo made, in one chain: the state that it took contents from, as the order of the backups tells.
+/// For a swap that the log has no more.
+pub fn reversals(states: &States, chain: usize) -> HashMap<usize, usize> {
+    let mut found = HashMap::new();
+    let (mut done, mut undone): (Vec<Option<usize>>, Vec<Option<usize>>) = Default::default();
+    for at in &states.chains[chain].states {
+        let state = &states.all[*at];
+        if state.id.kind() != IdKind::Backup {
+            continue;
+        }
+        let (from, to) = match state.trigger().as_str() {
+            "undo" => (&mut done, &mut undone),
+            "redo" => (&mut undone, &mut done),
+            trigger => {
+                undone.clear();
+                done.push((trigger != "travel").then_some(*at));
+                // The return is a step, too, whose backup is an experiment.
+                done.extend((trigger == "travel").then_some(None));
+                continue;
+            }
+        };
+        if let Some(source) = from.pop().flatten() {
+            found.insert(*at, source);
+        }
+        to.push(Some(*at));
+    }
+    found
 }

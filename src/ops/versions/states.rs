@@ -51,6 +51,14 @@ struct Taker {
     agent: Option<String>,
 }
 
+/// What a backup says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Swapped {
+    trigger: String,
+    target_id: Option<String>,
+}
+
 /// What an experiment says.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -71,6 +79,18 @@ impl State {
         // What is not there is not said.
         let taker: Taker = serde_json::from_str(&self.document).unwrap_or_default();
         (taker.session_id, taker.agent)
+    }
+
+    /// What it was taken for: `manual`, `restore`, `undo`, ….
+    pub fn trigger(&self) -> String {
+        let said: Swapped = serde_json::from_str(&self.document).unwrap_or_default();
+        said.trigger
+    }
+
+    /// Of a backup: the snapshot that was put in place, when it was the whole of one.
+    pub fn target(&self) -> Option<SnapshotId> {
+        let said: Swapped = serde_json::from_str(&self.document).unwrap_or_default();
+        SnapshotId::parse(&said.target_id?)
     }
 
     /// Of an experiment: the snapshot that it was made from, as far as that was noted.

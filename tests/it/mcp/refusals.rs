@@ -94,6 +94,8 @@ fn paths_outside_of_the_workspace_are_refused() {
     }
     let search = json!({"pattern": "root", "paths": ["/etc/passwd"]});
     assert_eq!(client.refusal("timewarp_search", &search)["code"], "USAGE");
+    let blame = json!({"path": "/etc/passwd"});
+    assert_eq!(client.refusal("timewarp_blame", &blame)["code"], "USAGE");
     let token =
         client.tool("timewarp_travel", &json!({"snapshot": "start"}))["guard_token"].clone();
     let error = client.refusal(
