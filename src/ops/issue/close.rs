@@ -97,14 +97,14 @@ fn named_proof(ctx: &Context<'_>, id: IssueId, word: &str) -> Result<Proof> {
     let (name, number) = split(word)?;
     let of_issue = id.to_string();
     let refused = |what: String, look: String| Err(Error::usage(what).hint(look));
-    let (kind, maker, run) = match kept::find::<Try>(ctx, name) {
+    let (kind, maker, run, look) = match kept::find::<Try>(ctx, name) {
         Ok(record) => {
             let look = format!("'tw try show {}' tells more", record.try_id);
             if record.issue_id.as_ref() != Some(&of_issue) {
                 return refused(format!("{} is no try of issue {id}", record.try_id), look);
             }
             let run = record.run(number)?.clone();
-            (ProofKind::Try, record.try_id, run)
+            (ProofKind::Try, record.try_id, run, look)
         }
         Err(error) => {
             // What is neither is no try.
@@ -120,7 +120,7 @@ fn named_proof(ctx: &Context<'_>, id: IssueId, word: &str) -> Result<Proof> {
                 let what = format!("{} has no such run of issue {id}", record.replay_id);
                 return refused(what, look);
             };
-            (ProofKind::Replay, record.replay_id, run)
+            (ProofKind::Replay, record.replay_id, run, look)
         }
     };
     match run.verify {
@@ -135,7 +135,6 @@ fn named_proof(ctx: &Context<'_>, id: IssueId, word: &str) -> Result<Proof> {
         }),
         _ => {
             let how = run.status.as_str();
-            let look = format!("'tw {} show {maker}' tells more", kind.as_str());
             refused(
                 format!("run {} of {maker} proves nothing: {how}", run.run),
                 look,

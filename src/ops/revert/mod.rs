@@ -187,7 +187,7 @@ impl Reverting<'_> {
     /// The place of a snapshot, which has one before it.
     fn snapshot(&self, word: &str) -> Result<(usize, usize)> {
         let stored = address::resolve(self.ctx, self.store, word)
-            .map_err(|error| error.hint("'tw checkpoint list' shows the prompts of a session"))?;
+            .map_err(|error| error.hint("'tw log' shows the prompts"))?;
         let states = &self.turns.states;
         let state = states.all.iter().find(|state| state.id == stored.id);
         let place = state.map(|state| state.place).filter(|(chain, at)| {
