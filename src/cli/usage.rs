@@ -66,7 +66,10 @@ pub fn shows_help(error: &clap::Error, words: &[OsString]) -> bool {
 
 /// What lists the things that a word of the usage stands for.
 const LISTS: [(&str, &str); 5] = [
-    ("<CHECKPOINT>", "'tw checkpoint list' shows the checkpoints"),
+    (
+        "<CHECKPOINT>",
+        "'tw log' shows the prompts, each a checkpoint",
+    ),
     ("<ISSUE>", "'tw issue list' shows the issues"),
     ("<SNAPSHOT>", "'tw list' shows the snapshots"),
     (
