@@ -245,7 +245,7 @@ fn a_torn_record_hides_no_other() {
 }
 
 #[test]
-fn a_session_that_has_ended_claims_no_snapshot() {
+fn a_session_that_has_ended_claims_no_snapshot_and_no_report() {
     let sandbox = Sandbox::new();
     sandbox.json([
         "session",
@@ -262,6 +262,10 @@ fn a_session_that_has_ended_claims_no_snapshot() {
     assert_eq!(taken("during"), "abcd1234");
     sandbox.json(["session", "end", "abcd1234"]);
     assert_eq!(taken("after"), serde_json::Value::Null);
+    let words = "issue report --task-context x --symptom y --success-criteria z";
+    let reported = sandbox.json(words.split(' '));
+    assert_eq!(reported["issue"]["session_id"], serde_json::Value::Null);
+    assert_eq!(reported["issue"]["agent"], serde_json::Value::Null);
     assert_eq!(
         sandbox.json(["session", "show"])["session"]["session_id"],
         "abcd1234",

@@ -81,7 +81,9 @@ pub fn number(number: u64) -> String {
 /// `1 file`, `2 files`.
 pub fn count(number: usize, one: &str) -> String {
     let shown = self::number(u64::try_from(number).unwrap_or(u64::MAX));
-    let many = match one.strip_suffix('y') {
+    // An entry and entries, but a day and days.
+    let vowel = |stem: &&str| stem.ends_with(['a', 'e', 'o', 'u']);
+    let many = match one.strip_suffix('y').filter(|stem| !vowel(stem)) {
         Some(stem) => format!("{stem}ies"),
         None => format!("{one}s"),
     };
@@ -145,6 +147,7 @@ mod tests {
         assert_eq!(number(1_234_567), "1,234,567");
         assert_eq!(count(1, "path"), "1 path");
         assert_eq!(count(0, "directory"), "0 directories");
+        assert_eq!(count(5, "day"), "5 days");
         assert_eq!(size(1), "1 byte");
         assert_eq!(size(1023), "1,023 bytes");
         assert_eq!(size(1024), "1.0 KiB");

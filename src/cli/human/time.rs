@@ -20,7 +20,8 @@ pub fn ago(now: Moment, then: &str) -> String {
     }
 }
 
-fn span(seconds: i64) -> String {
+/// `3 minutes`.
+pub fn span(seconds: i64) -> String {
     let (number, unit) = match seconds {
         ..MINUTE => (seconds, "second"),
         MINUTE..HOUR => (seconds / MINUTE, "minute"),
@@ -72,6 +73,7 @@ mod tests {
             ("2026-02-28T15:28:00Z", "2 minutes ago"),
             ("2026-02-28T13:00:00Z", "2 hours ago"),
             ("2026-02-27T15:30:12Z", "1 day ago"),
+            ("2026-02-23T15:30:12Z", "5 days ago"),
             ("2026-02-10T15:30:12Z", "2 weeks ago"),
             ("2025-11-28T15:30:12Z", "3 months ago"),
             ("2020-02-28T15:30:12Z", "6 years ago"),

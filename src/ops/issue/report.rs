@@ -242,7 +242,10 @@ fn issue(
         .as_ref()
         .map(|caller| caller.session_id.clone())
         .or_else(|| snapshot.record.session_id.clone())
-        .or_else(|| store.dir.state().ok()?.session_id)
+        .or_else(|| {
+            let state = store.dir.state().ok()?;
+            state.session_id.filter(|_| !state.session_ended)
+        })
         .or_else(|| chat?.session_id.clone());
     Ok(Issue {
         session_id,
