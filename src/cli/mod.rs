@@ -68,6 +68,7 @@ mod selection;
 mod session;
 mod show;
 mod snapshot;
+mod stats;
 mod status;
 mod travel;
 mod try_;
@@ -123,6 +124,7 @@ call::verbs! {
         Scratch(scratch::Args),
         Label(label::Args),
         Issue(issue::Args),
+        Stats(stats::Args),
         Try(try_::Args),
         Replay(replay::Args),
         Bisect(bisect::Args),

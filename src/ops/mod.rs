@@ -65,6 +65,7 @@ pub mod settings;
 pub mod show;
 pub mod snapshot_view;
 pub mod snapshots;
+pub mod stats;
 pub mod status;
 mod stay;
 pub mod steps;

@@ -79,6 +79,7 @@ mod show;
 mod snapshot;
 mod stage;
 mod state;
+mod stats;
 mod status;
 mod summary;
 mod template;

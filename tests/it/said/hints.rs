@@ -217,6 +217,7 @@ const COMMANDS: &[&str] = &[
     "tw issue comment --message x",
     "tw issue close",
     "tw issue reopen",
+    "tw stats",
     "tw try",
     "tw try -- true",
     "tw try -n 1 --verify false -- true",
