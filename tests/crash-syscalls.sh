@@ -11,7 +11,7 @@ set -u
 tw=$(realpath "${TW:-target/debug/tw}")
 command -v strace >/dev/null || { echo "skipped: strace is not installed"; exit 0; }
 faults=${TW_FAULTS:-KILL ENOSPC EIO EACCES}
-commands=${TW_COMMANDS:-snapshot travel return restore undo recover prune label}
+commands=${TW_COMMANDS:-snapshot travel return restore revert undo recover prune label}
 max=${TW_MAX:-100000}
 calls=open,openat,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,symlink,symlinkat,fchmod,fchmodat,chmod,fchown,fchownat,ftruncate,utimensat,fsync,fdatasync,rmdir,copy_file_range
 room=$(mktemp -d "${TMPDIR:-/tmp}/tw-crash-XXXXXX")
@@ -46,6 +46,12 @@ build() {
     held=
     case $1 in
     return) "$tw" -q travel "$snapshot" && echo past >a && echo made >made ;;
+    revert)
+        seq 9 >lines && "$tw" -q snapshot
+        seq 9 | sed s/2/two/ >lines && mkdir -p made/deep && echo m >made/deep/m && rm new && chmod 755 a && echo more >a
+        snapshot=$("$tw" -q snapshot)
+        seq 9 | sed 's/2/two/; s/3/three/; s/8/eight/' >lines && echo later >later
+        ;;
     undo) "$tw" -q restore "$snapshot" ;;
     recover) TW_FAIL_POINT=apply-exchanged:2 "$tw" -q travel "$snapshot" ;;
     prune)
@@ -87,14 +93,16 @@ for command in $commands; do
     build "$command"
     args=$command
     case $command in
-    travel | restore) args="$command $snapshot" ;;
+    travel | restore | revert) args="$command $snapshot" ;;
     label) args="$command $snapshot named" ;;
     prune) args="$command --keep-days 0 --keep-last 0" ;;
     esac
     state >"$room/old"; blobs >"$room/bytes"
     rm -rf "$room/saved" && cp -a "$repo" "$room/saved"
     $traced -e trace=$calls -o "$room/trace" "$tw" -q $args >/dev/null 2>&1
-    state >"$room/new"; blobs >>"$room/bytes"
+    state >"$room/new"
+    # What a merge makes is nobody's work until it is in place.
+    [ "$command" = revert ] || blobs >>"$room/bytes"
     if [ "$command" = recover ]; then
         rewind; "$tw" -q recover --forward >/dev/null 2>&1; state >"$room/old"
     fi

@@ -1,5 +1,7 @@
 //! `tw revert`: what one prompt changed, taken back; what came later stays.
 
+mod model;
+
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;

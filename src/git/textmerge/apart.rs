@@ -116,22 +116,40 @@ impl<'t> Merging<'t, '_> {
         let (mut mine, mut their) = (ours.as_slice(), theirs.as_slice());
         let mut at = 0;
         loop {
-            let (our_part, their_part) = next(&mut mine, &mut their);
-            let both = our_part.iter().chain(their_part);
-            let Some((start, end)) = both.fold(None, |range: Option<(usize, usize)>, change| {
-                let (start, end) = range.unwrap_or((change.old.start, change.old.end));
-                Some((start.min(change.old.start), end.max(change.old.end)))
-            }) else {
+            let group = next_group(&mut mine, &mut their);
+            let (Some(first), Some(last)) = (group.first(), group.last()) else {
                 break;
             };
-            let kept: Vec<&[u8]> = self.base.get(at..start).unwrap_or_default().to_vec();
-            if !self.push(&kept) || !self.take(our_part, their_part, start..end)? {
+            let whole = first.range.start..last.range.end;
+            let kept = self.base.get(at..whole.start).unwrap_or_default().to_vec();
+            if !self.push(&kept) || !self.take_group(&group, &whole)? {
                 return Ok(None);
             }
-            at = end;
+            at = whole.end;
         }
-        let kept: Vec<&[u8]> = self.base.get(at..).unwrap_or_default().to_vec();
+        let kept = self.base.get(at..).unwrap_or_default().to_vec();
         Ok(self.push(&kept).then_some(self.made))
+    }
+
+    /// Takes changes beside each other; false where lines would run into each other, or come twice.
+    fn take_group(&mut self, group: &[Cluster<'_, 't>], whole: &Range<usize>) -> Result<bool> {
+        if group.len() > 1 {
+            let ours: Vec<&Change<'_>> = group.iter().flat_map(|one| one.ours).collect();
+            let theirs: Vec<&Change<'_>> = group.iter().flat_map(|one| one.theirs).collect();
+            let base = self.base.get(whole.clone()).unwrap_or_default();
+            let mine = self.with(ours, whole);
+            if is_in(base, &mine, &self.with(theirs, whole))? {
+                self.shift += mine.len().cast_signed() - whole.len().cast_signed();
+                return Ok(self.push(&mine));
+            }
+        }
+        self.seam = None;
+        for cluster in group {
+            if !self.take(cluster)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Adds lines; false where the line before has no end.
@@ -149,12 +167,8 @@ impl<'t> Merging<'t, '_> {
     }
 
     /// Takes changes that touch each other, of these lines of the base.
-    fn take(
-        &mut self,
-        ours: &[Change<'t>],
-        theirs: &[Change<'t>],
-        range: Range<usize>,
-    ) -> Result<bool> {
+    fn take(&mut self, cluster: &Cluster<'_, 't>) -> Result<bool> {
+        let (ours, theirs, range) = (cluster.ours, cluster.theirs, cluster.range.clone());
         let from = self.line;
         let mine = self.with(ours, &range);
         let their = self.with(theirs, &range);
@@ -202,7 +216,14 @@ impl<'t> Merging<'t, '_> {
     }
 
     /// These lines of the base as a side has them.
-    fn with(&self, changes: &[Change<'t>], range: &Range<usize>) -> Vec<&'t [u8]> {
+    fn with<'c>(
+        &self,
+        changes: impl IntoIterator<Item = &'c Change<'t>>,
+        range: &Range<usize>,
+    ) -> Vec<&'t [u8]>
+    where
+        't: 'c,
+    {
         let mut all = Vec::new();
         let mut at = range.start;
         for change in changes {
@@ -221,9 +242,9 @@ impl<'t> Merging<'t, '_> {
             && seam.from != from
             && seam.end == range.start
         {
-            let before: Vec<u8> = lines_between(&self.made.content, &seam.made);
+            let before = lines_between(&self.made.content, &seam.made);
             // Both put the same there: nobody wants it twice.
-            if !lines.is_empty() && before == lines.concat() {
+            if has_one_of(lines, &before) {
                 return false;
             }
             let ours = if from == From::Ours {
@@ -243,20 +264,46 @@ impl<'t> Merging<'t, '_> {
     }
 }
 
-fn lines_between(text: &[u8], range: &Range<usize>) -> Vec<u8> {
-    lines(text).get(range.clone()).unwrap_or_default().concat()
+fn lines_between<'t>(text: &'t [u8], range: &Range<usize>) -> Vec<&'t [u8]> {
+    lines(text).get(range.clone()).unwrap_or_default().to_vec()
 }
 
-/// The changes that come next and touch each other, of both sides.
+/// Changes that touch the same lines.
+struct Cluster<'c, 't> {
+    ours: &'c [Change<'t>],
+    theirs: &'c [Change<'t>],
+    range: Range<usize>,
+}
+
+/// The changes that come next and lie beside each other.
+fn next_group<'c, 't>(
+    ours: &mut &'c [Change<'t>],
+    theirs: &mut &'c [Change<'t>],
+) -> Vec<Cluster<'c, 't>> {
+    let mut group: Vec<Cluster<'c, 't>> = Vec::new();
+    loop {
+        let (mut mine, mut their) = (*ours, *theirs);
+        let Some(cluster) = next(&mut mine, &mut their) else {
+            return group;
+        };
+        let end = group.last().map(|last| last.range.end);
+        if end.is_some_and(|end| end != cluster.range.start) {
+            return group;
+        }
+        (*ours, *theirs) = (mine, their);
+        group.push(cluster);
+    }
+}
+
+/// The changes that come next and touch the same lines, of both sides.
 fn next<'c, 't>(
     ours: &mut &'c [Change<'t>],
     theirs: &mut &'c [Change<'t>],
-) -> (&'c [Change<'t>], &'c [Change<'t>]) {
+) -> Option<Cluster<'c, 't>> {
     let key = |change: Option<&Change<'_>>| change.map(|change| (change.old.start, change.old.end));
     let first = match (key(ours.first()), key(theirs.first())) {
-        (None, None) => return (&[], &[]),
         (Some(one), Some(other)) => one.min(other),
-        (Some(one), None) | (None, Some(one)) => one,
+        (one, other) => one.or(other)?,
     };
     let mut range = first.0..first.1;
     let (mut mine, mut their) = (0, 0);
@@ -278,21 +325,32 @@ fn next<'c, 't>(
     *ours = rest;
     let (their_part, rest) = theirs.split_at(their);
     *theirs = rest;
-    (our_part, their_part)
+    Some(Cluster {
+        ours: our_part,
+        theirs: their_part,
+        range,
+    })
 }
 
-/// Whether ours has come from theirs by changes that leave the lines alone in which theirs and the base differ: it has all of theirs.
+/// Whether ours has come from theirs by changes that leave the lines alone in which theirs and the base differ: it has all of theirs,
+/// and nothing of what only the base has.
 fn is_in(base: &[&[u8]], ours: &[&[u8]], theirs: &[&[u8]]) -> Result<bool> {
-    let theirs = theirs.concat();
-    let in_base = changes_of(&theirs, &base.concat())?;
-    let in_ours = changes_of(&theirs, &ours.concat())?;
-    let touched = |one: &Range<usize>| in_ours.iter().any(|other| overlaps(one, other));
+    let (base, ours, theirs) = (base.concat(), ours.concat(), theirs.concat());
+    let in_base = changes(&theirs, &base)?;
+    let in_ours = changes(&theirs, &ours)?;
+    let touched = |one: &Change<'_>| in_ours.iter().any(|other| meet(one, other));
     Ok(!in_base.iter().any(touched))
 }
 
-fn changes_of(old: &[u8], new: &[u8]) -> Result<Vec<Range<usize>>> {
-    let hunks = textdiff::hunks(old, new, 0)?.into_iter();
-    Ok(hunks.map(|hunk| hunk.old).collect())
+/// Whether two changes of one text touch the same lines, or put the same line somewhere.
+fn meet(one: &Change<'_>, other: &Change<'_>) -> bool {
+    overlaps(&one.old, &other.old) || has_one_of(&one.new, &other.new)
+}
+
+/// Whether some lines have one of others, of those that say something.
+fn has_one_of(lines: &[&[u8]], others: &[&[u8]]) -> bool {
+    let says = |line: &&&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
+    lines.iter().filter(says).any(|line| others.contains(line))
 }
 
 #[cfg(test)]
@@ -337,6 +395,7 @@ mod tests {
 
     #[test]
     fn what_is_done_already_is_not_done_again() {
+        assert_eq!(joins("a\nc\n", "b\nx\nc\n", "a\nx\nc\n", "b\nx\nc\n"), []);
         assert_eq!(joins("T\nx\n", "t\ny\n", "t\nx\n", "t\ny\n"), []);
         assert_eq!(joins("T\nx\n", "t\nx\n", "t\nx\n", "t\nx\n"), []);
         assert_eq!(
@@ -376,7 +435,11 @@ mod tests {
             ours: "o",
             theirs: "t",
         };
-        for [base, ours, theirs] in [["t\na\n", "t", "t\na\nz\n"], ["s\n", "old\ns\n", "old\n"]] {
+        for [base, ours, theirs] in [
+            ["t\na\n", "t", "t\na\nz\n"],
+            ["s\n", "old\ns\n", "old\n"],
+            ["a\n", "b\nx\n", "a\nx\ny\n"],
+        ] {
             let texts = [base, ours, theirs].map(str::as_bytes);
             let parted = merge_apart(texts, &labels, Style::Merge).expect("merged");
             assert_eq!(parted, None, "{base:?}");
