@@ -41,6 +41,9 @@ fn usual(code: Code) -> Option<&'static str> {
         Code::WouldOverwrite | Code::VerifyFailed | Code::Held => {
             "data would be lost: tell the user what stands here"
         }
+        Code::Conflict => {
+            "nothing was written: 'conflicts' names the lines and the later prompts; with_dependents: true takes those back, too"
+        }
         Code::NoSessionSnapshot => "call timewarp_snapshot and give its snapshot_id as 'snapshot'",
         Code::IssueNotFound | Code::InvalidIssueId => {
             "timewarp_issue_list with status: all shows the ids"

@@ -26,6 +26,7 @@ mod list;
 mod prelude;
 mod restore;
 mod return_;
+mod revert;
 mod rewind;
 mod search;
 mod sessions;
@@ -135,7 +136,7 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub static TOOLS: [Tool; 17] = [
+pub static TOOLS: [Tool; 18] = [
     tool::<status::Status>(),
     tool::<snapshot::Snapshot>(),
     tool::<list::List>(),
@@ -145,6 +146,7 @@ pub static TOOLS: [Tool; 17] = [
     tool::<travel::Travel>(),
     tool::<return_::Return>(),
     tool::<restore::Restore>(),
+    tool::<revert::Revert>(),
     tool::<issue::Report>(),
     tool::<issue::List>(),
     tool::<issue::Get>(),

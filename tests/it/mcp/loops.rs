@@ -266,6 +266,45 @@ fn a_rewind_is_a_dry_run_until_it_is_confirmed() {
 }
 
 #[test]
+fn a_revert_is_a_dry_run_until_it_is_confirmed() {
+    let sandbox = ready();
+    sandbox.json(["session", "start", "--agent", "generic"]);
+    let mut client = Client::start(&sandbox);
+    let text = sandbox.text("a.txt");
+    for turn in ["first", "second"] {
+        client.tool("timewarp_checkpoint", &json!({"message": turn}));
+        sandbox.write("a.txt", format!("{turn}\n"));
+    }
+    client.tool("timewarp_checkpoint", &json!({"message": "three"}));
+    sandbox.write("b[1].txt", "later\n");
+    let refused = client.refusal("timewarp_revert", &json!({"checkpoints": [0]}));
+    assert_eq!(refused["code"], "CONFLICT");
+    assert_eq!(refused["conflicts"][0]["prompts"][0]["checkpoint_id"], 1);
+    assert_eq!(
+        client.refusal("timewarp_revert", &json!({}))["code"],
+        "USAGE"
+    );
+    let both = json!({"checkpoints": [0], "with_dependents": true, "paths": ["a.txt"]});
+    let dry = client.tool("timewarp_revert", &both);
+    assert_eq!(dry["dry_run"], true);
+    assert!(dry["notices"].to_string().contains("confirm"), "{dry}");
+    assert_eq!(sandbox.text("a.txt"), "second\n");
+    let mut confirmed = both.clone();
+    confirmed["confirm"] = json!(true);
+    let done = client.tool("timewarp_revert", &confirmed);
+    assert_eq!(done["reverted"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (sandbox.text("a.txt"), sandbox.text("b[1].txt")),
+        (text, "later\n".into())
+    );
+    // A name with brackets is a name.
+    let session = &done["reverted"][0]["session_id"];
+    let named = json!({"session": session, "paths": ["b[1].txt"], "confirm": true});
+    client.tool("timewarp_revert", &named);
+    assert!(!sandbox.exists("b[1].txt"));
+}
+
+#[test]
 fn one_message_to_an_earlier_self_waits_at_a_time() {
     let sandbox = ready();
     sandbox.json(["session", "start", "--agent", "generic"]);
