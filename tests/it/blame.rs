@@ -230,6 +230,27 @@ fn trips_restores_and_undo_change_no_owner() {
 }
 
 #[test]
+fn what_was_stashed_while_others_wrote_keeps_its_owner() {
+    let sandbox = Sandbox::new();
+    let talk = session(&sandbox);
+    let text: String = (0..20).map(|n| format!("line {n}\n")).collect();
+    sandbox.write("t.txt", &text);
+    commit(&sandbox, "base");
+    turn(&talk, "first", || {
+        sandbox.write("t.txt", format!("first\n{text}"));
+    });
+    sandbox.git(["stash", "-q"]);
+    turn(&talk, "second", || {
+        sandbox.write("t.txt", format!("{text}second\n"));
+        commit(&sandbox, "second");
+    });
+    sandbox.git(["stash", "pop", "-q"]);
+    sandbox.ok(["snapshot"]);
+    let words = said(&sandbox, &["blame", "t.txt"]);
+    assert_eq!((words[0].as_str(), words[21].as_str()), ("0", "1"));
+}
+
+#[test]
 fn without_the_end_of_a_turn_only_what_a_tool_names_is_the_prompt_s() {
     let sandbox = Sandbox::new();
     let talk = session(&sandbox);

@@ -35,18 +35,24 @@ pub struct Moved {
     pub made: MadeHere,
     /// Where HEAD was before it was reset, by the place of the state after that: what is there in the files may be from there.
     pub left: HashMap<(usize, usize), Vec<Oid>>,
+    /// The places of the states after the files were reset to HEAD, as a stash does it, in order.
+    pub reset: Vec<(usize, usize)>,
 }
 
 /// Looks at the moves of HEAD in the working tree of a chain.
 pub fn moved(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move]) -> Moved {
     let mut made = MadeHere::new();
     let mut left: HashMap<_, Vec<Oid>> = HashMap::new();
+    let mut reset = Vec::new();
     let mut authors: HashMap<(Vec<u8>, Vec<u8>), Vec<Oid>> = HashMap::new();
     for (one, place) in moves.iter().zip(places(states, chain, moves)) {
         if place > 0 && one.message.starts_with("reset:") {
             let old = one
                 .old
                 .filter(|old| *old != one.new && objects.contains(*old));
+            if old.is_none() && reset.last() != Some(&(chain, place)) {
+                reset.push((chain, place));
+            }
             left.entry((chain, place)).or_default().extend(old);
         }
         // What was made before the first state is history; what git has lost by now tells nothing.
@@ -88,7 +94,7 @@ pub fn moved(objects: &ObjectStore, states: &States, chain: usize, moves: &[Move
             },
         );
     }
-    Moved { made, left }
+    Moved { made, left, reset }
 }
 
 /// The author's line of a commit.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::commits::MadeHere;
 use super::past::Past;
+use super::stashed;
 use super::swaps::{self, Swaps};
 use crate::git::Oid;
 use crate::git::objects::ObjectStore;
@@ -38,6 +39,8 @@ pub struct Links<'a> {
     pub made: &'a MadeHere,
     /// Where HEAD was before it was reset, by the place of the state after that.
     pub left: &'a HashMap<(usize, usize), Vec<Oid>>,
+    /// The places of the states after the files were reset to HEAD, in order.
+    pub reset: &'a [(usize, usize)],
     /// States by their commits.
     pub by_commit: &'a HashMap<Oid, usize>,
     /// The snapshot that the working tree stands in, when it is in the past.
@@ -144,7 +147,8 @@ impl Links<'_> {
                 .collect();
         }
         let before = self.before(at);
-        let parents = self.sources(before, at, self.past.contents(state.place));
+        let mut parents = self.sources(before, at, self.past.contents(state.place));
+        parents.extend(before.and_then(|before| stashed::source(self, before, at)));
         let head = state.head();
         let was = before.and_then(|before| self.states.all[before].head());
         let moved = head.filter(|_| was != head);

@@ -15,6 +15,7 @@ mod owners;
 mod past;
 mod present;
 mod renamed;
+mod stashed;
 mod swaps;
 mod telling;
 mod trace;
@@ -344,6 +345,7 @@ impl Inquiry<'_> {
             swaps,
             made: &self.known.moved.made,
             left: &self.known.moved.left,
+            reset: &self.known.moved.reset,
             by_commit: &self.known.by_commit,
             standing: self.known.standing,
         }
