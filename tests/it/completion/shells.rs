@@ -102,7 +102,7 @@ fn at_a_keyboard(name: &str, options: &[&str], before: &str) {
         "restore latest -- -d",
         &["restore", "latest", "--", "-dash"],
     );
-    line("sta", &["status"]);
+    line("statu", &["status"]);
     line("list --kind=b", &["list", "--kind=backup"]);
     line("travel lat", &["travel", "latest"]);
     // Nothing to offer: the line stays.
@@ -195,7 +195,7 @@ fn fish_completes() {
     wanted.push("odd/it's.txt".to_owned());
     script += &ask(r"tw restore latest a\ dir/");
     wanted.push("a dir/in/".to_owned());
-    script += &ask("tw sta");
+    script += &ask("tw statu");
     wanted.push("status".to_owned());
     script += &ask("tw list --kind=b");
     wanted.push("--kind=backup".to_owned());
