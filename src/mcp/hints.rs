@@ -10,7 +10,15 @@ pub fn complete(document: &mut Value, code: Code) {
     if document["error"]["argument"] == "dir" {
         return;
     }
-    let Some(hint) = usual(code) else { return };
+    let of_command = document["error"]["verify_hash"].is_string();
+    let hint = if of_command && code == Code::NotApproved {
+        Some(
+            "ask the user to run that command once with 'tw try -- COMMAND'; only what a person has run here is run for an agent",
+        )
+    } else {
+        usual(code)
+    };
+    let Some(hint) = hint else { return };
     if let Some(hints) = document["error"]["hints"].as_array_mut() {
         hints.insert(0, hint.into());
     }

@@ -1,14 +1,17 @@
-//! Which verify commands may run on this machine.
+//! Which commands may run on this machine.
 //!
-//! A command comes with an issue, and an issue may come from elsewhere. It runs only when somebody here said so: the
-//! sha256 of each such command stands in a file of the common git directory, one a line, which nothing fetches or pushes.
+//! A command comes with an issue, and an issue may come from elsewhere; or a program asks for it. It runs only when somebody here said
+//! so, or has typed it: the sha256 of each such command stands in a file of the common git directory, one a line, which nothing fetches or pushes.
+
+use std::ffi::OsString;
 
 use sha2::{Digest, Sha256};
 
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
 use crate::store::Store;
+use crate::text::command_line;
 
 /// The file in the common `timewarp` directory.
 const FILE: &str = "approved";
@@ -49,6 +52,40 @@ pub fn approve(store: &Store, command: &str) -> Result<()> {
     bytes.extend_from_slice(digest(command).as_bytes());
     bytes.push(b'\n');
     fs::write_atomic(&path, &bytes, Durable::No)
+}
+
+/// Lets commands run that a person has typed here, and refuses others unless they were approved.
+///
+/// # Errors
+/// `NOT_APPROVED` with the command and its hash.
+pub fn check<'a>(
+    store: &Store,
+    is_typed: bool,
+    commands: impl IntoIterator<Item = &'a str>,
+) -> Result<()> {
+    for command in commands {
+        if is_typed {
+            approve(store, command)?;
+        } else if !is_approved(store, command)? {
+            let message = format!("the command was not approved on this machine: {command}");
+            return Err(Error::new(Code::NotApproved, message)
+                .hint("a person approves it by running it once: tw try -- COMMAND")
+                .detail("command", command)
+                .detail("verify_hash", fingerprint(command)));
+        }
+    }
+    Ok(())
+}
+
+/// A command as it is approved: the line for a shell that does the same.
+pub fn line_of(words: &[OsString]) -> String {
+    match words {
+        [line] => line.to_string_lossy().into_owned(),
+        words => {
+            let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+            command_line(&words.collect::<Vec<_>>())
+        }
+    }
 }
 
 #[cfg(test)]

@@ -88,6 +88,7 @@ impl Run for Args {
             setup: self.setup.clone(),
             timeout: self.timeout,
             command: self.command.clone(),
+            is_typed: true,
         };
         reply(bisect::run(&call.open()?, &request))
     }

@@ -136,6 +136,7 @@ impl Run for Args {
             command: self.command.clone(),
             agent: self.agent.clone(),
             agent_args: self.agent_args.clone(),
+            is_typed: true,
         };
         let lines = Lines::new(call.output.shows_lines());
         let tried = try_::start(&call.open()?, &request, &lines);

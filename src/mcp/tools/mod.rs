@@ -18,6 +18,7 @@
 )]
 
 mod backtrack;
+mod bisect;
 mod blame;
 mod checkpoint;
 mod diff;
@@ -33,6 +34,7 @@ mod sessions;
 mod snapshot;
 mod status;
 mod travel;
+mod try_;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -136,13 +138,14 @@ impl Effect {
 }
 
 /// Every tool, in the order in which clients list them.
-pub static TOOLS: [Tool; 18] = [
+pub static TOOLS: [Tool; 20] = [
     tool::<status::Status>(),
     tool::<snapshot::Snapshot>(),
     tool::<list::List>(),
     tool::<diff::Diff>(),
     tool::<search::Search>(),
     tool::<blame::Blame>(),
+    tool::<bisect::Bisect>(),
     tool::<travel::Travel>(),
     tool::<return_::Return>(),
     tool::<restore::Restore>(),
@@ -151,6 +154,7 @@ pub static TOOLS: [Tool; 18] = [
     tool::<issue::List>(),
     tool::<issue::Get>(),
     tool::<issue::Update>(),
+    tool::<try_::Try>(),
     tool::<sessions::Sessions>(),
     tool::<checkpoint::Checkpoint>(),
     tool::<rewind::Rewind>(),

@@ -24,6 +24,7 @@ use self::probe::{Probed, Question};
 use self::search::{Edge, Found, Line, Next, Seen};
 use self::verdicts::Verdicts;
 use super::Context;
+use super::approval;
 use super::compare::{Beyond, Patches, Side, sides};
 use super::outcome::Diff;
 use super::pathspec::Pathspec;
@@ -69,6 +70,8 @@ pub struct Bisect {
     pub timeout: Option<Duration>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// A person has typed the commands here: they are approved by that. Others have to be.
+    pub is_typed: bool,
 }
 
 impl Bisect {
@@ -116,6 +119,9 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
                 .hint("tw return"),
         );
     }
+    let command = approval::line_of(&request.command);
+    let typed = std::iter::once(&command).chain(&request.setup);
+    approval::check(store, request.is_typed, typed.map(String::as_str))?;
     let present = line::present(ctx, store)?;
     let snapshots = Snapshots::between(ctx, store, request)?;
     if snapshots.line.len() < 2 {

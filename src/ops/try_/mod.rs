@@ -49,6 +49,8 @@ pub struct Start {
     pub agent: Option<String>,
     /// What the agent is given besides.
     pub agent_args: Vec<String>,
+    /// A person has typed the commands here: they are approved by that. Others have to be.
+    pub is_typed: bool,
 }
 
 /// Answer of `try` and `try show`.

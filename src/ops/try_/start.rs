@@ -12,7 +12,7 @@ use crate::ops::issues::{self, desk};
 use crate::ops::request::Take;
 use crate::ops::scratches::with::With;
 use crate::ops::tries::{Status, Try, TryRun};
-use crate::ops::{Context, address, kept, snapshots};
+use crate::ops::{Context, address, approval, kept, snapshots};
 use crate::runner::line_or_words;
 use crate::store::Store;
 use crate::store::id::{IssueId, SnapshotId};
@@ -34,6 +34,13 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
         (None, None) => None,
     };
     let words = words(request, issue.as_ref())?;
+    let command = match request.agent {
+        Some(_) => None,
+        None => Some(approval::line_of(&request.command)),
+    };
+    let more = [&request.verify, &request.setup].into_iter().flatten();
+    let typed = command.iter().chain(more).map(String::as_str);
+    approval::check(store, request.is_typed, typed)?;
     let present = present(ctx, store)?;
     let source = match (&issue, named) {
         (Some(issue), _) => store.read_id(&issue.snapshot_id)?,

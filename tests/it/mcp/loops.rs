@@ -322,3 +322,36 @@ fn one_message_to_an_earlier_self_waits_at_a_time() {
     let refused = client.refusal("backtrack", &json!({"checkpoint": 9, "note": "x"}));
     assert_eq!(refused["code"], "INVALID_CHECKPOINT");
 }
+
+/// Whoever drives the agent may be misled: it runs nothing that no person has run here.
+#[test]
+fn commands_are_run_for_an_agent_when_a_person_has_run_them_before() {
+    let sandbox = ready();
+    sandbox.write("a.txt", "broken\n");
+    let broken = crate::trip::snapshot(&sandbox);
+    let mut client = Client::start(&sandbox);
+    let check = "grep -q one a.txt";
+    let bisect = json!({"command": check, "jobs": 1, "timeout_seconds": 60});
+    let attempt = json!({"command": "echo one >a.txt", "runs": 1});
+    for (tool, arguments) in [("timewarp_bisect", &bisect), ("timewarp_try", &attempt)] {
+        let error = client.refusal(tool, arguments);
+        assert_eq!(error["code"], "NOT_APPROVED", "{error}");
+        assert!(
+            error["hint"].as_str().unwrap().contains("ask the user"),
+            "{error}"
+        );
+    }
+    assert_eq!(sandbox.json(["try", "list"])["tries"], json!([]));
+    sandbox.tw(["bisect", "run", "--", "grep", "-q", "one", "a.txt"]);
+    sandbox.tw(["try", "-n", "1", "--", "echo one >a.txt"]);
+    let found = client.tool("timewarp_bisect", &bisect);
+    assert_eq!(found["result"], "found", "{found}");
+    assert_eq!(found["first_bad"]["snapshot_id"], broken);
+    let tried = client.tool("timewarp_try", &attempt);
+    assert_eq!(tried["runs"][0]["diff_stat"]["files"], 1, "{tried}");
+    let both = json!({"command": "echo one >a.txt", "issue_id": "i_x", "snapshot": "latest"});
+    assert_eq!(client.refusal("timewarp_try", &both)["code"], "USAGE");
+    let many = json!({"command": "echo one >a.txt", "runs": 17});
+    assert_eq!(client.refusal("timewarp_try", &many)["code"], "USAGE");
+    assert_eq!(sandbox.text("a.txt"), "broken\n");
+}
