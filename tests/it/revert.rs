@@ -189,6 +189,30 @@ fn a_conflict_writes_nothing_and_names_lines_and_prompts() {
 }
 
 #[test]
+fn only_the_lines_themselves_are_named_where_all_around_them_changed() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    let mut text = LONG.to_owned();
+    turn(&talk, "one", |sandbox| {
+        text = text.replace("4\n", "four\n");
+        sandbox.write("long.txt", &text);
+    });
+    for (prompt, line) in [("two", "3\n"), ("three", "four\n"), ("four", "5\n")] {
+        text = text.replace(line, &format!("by {prompt}\n"));
+        turn(&talk, prompt, |sandbox| sandbox.write("long.txt", &text));
+    }
+    let (error, _) = sandbox.json_error(["revert", "0"]);
+    let conflict = &error["conflicts"][0];
+    assert_eq!(
+        conflict["lines"],
+        json!([{"first": 4, "last": 4}]),
+        "{error}"
+    );
+    assert_eq!(conflict["prompts"].as_array().unwrap().len(), 1);
+    assert_eq!(conflict["prompts"][0]["checkpoint_id"], 2);
+}
+
+#[test]
 fn prompts_that_were_built_on_it_go_with_it_when_asked() {
     let sandbox = Sandbox::new();
     built_on(&sandbox);

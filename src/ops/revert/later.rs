@@ -16,6 +16,9 @@ use crate::store::Store;
 /// Reads a file as it is now; None when it is too large, or not known any more.
 pub type Present<'a> = &'a dyn Fn(&[u8], Node) -> Option<Vec<u8>>;
 
+/// The turns that touched lines, and where the lines are now; None where they could not be followed.
+pub type Followed = (Vec<Turn>, Option<Vec<Range<usize>>>);
+
 /// Follows conflicts.
 pub struct Later<'a> {
     /// Where blobs and trees are.
@@ -29,11 +32,12 @@ pub struct Later<'a> {
 }
 
 impl Later<'_> {
-    /// The turns that touched the lines of a conflict of this stretch, oldest first.
+    /// The turns that touched the lines of a conflict of this stretch, oldest first; and where those lines are now, when they could be
+    /// followed up to there.
     ///
     /// # Errors
     /// A tree cannot be read.
-    pub fn prompts(&self, stretch: &Stretch, conflict: &Conflict) -> Result<Vec<Turn>> {
+    pub fn follow(&self, stretch: &Stretch, conflict: &Conflict) -> Result<Followed> {
         let mut found: BTreeMap<(usize, Name), Turn> = BTreeMap::new();
         let mut following = Following {
             path: conflict.base_path.clone(),
@@ -44,6 +48,7 @@ impl Later<'_> {
                 .map(|overlap| overlap.base.clone())
                 .collect(),
             is_whole: conflict.overlaps.is_empty(),
+            is_lost: false,
         };
         let length = self.turns.len(stretch.chain);
         for at in stretch.to + 1..=length {
@@ -60,7 +65,12 @@ impl Later<'_> {
                 found.insert((turn.start, turn.name()), turn);
             }
         }
-        Ok(found.into_values().collect())
+        // What an earlier step made is not what is there now.
+        let is_known = !following.is_lost && !following.is_whole && conflict.step == 0;
+        Ok((
+            found.into_values().collect(),
+            is_known.then_some(following.lines),
+        ))
     }
 
     fn file(&self, chain: usize, at: usize, path: &[u8]) -> Result<Option<Node>> {
@@ -100,10 +110,12 @@ impl Later<'_> {
         new: Option<(Vec<u8>, Node)>,
     ) -> bool {
         let Some((name, new)) = new else {
+            following.is_lost = true;
             return old.is_some();
         };
         let old_name = std::mem::replace(&mut following.path, name.clone());
         let Some(old) = old else {
+            following.is_lost = true;
             return true;
         };
         if old == new && old_name == name {
@@ -116,10 +128,12 @@ impl Later<'_> {
             return false;
         }
         let text = |path: &[u8], node: Node| self.text(path, node);
-        match (text(&old_name, old), text(&name, new)) {
-            (Some(old), Some(new)) => following.is_touched(&old, &new),
-            _ => true,
+        let texts = text(&old_name, old).zip(text(&name, new));
+        if let Some((old, new)) = texts {
+            return following.is_touched(&old, &new);
         }
+        following.is_lost = true;
+        true
     }
 
     fn text(&self, path: &[u8], node: Node) -> Option<Vec<u8>> {
@@ -140,6 +154,8 @@ struct Following {
     lines: Vec<Range<usize>>,
     /// No lines are known: whatever changes the file touches them.
     is_whole: bool,
+    /// They could not be followed everywhere.
+    is_lost: bool,
 }
 
 impl Following {
@@ -172,6 +188,7 @@ mod tests {
             renamed: Vec::new(),
             lines: std::iter::once(1..2).collect(),
             is_whole: false,
+            is_lost: false,
         };
         let mut text = "a\nT\nb\n".to_owned();
         for (next, touches, at) in [

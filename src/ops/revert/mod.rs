@@ -11,6 +11,7 @@ mod turns;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::ops::Range;
 
 use super::Context;
 use super::address;
@@ -267,11 +268,11 @@ impl Reverting<'_> {
         };
         let mut all = Vec::new();
         for conflict in &merged.conflicts {
-            let prompts = match stretches.get(conflict.step) {
-                Some(stretch) => later.prompts(stretch, conflict)?,
-                None => Vec::new(),
+            let (prompts, lines) = match stretches.get(conflict.step) {
+                Some(stretch) => later.follow(stretch, conflict)?,
+                None => (Vec::new(), None),
             };
-            all.push((shown(conflict, &prompts), prompts));
+            all.push((shown(conflict, lines, &prompts), prompts));
         }
         Ok(all)
     }
@@ -363,12 +364,15 @@ fn changes(planner: &Planner<'_>, plan: &Plan) -> Result<(Vec<Stretch>, Vec<Chan
     Ok(all)
 }
 
-fn shown(conflict: &merge::Conflict, prompts: &[Turn]) -> Conflict {
-    let mut lines: Vec<Lines> = conflict
-        .overlaps
-        .iter()
-        .map(|overlap| Lines::from(&overlap.ours))
-        .collect();
+/// `followed`: the lines themselves, where they are known better than by what differs around them.
+fn shown(
+    conflict: &merge::Conflict,
+    followed: Option<Vec<Range<usize>>>,
+    prompts: &[Turn],
+) -> Conflict {
+    let around = conflict.overlaps.iter().map(|overlap| overlap.ours.clone());
+    let ranges = followed.unwrap_or_else(|| around.collect());
+    let mut lines: Vec<Lines> = ranges.iter().map(Lines::from).collect();
     lines.dedup();
     Conflict {
         path: RepoPath::new(conflict.path.clone()),
