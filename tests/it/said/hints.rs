@@ -1,6 +1,7 @@
 //! What a hint names works when it is typed: each command is run in several states, and then each command that it named.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use regex::Regex;
 use timewarp::cli::args;
@@ -26,15 +27,46 @@ fn named(said: &str) -> Vec<Vec<String>> {
     all.filter(|words| !words.iter().any(placeholder)).collect()
 }
 
-/// Runs a command in a repository of its own, then each command that it names, each in a new one: what does not end well.
-fn typed_in(make: fn() -> Sandbox, before: &[&str], command: &str) -> (Vec<String>, usize) {
-    let run = |sandbox: &Sandbox, words: &[String]| sandbox.tw(words.iter().skip(1));
-    let start = || {
+/// A repository in some state, to which it can be put back.
+struct State {
+    sandbox: Sandbox,
+    kept: tempfile::TempDir,
+}
+
+impl State {
+    fn after(make: fn() -> Sandbox, before: &[&str]) -> Self {
         let sandbox = make();
         for earlier in before {
             sandbox.tw(words(earlier, |_| None).iter().skip(1));
         }
-        let ran = run(&sandbox, &words(command, |_| None));
+        let state = Self {
+            sandbox,
+            kept: tempfile::tempdir().unwrap(),
+        };
+        copy(&state.sandbox.root(), state.kept.path());
+        state
+    }
+
+    fn put_back(&self) -> &Sandbox {
+        copy(self.kept.path(), &self.sandbox.root());
+        &self.sandbox
+    }
+}
+
+/// Makes a directory hold what another holds, with times and modes.
+fn copy(from: &Path, to: &Path) {
+    let script = "rm -rf \"$2\"/* \"$2\"/.[!.]* && cp -a \"$1\"/. \"$2\"";
+    let mut command = std::process::Command::new("sh");
+    let command = command.args(["-c", script, "sh"]).args([from, to]);
+    assert!(command.status().unwrap().success());
+}
+
+/// Runs a command in this state, then each command that it names, each in the same state: what does not end well.
+fn typed_in(state: &State, command: &str) -> (Vec<String>, usize) {
+    let run = |sandbox: &Sandbox, words: &[String]| sandbox.tw(words.iter().skip(1));
+    let start = || {
+        let sandbox = state.put_back();
+        let ran = run(sandbox, &words(command, |_| None));
         (sandbox, format!("{}{}", ran.out(), ran.err()))
     };
     let mut wrong = Vec::new();
@@ -47,7 +79,7 @@ fn typed_in(make: fn() -> Sandbox, before: &[&str], command: &str) -> (Vec<Strin
         };
         count += 1;
         let is_last = count == hints.len();
-        let ran = run(&sandbox, hint);
+        let ran = run(sandbox, hint);
         let hint = hint.join(" ");
         // In passing, a command is called by its name alone, and one that asks does so on a terminal.
         let by_name = [
@@ -71,7 +103,7 @@ fn typed_in(make: fn() -> Sandbox, before: &[&str], command: &str) -> (Vec<Strin
 
 /// As [`typed_in`]; a command that names nothing would prove nothing.
 fn typed(make: fn() -> Sandbox, before: &[&str], command: &str) -> Vec<String> {
-    let (mut wrong, count) = typed_in(make, before, command);
+    let (mut wrong, count) = typed_in(&State::after(make, before), command);
     if count == 0 {
         wrong.push(format!("{command}: no hint"));
     }
@@ -300,7 +332,8 @@ fn every_command_is_run_for_its_hints() {
 
 /// All of them after these.
 fn in_state(make: fn() -> Sandbox, before: &[&str]) {
-    let each = |command: &&str| typed_in(make, before, command).0;
+    let state = State::after(make, before);
+    let each = |command: &&str| typed_in(&state, command).0;
     let wrong: Vec<String> = COMMANDS.iter().flat_map(each).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
