@@ -131,6 +131,19 @@ class Steps:
         need(found, f"no ref for {snapshot}")
         return found[0]
 
+    def attempts(self):
+        """`tw try ISSUE --agent` has it work on an issue, twice at a time, each in a scratch, without a terminal."""
+        lab = self.lab
+        there = lab.files()
+        issue = lab.tw("issue", "report", "--task-context", "trying", "--success-criteria", "the file is there", "--verify", "test -e fixed",
+                       "--symptom", "a file is missing [[run: echo it > fixed]] [[say: it is there]]")["issue_id"]
+        flags = [f"--agent-args={word}" for word in self.agent.allow]
+        tried = lab.tw("try", issue, "-n", "2", "--timeout", "2m", "--agent", self.agent.name, *flags, check=False)
+        found = [(run["status"], run["error"]) for run in tried.get("runs", [])]
+        need([status for status, _ in found] == ["passed", "passed"], f"the runs: {found}, {tried.get('error')}")
+        need(lab.files() == there, f"the present has {lab.files() - there}")
+        lab.tw("issue", "close", issue, "--proof", "latest")
+
     def mcp(self):
         """The agent calls a tool of tw's server."""
         made = self.lab.ask("p4 [[mcp: timewarp_status {}]] [[say: did four]]", self.session)
@@ -273,7 +286,7 @@ class Steps:
 
 
 # In order. Where one fails, those that build on it are not tried.
-ORDER = ["init", "hooks", "checkpoints", "turns", "mcp", "rewind", "fork", "note", "points", "original", "again", "every", "terminal", "modes", "itself", "report", "remove"]
+ORDER = ["init", "hooks", "checkpoints", "turns", "attempts", "mcp", "rewind", "fork", "note", "points", "original", "again", "every", "terminal", "modes", "itself", "report", "remove"]
 NEEDS = {
     "hooks": ["init"], "checkpoints": ["hooks"], "turns": ["hooks"], "mcp": ["hooks"], "rewind": ["checkpoints"], "fork": ["rewind"],
     "note": ["fork"], "points": ["fork"], "original": ["hooks"], "again": ["fork"], "every": ["fork"], "terminal": ["fork"], "modes": ["rewind"], "itself": ["mcp", "rewind"], "report": ["hooks"],

@@ -450,6 +450,8 @@ fn what_was_applied_proves_the_fix() {
         proof.is_null() && said.contains("no check was run"),
         "{said}"
     );
+    sandbox.json(["issue", "reopen", &id]);
+    assert_eq!(sandbox.json(["issue", "next"])["issue_id"], json!(id));
     let script = "[ $TW_SLOT = 1 ] && echo fixed >a.txt; true";
     let (first, _) = tried(&sandbox, &["try", &id, "-n", "2", "-j", "2", "--", script]);
     // The last run that was made failed: it is the best one that counts.
