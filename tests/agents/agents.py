@@ -26,6 +26,8 @@ class Agent:
     ready = ""
     # What its command for people needs besides, for the script.
     allow = []
+    # What it needs besides where nobody is to be asked, for the script.
+    alone = []
     # Whether `tw` hands a note over, or prints it to be pasted.
     note = "prompt"
 
@@ -135,6 +137,7 @@ trust_level = "trusted"
 class Gemini(Agent):
     name, npm, program = "gemini", "@google/gemini-cli", "gemini"
     note = "hook"
+    alone = ["-m", "gemini-2.5-pro", "--yolo", "--skip-trust"]
 
     def configure(self, lab):
         write(f"{lab.home}/.gemini/settings.json", {

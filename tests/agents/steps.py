@@ -137,7 +137,7 @@ class Steps:
         there = lab.files()
         issue = lab.tw("issue", "report", "--task-context", "trying", "--success-criteria", "the file is there", "--verify", "test -e fixed",
                        "--symptom", "a file is missing [[run: echo it > fixed]] [[say: it is there]]")["issue_id"]
-        flags = [f"--agent-args={word}" for word in self.agent.allow]
+        flags = [f"--agent-args={word}" for word in [*self.agent.allow, *self.agent.alone]]
         tried = lab.tw("try", issue, "-n", "2", "--timeout", "2m", "--agent", self.agent.name, *flags, check=False)
         found = [(run["status"], run["error"]) for run in tried.get("runs", [])]
         need([status for status, _ in found] == ["passed", "passed"], f"the runs: {found}, {tried.get('error')}")

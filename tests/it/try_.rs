@@ -275,6 +275,15 @@ fn files_that_come_with_a_run_are_no_part_of_what_it_left() {
     assert_eq!(sandbox.ok(["try", "log", "latest"]), "be brief\none\n");
 }
 
+/// Some programs believe `PWD` rather than the system; a shell would put it right.
+#[test]
+fn a_run_is_told_where_it_is() {
+    let sandbox = checked();
+    let (document, _) = tried(&sandbox, &["try", "-n", "1", "--", "printenv", "PWD"]);
+    let said = sandbox.ok(["try", "log", "latest"]);
+    assert!(said.contains("/repo.tw/try-"), "{said}: {document}");
+}
+
 #[test]
 fn setup_comes_first_and_the_first_that_passes_ends_the_others() {
     let sandbox = checked();

@@ -146,17 +146,25 @@ impl<'a> Scratch<'a> {
             ("TW_SOURCE".into(), self.source.clone().into()),
             // What 'tw' leaves to do later would be taken for something that the run left running.
             ("TW_NO_BACKGROUND".into(), "1".into()),
+            // Some programs believe it rather than the system, and would work in the present.
+            ("PWD".into(), self.dir().into()),
         ];
         if let Some(port) = free_ports(slot) {
             env.push(("TW_PORT".into(), port.to_string().into()));
         }
-        let git = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_PREFIX"];
+        let not_here = [
+            "GIT_DIR",
+            "GIT_INDEX_FILE",
+            "GIT_WORK_TREE",
+            "GIT_PREFIX",
+            "OLDPWD",
+        ];
         Job {
             words,
             dir: self.dir().to_owned(),
             env,
             // Started from a git hook, it would work in that hook's repository and index.
-            without: git.map(OsString::from).to_vec(),
+            without: not_here.map(OsString::from).to_vec(),
             timeout,
             log,
         }

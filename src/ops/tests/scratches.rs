@@ -209,6 +209,7 @@ fn a_run_knows_where_it_is() {
     assert_eq!(value("TW_SLOT"), Some("2".into()));
     assert_eq!(value("TW_SCRATCH"), Some(scratch.dir().into()));
     assert_eq!(value("TW_SOURCE"), Some(lab.dir().into()));
+    assert_eq!(value("PWD"), Some(scratch.dir().into()));
     let port = value("TW_PORT").and_then(|port| port.to_str()?.parse::<u16>().ok());
     assert!(port.is_some_and(|port| port >= 20_000), "{port:?}");
     assert_eq!(job.dir, scratch.dir());
