@@ -137,10 +137,9 @@ fn ctrl_c_is_the_pagers() {
     let waits = "trap 'echo caught' INT; cat; until read -r typed </dev/tty; do :; done; echo \"typed $typed\"";
     prepared.env("GIT_PAGER", waits);
     let mut terminal = Terminal::start(&sandbox, &prepared, &["list"]);
-    terminal.shows("the first").types(b"\x03");
-    terminal.shows("caught\n").forgets();
-    terminal.types(b"\x03");
-    terminal.shows("caught\n").types(b"end\n");
+    terminal.shows("the first");
+    terminal.types_until(b"\x03", "caught\n").forgets();
+    terminal.types_until(b"\x03", "caught\n").types(b"end\n");
     // It was still there, and was waited for.
     terminal.shows("typed end\n");
     let (code, screen) = terminal.ends();

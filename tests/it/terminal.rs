@@ -102,6 +102,26 @@ impl Terminal {
         self
     }
 
+    /// Types these keys, again each second, until the screen shows `text`: a shell that is about to read may sleep over a signal.
+    pub fn types_until(&mut self, keys: &[u8], text: &str) -> &mut Self {
+        let begun = std::time::Instant::now();
+        while !self.text().contains(text) {
+            assert!(
+                begun.elapsed() < LONG,
+                "{text:?} never came:\n{}",
+                self.text()
+            );
+            self.types(keys);
+            let pause = std::time::Duration::from_secs(1);
+            while !self.text().contains(text)
+                && let Ok(bytes) = self.screen.recv_timeout(pause)
+            {
+                self.shown.extend(bytes);
+            }
+        }
+        self
+    }
+
     /// Forgets what was shown so far.
     pub fn forgets(&mut self) {
         self.shown.clear();
