@@ -73,6 +73,12 @@ pub fn below(root: i32, left_out: impl Fn(&Row) -> bool) -> Vec<Row> {
     found
 }
 
+/// The session of a process: the id of its leader, or 0 where that is outside this process namespace. None where the system has
+/// no `/proc`.
+pub fn session_of(pid: i32) -> Option<i32> {
+    Row::read(pid).map(|row| row.session)
+}
+
 /// The words of a process's command line; none of one that is gone.
 pub fn words(pid: i32) -> Vec<String> {
     let line = regular::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

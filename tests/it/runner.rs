@@ -216,6 +216,28 @@ fn when_the_guard_is_killed_nothing_of_the_run_is_left() {
     gone(far);
 }
 
+/// As in a container: the leader of the session stands outside, where its id is nobody's.
+#[test]
+fn in_a_namespace_of_its_own_a_killed_guard_leaves_nothing_either() {
+    let inside = |program: &Path, words: &[&str]| {
+        std::process::Command::new("unshare")
+            .args(["--user", "--map-current-user", "--pid", "--fork"])
+            .args(["--mount", "--mount-proc"])
+            .arg(program)
+            .args(words)
+            .output()
+    };
+    if !inside(Path::new("true"), &[]).is_ok_and(|output| output.status.success()) {
+        crate::sandbox::skipped("namespaces", "no pid namespace is to be had here");
+        return;
+    }
+    let own = std::env::current_exe().unwrap();
+    let name = "runner::when_the_guard_is_killed_nothing_of_the_run_is_left";
+    let output = inside(&own, &["--exact", name]).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("test result: ok. 1 passed"), "{said}");
+}
+
 #[test]
 fn a_long_output_keeps_its_beginning_and_its_end() {
     let place = Place::new();
