@@ -10,13 +10,14 @@ use crate::cli::prelude::*;
 use crate::git::textdiff::Layout;
 use crate::ops::outcome::{Diff, FileDiff, OtherDiff, OtherKind};
 
-/// Compare two snapshots, or a snapshot with the present
+/// Compare two snapshots, or a snapshot with the working tree
 ///
-/// Without addresses: the latest snapshot against the present, or in the past the snapshot travelled to. With one: that one
-/// against the present; a word that names none, and is a path, is taken for one. 'present' is the working tree as it is, untracked files included. Told below the files: permission bits,
-/// empty directories, owners and attributes, git's index, HEAD and the operation under way, all that a trip would put back. Prints counts for each path (--stat) unless told otherwise. Name
-/// paths behind two addresses, or after '--', to see only these and what lies beneath them; they are pathspecs as git
-/// has them: '*.rs', ':!docs'.
+/// Without addresses: the latest snapshot against the working tree, or in the past the snapshot travelled to. With one:
+/// that one against the working tree; a word that names none, and is a path, is taken for one. The word 'present' stands
+/// for the working tree as it is now, untracked files included, also in the past. Told below the files: permission bits,
+/// empty directories, owners and attributes, git's index, HEAD and the operation under way, all that a trip would put back.
+/// Prints counts for each path (--stat) unless told otherwise. Name paths behind two addresses, or after '--', to see only
+/// these and what lies beneath them; they are pathspecs as git has them: '*.rs', ':!docs'.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,14 +35,14 @@ Examples:
   tw diff latest~3..latest -w -U 1
   tw diff latest~3 latest src
 
-  # What did the present look like before I travelled?
+  # From a labelled snapshot to the working tree, as names
   tw diff before-refactor present --name-status")]
 pub struct Args {
     /// Compare from this snapshot (default: latest), or A..B
     #[arg(value_name = "A", add = complete::sides())]
     pub from: Option<String>,
 
-    /// Compare to this snapshot (default: present)
+    /// Compare to this snapshot (default: the working tree)
     #[arg(value_name = "B", add = complete::sides())]
     pub to: Option<String>,
 
