@@ -106,13 +106,7 @@ impl<'a> Git<'a> {
     /// `IO` when git cannot be started or its pipes fail.
     pub fn output(self) -> Result<Output> {
         let name = self.name();
-        let child = self.command().spawn().map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::new(Code::Io, "git is not on the PATH").caused_by(error),
-            _ => error.into(),
-        });
-        Running(child.context(|| format!("run 'git {name}'"))?)
-            .finish(&self.stdin)
-            .context(|| format!("run 'git {name}'"))
+        run_child(self.command(), &self.stdin, &name)
     }
 
     fn name(&self) -> String {
@@ -161,6 +155,27 @@ impl<'a> Git<'a> {
             .stderr(Stdio::piped());
         command
     }
+}
+
+/// Runs a command of git's to its end. `name` is that of the subcommand, for errors.
+///
+/// # Errors
+/// `IO` when it cannot be started or its pipes fail.
+pub(super) fn run_child(mut command: Command, stdin: &[u8], name: &str) -> Result<Output> {
+    let child = command.spawn().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::new(Code::Io, "git is not on the PATH").caused_by(error),
+        _ => error.into(),
+    });
+    Running(child.context(|| format!("run 'git {name}'"))?)
+        .finish(stdin)
+        .context(|| format!("run 'git {name}'"))
+}
+
+/// The end of what git said on its standard error.
+pub(super) fn said_by(output: &Output) -> String {
+    let tail = output.stderr.len().saturating_sub(STDERR_TAIL);
+    let stderr = output.stderr.get(tail..).unwrap_or_default();
+    String::from_utf8_lossy(stderr).trim().to_owned()
 }
 
 fn option(name: &str, path: &Path) -> OsString {
@@ -220,9 +235,7 @@ fn read_all(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
 }
 
 fn failed(name: &str, output: &Output) -> Error {
-    let tail = output.stderr.len().saturating_sub(STDERR_TAIL);
-    let stderr = output.stderr.get(tail..).unwrap_or_default();
-    let said = String::from_utf8_lossy(stderr).trim().to_owned();
+    let said = said_by(output);
     Error::new(
         Code::Io,
         format!("'git {name}' failed ({}): {said}", output.status),

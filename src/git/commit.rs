@@ -6,6 +6,7 @@
 use git2::Oid;
 
 use super::objects::{ObjectKind, ObjectStore};
+use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 
 /// The fields of a commit that matter here.
@@ -60,6 +61,26 @@ impl RawCommit {
         }
         title
     }
+}
+
+/// The text of a commit by the fixed identity, unsigned. Its committer date is the epoch's first second: git orders fetch
+/// negotiation and `log --all` by it, and our commits must never come first there.
+pub fn commit_text(tree: Oid, parents: &[Oid], message: &str, at: Moment) -> String {
+    use std::fmt::Write as _;
+    let mut text = format!("tree {tree}\n");
+    for parent in parents {
+        let _ = writeln!(text, "parent {parent}");
+    }
+    let date = at.seconds().max(0);
+    let _ = write!(
+        text,
+        "author timewarp <timewarp@localhost> {date} +0000\n\
+         committer timewarp <timewarp@localhost> 1 +0000\n\n"
+    );
+    // Git cuts a message at a NUL, and fsck complains.
+    text.extend(message.trim_end().chars().filter(|ch| *ch != '\0'));
+    text.push('\n');
+    text
 }
 
 fn parse_oid(hex: &[u8]) -> Option<Oid> {

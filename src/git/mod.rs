@@ -15,6 +15,7 @@ pub mod hex;
 pub mod index;
 pub mod liveness;
 pub mod mapped;
+pub mod network;
 pub mod notes;
 pub mod objects;
 pub mod operation;

@@ -9,6 +9,7 @@ use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 
 use super::Oid;
+use super::commit::commit_text;
 use super::objects::{NewObjects, ObjectKind, ObjectStore};
 use super::tree::{self, GITLINK_MODE, Node, ReadTree};
 
@@ -160,26 +161,6 @@ fn tree_id(objects: &ObjectStore, tip: Oid) -> Result<Oid> {
         let message = format!("notes commit {tip} cannot be read: it names no tree");
         Error::new(Code::CorruptRecord, message)
     })
-}
-
-/// A commit by the fixed identity, unsigned. Its committer date is the epoch's first second: git orders fetch
-/// negotiation and `log --all` by it, and our commits must never come first there.
-fn commit_text(tree: Oid, parents: &[Oid], message: &str, at: Moment) -> String {
-    use std::fmt::Write as _;
-    let mut text = format!("tree {tree}\n");
-    for parent in parents {
-        let _ = writeln!(text, "parent {parent}");
-    }
-    let date = at.seconds().max(0);
-    let _ = write!(
-        text,
-        "author timewarp <timewarp@localhost> {date} +0000\n\
-         committer timewarp <timewarp@localhost> 1 +0000\n\n"
-    );
-    // Git cuts a message at a NUL, and fsck complains.
-    text.extend(message.trim_end().chars().filter(|ch| *ch != '\0'));
-    text.push('\n');
-    text
 }
 
 /// The first two digits and the others, while both have some.

@@ -1,0 +1,176 @@
+//! The user's own git on the network: one ref fetched, one ref pushed. Nothing else of `tw` talks to a remote.
+//!
+//! Runs with the user's environment, configuration, credentials, transports and hooks: where these lead is theirs. What of them would have
+//! more transferred, or more changed here, than the one ref is turned off for the run: tags, submodules, pruning, remote-tracking branches,
+//! `FETCH_HEAD`, background maintenance, mirrors. Promises to write no other ref than the one named, not to tell the remote what else
+//! this repository has, to write no file of more than 256 MiB in a fetch, and never to force.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+
+use super::Oid;
+use super::command::{Output, run_child, said_by};
+use super::repo::Repo;
+use crate::error::{Code, Error, Result};
+
+/// What a fetch may write into one file, in blocks of 512 bytes (of 1,024 in some shells): 256 MiB.
+const LARGEST_FILE: u32 = 512 * 1024;
+
+/// What names a repository to git: the one that `tw` works in is named by an option.
+const NAMES_A_REPOSITORY: [&str; 11] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_GRAFT_FILE",
+    "GIT_QUARANTINE_PATH",
+];
+
+/// Settings for every run.
+const SETTINGS: [&str; 8] = [
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.pruneTags=false",
+    "fetch.writeCommitGraph=false",
+    "fetch.fsckObjects=true",
+    "push.followTags=false",
+];
+
+/// How a push ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pushed {
+    /// The remote has it.
+    Done,
+    /// The remote's ref is not where it was, or the remote does not want it: what it said.
+    Refused(String),
+}
+
+/// Fetches the ref `from` of a remote into our ref `to`, whatever that was. False: the remote has no such ref.
+///
+/// # Errors
+/// `IO` with what git said.
+pub fn fetch(repo: &Repo, remote: &str, from: &str, to: &str, has_been_seen: bool) -> Result<bool> {
+    let mut args = vec!["fetch".to_owned()];
+    let flags = [
+        "--quiet",
+        "--no-tags",
+        "--no-prune",
+        "--no-recurse-submodules",
+        "--no-write-fetch-head",
+        "--no-auto-maintenance",
+        "--no-show-forced-updates",
+        "--refmap=",
+    ];
+    args.extend(flags.map(str::to_owned));
+    // Ids of private commits would stand among what git says that it has.
+    if has_been_seen {
+        args.push(format!("--negotiation-tip={to}"));
+    } else {
+        args.splice(
+            0..0,
+            [
+                "-c".to_owned(),
+                "fetch.negotiationAlgorithm=noop".to_owned(),
+            ],
+        );
+    }
+    args.extend(["--".to_owned(), remote.to_owned(), format!("+{from}:{to}")]);
+    let output = run(repo, &args, Some(LARGEST_FILE))?;
+    if output.status.success() {
+        return Ok(true);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("couldn't find remote ref") || said.contains("could not find remote ref") {
+        return Ok(false);
+    }
+    Err(failed("fetch from", remote, &output))
+}
+
+/// Pushes a commit to the ref `to` of a remote, without force.
+///
+/// # Errors
+/// `IO` with what git said, when it did not come so far that the ref could be refused.
+pub fn push(repo: &Repo, remote: &str, commit: Oid, to: &str) -> Result<Pushed> {
+    let mut args = vec!["push".to_owned()];
+    let flags = [
+        "--porcelain",
+        "--no-follow-tags",
+        "--recurse-submodules=no",
+        "--no-force-with-lease",
+    ];
+    args.extend(flags.map(str::to_owned));
+    args.extend(["--".to_owned(), remote.to_owned(), format!("{commit}:{to}")]);
+    let output = run(repo, &args, None)?;
+    if output.status.success() {
+        return Ok(Pushed::Done);
+    }
+    let status = String::from_utf8_lossy(&output.stdout);
+    let refused = status.lines().find(|line| line.starts_with("!\t"));
+    match refused {
+        Some(line) => {
+            let why = line.rsplit('\t').next().unwrap_or_default();
+            let said = said_by(&output);
+            Ok(Pushed::Refused(
+                if said.is_empty() || why.contains("fetch first") {
+                    why.to_owned()
+                } else {
+                    format!("{why}: {said}")
+                },
+            ))
+        }
+        None => Err(failed("push to", remote, &output)),
+    }
+}
+
+fn run(repo: &Repo, args: &[String], largest: Option<u32>) -> Result<Output> {
+    let mut command = match largest {
+        None => Command::new("git"),
+        // The limit is inherited by whatever unpacks what comes.
+        Some(largest) => {
+            let mut shell = Command::new("sh");
+            let script = format!("ulimit -f {largest} 2>/dev/null; exec git \"$@\"");
+            shell.args([OsStr::new("-c"), OsStr::new(&script), OsStr::new("sh")]);
+            shell
+        }
+    };
+    command.env_clear();
+    for (name, value) in repo.env().vars() {
+        if !NAMES_A_REPOSITORY.iter().any(|known| name == known) {
+            command.env(name, value);
+        }
+    }
+    // What git says is told apart by its words.
+    command.env("LC_ALL", "C").env_remove("LANGUAGE");
+    command
+        .arg("--git-dir")
+        .arg(repo.git_dir())
+        .arg("--no-pager");
+    for setting in SETTINGS {
+        command.args(["-c", setting]);
+    }
+    command
+        .args(args)
+        .current_dir(repo.worktree_root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    run_child(command, &[], args.first().map_or("git", String::as_str))
+}
+
+fn failed(what: &str, remote: &str, output: &Output) -> Error {
+    let said = said_by(output);
+    let said = if said.is_empty() {
+        format!("git ended with {}", output.status)
+    } else {
+        said
+    };
+    Error::new(Code::Io, format!("cannot {what} '{remote}': {said}"))
+        .hint(format!("whether git gets there: git ls-remote {remote}"))
+}
