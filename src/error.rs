@@ -37,6 +37,7 @@ pub enum Code {
     Held,
     Conflict,
     NotReproduced,
+    SecretFound,
     NoSpace,
     NothingToUndo,
     NoSessionSnapshot,
@@ -91,6 +92,7 @@ impl Code {
             Self::Held => "HELD",
             Self::Conflict => "CONFLICT",
             Self::NotReproduced => "NOT_REPRODUCED",
+            Self::SecretFound => "SECRET_FOUND",
             Self::NoSpace => "NO_SPACE",
             Self::NothingToUndo => "NOTHING_TO_UNDO",
             Self::NoSessionSnapshot => "NO_SESSION_SNAPSHOT",
@@ -140,6 +142,7 @@ impl Code {
             | Self::NotApproved
             | Self::Held
             | Self::Conflict
+            | Self::SecretFound
             | Self::UnsafeWorkspace => 5,
             Self::NotARepository
             | Self::UnsupportedRepository

@@ -53,7 +53,9 @@ mod prelude;
 mod progress;
 mod prompt;
 mod prune;
+mod pull;
 mod purge;
+mod push;
 mod recover;
 mod redact;
 mod redo;
@@ -66,6 +68,7 @@ mod scratch;
 mod search;
 mod selection;
 mod session;
+mod share;
 mod show;
 mod snapshot;
 mod stats;
@@ -128,6 +131,9 @@ call::verbs! {
         Try(try_::Args),
         Replay(replay::Args),
         Bisect(bisect::Args),
+        Share(share::Args),
+        Push(push::Args),
+        Pull(pull::Args),
         Redact(redact::Args),
         Prune(prune::Args),
         Drop(drop::Args),

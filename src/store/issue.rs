@@ -113,7 +113,7 @@ pub struct DiffStat {
 }
 
 /// Something that was said of an issue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Comment {
     /// Names it, also where copies of the issue are merged.
@@ -128,6 +128,36 @@ pub struct Comment {
     pub agent: Option<String>,
     /// The text, redacted.
     pub text: String,
+    /// Who is said to have said it, when it came from elsewhere; nobody proves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
+    /// Fields not known here.
+    #[serde(flatten)]
+    pub other: Json,
+}
+
+/// A value that lost against another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct LostValue {
+    /// The field; one inside another has slashes in its name.
+    pub field: String,
+    /// The value.
+    pub value: Value,
+    /// When it was set: RFC 3339, UTC.
+    pub at: String,
+    /// Who is said to have set it; nobody proves it.
+    pub claimed_by: String,
+}
+
+/// That somebody deleted an issue elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Deletion {
+    /// Who is said to have; nobody proves it.
+    pub claimed_by: String,
+    /// RFC 3339, UTC.
+    pub at: String,
 }
 
 /// One visit to the issue's snapshot, or a check made without one.
@@ -313,6 +343,15 @@ pub struct Issue {
     /// How it was closed.
     #[serde(default)]
     pub resolution: Option<Resolution>,
+    /// Who is said to have reported it, when it came from elsewhere; nobody proves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
+    /// Values of fields that lost against those which several repositories set at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<LostValue>,
+    /// Who is said to have deleted it elsewhere; it stays here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_by: Option<Deletion>,
     /// Fields not known here.
     #[serde(flatten)]
     pub other: Json,
@@ -353,6 +392,9 @@ impl Issue {
             runs: Vec::new(),
             comments: Vec::new(),
             resolution: None,
+            claimed_by: None,
+            conflicts: Vec::new(),
+            deleted_by: None,
             other: Json::new(),
         }
     }

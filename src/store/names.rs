@@ -27,6 +27,16 @@ pub const RECORDS: &str = "refs/timewarp/records/";
 pub const LABELS: &str = "refs/timewarp/records/labels/";
 /// All notes of ours.
 pub const NOTES: &str = "refs/notes/timewarp/";
+/// What a remote gets, and nothing else of ours: no refspec for it matches a ref of this repository.
+pub const SHARED_REF: &str = "refs/timewarp-shared/v1";
+/// The same for a service that takes branches only.
+pub const SHARED_BRANCH: &str = "refs/heads/timewarp-shared";
+/// Our side of what is shared, as our records were when they were merged last.
+pub const SHARED_OWN: &str = "refs/timewarp/shared/own";
+/// The remote's side as it was seen last.
+pub const SHARED_SEEN: &str = "refs/timewarp/shared/seen";
+/// What is being pushed.
+pub const SHARED_OUTGOING: &str = "refs/timewarp/shared/outgoing";
 /// The notes refs of issues.
 pub const ISSUE_NOTES: &str = "refs/notes/timewarp/issues/";
 /// The notes refs of chats.

@@ -1,5 +1,5 @@
-//! The examples run, and the documents show what they say: `examples/loop.sh` in `docs/protocol.md`, whole, and
-//! `examples/rewind.sh` in `docs/rewind.md`, piece by piece. `TW_BLESS=1` puts a new run into both.
+//! The examples run, and the documents show what they say: `examples/loop.sh` in `docs/protocol.md`, whole,
+//! `examples/rewind.sh` in `docs/rewind.md` and `examples/share.sh` in `docs/sharing.md`, piece by piece. `TW_BLESS=1` puts a new run into both.
 
 use std::path::{Path, PathBuf};
 
@@ -46,6 +46,8 @@ fn settled(text: &str) -> String {
         (r"(?m) after .* ms: ", " after N ms: "),
         (r"\b[0-9a-f]{7}\.\.[0-9a-f]{7}\b", "…"),
         (r"\S*/tw-loop-\S*", "…"),
+        (r"\bissues/[0-9a-f]{2}/", "issues/…/"),
+        (r"--allow-finding [0-9a-f]{12}", "--allow-finding …"),
         (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "[uuid]"),
         (r"\b(now|[0-9]+ (second|minute)s? ago)\b", "[time]"),
     ] {
@@ -83,6 +85,32 @@ fn output_of<'a>(said: &'a str, piece: &str) -> &'a str {
     rest.split("\n\n").next().unwrap_or_default().trim_end()
 }
 
+/// Compares each piece of output in a document with what the example says now, or puts that there. Gives their number.
+fn pieces_are_said(name: &str, said: &str) -> usize {
+    let document = file(name);
+    let text = std::fs::read_to_string(&document).unwrap();
+    let mut pieces = text.split(PIECE);
+    let mut written = pieces.next().unwrap_or_default().to_owned();
+    let mut count = 0;
+    for piece in pieces {
+        let (shown, after) = piece.split_once(PIECE_END).expect("where it ends");
+        let output = output_of(said, shown);
+        if !is_blessed() {
+            assert_eq!(
+                settled(shown.trim_end()),
+                settled(output),
+                "TW_BLESS=1 cargo test --test it example puts the new output into {name}"
+            );
+        }
+        written.push_str(&format!("{PIECE}{output}\n{PIECE_END}{after}"));
+        count += 1;
+    }
+    if is_blessed() {
+        std::fs::write(&document, written).unwrap();
+    }
+    count
+}
+
 #[test]
 fn the_rewind_runs_and_the_document_shows_it() {
     let said = said_by("examples/rewind.sh");
@@ -90,26 +118,15 @@ fn the_rewind_runs_and_the_document_shows_it() {
         said.contains("\nthe original session file is as it was\n"),
         "{said}"
     );
-    let document = file("docs/rewind.md");
-    let text = std::fs::read_to_string(&document).unwrap();
-    let mut pieces = text.split(PIECE);
-    let mut written = pieces.next().unwrap_or_default().to_owned();
-    let mut count = 0;
-    for piece in pieces {
-        let (shown, after) = piece.split_once(PIECE_END).expect("where it ends");
-        let output = output_of(&said, shown);
-        if !is_blessed() {
-            assert_eq!(
-                settled(shown.trim_end()),
-                settled(output),
-                "TW_BLESS=1 cargo test --test it example puts the new output into docs/rewind.md"
-            );
-        }
-        written.push_str(&format!("{PIECE}{output}\n{PIECE_END}{after}"));
-        count += 1;
-    }
+    let count = pieces_are_said("docs/rewind.md", &said);
     assert!(count >= 6, "the document shows what the example says");
-    if is_blessed() {
-        std::fs::write(&document, written).unwrap();
-    }
+}
+
+#[test]
+fn the_sharing_runs_and_the_document_shows_it() {
+    let said = said_by("examples/share.sh");
+    assert!(!said.contains("Violet"), "{said}");
+    assert!(said.contains("\nexit status 5\n"), "{said}");
+    let count = pieces_are_said("docs/sharing.md", &said);
+    assert!(count >= 8, "the document shows what the example says");
 }

@@ -75,6 +75,7 @@ mod search;
 mod seeds;
 mod session;
 mod shapes;
+mod share;
 mod show;
 mod snapshot;
 mod stage;

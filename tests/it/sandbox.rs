@@ -456,7 +456,9 @@ fn schema_name(args: &[String]) -> String {
         .map(String::as_str)
         .filter(|arg| !arg.starts_with('-'));
     match words.next() {
-        Some(group @ ("session" | "issue" | "context" | "scratch" | "try" | "bisect")) => {
+        Some(
+            group @ ("session" | "issue" | "context" | "scratch" | "try" | "bisect" | "share"),
+        ) => {
             let verb = match words.next() {
                 Some("create") => "report",
                 Some("show") if group == "issue" => "get",

@@ -169,6 +169,14 @@ mod tests {
             "finding them takes a walk over all objects",
         ),
         ("tw replay agent_args", "the agent's own words"),
+        (
+            "tw push allow_finding",
+            "a fingerprint that a refusal tells",
+        ),
+        (
+            "tw share scan allow_finding",
+            "a fingerprint that a refusal tells",
+        ),
         ("tw snapshot label", "a new one"),
         ("tw try agent_args", "the agent's own words"),
     ];

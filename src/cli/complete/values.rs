@@ -189,6 +189,21 @@ pub fn settings() -> ArgValueCompleter {
     })
 }
 
+/// A remote that git's configuration has.
+pub fn remotes() -> ArgValueCompleter {
+    words(|| {
+        let named = with(|ctx| {
+            let entries = ctx.repo.config_entries("remote.").ok()?;
+            let urls = entries.into_iter().filter_map(|entry| {
+                let name = entry.key.strip_prefix("remote.")?.strip_suffix(".url")?;
+                Some((name.to_owned(), String::new()))
+            });
+            Some(urls.collect::<Vec<_>>())
+        });
+        named.into_iter().collect()
+    })
+}
+
 /// An agent that can be set up, or the word for those that are used.
 pub fn agents_to_set_up() -> ArgValueCompleter {
     words(|| {

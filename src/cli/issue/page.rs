@@ -42,13 +42,22 @@ pub fn headline(issue: &IssueSummary, options: &RenderOptions) -> String {
         _ => options.style.dim(issue.status.as_str()),
     };
     format!(
-        "{}  {status}  {}  {}  {}{}",
+        "{}  {status}  {}  {}  {}{}{}",
         options.id(&issue.issue_id.to_string()),
         issue.severity.as_str(),
         options.ago(&issue.created_at),
         one_line(&issue.symptom),
-        tries(issue)
+        tries(issue),
+        claimed(issue)
     )
+}
+
+/// Who is said to have reported it.
+fn claimed(issue: &IssueSummary) -> String {
+    match &issue.claimed_by {
+        Some(name) => format!("  (claimed by {})", one_line(name)),
+        None => String::new(),
+    }
 }
 
 /// How often it was tried, and with what success.
@@ -86,6 +95,25 @@ fn show(page: &mut Page, view: &IssueView) {
             page.line(format!("  not approved on this machine (--allow {hash})"));
         }
     }
+    for lost in &issue.conflicts {
+        let name = format!(
+            "{}, claimed by {}, lost",
+            clean(&lost.field),
+            clean(&lost.claimed_by)
+        );
+        let value = lost
+            .value
+            .as_str()
+            .map_or(lost.value.to_string(), str::to_owned);
+        paragraph(page, &name, &value);
+    }
+    if let Some(deletion) = &issue.deleted_by {
+        let ago = page.options.ago(&deletion.at);
+        page.line(format!(
+            "deleted elsewhere: {ago}, claimed by {}",
+            clean(&deletion.claimed_by)
+        ));
+    }
     page.line(format!("snapshot: {}", issue.snapshot_id));
     if let Some(of) = issue.duplicate_of {
         page.line(format!("duplicate of: {of}"));
@@ -109,7 +137,12 @@ fn show(page: &mut Page, view: &IssueView) {
             .agent
             .as_deref()
             .map_or(String::new(), |agent| format!(", {agent}"));
-        let name = format!("comment, {}{}", page.options.ago(&comment.at), clean(&by));
+        let claimed = comment.claimed_by.as_deref();
+        let claimed = claimed.map_or(String::new(), |name| {
+            format!(", claimed by {}", clean(name))
+        });
+        let ago = page.options.ago(&comment.at);
+        let name = format!("comment, {ago}{}{claimed}", clean(&by));
         paragraph(page, &name, &comment.text);
     }
     if let Some(resolution) = &issue.resolution {

@@ -8,6 +8,7 @@ use crate::ops::redaction::Redacting;
 use crate::ops::sessions::{self, Via};
 use crate::store::id::Tail;
 use crate::store::issue;
+use crate::store::records::Json;
 
 /// Adds a comment. Its secrets are taken out first.
 ///
@@ -30,6 +31,8 @@ pub fn comment(ctx: &Context<'_>, request: &Comment) -> Result<IssueView> {
         session_id: caller.as_ref().map(|session| session.session_id.clone()),
         agent: caller.and_then(|session| session.agent),
         text: Redacting::new(ctx).text(&request.text),
+        claimed_by: None,
+        other: Json::new(),
     };
     let ((), issue) = update(ctx, store, id, "comment", |issue| {
         issue.comments.push(said.clone());

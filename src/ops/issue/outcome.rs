@@ -102,6 +102,9 @@ pub struct IssueSummary {
     pub tries: usize,
     /// The number of the best run of the last try that passed; null: none did.
     pub best: Option<u64>,
+    /// Who is said to have reported it, when it came from elsewhere; nobody proves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
 }
 
 impl From<&Issue> for IssueSummary {
@@ -124,6 +127,7 @@ impl From<&Issue> for IssueSummary {
             severity: issue.severity,
             occurrences: issue.occurrences,
             updated_at: issue.updated_at.clone(),
+            claimed_by: issue.claimed_by.clone(),
         }
     }
 }

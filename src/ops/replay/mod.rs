@@ -28,6 +28,7 @@ use crate::runner::line_or_words;
 use crate::store::Store;
 use crate::store::id::{SnapshotId, Tail};
 use crate::store::issue::{self, Comment, Issue};
+use crate::store::records::Json;
 use crate::text::command_line;
 
 /// Replay issues.
@@ -290,6 +291,8 @@ fn into_issue(
             issue.status = issue::Status::Open;
             issue.resolution = None;
             issue.comments.push(Comment {
+                claimed_by: None,
+                other: Json::new(),
                 id: comment.as_str().to_owned(),
                 at: now.clone(),
                 session_id: None,

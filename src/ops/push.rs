@@ -1,0 +1,75 @@
+//! Records to the remote that was named for them.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Context;
+use super::request::DryRun;
+use super::sharing::exchange::{self, Plan, fetch, lock};
+use super::sharing::own::Own;
+use super::sharing::{Changed, Conflict, Refused, required, scan};
+use crate::error::Result;
+
+/// Answer of `push`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PushedRecords {
+    /// Whether it was only looked at.
+    pub dry_run: bool,
+    /// The remote.
+    pub remote: String,
+    /// Its ref.
+    #[serde(rename = "ref")]
+    pub shared_ref: String,
+    /// What it has now, or would have, that it did not have.
+    pub sent: Vec<Changed>,
+    /// How many records others have pushed that are not here yet: 'tw pull' brings them.
+    pub to_pull: usize,
+    /// Fields that others set, too: one value stands, the other is kept beside it.
+    pub conflicts: Vec<Conflict>,
+    /// What the remote has that cannot be used; it was left as it is.
+    pub refused: Vec<Refused>,
+    /// The remote's commit now; null: it has none.
+    pub commit: Option<String>,
+    /// How often it was tried; more than once when others were first.
+    pub tries: u32,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// Sends what the remote lacks. Our records stay as they are.
+///
+/// # Errors
+/// `INVALID_CONFIG` when sharing is off; `SECRET_FOUND`; `BUSY` when others were first each time; `IO` with what git said; `CORRUPT_RECORD` and
+/// `NEWER_RECORD` of what the remote has.
+pub fn push(ctx: &Context<'_>, dry_run: DryRun, allowed: &[String]) -> Result<PushedRecords> {
+    let store = ctx.store()?;
+    let mut setup = required(ctx, store)?;
+    let _lock = lock(ctx, store)?;
+    let mut own = Own::look(ctx, store, &setup)?;
+    let (plan, commit, tries) = match dry_run {
+        DryRun::Yes => {
+            let theirs = fetch(ctx, store, &setup)?;
+            let plan = Plan::make(ctx, store, &mut own, theirs)?;
+            scan::refuse(&plan.findings(ctx, allowed))?;
+            (plan, theirs, 0)
+        }
+        DryRun::No => {
+            let sent = exchange::push(ctx, store, &setup, &mut own, allowed)?;
+            setup.pushed_at = Some(ctx.env.now().rfc3339());
+            setup.write(store)?;
+            (sent.plan, sent.commit, sent.tries)
+        }
+    };
+    Ok(PushedRecords {
+        dry_run: dry_run == DryRun::Yes,
+        remote: setup.remote,
+        shared_ref: setup.shared_ref,
+        sent: plan.outgoing(),
+        to_pull: plan.incoming(&own).len(),
+        conflicts: plan.conflicts(),
+        commit: commit.map(|commit| commit.to_string()),
+        refused: plan.refused,
+        tries,
+        notices: own.notices,
+    })
+}

@@ -1,0 +1,84 @@
+//! Sharing: records of this repository in one ref of one remote, and those of others from there.
+//!
+//! Owns the form that is shared and how it is merged, its tree, what is taken from and put into our own records, the search for
+//! secrets, and where it is kept what was named. From bottom to top:
+//!
+//! - [`fields`]: a record as fields with names, and back (pure);
+//! - [`record`]: a record as several repositories edited it, and the one merge of two such (pure);
+//! - [`tree`]: such records as a git tree. What is read may be hostile: everything is bounded before it is read;
+//! - [`own`]: what our own records say now, and what is put into them;
+//! - [`scan`]: secrets in what would go;
+//! - [`exchange`]: fetch, merge, push.
+//!
+//! Promises: nothing is sent unless a remote was named, and nothing in which a secret was found; merging the same edits in any order
+//! gives the same bytes; no edit of ours is lost, nor a record of ours removed, whatever a remote says. The user's own git is the only
+//! one that talks to the network (`git::network`). Leaves out approving: a command that came with a record does not run here.
+
+pub mod exchange;
+pub mod fields;
+pub mod own;
+pub mod record;
+pub mod scan;
+mod setup;
+pub mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub use setup::{Prompts, Setup, author, check_remote, required};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What one record became.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Changed {
+    /// What kind of record it is.
+    pub kind: fields::Kind,
+    /// Its id.
+    pub id: String,
+    /// What became of it.
+    pub change: Change,
+    /// Who is said to have made it, when that was not here.
+    pub claimed_by: Option<String>,
+}
+
+/// What becomes of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there.
+    Added,
+    /// It was.
+    Changed,
+    /// It is gone; it stays where it was.
+    Deleted,
+}
+
+crate::json::words!(Change {
+    Added = "added",
+    Changed = "changed",
+    Deleted = "deleted",
+});
+
+/// A field that several set without knowing of each other: one of them stands, the other is kept beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Conflict {
+    /// What kind of record it is.
+    pub kind: fields::Kind,
+    /// Its id.
+    pub id: String,
+    /// The field.
+    pub field: String,
+}
+
+/// What a remote had that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Refused {
+    /// Its path in the shared tree.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}

@@ -1,0 +1,279 @@
+//! Secrets in what would go: the rules that take them out of every text that is kept, and the values that this working tree knows, over every
+//! value once more. A record may have come in before a rule did, or by plain git.
+//!
+//! Nothing of a secret is shown: a finding names record, field and rule, and has a fingerprint by which somebody can say that it is none.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::fields::Kind;
+use super::tree::Key;
+use crate::error::{Code, Error, Result};
+use crate::git::hex::hex;
+use crate::redact::Redactor;
+
+/// More are counted and not listed.
+const MOST: usize = 100;
+/// So many are named to people.
+const SHOWN: usize = 20;
+
+/// Something that reads like a secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Finding {
+    /// What kind of record it is in.
+    pub kind: Kind,
+    /// The record's id.
+    pub id: String,
+    /// The field, and where in it.
+    pub field: String,
+    /// What found it: a row of the table of formats, or a general rule.
+    pub rule: String,
+    /// How many characters it has; what they are is not shown.
+    pub length: usize,
+    /// What `--allow-finding` takes.
+    pub fingerprint: String,
+}
+
+/// What to look at: the values of a record's fields.
+pub type Texts<'a> = (&'a Key, Vec<(&'a str, Value)>);
+
+/// The findings in these values, without those that were said to be none.
+pub fn findings(redactor: &Redactor, texts: &[Texts<'_>], allowed: &[String]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (key, values) in texts {
+        // As one document: what is a secret in one field is one in every other.
+        let named =
+            |(name, value): &(&str, Value)| Value::from(vec![Value::from(*name), value.clone()]);
+        let before = Value::Array(values.iter().map(named).collect());
+        let mut after = before.clone();
+        for pair in after.as_array_mut().into_iter().flatten() {
+            // Under its own name a value may be one that it would not be alone.
+            if let Some([name, value]) = pair.as_array_mut().map(Vec::as_mut_slice) {
+                let name = name.as_str().unwrap_or_default();
+                let last = name.rsplit('/').next().unwrap_or_default().to_owned();
+                let mut under = Value::Object([(last.clone(), value.take())].into_iter().collect());
+                redactor.json(&mut under);
+                *value = under
+                    .as_object_mut()
+                    .and_then(|map| map.shift_remove(&last))
+                    .unwrap_or_default();
+            }
+        }
+        redactor.json(&mut after);
+        let pairs = before
+            .as_array()
+            .into_iter()
+            .flatten()
+            .zip(after.as_array().into_iter().flatten());
+        for (before, after) in pairs {
+            let name = before.get(0).and_then(Value::as_str).unwrap_or_default();
+            if let (Some(name_after), Some(old), Some(new)) =
+                (after.get(0), before.get(1), after.get(1))
+            {
+                compare(key, name, &Value::from(name), name_after, &mut found);
+                walk(key, name, (old, new), redactor, &mut found);
+            }
+        }
+    }
+    found.retain(|finding| !allowed.contains(&finding.fingerprint));
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Refuses to go on when there is one.
+///
+/// # Errors
+/// `SECRET_FOUND`, with all of them.
+pub fn refuse(found: &[Finding]) -> Result<()> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let count = match found.len() {
+        1 => "1 text".to_owned(),
+        count => format!("{count} texts"),
+    };
+    let message = format!("{count} in what would go read like a secret; nothing was sent");
+    let listed = serde_json::to_value(found.get(..MOST).unwrap_or(found)).unwrap_or_default();
+    let mut error = Error::new(Code::SecretFound, message)
+        .detail("findings", listed)
+        .detail("count", found.len());
+    for one in found.iter().take(SHOWN) {
+        error = error.hint(format!(
+            "{} {}, {}: {}, {} characters; one that is none: --allow-finding {}",
+            one.kind.as_str(),
+            one.id,
+            one.field,
+            one.rule,
+            one.length,
+            one.fingerprint
+        ));
+    }
+    if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        error = error.hint(format!("and {more} more: 'tw --json share scan'"));
+    }
+    Err(error.hint("'tw issue edit ISSUE' takes a text out; what it was stays in this repository's history alone"))
+}
+
+fn walk(
+    key: &Key,
+    at: &str,
+    (old, new): (&Value, &Value),
+    redactor: &Redactor,
+    found: &mut Vec<Finding>,
+) {
+    match (old, new) {
+        (Value::Array(old), Value::Array(new)) => {
+            for (number, pair) in old.iter().zip(new).enumerate() {
+                walk(key, &format!("{at}/{number}"), pair, redactor, found);
+            }
+        }
+        (Value::Object(old), Value::Object(new)) => {
+            for (name, old) in old {
+                let cleaned = Value::from(redactor.text(name).text);
+                compare(key, at, &Value::from(name.clone()), &cleaned, found);
+                // A name that is a secret itself is not shown.
+                let shown = cleaned.as_str().unwrap_or_default();
+                if let Some(new) = new.get(name) {
+                    walk(key, &format!("{at}/{shown}"), (old, new), redactor, found);
+                }
+            }
+        }
+        (old, new) => compare(key, at, old, new, found),
+    }
+}
+
+/// What was replaced in one text.
+fn compare(key: &Key, at: &str, old: &Value, new: &Value, found: &mut Vec<Finding>) {
+    static MARK: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"\*\*\*REDACTED(?::([A-Za-z0-9_.-]+))?\*\*\*").expect("a constant pattern")
+    });
+    if old == new {
+        return;
+    }
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let (old, new) = (text(old), text(new));
+    let mut rest = old.as_str();
+    let mut end = 0;
+    let marks: Vec<_> = MARK.captures_iter(&new).collect();
+    for (number, mark) in marks.iter().enumerate() {
+        let Some(whole) = mark.get(0) else { continue };
+        let before = new.get(end..whole.start()).unwrap_or_default();
+        rest = rest.strip_prefix(before).unwrap_or(rest);
+        end = whole.end();
+        let until = marks.get(number + 1).and_then(|next| next.get(0));
+        let after = new.get(end..until.map_or(new.len(), |next| next.start()));
+        let after = after.unwrap_or_default();
+        let length = if until.is_none() && rest.ends_with(after) {
+            rest.len() - after.len()
+        } else if after.is_empty() {
+            rest.len()
+        } else {
+            rest.find(after).unwrap_or(rest.len())
+        };
+        let (secret, left) = rest.split_at(length);
+        rest = left;
+        // It stood there before: nothing was replaced.
+        if MARK
+            .find(secret)
+            .is_some_and(|found| found.as_str() == secret)
+        {
+            continue;
+        }
+        let rule = mark.get(1).map_or("general", |rule| rule.as_str());
+        let digest = Sha256::digest(format!("{rule}\n{secret}"));
+        let (kind, id) = key;
+        found.push(Finding {
+            kind: *kind,
+            id: id.clone(),
+            field: shown(at, &old, secret),
+            rule: rule.to_owned(),
+            length: secret.chars().count(),
+            fingerprint: hex(digest.get(..6).unwrap_or_default()),
+        });
+    }
+}
+
+/// A field's name, unless that is what holds the secret.
+fn shown(at: &str, old: &str, secret: &str) -> String {
+    if at == old || at.contains(secret) {
+        "a name of a field".to_owned()
+    } else {
+        at.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn found(values: Vec<(&str, Value)>) -> Vec<Finding> {
+        let key = (Kind::Issue, "i_20260228_153012_ab12cd".to_owned());
+        findings(&Redactor::new(), &[(&key, values)], &[])
+    }
+
+    const TOKEN: &str = "ghp_R4nd0mT0kenValue0123456789abcdefABCD";
+
+    #[test]
+    fn a_secret_is_named_by_field_and_rule_and_never_shown() {
+        let all = found(vec![
+            ("symptom", json!(format!("it said {TOKEN} twice, {TOKEN}!"))),
+            (
+                "later",
+                json!({"deep": [1, {"password": "hunter2-Violet-77"}]}),
+            ),
+            ("password", json!("hunter2-Violet-78")),
+            ("task_context", json!("***REDACTED:jwt*** stood here")),
+        ]);
+        let fields: Vec<&str> = all.iter().map(|one| one.field.as_str()).collect();
+        assert_eq!(
+            fields,
+            ["later/deep/1/password", "password", "symptom"],
+            "{all:?}"
+        );
+        assert!(all.iter().all(|one| one.length >= 17), "{all:?}");
+        let said = refuse(&all).expect_err("refused");
+        let json = serde_json::to_string(&said).expect("an error");
+        assert!(!json.contains("hunter2") && !json.contains(TOKEN), "{json}");
+    }
+
+    #[test]
+    fn what_was_said_to_be_none_is_none() {
+        let key = (Kind::Issue, "i_20260228_153012_ab12cd".to_owned());
+        let values = || vec![("symptom", json!(format!("it said {TOKEN}")))];
+        let all = findings(&Redactor::new(), &[(&key, values())], &[]);
+        let allowed: Vec<String> = all.iter().map(|one| one.fingerprint.clone()).collect();
+        assert_eq!(allowed.len(), 1);
+        assert!(findings(&Redactor::new(), &[(&key, values())], &allowed).is_empty());
+        let other = vec![(
+            "symptom",
+            json!("it said ghp_R4nd0mT0kenValue0123456789abcdefABCE"),
+        )];
+        assert_eq!(
+            findings(&Redactor::new(), &[(&key, other)], &allowed).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_a_secret_is_found_and_not_shown() {
+        let name = format!("experiment/extra/{TOKEN}");
+        let all = found(vec![
+            (name.as_str(), json!("x")),
+            ("later", json!({TOKEN: 1})),
+        ]);
+        assert_eq!(all.len(), 2, "{all:?}");
+        let said = serde_json::to_string(&all).expect("findings");
+        assert!(!said.contains("R4nd0m"), "{said}");
+    }
+}

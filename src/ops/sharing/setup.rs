@@ -1,0 +1,146 @@
+//! What was asked for with `tw share init`: a private file beside the repository's other state. Neither a clone nor a fetch brings one
+//! along, and the team's settings cannot turn sharing on.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::record::Author;
+use crate::error::{Code, Error, Result};
+use crate::git::create::private_dir;
+use crate::git::fs::{self, Durable};
+use crate::git::hex::hex;
+use crate::json;
+use crate::ops::Context;
+use crate::store::Store;
+use crate::store::state::parse_versioned;
+
+const VERSION: u32 = 1;
+/// The file in the common `timewarp` directory.
+const FILE: &str = "share.json";
+
+/// Whether conversations go along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Prompts {
+    /// They stay here.
+    #[default]
+    None,
+    /// They go along, redacted once more.
+    Redacted,
+}
+
+json::words!(Prompts {
+    None = "none",
+    Redacted = "redacted",
+});
+
+/// What was named.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// 1.
+    pub version: u32,
+    /// The remote, as git's configuration names it.
+    pub remote: String,
+    /// Its one ref.
+    pub shared_ref: String,
+    /// Whether conversations go along.
+    pub prompts: Prompts,
+    /// When something was pushed last: RFC 3339, UTC.
+    #[serde(default)]
+    pub pushed_at: Option<String>,
+    /// When something was pulled last: RFC 3339, UTC.
+    #[serde(default)]
+    pub pulled_at: Option<String>,
+    /// Fields not known here.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Setup {
+    /// A new one.
+    pub fn new(remote: &str, shared_ref: &str, prompts: Prompts) -> Self {
+        Self {
+            version: VERSION,
+            remote: remote.to_owned(),
+            shared_ref: shared_ref.to_owned(),
+            prompts,
+            pushed_at: None,
+            pulled_at: None,
+            other: Map::new(),
+        }
+    }
+
+    /// What stands there; None: sharing is off.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD`, `NEWER_RECORD`.
+    pub fn read(store: &Store) -> Result<Option<Self>> {
+        let path = store.common(FILE);
+        let Some(bytes) = fs::read_optional(&path)? else {
+            return Ok(None);
+        };
+        parse_versioned(&bytes, VERSION, &path.display().to_string()).map(Some)
+    }
+
+    /// Puts it there.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, store: &Store) -> Result<()> {
+        private_dir(&store.common(""))?;
+        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+        bytes.push(b'\n');
+        fs::write_atomic(&store.common(FILE), &bytes, Durable::No)
+    }
+
+    /// Takes it away.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn remove(store: &Store) -> Result<()> {
+        fs::remove_optional(&store.common(FILE))
+    }
+}
+
+/// What was named.
+///
+/// # Errors
+/// `INVALID_CONFIG` when sharing is off, or git does not know the remote any more.
+pub fn required(ctx: &Context<'_>, store: &Store) -> Result<Setup> {
+    let setup = Setup::read(store)?.ok_or_else(|| {
+        Error::new(Code::InvalidConfig, "sharing is off: no remote was named")
+            .hint("'tw share init REMOTE' names one; 'tw share scan' shows what would be found in the records")
+    })?;
+    check_remote(ctx, &setup.remote)?;
+    Ok(setup)
+}
+
+/// Whether git's configuration has a remote of that name, with a place.
+///
+/// # Errors
+/// `INVALID_CONFIG`.
+pub fn check_remote(ctx: &Context<'_>, remote: &str) -> Result<()> {
+    // Words that could be options, or lead to a file of git's, are no names of remotes.
+    let is_name = !remote.is_empty() && !remote.starts_with('-') && !remote.contains(['\n', '\0']);
+    if is_name && ctx.repo.config(&format!("remote.{remote}.url"))?.is_some() {
+        return Ok(());
+    }
+    let message = format!("'{remote}' is not a remote of this repository");
+    Err(Error::new(Code::InvalidConfig, message)
+        .hint("'git remote' lists them, 'git remote add NAME URL' adds one"))
+}
+
+/// Under which names this repository's edits go out: a digest of its id, which itself stays here, and the name that git is told.
+///
+/// # Errors
+/// The id cannot be read or made.
+pub fn author(ctx: &Context<'_>, store: &Store) -> Result<Author> {
+    let id = store.ensure_repository_id()?;
+    let digest = Sha256::digest(format!("shared by {id}"));
+    let name = ctx.repo.config("user.name")?.unwrap_or_default();
+    let name: String = name.trim().chars().take(50).collect();
+    Ok(Author {
+        by: hex(digest.get(..6).unwrap_or_default()),
+        name: Some(name).filter(|name| !name.is_empty()),
+    })
+}

@@ -1,0 +1,268 @@
+//! Shared records as a git tree: `format.json`, and `issues/<2>/<id>.json`, `chats/<2>/<id>.json`, where `<2>` are the first two hex
+//! digits of the id's sha256.
+//!
+//! What is read may be hostile. A ref may name anything; a tree may hold any number of entries of any size and kind. Sizes are looked at
+//! before anything is loaded, numbers are bounded, an id has to be one, and a path has to be the one that its id has. What is not as it
+//! should be is refused by name and hides nothing else; where there is too much of everything, all of it is refused. What a later version
+//! may have put beside the directories known here is left as it is. A newer major format is refused.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::Refused;
+use super::fields::{Kind, canonical};
+use super::record::Shared;
+use crate::error::{Code, Error, Result};
+use crate::git::Oid;
+use crate::git::commit::commit_text;
+use crate::git::hex::hex;
+use crate::git::objects::{NewObjects, ObjectKind, ObjectStore};
+use crate::git::tree::{self, Node};
+use crate::store::id::IssueId;
+
+/// The major version of the tree's form.
+const MAJOR: u64 = 1;
+/// Where it says so.
+const FORMAT: &str = "format.json";
+/// A larger record is refused, and not sent.
+pub const LARGEST_RECORD: u64 = 8 << 20;
+/// A larger tree object is refused: this many bytes are about 50,000 entries.
+const LARGEST_TREE: u64 = 4 << 20;
+/// More records than these are refused together.
+const MOST_RECORDS: usize = 50_000;
+/// No more than these are named one by one.
+const MOST_REFUSED: usize = 100;
+
+/// Which record.
+pub type Key = (Kind, String);
+
+/// What a commit of shared records holds.
+#[derive(Debug, Default)]
+pub struct SharedTree {
+    /// The commit's tree; None: there is none.
+    pub tree: Option<Oid>,
+    /// Each record's blob.
+    pub records: BTreeMap<Key, Oid>,
+    /// What was refused.
+    pub refused: Vec<Refused>,
+}
+
+/// The path of a record.
+pub fn path(kind: Kind, id: &str) -> String {
+    let digest = Sha256::digest(id.as_bytes());
+    let two = hex(digest.get(..1).unwrap_or_default());
+    format!("{}/{two}/{id}.json", kind.directory())
+}
+
+/// Reads what a commit holds, none of the records yet.
+///
+/// # Errors
+/// `CORRUPT_RECORD` when it is no such commit, or holds too much; `NEWER_RECORD` when a newer `tw` wrote it.
+pub fn read(objects: &ObjectStore, commit: Oid) -> Result<SharedTree> {
+    if !objects.is_commit(commit) {
+        return Err(corrupt("the shared ref names no commit"));
+    }
+    if size(objects, commit)? > LARGEST_TREE {
+        return Err(corrupt("its commit is too large"));
+    }
+    let root = objects.commit(commit)?.tree;
+    let mut found = SharedTree {
+        tree: Some(root),
+        ..SharedTree::default()
+    };
+    check_format(objects, root)?;
+    for (name, node) in entries(objects, root)? {
+        let Some(kind) = Kind::of_directory(&name) else {
+            continue;
+        };
+        if node.is_dir() {
+            found.read_kind(objects, kind, node.oid)?;
+        } else {
+            found.refuse(&name, "it is no directory");
+        }
+    }
+    Ok(found)
+}
+
+fn check_format(objects: &ObjectStore, root: Oid) -> Result<()> {
+    let format = entries(objects, root)?;
+    let format = format.into_iter().find(|(name, _)| name == FORMAT);
+    let Some((_, node)) = format.filter(|(_, node)| node.mode == 0o100_644) else {
+        return Err(corrupt("it does not say which format it has"));
+    };
+    let bytes = small_blob(objects, node.oid)?.unwrap_or_default();
+    let json: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    match json.get("major").and_then(Value::as_u64) {
+        Some(MAJOR) => Ok(()),
+        Some(major) if major > MAJOR => {
+            let message = format!("what is shared was written by a newer tw (format {major})");
+            Err(Error::new(Code::NewerRecord, message).hint("update tw: nothing was changed"))
+        }
+        _ => Err(corrupt("it does not say which format it has")),
+    }
+}
+
+impl SharedTree {
+    fn read_kind(&mut self, objects: &ObjectStore, kind: Kind, tree: Oid) -> Result<()> {
+        for (two, node) in entries(objects, tree)? {
+            let above = format!("{}/{two}", kind.directory());
+            if !node.is_dir() {
+                self.refuse(&above, "it is no directory");
+                continue;
+            }
+            for (name, node) in entries(objects, node.oid)? {
+                let path = format!("{above}/{name}");
+                match check(objects, kind, &path, &name, node) {
+                    Ok(id) => drop(self.records.insert((kind, id), node.oid)),
+                    Err(why) => self.refuse(&path, &why),
+                }
+                if self.records.len() > MOST_RECORDS {
+                    return Err(corrupt(&format!("it has more than {MOST_RECORDS} records")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, path: &str, reason: &str) {
+        if self.refused.len() < MOST_REFUSED {
+            self.refused.push(Refused {
+                path: path.to_owned(),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
+    /// Reads one of its records. None: it is refused, which is noted.
+    ///
+    /// # Errors
+    /// The object cannot be read.
+    pub fn record(&mut self, objects: &ObjectStore, key: &Key) -> Result<Option<Shared>> {
+        let Some(oid) = self.records.get(key) else {
+            return Ok(None);
+        };
+        let (kind, id) = key;
+        let bytes = small_blob(objects, *oid)?;
+        let read = match &bytes {
+            Some(bytes) => Shared::decode(*kind, id, bytes).map_err(|why| why.to_string()),
+            None => Err("it is too large".to_owned()),
+        };
+        match read {
+            Ok(record) => Ok(Some(record)),
+            Err(why) => {
+                self.refuse(&path(*kind, id), &why);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The id that a file's name has, when file, name and path are as they should be.
+fn check(
+    objects: &ObjectStore,
+    kind: Kind,
+    at: &str,
+    name: &str,
+    node: Node,
+) -> std::result::Result<String, String> {
+    let id = name.strip_suffix(".json").and_then(IssueId::parse);
+    let id = id.ok_or("its name is no id")?.to_string();
+    if path(kind, &id) != at {
+        return Err("it is not where its id belongs".to_owned());
+    }
+    if node.mode != 0o100_644 {
+        return Err("it is no regular file".to_owned());
+    }
+    match objects.header(node.oid) {
+        Ok(Some((ObjectKind::Blob, size))) if size <= LARGEST_RECORD => Ok(id),
+        Ok(Some((ObjectKind::Blob, size))) => {
+            Err(format!("it has {size} bytes, which is too many"))
+        }
+        _ => Err("its content is not there".to_owned()),
+    }
+}
+
+/// The entries of a tree that is not too large, those whose names are text.
+fn entries(objects: &ObjectStore, tree: Oid) -> Result<Vec<(String, Node)>> {
+    if size(objects, tree)? > LARGEST_TREE {
+        return Err(corrupt("a directory of it is too large"));
+    }
+    let bytes = objects.read_tree(tree)?;
+    let entries = tree::parse(&bytes)?.into_iter();
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    Ok(entries
+        .map(|entry| (text(entry.name), entry.node))
+        .collect())
+}
+
+fn size(objects: &ObjectStore, oid: Oid) -> Result<u64> {
+    match objects.header(oid)? {
+        Some((_, size)) => Ok(size),
+        None => Err(corrupt(&format!("object {oid} of it is missing"))),
+    }
+}
+
+fn small_blob(objects: &ObjectStore, oid: Oid) -> Result<Option<Vec<u8>>> {
+    match objects.header(oid)? {
+        Some((ObjectKind::Blob, size)) if size <= LARGEST_RECORD => Ok(Some(objects.read(oid)?.1)),
+        _ => Ok(None),
+    }
+}
+
+/// Makes the tree that has these records in the place of those of `base`; None takes one away.
+///
+/// # Errors
+/// `base` cannot be read.
+pub fn write(
+    (objects, new): (&ObjectStore, &mut NewObjects),
+    base: Option<Oid>,
+    changes: &[(Key, Option<Vec<u8>>)],
+) -> Result<Oid> {
+    let mut edits = Vec::new();
+    let mut put = |new: &mut NewObjects, path: String, bytes: Option<&[u8]>| -> Result<()> {
+        let node = match bytes {
+            Some(bytes) => Some(Node {
+                mode: 0o100_644,
+                oid: new.put(ObjectKind::Blob, bytes)?,
+            }),
+            None => None,
+        };
+        edits.push((path.into_bytes(), node));
+        Ok(())
+    };
+    if base.is_none() {
+        let format = serde_json::json!({"major": MAJOR, "minor": 0, "what": "records of tw"});
+        put(new, FORMAT.to_owned(), Some(&canonical(&format)))?;
+    }
+    for ((kind, id), bytes) in changes {
+        put(new, path(*kind, id), bytes.as_deref())?;
+    }
+    let read = |oid| objects.read_tree(oid);
+    let mut put_tree = |bytes: &[u8]| new.put(ObjectKind::Tree, bytes);
+    tree::edit(&read, &mut put_tree, base, &edits)
+}
+
+/// Makes a commit of a tree.
+///
+/// # Errors
+/// A collision attack.
+pub fn commit(
+    new: &mut NewObjects,
+    tree: Oid,
+    parents: &[Oid],
+    message: &str,
+    at: crate::env::Moment,
+) -> Result<Oid> {
+    let text = commit_text(tree, parents, message, at);
+    new.put(ObjectKind::Commit, text.as_bytes())
+}
+
+fn corrupt(why: &str) -> Error {
+    Error::new(
+        Code::CorruptRecord,
+        format!("what the remote shares cannot be used: {why}"),
+    )
+    .hint("nothing was changed here; ask who may write to the remote")
+}

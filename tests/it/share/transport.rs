@@ -1,0 +1,229 @@
+//! Over HTTP and ssh on the loopback, and many at once.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+
+use super::hub::{Clone_, Hub};
+use crate::sandbox::skipped;
+
+/// `git http-backend` behind a listener on the loopback, until it is dropped.
+struct Server {
+    port: u16,
+    ended: Arc<AtomicBool>,
+}
+
+impl Server {
+    fn start(root: PathBuf) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ended);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if end.load(Ordering::SeqCst) {
+                    return;
+                }
+                let root = root.clone();
+                std::thread::spawn(move || drop(answer(stream.unwrap(), &root)));
+            }
+        });
+        Self { port, ended }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+/// One request to one run of the program, as CGI has it.
+fn answer(stream: TcpStream, root: &Path) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut first = String::new();
+    reader.read_line(&mut first)?;
+    let mut words = first.split(' ');
+    let (method, target) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut command = std::process::Command::new("git");
+    command
+        .arg("http-backend")
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_COUNT", "1")
+        .env("GIT_CONFIG_KEY_0", "safe.directory")
+        .env("GIT_CONFIG_VALUE_0", "*")
+        .env("GIT_PROJECT_ROOT", root)
+        .env("GIT_HTTP_EXPORT_ALL", "1")
+        .env("REMOTE_USER", "somebody")
+        .env("REQUEST_METHOD", method)
+        .env("PATH_INFO", path)
+        .env("QUERY_STRING", query);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else {
+            break;
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse().unwrap_or(0),
+            "content-type" => drop(command.env("CONTENT_TYPE", value)),
+            "content-encoding" => drop(command.env("HTTP_CONTENT_ENCODING", value)),
+            "git-protocol" => drop(command.env("GIT_PROTOCOL", value)),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    command.env("CONTENT_LENGTH", length.to_string());
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    child.stdin.take().unwrap().write_all(&body)?;
+    let output = child.wait_with_output()?.stdout;
+    let end = output
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap_or(0);
+    let head = String::from_utf8_lossy(&output[..end]).into_owned();
+    let status = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Status: "))
+        .unwrap_or("200 OK");
+    let mut stream = stream;
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nConnection: close\r\n{head}\r\n\r\n"
+    )?;
+    stream.write_all(&output[end + 4..])
+}
+
+/// An issue goes there and back over this address.
+fn there_and_back(hub: &Hub, url: &str, prepare: impl Fn(&Clone_<'_>)) {
+    let clones = ["a", "b"].map(|name| hub.sharing(name));
+    for clone in &clones {
+        clone.git(["remote", "set-url", "origin", url]);
+        prepare(clone);
+    }
+    let [a, b] = clones;
+    let id = a.report("over the wire");
+    assert_eq!(b.json(["pull"])["commit"], json!(null));
+    assert_eq!(a.json(["push"])["sent"][0]["id"], *id);
+    assert_eq!(b.json(["pull"])["received"][0]["id"], *id);
+    b.json(["issue", "comment", &id, "-m", "heard"]);
+    b.json(["push"]);
+    a.json(["pull"]);
+    assert_eq!(
+        a.json(["issue", "get", &id])["issue"]["comments"][0]["text"],
+        "heard"
+    );
+    hub.assert_same(&[&a, &b]);
+}
+
+#[test]
+fn over_http() {
+    let hub = Hub::new();
+    let programs = hub.sandbox.git(["--exec-path"]);
+    let has = |name: &str| Path::new(programs.trim()).join(name).exists();
+    if !has("git-http-backend") || !has("git-remote-http") {
+        skipped("git-http", "git was built without HTTP");
+        return;
+    }
+    let server = Server::start(hub.sandbox.root());
+    there_and_back(
+        &hub,
+        &format!("http://127.0.0.1:{}/hub.git", server.port),
+        |_| {},
+    );
+}
+
+#[test]
+fn over_ssh_with_a_stand_in_that_runs_the_command_here() {
+    let hub = Hub::new();
+    let script = hub.sandbox.root().join("ssh");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\nfor last; do :; done\necho \"$last\" >>\"$0.log\"\nexec sh -c \"$last\"\n",
+    )
+    .unwrap();
+    let mut permissions = std::fs::metadata(&script).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+    std::fs::set_permissions(&script, permissions).unwrap();
+    let url = format!("ssh://somebody@127.0.0.1{}", hub.dir().display());
+    there_and_back(&hub, &url, |clone| {
+        clone.git(["config", "core.sshCommand", script.to_str().unwrap()]);
+        clone.git(["config", "ssh.variant", "simple"]);
+    });
+    let log = std::fs::read_to_string(hub.sandbox.root().join("ssh.log")).unwrap();
+    assert!(
+        log.contains("git-upload-pack") && log.contains("git-receive-pack"),
+        "{log}"
+    );
+}
+
+#[test]
+fn of_twenty_that_push_at_once_none_is_lost() {
+    let hub = Hub::new();
+    let names: Vec<String> = (0..20).map(|number| format!("c{number}")).collect();
+    let clones: Vec<Clone_<'_>> = names.iter().map(|name| hub.sharing(name)).collect();
+    let ids: Vec<String> = clones.iter().map(|clone| clone.report("s")).collect();
+    let mut waiting: Vec<&Clone_<'_>> = clones.iter().collect();
+    let mut rounds = 0;
+    while !waiting.is_empty() {
+        rounds += 1;
+        assert!(rounds <= 5, "{} are still waiting", waiting.len());
+        let start = |clone: &&Clone_<'_>| clone.spawn(&["--json", "push"]);
+        let running: Vec<_> = waiting.iter().map(start).collect();
+        let ended = running
+            .into_iter()
+            .map(|child| child.wait_with_output().unwrap());
+        let mut left = Vec::new();
+        for (clone, output) in waiting.iter().zip(ended) {
+            let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            // Who was too late five times is told so, and has lost nothing.
+            match output.status.code() {
+                Some(0) => {}
+                Some(4) if said["error"]["code"] == "BUSY" => left.push(*clone),
+                _ => panic!("{said}"),
+            }
+        }
+        waiting = left;
+    }
+    let tree = hub.tree();
+    for id in &ids {
+        assert!(tree.contains(id.as_str()), "{id}");
+    }
+    clones[0].json(["pull"]);
+    assert_eq!(clones[0].json(["issue", "list"])["count"], 20);
+}
+
+impl Clone_<'_> {
+    fn spawn(&self, args: &[&str]) -> std::process::Child {
+        let command = self.command();
+        let mut plain = std::process::Command::new(command.get_program());
+        plain
+            .env_clear()
+            .current_dir(&self.dir)
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        for (name, value) in command.get_envs() {
+            plain.env(name, value.unwrap_or_default());
+        }
+        plain.spawn().unwrap()
+    }
+}
