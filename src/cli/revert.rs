@@ -21,7 +21,9 @@ use crate::ops::revert::{self, Conflicts, Lines, Revert, Reverted, Shared, Taken
 /// the exit status is 1.
 ///
 /// Where turns of several sessions overlap, a file is the session's whose tools named it. What cannot be told apart is listed and
-/// stays, unless --include-shared is given. A prompt that changed nothing, or is taken back already, changes nothing.
+/// stays, unless --include-shared is given. A prompt that changed nothing, or is taken back already, changes nothing: where a later
+/// prompt made the same change again, that is its own. A revert counts until 'tw undo' takes it back, or what it took comes back whole
+/// with an older state or by hand.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -123,6 +125,7 @@ impl Human for Reverted {
     fn print(&self, page: &mut Page) {
         let verb = match &self.backup_id {
             _ if self.dry_run => "would revert",
+            None if !self.already_reverted.is_empty() => "already reverted:",
             None => "nothing to revert of",
             Some(_) => "reverted",
         };
@@ -140,6 +143,9 @@ impl Human for Reverted {
         saved(page, "the present", self.backup_id.as_deref());
         changes(page, &self.changes, self.dry_run);
         remark(page, "merged with later changes", &self.merged);
+        if self.backup_id.is_some() || self.dry_run {
+            remark(page, "reverted before", &self.already_reverted);
+        }
         for beside in &self.adjacent {
             let lines = at(&beside.path, &beside.lines);
             page.line(format!("  stays, directly beside it: {lines}"));

@@ -22,6 +22,7 @@ use crate::ops::swap::extras::stored_extras;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::pathindex::PathEntries;
+use crate::ops::swap::taken_back::TakenBack;
 use crate::ops::swap::{changes, prepare, read_tree, swap};
 use crate::ops::three_way::{self, Steps, ThreeWay};
 use crate::store::Store;
@@ -63,6 +64,8 @@ pub struct Change {
     pub theirs: Oid,
     /// What both are called in markers.
     pub names: [String; 2],
+    /// It takes back what its base changed, of both snapshots that it is called by: the undo log keeps that.
+    pub takes_back: bool,
     /// What the tree that it made cannot say.
     pub extras: Extras,
     /// Directories that stay although nothing is left in them: they were there before.
@@ -84,6 +87,7 @@ impl Change {
             base: Some(base.tree),
             theirs: theirs.tree,
             names: [base.id.to_string(), theirs.id.to_string()],
+            takes_back: false,
             extras: stored_extras(store, theirs)?,
             empty_dirs: BTreeSet::new(),
             only: None,
@@ -117,6 +121,7 @@ pub struct Applying<'a, 's> {
     merging: ThreeWay<'a, 's>,
     steps: RefCell<Steps>,
     entries: RefCell<PathEntries>,
+    taken_back: RefCell<Vec<TakenBack>>,
     nothing: Extras,
 }
 
@@ -143,6 +148,7 @@ impl<'a, 's> Applying<'a, 's> {
             merging: ThreeWay::new(ctx, store)?,
             steps: RefCell::default(),
             entries: RefCell::default(),
+            taken_back: RefCell::default(),
             nothing: Extras::default(),
         })
     }
@@ -227,7 +233,9 @@ impl<'a, 's> Applying<'a, 's> {
             unwritten: self.merging.unwritten(),
         };
         let words = &self.words;
-        Goal::new(words.operation, words.title.clone(), aim).git(GitGoal::Entries(&self.entries))
+        Goal::new(words.operation, words.title.clone(), aim)
+            .git(GitGoal::Entries(&self.entries))
+            .taking_back(&self.taken_back)
     }
 
     fn answer(&self, backup_id: Option<String>, changes: Changes) -> Put {
@@ -269,6 +277,7 @@ impl<'a, 's> Applying<'a, 's> {
         });
         let steps: Vec<_> = steps.collect();
         let steps = self.merging.merge_all(&read, capture.tree, &steps)?;
+        self.taken_back.replace(self.taken_back(&steps));
         let refused = self.refused(&steps.merged);
         self.steps.replace(steps);
         if let Some(refused) = refused {
@@ -281,6 +290,16 @@ impl<'a, 's> Applying<'a, 's> {
             paths: self.sides(capture, &steps),
             dirs: self.emptied(&read, capture, &steps)?,
         })
+    }
+
+    fn taken_back(&self, steps: &Steps) -> Vec<TakenBack> {
+        let all = self.changes.iter().zip(&steps.taken);
+        let all = all.filter(|(change, paths)| change.takes_back && !paths.is_empty());
+        all.map(|(change, paths)| {
+            let [after, before] = &change.names;
+            TakenBack::new([before, after], paths)
+        })
+        .collect()
     }
 
     fn takes<'c>(&'c self, change: &'c Change) -> impl Fn(&[u8]) -> bool + 'c {

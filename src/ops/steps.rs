@@ -26,6 +26,7 @@ use super::swap::goal::{
 use super::swap::head::{head_for, past_head};
 use super::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use super::swap::notices::swap_notices;
+use super::swap::taken_back;
 use super::swap::undo_log::{self, Log, head_mark};
 use super::swap::{HOP, Swapped, changes, pathindex, prepare, recover, swap};
 use crate::env::Moment;
@@ -366,8 +367,10 @@ impl<'a> Step<'a> {
         let stays = entries.is_some() && self.head_moved()?;
         let entries = RefCell::new(entries.filter(|_| !stays).unwrap_or_default());
         let title = format!("before {} of {}", self.reversal.log, self.reversal.kind);
+        let taken_back = RefCell::new(taken_back::read(&self.level));
         let goal = Goal::new(self.reversal.log.name(), title, Aim::Paths(aim))
             .git(GitGoal::Entries(&entries))
+            .taking_back(&taken_back)
             .reversing(Some(self.reversal.clone()));
         if let Some(changes) = self.dry_changes(&goal)? {
             return Ok(self.would(changes));

@@ -51,6 +51,8 @@ pub struct Steps {
     pub merged: Merged,
     /// Of each path that does not stay as it is, the last step that changed it.
     pub step_of: BTreeMap<Vec<u8>, usize>,
+    /// What each step merged, as [`Merged::taken`].
+    pub taken: Vec<BTreeSet<Vec<u8>>>,
 }
 
 /// Blobs and trees between the first step and the last.
@@ -259,6 +261,7 @@ impl Steps {
     fn add(&mut self, at: usize, step: Merged) {
         let Merged {
             paths,
+            taken,
             merged,
             adjacent,
             conflicts,
@@ -267,6 +270,7 @@ impl Steps {
         } = step;
         let step_of = paths.keys().map(|full| (full.clone(), at));
         self.step_of.extend(step_of);
+        self.taken.push(taken);
         let all = &mut self.merged;
         // Lines of an earlier step are no longer where they were.
         for full in paths.keys() {

@@ -128,6 +128,127 @@ fn reverting_twice_or_a_prompt_without_a_change_does_nothing() {
     );
 }
 
+/// Two prompts that make the same change, with a revert of the first between them.
+fn made_again(sandbox: &Sandbox) -> Talk<'_> {
+    let talk = talk(sandbox);
+    let work = |sandbox: &Sandbox| {
+        sandbox.write("long.txt", LONG.replace('2', "two"));
+        sandbox.write("new.txt", "new\n");
+    };
+    turn(&talk, "one", work);
+    revert(sandbox, &["0"]);
+    assert!(!sandbox.exists("new.txt"));
+    turn(&talk, "two", work);
+    talk
+}
+
+#[track_caller]
+fn is_already_reverted(sandbox: &Sandbox, words: &[&str]) {
+    let before = sandbox.state();
+    let again = revert(sandbox, words);
+    assert_eq!(again["changes"], json!({"written": [], "removed": []}));
+    assert_eq!(again["backup_id"], Value::Null);
+    assert_ne!(again["already_reverted"], json!([]));
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn what_a_later_prompt_made_again_is_its_own() {
+    let sandbox = Sandbox::new();
+    let talk = made_again(&sandbox);
+    is_already_reverted(&sandbox, &["0"]);
+    let said = sandbox.ok(["revert", "0"]);
+    assert!(
+        said.starts_with("already reverted: checkpoint 0 of session"),
+        "{said}"
+    );
+    // What else came in between does not count, and the later prompt can be taken back.
+    turn(&talk, "three", |sandbox| sandbox.write("third.txt", "3\n"));
+    sandbox.write("person.txt", "mine\n");
+    is_already_reverted(&sandbox, &["0"]);
+    let reverted = revert(&sandbox, &["1"]);
+    assert_eq!(list(&reverted["changes"]["removed"]), ["new.txt"]);
+    assert_eq!(sandbox.text("long.txt"), LONG);
+    sandbox.json(["undo"]);
+    is_already_reverted(&sandbox, &["0"]);
+    let both = revert(&sandbox, &["0", "1"]);
+    assert_eq!(list(&both["changes"]["removed"]), ["new.txt"]);
+}
+
+#[test]
+fn a_revert_that_was_undone_does_not_count_until_it_is_redone() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| sandbox.write("new.txt", "new\n"));
+    revert(&sandbox, &["0"]);
+    sandbox.json(["undo"]);
+    let planned = revert(&sandbox, &["0", "--dry-run"]);
+    assert_eq!(list(&planned["changes"]["removed"]), ["new.txt"]);
+    sandbox.json(["redo"]);
+    turn(&talk, "two", |sandbox| sandbox.write("new.txt", "new\n"));
+    is_already_reverted(&sandbox, &["0"]);
+    // That swap alone.
+    sandbox.json(["restore", "latest", "long.txt"]);
+    sandbox.write("other.txt", "o\n");
+    revert(&sandbox, &["1"]);
+    let levels = sandbox.json(["undo", "--list"]);
+    let count = levels["levels"].as_array().unwrap().len();
+    sandbox.json(["undo", &count.to_string()]);
+    let planned = revert(&sandbox, &["0", "--dry-run"]);
+    assert_eq!(planned["already_reverted"], json!([]), "{planned}");
+}
+
+#[test]
+fn a_revert_of_some_paths_leaves_the_others_to_be_reverted() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    let work = |sandbox: &Sandbox| {
+        for file in ["aa.txt", "b.txt", "dir/c.txt"] {
+            sandbox.write(file, "new\n");
+        }
+    };
+    turn(&talk, "one", work);
+    let first = revert(&sandbox, &["0", "--", "aa.txt"]);
+    assert_eq!(list(&first["changes"]["removed"]), ["aa.txt"]);
+    turn(&talk, "two", |sandbox| sandbox.write("aa.txt", "new\n"));
+    let rest = revert(&sandbox, &["0"]);
+    assert_eq!(list(&rest["changes"]["removed"]), ["b.txt", "dir/c.txt"]);
+    assert_eq!(list(&rest["already_reverted"]), ["aa.txt"]);
+    turn(&talk, "three", work);
+    is_already_reverted(&sandbox, &["0"]);
+    // As a snapshot, which holds the same change.
+    let end = rest["reverted"][0]["end_snapshot_id"].as_str().unwrap();
+    is_already_reverted(&sandbox, &[end]);
+}
+
+#[test]
+fn a_revert_is_void_where_an_older_state_came_back() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    sandbox.write("long.txt", "0\n");
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("aa.txt", "new\n");
+        sandbox.write("b.txt", "new\n");
+    });
+    let reverted = revert(&sandbox, &["0"]);
+    let end = reverted["reverted"][0]["end_snapshot_id"].as_str().unwrap();
+    let start = reverted["reverted"][0]["snapshot_id"].as_str().unwrap();
+    // One comes back by tw, the other by hand.
+    sandbox.json(["restore", end, "aa.txt"]);
+    sandbox.write("b.txt", "new\n");
+    let again = revert(&sandbox, &["0"]);
+    assert_eq!(list(&again["changes"]["removed"]), ["aa.txt", "b.txt"]);
+    sandbox.json(["restore", end]);
+    let again = revert(&sandbox, &["0"]);
+    assert_eq!(list(&again["changes"]["removed"]), ["aa.txt", "b.txt"]);
+    sandbox.json(["restore", end]);
+    sandbox.json(["restore", start]);
+    assert!(!sandbox.exists("aa.txt"));
+    // Before the prompt: what another makes there is that one's.
+    turn(&talk, "two", |sandbox| sandbox.write("aa.txt", "new\n"));
+    is_already_reverted(&sandbox, &["0"]);
+}
+
 #[test]
 fn lines_directly_beside_it_stay_and_are_named() {
     let sandbox = Sandbox::new();

@@ -101,6 +101,8 @@ pub struct Conflict {
 pub struct Merged {
     /// What each path becomes that is not to stay as it is.
     pub paths: BTreeMap<Vec<u8>, Option<Node>>,
+    /// Paths of the base and of theirs that were merged, whatever came of it.
+    pub taken: BTreeSet<Vec<u8>>,
     /// Paths that both sides changed, merged without a conflict.
     pub merged: BTreeSet<Vec<u8>>,
     /// Lines of ours in what paths become, from 0, that lie directly beside a change of theirs.
@@ -160,6 +162,7 @@ pub fn merge(input: &Input<'_>) -> Result<Merged> {
     };
     let targets: BTreeSet<&Vec<u8>> = their_renames.values().collect();
     for change in theirs.iter().filter(|change| takes(&change.path)) {
+        merging.merged.taken.insert(change.path.clone());
         if let Some(to) = their_renames.get(&change.path) {
             let node = theirs.iter().find(|other| other.path == *to);
             merging.renamed(change, to, node.and_then(|other| other.new))?;

@@ -1,9 +1,10 @@
 //! Revert: what a prompt, a session or a snapshot changed is taken back, and all that came later stays.
 //!
 //! Each turn is a three-way merge onto the present, from the state after it to the one before it. Owns which states those are
-//! (`turns`), whose a change is where turns overlap (`plan`), and which later prompts touched the same lines (`later`); the
+//! (`turns`), whose a change is where turns overlap (`plan`), what is taken back already (`gone`), and which later prompts touched the same lines (`later`); the
 //! merge and the swap are those of every application of changes. Index and HEAD stay. A conflict writes nothing.
 
+mod gone;
 mod later;
 mod outcome;
 mod plan;
@@ -118,11 +119,16 @@ impl Reverting<'_> {
     fn run(&self) -> Result<Reverted> {
         let mut chosen = self.chosen()?;
         let shared = (self.request.shared, &self.only);
-        let mut planner = Planner::new(self.ctx, self.store, &self.turns, shared);
+        let mut planner = Planner::new(self.ctx, self.store, &self.turns, shared)?;
         loop {
             let plan = planner.plan(&chosen.turns, &chosen.snapshots)?;
             let (stretches, changes) = changes(&planner, &plan)?;
-            let applying = self.applying(&chosen, changes)?;
+            let nothing = if plan.already.is_empty() {
+                "nothing to revert: the present has none of it"
+            } else {
+                "already reverted: what came later stays, also where it looks the same"
+            };
+            let applying = self.applying(&chosen, (changes, nothing))?;
             let error = match applying.run(self.request.dry_run == DryRun::Yes) {
                 Ok(put) => return self.answer(&chosen, plan, &stretches, (&applying, put)),
                 Err(error) => error,
@@ -210,7 +216,11 @@ impl Reverting<'_> {
         })
     }
 
-    fn applying(&self, chosen: &Chosen, changes: Vec<Change>) -> Result<Applying<'_, '_>> {
+    fn applying(
+        &self,
+        chosen: &Chosen,
+        (changes, nothing): (Vec<Change>, &'static str),
+    ) -> Result<Applying<'_, '_>> {
         let on_conflict = match self.request.conflicts {
             Conflicts::Write => OnConflict::Markers,
             Conflicts::Refuse | Conflicts::WithDependents => OnConflict::Refuse,
@@ -218,7 +228,7 @@ impl Reverting<'_> {
         let words = Words {
             operation: "revert",
             title: format!("before reverting {}", self.title(chosen)),
-            nothing: "nothing to revert: the present has none of it",
+            nothing,
             who: "what is reverted",
         };
         let what = (changes, self.only.clone());
@@ -309,6 +319,7 @@ impl Reverting<'_> {
             reverted: turns.chain(snapshots).collect(),
             backup_id: put.backup_id,
             changes: put.changes,
+            already_reverted: plan.already.into_iter().map(RepoPath::new).collect(),
             merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
             adjacent: adjacent.collect(),
             conflicts: conflicts

@@ -16,6 +16,7 @@ use crate::store::names::session_component;
 json::fields! {
     MergedField = "merged",
     PathField = "path",
+    AlreadyField = "already_reverted",
 }
 
 /// Answer of `revert`.
@@ -32,6 +33,9 @@ pub struct Reverted {
     /// Paths in which later changes stay.
     #[serde(flatten, with = "Texts::<MergedField>")]
     pub merged: Vec<RepoPath>,
+    /// Paths in which it was taken back before, and still is: what came later stays, also where it looks the same.
+    #[serde(flatten, with = "Texts::<AlreadyField>")]
+    pub already_reverted: Vec<RepoPath>,
     /// Lines that stay although they lie directly beside something that was taken back.
     pub adjacent: Vec<Adjacent>,
     /// Paths that need a decision: they have markers.

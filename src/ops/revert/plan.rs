@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::gone::Gone;
 use super::turns::{Name, Turn, Turns, names};
 use crate::error::{Error, Result};
 use crate::git::Oid;
@@ -39,6 +40,12 @@ pub struct Stretch {
     pub only: Option<BTreeSet<Vec<u8>>>,
 }
 
+impl Stretch {
+    fn has(&self, path: &[u8]) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(path))
+    }
+}
+
 /// What is taken back.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -46,6 +53,8 @@ pub struct Plan {
     pub stretches: Vec<Stretch>,
     /// Paths that may be another's, with the sessions.
     pub unattributed: BTreeMap<Vec<u8>, BTreeSet<String>>,
+    /// Paths in which it is taken back already.
+    pub already: BTreeSet<Vec<u8>>,
 }
 
 /// Plans.
@@ -57,24 +66,29 @@ pub struct Planner<'a> {
     only: &'a Pathspec,
     /// The files that tools named, by turn.
     named: BTreeMap<Name, Option<BTreeSet<Vec<u8>>>>,
+    gone: Gone<'a>,
 }
 
 impl<'a> Planner<'a> {
     /// One for these states.
+    ///
+    /// # Errors
+    /// The undo log cannot be read.
     pub fn new(
         ctx: &'a Context<'a>,
         store: &'a Store,
         turns: &'a Turns,
         (shared, only): (Shared, &'a Pathspec),
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
+            gone: Gone::read(ctx, store, turns)?,
             ctx,
             store,
             turns,
             shared,
             only,
             named: BTreeMap::new(),
-        }
+        })
     }
 
     /// What these turns did, and what these snapshots hold beside the state before each.
@@ -102,9 +116,60 @@ impl<'a> Planner<'a> {
                 self.tell_apart(&mut plan, chosen, &others, stretch)?;
             }
         }
+        for stretch in std::mem::take(&mut plan.stretches) {
+            self.leave_out(&mut plan, stretch)?;
+        }
         plan.stretches.sort_by_key(|stretch| self.position(stretch));
         plan.stretches.reverse();
         Ok(plan)
+    }
+
+    /// Adds a stretch without what is taken back already.
+    fn leave_out(&self, plan: &mut Plan, stretch: Stretch) -> Result<()> {
+        let places = stretch.from + 1..=stretch.to;
+        let mut of_places = Vec::new();
+        let (mut gone, mut there) = (BTreeSet::new(), BTreeSet::new());
+        for to in places {
+            let place = Stretch {
+                chain: stretch.chain,
+                from: to - 1,
+                to,
+                only: None,
+            };
+            let mut left = BTreeSet::new();
+            for path in self.changed(&place)?.into_iter().flatten() {
+                if !stretch.has(&path) {
+                } else if self.gone.is_gone((stretch.chain, to), &path)? {
+                    gone.insert(path);
+                } else {
+                    left.insert(path);
+                }
+            }
+            there.extend(left.iter().cloned());
+            of_places.push((place, left));
+        }
+        if gone.is_empty() {
+            plan.stretches.push(stretch);
+            return Ok(());
+        }
+        let meant = gone.iter().filter(|path| self.only.matches(path));
+        plan.already.extend(meant.cloned());
+        let is_open = stretch.to >= self.turns.len(stretch.chain);
+        if gone.is_disjoint(&there) && !is_open {
+            plan.add_only(there, &stretch);
+            return Ok(());
+        }
+        for (place, left) in of_places {
+            let is_open = place.to >= self.turns.len(stretch.chain);
+            // What is there now was not looked at.
+            if is_open {
+                let only = stretch.only.clone();
+                plan.stretches.push(Stretch { only, ..place });
+            } else {
+                plan.add_only(left, &place);
+            }
+        }
+        Ok(())
     }
 
     /// Turns of other sessions that went on there, too.
@@ -165,12 +230,7 @@ impl<'a> Planner<'a> {
                 }
             }
         }
-        if !only.is_empty() {
-            plan.stretches.push(Stretch {
-                only: Some(only),
-                ..stretch
-            });
-        }
+        plan.add_only(only, &stretch);
         Ok(())
     }
 
@@ -235,6 +295,7 @@ impl<'a> Planner<'a> {
         Ok(Some(Change {
             base: after.map(|after| after.tree),
             theirs: stored.tree,
+            takes_back: after.is_some(),
             names: [name, stored.id.to_string()],
             empty_dirs: extras.empty_dirs.clone(),
             extras,
@@ -245,6 +306,13 @@ impl<'a> Planner<'a> {
 }
 
 impl Plan {
+    fn add_only(&mut self, paths: BTreeSet<Vec<u8>>, stretch: &Stretch) {
+        if !paths.is_empty() {
+            let only = Some(paths);
+            self.stretches.push(Stretch { only, ..*stretch });
+        }
+    }
+
     /// Adds one behind the last, which it may go on.
     fn add(&mut self, stretch: Stretch) {
         match self.stretches.last_mut() {

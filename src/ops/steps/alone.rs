@@ -19,6 +19,7 @@ use crate::ops::swap::extras::stored_extras;
 use crate::ops::swap::goal::{Aim, GitGoal, Goal, PathChanges};
 use crate::ops::swap::journal::{SwapSide, path_of, permissions_of, side_of};
 use crate::ops::swap::pathindex::{self, PathEntries};
+use crate::ops::swap::taken_back;
 use crate::ops::swap::{changes, prepare, read_tree, swap, undo_log};
 use crate::ops::three_way::{Sides, ThreeWay};
 use crate::store::state::State;
@@ -110,8 +111,10 @@ impl TakingBack<'_> {
         };
         let log = step.reversal.log;
         let title = format!("before {log} of {}", step.reversal.kind);
+        let taken_back = RefCell::new(taken_back::read(&step.level));
         let goal = Goal::new(log.name(), title, aim)
             .git(GitGoal::Entries(&self.entries))
+            .taking_back(&taken_back)
             .reversing(Some(step.reversal.clone()));
         // A look without writing first: where there is a conflict, nothing is merged for good.
         let prepared = prepare(step.ctx, step.store, &goal, &Storing::No)?;

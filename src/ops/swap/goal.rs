@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::extras::stored_extras;
 use super::pathindex::PathEntries;
+use super::taken_back::TakenBack;
 use super::undo_log::Log;
 use crate::error::Result;
 use crate::git::Oid;
@@ -212,6 +213,8 @@ pub struct Goal<'a> {
     pub(super) reversal: Option<Reversal>,
     pub(super) experiment: Option<Experiment<'a>>,
     pub(super) hints: &'a [&'a str],
+    // A cell, as the entries of the index: every scan decides anew.
+    pub(super) taken_back: Option<&'a RefCell<Vec<TakenBack>>>,
 }
 
 impl<'a> Goal<'a> {
@@ -225,6 +228,7 @@ impl<'a> Goal<'a> {
             reversal: None,
             experiment: None,
             hints: &["move these paths away and try again"],
+            taken_back: None,
         }
     }
 
@@ -237,6 +241,12 @@ impl<'a> Goal<'a> {
     /// It takes a level of a log back, when there is one.
     pub fn reversing(mut self, reversal: Option<Reversal>) -> Self {
         self.reversal = reversal;
+        self
+    }
+
+    /// It takes changes back: its level says which.
+    pub fn taking_back(mut self, changes: &'a RefCell<Vec<TakenBack>>) -> Self {
+        self.taken_back = Some(changes);
         self
     }
 

@@ -25,6 +25,7 @@ mod prove;
 pub mod recover;
 mod run;
 mod secure;
+pub mod taken_back;
 mod treerules;
 mod unchanged;
 pub mod undo_log;

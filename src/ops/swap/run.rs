@@ -13,7 +13,7 @@ use super::prove::prove;
 use super::secure::LateChanges;
 use super::unchanged::drop_needless;
 use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last};
-use super::{index_file, journal, pathindex, undo_log};
+use super::{index_file, journal, pathindex, taken_back, undo_log};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::objects::KeptPack;
@@ -224,6 +224,7 @@ impl<'s> SwapRun<'_, '_, 's> {
         if self.goal.is_hop() {
             extra.insert(HOP.into(), true.into());
         }
+        taken_back::note(self.goal, &mut extra);
         extra
     }
 
