@@ -58,6 +58,9 @@ struct One {
     /// The number of a path.
     #[serde(default)]
     number: usize,
+    /// The path that was shown under that number.
+    #[serde(default)]
+    path: String,
 }
 
 /// A search in what `tw search` looks at.
@@ -183,6 +186,13 @@ fn entry(shared: &Shared, asked: &One) -> Result<Value> {
 
 fn lines(shared: &Shared, asked: &One) -> Result<Value> {
     let context = open(shared)?;
+    if let Subject::Pair(from, to) = &asked.of
+        && to == web::PRESENT
+    {
+        let path = (asked.number, asked.path.as_str());
+        let lines = web::lines_with_present(&context, from, path, (asked.from, LINES))?;
+        return Ok(wire::value(&lines));
+    }
     let change = web::change(&context, &shared.serve.filter, &asked.of, asked.number)?;
     let objects = &context.store()?.objects;
     Ok(wire::value(&web::between(

@@ -1,6 +1,7 @@
 //! The page as one file: what was asked for, redacted once more, written whole or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -8,11 +9,12 @@ use serde::Serialize;
 
 use super::page::{self, Connects};
 use crate::error::{Code, Error, Result, ResultExt as _};
+use crate::git::Oid;
 use crate::git::fs::{self, Durable};
 use crate::git::threads;
-use crate::git::tree::Change;
+use crate::git::tree::{Change, Node};
 use crate::ops::Context;
-use crate::ops::timeline::{Entry, EntryKind, Filter, Timeline};
+use crate::ops::timeline::{self, Entry, EntryKind, Filter, Timeline};
 use crate::ops::web::{self, File, Line, Lines, Others, What};
 use crate::redact::{Counts, Redactor};
 
@@ -96,6 +98,15 @@ struct Told {
     text: String,
     paths: Option<Vec<ToldFile>>,
     total: usize,
+    trees: Trees,
+}
+
+/// Numbers for the trees of an entry: its own, and those between which its paths changed. With them the page finds what leads from one
+/// entry to another. A number says only what is equal, nothing of what is in it.
+#[derive(Serialize)]
+struct Trees {
+    own: Option<usize>,
+    between: Option<(usize, usize)>,
 }
 
 #[derive(Serialize)]
@@ -103,6 +114,18 @@ struct ToldFile {
     #[serde(flatten)]
     file: File,
     lines: Lines,
+    /// Numbers for the path, its content before and after.
+    same: (usize, usize, usize),
+}
+
+/// Gives equal things the same number, which tells nothing else about them.
+struct Numbers<T>(HashMap<T, usize>);
+
+impl<T: Hash + Eq> Numbers<T> {
+    fn of(&mut self, thing: T) -> usize {
+        let next = self.0.len();
+        *self.0.entry(thing).or_insert(next)
+    }
 }
 
 /// All of the data.
@@ -172,6 +195,9 @@ struct Gathered<'c> {
     left_out: usize,
     without_lines: usize,
     counts: Counts,
+    trees: Numbers<Option<Oid>>,
+    paths: Numbers<Vec<u8>>,
+    contents: Numbers<Option<Oid>>,
 }
 
 impl<'c> Gathered<'c> {
@@ -184,6 +210,9 @@ impl<'c> Gathered<'c> {
             left_out: 0,
             without_lines: 0,
             counts: Counts::new(),
+            trees: Numbers(HashMap::new()),
+            paths: Numbers(HashMap::new()),
+            contents: Numbers(HashMap::new()),
         }
     }
 
@@ -228,16 +257,27 @@ impl<'c> Gathered<'c> {
             )
         });
         for ((entry, files), changes) in batch.into_iter().zip(files).zip(changes) {
-            self.add_entry(entry, files, changes.map_or(0, |changes| changes.len()));
+            let trees = self.trees(timeline, &entry);
+            let changes = changes.unwrap_or_default();
+            self.add_entry(entry, files, &changes, trees);
         }
         Ok(())
+    }
+
+    fn trees(&mut self, timeline: &Timeline<'_>, entry: &Entry) -> Trees {
+        let timeline::Trees { own, between } = timeline.trees(entry).unwrap_or_default();
+        Trees {
+            own: own.map(|own| self.trees.of(Some(own))),
+            between: between.map(|(old, new)| (self.trees.of(old), self.trees.of(Some(new)))),
+        }
     }
 
     fn add_entry(
         &mut self,
         mut entry: Entry,
         files: Option<Vec<(ToldFile, Counts)>>,
-        total: usize,
+        changes: &[Change],
+        trees: Trees,
     ) {
         let mut text = std::mem::take(&mut entry.text);
         if !self.prompts {
@@ -247,8 +287,12 @@ impl<'c> Gathered<'c> {
         entry.title = self.redacted(&entry.title);
         let text = self.redacted(&text);
         let files = files.map(|files| {
-            let told = files.into_iter().map(|(mut told, counts)| {
+            let told = files.into_iter().zip(changes);
+            let told = told.map(|((mut told, counts), change)| {
                 self.count(counts);
+                let mut content = |node: Option<Node>| self.contents.of(node.map(|node| node.oid));
+                let (old, new) = (content(change.old), content(change.new));
+                told.same = (self.paths.of(change.path.clone()), old, new);
                 told.file.path = self.redacted(&told.file.path);
                 let size: usize = told
                     .lines
@@ -270,7 +314,8 @@ impl<'c> Gathered<'c> {
             entry,
             text,
             paths: files,
-            total,
+            total: changes.len(),
+            trees,
         });
     }
 }
@@ -292,7 +337,8 @@ fn told_file(
     }
     lines.lines = redacted;
     let file = File::of(number, change);
-    (ToldFile { file, lines }, counts)
+    let same = (0, 0, 0);
+    (ToldFile { file, lines, same }, counts)
 }
 
 /// The lines of a hunk without secrets: each side is looked at as the text that it is. Where a secret goes over several lines,

@@ -87,7 +87,7 @@
       ask,
       entries: (after, asked, signal) => must('entries', { ...asked, after: after && key(after) }, signal),
       entry: (entry, from, signal) => must('entry', { ...subject(entry), from }, signal),
-      lines: (entry, file, from, signal) => must('lines', { ...subject(entry), number: file.number, from }, signal),
+      lines: (entry, file, from, signal) => must('lines', { ...subject(entry), number: file.number, path: file.path, from }, signal),
       search: (text, place, signal) => must('search', { text, place }, signal),
       named: (snapshot_id, signal) => must('named', { snapshot_id }, signal),
       place: () => must('place', {}),
@@ -104,9 +104,79 @@
     });
     return {
       entries: async (after, asked) => ({ entries: after ? [] : wanted(asked), more: false, notices: data.notices }),
-      entry: async (entry) => ({ entry, text: entry.text, paths: entry.paths, total: entry.total }),
+      entry: async (entry) => (entry.pair ? composed(...entry.sides) : { entry, text: entry.text, paths: entry.paths, total: entry.total }),
       lines: async (entry, file) => file.lines,
     };
+  }
+
+  // What a file of entries knows of two of them: it follows what the entries changed from the one to the other, in either direction.
+  // What no chain of entries leads to cannot be compared here, and that is said.
+  function composed(from, to) {
+    const unknown = (why) => ({ text: '', paths: null, why: why + " 'tw diff " + from.id + ' ' + to.id + "' compares them." });
+    if (from.trees.own === null || to.trees.own === null) return unknown('The files of one of them are not known.');
+    const ways = new Map();
+    const lead = (at, step) => { if (ways.has(at)) ways.get(at).push(step); else ways.set(at, [step]); };
+    const held = new Map();
+    for (const entry of data.entries) {
+      for (const file of entry.paths || []) held.set([...file.same, file.old_mode, file.new_mode].join(), file);
+      // Of a long one not all paths are here.
+      if (!entry.trees.between || !entry.paths || entry.paths.length < entry.total) continue;
+      const [old, now] = entry.trees.between;
+      lead(old, { entry, to: now, back: false });
+      lead(now, { entry, to: old, back: true });
+    }
+    const came = new Map([[from.trees.own, null]]);
+    const next = [from.trees.own];
+    for (const at of next) {
+      if (at === to.trees.own) break;
+      for (const step of ways.get(at) || []) {
+        if (!came.has(step.to)) { came.set(step.to, { ...step, from: at }); next.push(step.to); }
+      }
+    }
+    if (!came.has(to.trees.own)) return unknown('What lies between them is not in this file.');
+    const chain = [];
+    for (let at = to.trees.own; came.get(at); at = came.get(at).from) chain.unshift(came.get(at));
+    const changed = new Map();
+    for (const { entry, back } of chain) {
+      for (const file of entry.paths) {
+        const [path, ...contents] = file.same;
+        const ends = [[contents[0], file.old_mode], [contents[1], file.new_mode]];
+        if (back) ends.reverse();
+        if (changed.has(path)) changed.get(path).end = ends[1];
+        else changed.set(path, { path, name: file.path, begin: ends[0], end: ends[1] });
+      }
+    }
+    const paths = [];
+    for (const { path, name, begin, end } of changed.values()) {
+      if (begin.join() === end.join()) continue;
+      const [onward, backward] = [[begin, end], [end, begin]].map(([a, b]) => held.get([path, a[0], b[0], a[1], b[1]].join()));
+      const lines = begin[0] === end[0] ? { what: 'mode' } : onward ? onward.lines : backward ? turned(backward.lines) : { what: 'in-steps' };
+      const type = (mode) => (mode || '').slice(0, 3);
+      const status = !begin[1] ? 'A' : !end[1] ? 'D' : type(begin[1]) !== type(end[1]) ? 'T' : 'M';
+      paths.push({ path: name, status, old_mode: begin[1], new_mode: end[1], lines });
+    }
+    paths.sort((a, b) => (a.path < b.path ? -1 : 1));
+    return { text: '', paths, total: paths.length, others: [] };
+  }
+
+  // The same lines, from the new side to the old one.
+  function turned(told) {
+    if (told.what !== 'lines') return told;
+    const made = [];
+    let [gone, come] = [[], []];
+    let last = made;
+    const flush = () => { made.push(...gone, ...come); [gone, come] = [[], []]; };
+    for (const [sign, old, now, text] of told.lines) {
+      if (sign === '+') { last = gone; gone.push(['-', now, null, text]); continue; }
+      if (sign === '-') { last = come; come.push(['+', null, old, text]); continue; }
+      // It belongs to the line before it.
+      if (sign === '\\') { last.push([sign, null, null, text]); continue; }
+      flush();
+      last = made;
+      made.push([sign, now, old, sign === '@' ? text.replace(/^@@ -(\S+) \+(\S+) @@/, '@@ -$2 +$1 @@') : text]);
+    }
+    flush();
+    return { ...told, lines: made };
   }
 
   const source = data.live ? live() : stored();
@@ -117,7 +187,9 @@
   let more = true;
   let loading = null;
   let selected = -1;
-  let marked = null;
+  // One or two, to be compared.
+  let marks = [];
+  const isMarked = (entry) => marks.some((one) => same(one, entry));
   let place = null;
   let rowHeight = 54;
   const asked = { grep: null, kinds: [] };
@@ -181,7 +253,7 @@
     const second = make('div', 'quiet');
     second.append(time(entry.at), ' ');
     if (entry.agent) second.append('\u00b7 ', put(make('span'), entry.agent), ' ');
-    if (same(entry, marked)) second.append('\u00b7 marked ');
+    if (isMarked(entry)) second.append('\u00b7 marked ');
     const changed = counts(entry);
     if (changed.hasChildNodes()) second.append('\u00b7 ', changed);
     made.append(first, second);
@@ -231,7 +303,9 @@
     if (event.key in moves) select(selected + moves[event.key]);
     else if (event.key === 'Enter') detail.focus();
     else if (event.key === '/') $('search').focus();
-    else if (event.key === 'm' && data.live) mark();
+    else if (event.key === 'm') mark();
+    else if (event.key === 'c') compareMarked();
+    else if (event.key === 'p' && data.live) comparePresent(entries[selected]);
     else return;
     event.preventDefault();
   });
@@ -240,18 +314,34 @@
     list.focus();
   });
 
+  // An issue has no files.
+  const hasFiles = (entry) => Boolean(entry) && !entry.pair && entry.kind !== 'issue';
   function mark() {
     const entry = entries[selected];
-    if (!entry || entry.kind === 'issue') return;
-    marked = same(entry, marked) ? null : entry;
-    say(marked ? 'marked ' + entry.id : 'no entry is marked');
+    if (!hasFiles(entry)) { say('an issue has no files to compare'); return; }
+    marks = isMarked(entry) ? marks.filter((one) => !same(one, entry)) : [...marks.slice(-1), entry];
+    say(marks.length ? 'marked ' + marks.map((one) => one.id).join(' and ') + ': c compares' : 'no entry is marked');
     draw();
     buttons(entry);
   }
 
+  function compareMarked() {
+    const entry = entries[selected];
+    const both = marks.length === 2 ? marks : marks.length && hasFiles(entry) && !same(marks[0], entry) ? [marks[0], entry] : null;
+    if (!both) { say('mark one or two with m first, then c compares'); return; }
+    const [a, b] = both;
+    if (Date.parse(a.at) > Date.parse(b.at)) compare(b, a); else compare(a, b);
+  }
+  function comparePresent(entry) {
+    if (!hasFiles(entry)) { say('an issue has no files to compare'); return; }
+    compare(entry, { id: 'present', title: 'the present' });
+  }
+
   function compare(from, to) {
-    const entry = { pair: [from.id, to.id], kind: 'comparison', title: from.id + ' compared with ' + to.id, id: '', at: '', labels: [] };
+    const told = (side) => (side.id === 'present' ? side.title : side.id);
+    const entry = { pair: [from.id, to.id], sides: [from, to], kind: 'comparison', title: from.id + ' compared with ' + told(to), id: '', at: '', labels: [] };
     open(entry);
+    say(entry.title);
     detail.focus();
   }
 
@@ -332,7 +422,15 @@
       if (value instanceof Node) shown.append(value); else put(shown, value);
       all.push(make('dt', '', name), shown);
     };
-    if (entry.pair) { $('facts').replaceChildren(); return; }
+    if (entry.pair) {
+      for (const [name, side] of [['from', entry.sides[0]], ['to', entry.sides[1]]]) {
+        const shown = put(make('span'), side.title || side.id);
+        if (side.at) shown.append(' \u00b7 ', time(side.at));
+        fact(name, shown);
+      }
+      $('facts').replaceChildren(...all);
+      return;
+    }
     fact('kind', entry.kind + (entry.operation ? ' (' + entry.operation + ')' : ''));
     fact('id', entry.id);
     fact('at', time(entry.at));
@@ -353,11 +451,26 @@
     }
     const files = $('files');
     if (!told.paths) {
-      files.replaceChildren(make('p', 'note-line', entry.kind === 'issue' ? 'An issue changes no file.' : 'It is not known what it changed, or not yet.'));
+      files.replaceChildren(make('p', 'note-line', told.why ? told.why : entry.kind === 'issue' ? 'An issue changes no file.' : 'It is not known what it changed, or not yet.'));
       return;
     }
     files.replaceChildren(make('h3', 'quiet', many(told.total, 'path') + ' changed'));
     addFiles(entry, told, 0, signal);
+    if (told.others && told.others.length) {
+      const all = make('ul', 'others');
+      for (const one of told.others.slice(0, 100)) all.append(make('li', '', other(one)));
+      if (told.others.length > 100) all.append(make('li', '', told.others.length - 100 + ' more'));
+      files.append(make('h3', 'quiet', 'Beyond the content of files'), all);
+    }
+  }
+
+  // In the words of 'tw diff'.
+  function other(one) {
+    const word = { mode: 'mode', 'empty-directory': 'empty directory', access: 'owner or attributes', index: 'index', head: 'HEAD', operation: 'operation' }[one.kind] || one.kind;
+    const what = word + (one.path ? ' ' + one.path : '');
+    if (one.kind === 'empty-directory') return what + (one.old === null ? ': added' : ': removed');
+    if (one.kind === 'access') return what;
+    return what + ': ' + (one.old === null ? 'none' : one.old) + ' to ' + (one.new === null ? 'none' : one.new);
   }
 
   function addFiles(entry, told, from, signal) {
@@ -409,7 +522,8 @@
 
   const NOT_LINES = {
     mode: 'Only the mode differs.', binary: 'This is not text.', 'too-large': "Too large to be laid out here: 'tw diff -p' does it.",
-    missing: 'The bytes are not here.', 'left-out': 'Left out: the page would have become too large.',
+    missing: 'The bytes are not here.',
+    'in-steps': 'It changed in several steps. This file has the lines of each of them, and not of all together.', 'left-out': 'Left out: the page would have become too large.',
   };
   async function fillLines(entry, file, place, from, signal) {
     let told;
@@ -487,9 +601,11 @@
 
   function buttons(entry) {
     const all = [];
-    if (data.live && !entry.pair && entry.kind !== 'issue') {
-      if (marked && marked.id !== entry.id) all.push(button('Compare with the marked one', () => compare(marked, entry)));
-      if (same(entry, entries[selected])) all.push(button(same(entry, marked) ? 'Unmark' : 'Mark', mark));
+    if (hasFiles(entry)) {
+      if (marks.length === 2) all.push(button('Compare the two marked ones', compareMarked));
+      else if (marks.length && !same(marks[0], entry)) all.push(button('Compare with the marked one', compareMarked));
+      if (same(entry, entries[selected])) all.push(button(isMarked(entry) ? 'Unmark' : 'Mark', mark));
+      if (data.live) all.push(button('Compare with the present', () => comparePresent(entry)));
     }
     if (data.allow_changes && !entry.pair && entry.kind !== 'issue') {
       const id = entry.id;
@@ -649,7 +765,7 @@
     // By itself it asks only while somebody looks, and that does not keep the server from ending.
     setInterval(() => { if (!document.hidden) look(); }, 10000);
   } else {
-    for (const id of ['where', 'where-label', 'mark-key']) $(id).remove();
+    for (const id of ['where', 'where-label', 'present-key']) $(id).remove();
     put($('place'), 'written ' + clock.format(new Date(data.made_at)) + (data.prompts ? '' : ', without prompts'));
   }
   load();

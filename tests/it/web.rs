@@ -2,16 +2,23 @@
 
 mod browser;
 mod client;
+mod compare;
 mod export;
 mod server;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
 use crate::transcripts::{Kind, Talk};
 
 /// What would run, or end an element, if a page were built of markup; and what would not be seen.
 const HOSTILE: &str = "<script>alert(1)</script> \u{202e}drow and \u{1b}[31mred </script><img src=x onerror=alert(2)>";
+
+/// The data in a page.
+fn data(page: &str) -> Value {
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
 
 /// A turn of an agent with a prompt, a hostile one, a path and content to match, a secret, a trip, and an issue.
 fn eventful() -> Sandbox {

@@ -2,7 +2,7 @@
 //
 // usage: node page.mjs ADDRESS FILE [SCREENSHOTS]
 // ADDRESS is what 'tw web --allow-changes' printed, FILE what 'tw web --export --prompts' wrote. TW_CHROMIUM names a browser.
-import { readFileSync, mkdirSync } from 'node:fs';
+import { readFileSync, writeFileSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import assert from 'node:assert/strict';
@@ -148,6 +148,116 @@ for (const [name, where, allowed] of [['live', address, ownApi], ['stored', stor
     await page.close();
   });
 }
+
+// The page with snapshots alone, and what its right side says.
+async function snapshots(where, allowed) {
+  const { page, wrong } = await open(where, { allowed });
+  await page.select('#kind', 'snapshot');
+  await page.waitForFunction(() => {
+    const rows = [...document.querySelectorAll('.row')];
+    return rows.length > 0 && rows.every((row) => row.firstChild.textContent.startsWith('snapshot'));
+  });
+  await page.focus('#list');
+  const detail = (pattern) => page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('#detail').innerText), {}, pattern)
+    .catch(async () => assert.fail(pattern + ' is not in ' + await page.evaluate(() => document.querySelector('#detail').innerText)));
+  const told = async () => {
+    await page.waitForFunction(() => document.querySelectorAll('.l, .note-line').length > 3);
+    await new Promise((done) => setTimeout(done, 300));
+    return page.evaluate(() => document.querySelector('#files').innerText);
+  };
+  return { page, wrong, detail, told };
+}
+
+await check('two marks are compared by keys, and the file says of them what the server says', async () => {
+  const said = [];
+  for (const [where, allowed] of [[address, ownApi], [stored, () => false]]) {
+    const { page, wrong, detail, told } = await snapshots(where, allowed);
+    await page.keyboard.press('c');
+    assert.match(await page.evaluate(() => document.querySelector('#status').textContent), /mark one or two/);
+    await page.keyboard.press('m');
+    await page.keyboard.press('End');
+    await page.keyboard.press('m');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('c');
+    await detail('compared with [^]*added <b>hostile.html[^]*modified a.txt');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'detail');
+    said.push((await told()).replace(/AKIA\w+|\*\*\*REDACTED:[a-z-]+\*\*\*/g, 'SECRET'));
+    const { violations } = await axe(page);
+    assert.deepEqual(violations, []);
+    assert.deepEqual(wrong, []);
+    await page.close();
+  }
+  assert.equal(said[0], said[1]);
+});
+
+// The file as a filter of the export would have made it.
+function variant(name, change) {
+  const [head, rest] = readFileSync(file, 'utf8').split('id="data">');
+  const end = rest.indexOf('</script>');
+  const data = JSON.parse(rest.slice(0, end));
+  change(data);
+  const made = file + '.' + name + '.html';
+  writeFileSync(made, head + 'id="data">' + JSON.stringify(data).replaceAll('<', '\\u003c') + rest.slice(end));
+  return pathToFileURL(made).href;
+}
+async function firstWithLast(page) {
+  for (const key of ['Home', 'm', 'End', 'c']) await page.keyboard.press(key);
+}
+
+await check('stored: what the file cannot compare is said, and there is no present in it', async () => {
+  const gap = variant('gap', (data) => {
+    const all = data.entries.filter((entry) => entry.kind === 'snapshot');
+    data.entries = [all[0], all[all.length - 1]];
+  });
+  const { page, wrong, detail } = await snapshots(gap, () => false);
+  await firstWithLast(page);
+  await detail("What lies between them is not in this file. 'tw diff s_[a-z0-9_]+ s_[a-z0-9_]+' compares them");
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('p');
+  assert.match(await page.evaluate(() => document.querySelector('#detail-title').textContent), / compared with s_/);
+  const buttons = await page.evaluate(() => [...document.querySelectorAll('#actions button')].map((button) => button.textContent));
+  assert.ok(!buttons.some((text) => text.includes('present')), buttons.join());
+  assert.deepEqual(wrong, []);
+  await page.close();
+  const steps = variant('steps', (data) => {
+    const [three, two, one] = data.entries.filter((entry) => entry.kind === 'snapshot');
+    const file = (old, now, from, to) => ({
+      number: 0, path: 'steps.txt', status: 'M', old_mode: '100644', new_mode: '100644', same: [900, old, now],
+      lines: { what: 'lines', lines: [['@', null, null, '@@ -1 +1 @@'], ['-', 1, null, from], ['+', null, 1, to]], next: null },
+    });
+    Object.assign(one, { paths: [], total: 0, trees: { own: 900, between: null } });
+    Object.assign(two, { paths: [file(900, 901, 'a', 'b')], total: 1, trees: { own: 901, between: [900, 901] } });
+    Object.assign(three, { paths: [file(901, 902, 'b', 'c')], total: 1, trees: { own: 902, between: [901, 902] } });
+    data.entries = [three, two, one];
+  });
+  const second = await snapshots(steps, () => false);
+  await firstWithLast(second.page);
+  await second.detail('modified steps.txt[^]*It changed in several steps');
+  // Back again within one comparison: nothing differs.
+  const back = variant('back', (data) => {
+    const [three, two, one] = data.entries.filter((entry) => entry.kind === 'snapshot');
+    const file = (old, now) => ({ number: 0, path: 'steps.txt', status: 'M', old_mode: '100644', new_mode: '100644', same: [900, old, now], lines: { what: 'binary', lines: [], next: null } });
+    Object.assign(one, { paths: [], total: 0, trees: { own: 900, between: null } });
+    Object.assign(two, { paths: [file(900, 901)], total: 1, trees: { own: 901, between: [900, 901] } });
+    Object.assign(three, { paths: [file(901, 900)], total: 1, trees: { own: 902, between: [901, 902] } });
+    data.entries = [three, two, one];
+  });
+  const third = await snapshots(back, () => false);
+  await firstWithLast(third.page);
+  await third.detail('compared with[^]*0 paths changed');
+});
+
+await check('live: a snapshot is compared with the present', async () => {
+  const { page, wrong, detail } = await snapshots(address, ownApi);
+  await page.keyboard.press('End');
+  await page.keyboard.press('p');
+  await detail('compared with the present[^]*added <b>hostile.html[^]*modified a.txt[^]*two words');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'detail');
+  const { violations } = await axe(page);
+  assert.deepEqual(violations, []);
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
 
 await check('live: two marks are compared, and a search in all files leads to a snapshot', async () => {
   const { page, wrong } = await open(address, { allowed: ownApi });

@@ -97,6 +97,16 @@ pub struct Timeline<'c> {
     invalid: Vec<(String, String)>,
 }
 
+/// The trees of an entry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Trees {
+    /// What its id stands for; None where that is not known.
+    pub own: Option<Oid>,
+    /// Between which it changed what it changed, the first one None where nothing was there before; None where that is not known, or is
+    /// no change between two trees.
+    pub between: Option<(Option<Oid>, Oid)>,
+}
+
 impl<'c> Timeline<'c> {
     /// Begins at the newest entry.
     ///
@@ -191,6 +201,23 @@ impl<'c> Timeline<'c> {
         let objects = &self.store.objects;
         let changes = sides.map(|sides| sides.changes(objects, &self.paths));
         changes.transpose()
+    }
+
+    /// The trees of an entry.
+    ///
+    /// # Errors
+    /// When a record cannot be read.
+    pub fn trees(&self, entry: &Entry) -> Result<Trees> {
+        let id = SnapshotId::parse(&entry.id);
+        let own = id.map(|id| self.records.meta(&id)).transpose()?.flatten();
+        let between = match self.sides(entry)? {
+            Some(Sides::Trees(old, new)) => Some((old, new)),
+            Some(Sides::Paths(_)) | None => None,
+        };
+        Ok(Trees {
+            own: own.map(|meta| meta.tree),
+            between,
+        })
     }
 
     /// The paths that differ between two snapshots, backups or experiments. None where one of them is no more.

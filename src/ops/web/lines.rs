@@ -89,14 +89,19 @@ pub fn between(objects: &ObjectStore, change: &Change, from: usize, count: usize
         (Err(what), _) | (_, Err(what)) => return Ok(Lines::none(what)),
     };
     let hunks = textdiff::compare(&old, &new, Hunks::Full)?.hunks;
-    let mut lines = numbered(&hunks).skip(from);
+    Ok(of_hunks(&hunks, from, count))
+}
+
+/// So many lines of a patch's hunks, from this one on.
+pub(super) fn of_hunks(hunks: &[u8], from: usize, count: usize) -> Lines {
+    let mut lines = numbered(hunks).skip(from);
     let shown: Vec<Line> = lines.by_ref().take(count).collect();
     let next = lines.next().map(|_| from + shown.len());
-    Ok(Lines {
+    Lines {
         what: What::Lines,
         lines: shown,
         next,
-    })
+    }
 }
 
 /// The lines of one side, or why there are none.

@@ -5,6 +5,7 @@
 //! the next begins; nothing is written. What an entry is asked for by is what tells it from all others, so that a page goes on
 //! where it ended although something was added or forgotten meanwhile.
 
+mod compared;
 mod lines;
 mod mine;
 mod summary;
@@ -16,12 +17,12 @@ use super::Context;
 use super::timeline::{Entry, EntryKind, Filter, Timeline};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
-use crate::git::Oid;
 use crate::git::path::RepoPath;
 use crate::git::tree::Change;
 use crate::store::id::SnapshotId;
 use crate::store::state::Mode;
 
+pub use compared::{Compared, PRESENT, compare, lines_with_present};
 pub use lines::{Line, Lines, What, between};
 pub use mine::{Others, of_others};
 pub use summary::without_prompts;
@@ -214,7 +215,7 @@ pub fn detail(ctx: &Context<'_>, filter: &Filter, key: &Key, from: usize) -> Res
 pub enum Subject {
     /// What an entry changed.
     Entry(Key),
-    /// What differs between two snapshots: their ids.
+    /// What differs between two snapshots: their ids. The second may be `present`.
     Pair(String, String),
 }
 
@@ -228,41 +229,14 @@ pub fn change(ctx: &Context<'_>, filter: &Filter, of: &Subject, number: usize) -
             let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
             timeline.changes(&entry)?.unwrap_or_default()
         }
-        Subject::Pair(from, to) => between_snapshots(ctx, from, to)?,
+        Subject::Pair(from, to) => compared::between_snapshots(ctx, from, to)?,
     };
-    changes.into_iter().nth(number).ok_or_else(|| {
-        let message = "no path with this number has changed";
-        Error::new(Code::PathNotFound, message).hint("read the entry again")
-    })
+    changes.into_iter().nth(number).ok_or_else(no_such_path)
 }
 
-/// What differs between two snapshots.
-#[derive(Debug, Serialize)]
-pub struct Compared {
-    /// The paths, from the one asked for on.
-    pub paths: Vec<File>,
-    /// How many paths there are.
-    pub total: usize,
-}
-
-/// The paths that differ between two snapshots, from this one on.
-///
-/// # Errors
-/// `SNAPSHOT_NOT_FOUND`; a damaged object.
-pub fn compare(ctx: &Context<'_>, from: &str, to: &str, start: usize) -> Result<Compared> {
-    let changes = between_snapshots(ctx, from, to)?;
-    let numbered = changes.iter().enumerate().skip(start).take(FILES);
-    Ok(Compared {
-        paths: numbered.map(|(at, change)| File::of(at, change)).collect(),
-        total: changes.len(),
-    })
-}
-
-fn between_snapshots(ctx: &Context<'_>, from: &str, to: &str) -> Result<Vec<Change>> {
-    let store = ctx.store()?;
-    let tree = |id: &str| -> Result<Oid> { Ok(store.read_id(&snapshot_id(id)?)?.tree) };
-    let (from, to) = (tree(from)?, tree(to)?);
-    crate::git::tree::diff(&|oid| store.objects.read_tree(oid), Some(from), Some(to))
+fn no_such_path() -> Error {
+    let message = "no path with this number has changed";
+    Error::new(Code::PathNotFound, message).hint("read the entry again")
 }
 
 fn snapshot_id(id: &str) -> Result<SnapshotId> {

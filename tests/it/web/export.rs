@@ -4,15 +4,9 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use super::{HOSTILE, eventful};
+use super::{HOSTILE, data, eventful};
 use crate::sandbox::Sandbox;
 use crate::transcripts::{Kind, Talk};
-
-/// The data in a page.
-fn data(page: &str) -> Value {
-    let (_, rest) = page.split_once("id=\"data\">").unwrap();
-    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
-}
 
 fn titles(data: &Value) -> Vec<&str> {
     let entries = data["entries"].as_array().unwrap().iter();
