@@ -265,6 +265,40 @@ fn lines_directly_beside_it_stay_and_are_named() {
     assert_eq!(reverted["adjacent"], beside);
 }
 
+#[test]
+fn a_line_whose_place_nobody_knows_is_a_conflict() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("long.txt", LONG.replace("5\n", ""));
+    });
+    let text = LONG.replace("5\n6\n", "before or after five\nand six\n");
+    turn(&talk, "two", |sandbox| sandbox.write("long.txt", &text));
+    let before = sandbox.state();
+    let (error, _) = sandbox.json_error(["revert", "0"]);
+    assert_eq!(error["code"], "CONFLICT");
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
+fn a_line_comes_back_beside_one_that_was_edited() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    let long = LONG.replace('6', "let six = 6;");
+    sandbox.write("long.txt", &long);
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("long.txt", long.replace("5\n", ""));
+    });
+    let edited = long.replace("= 6", "= 2 * 3");
+    turn(&talk, "two", |sandbox| {
+        sandbox.write("long.txt", edited.replace("5\n", ""));
+    });
+    let reverted = revert(&sandbox, &["0"]);
+    assert_eq!(sandbox.text("long.txt"), edited);
+    let beside = json!([{"path": "long.txt", "lines": [{"first": 6, "last": 6}]}]);
+    assert_eq!(reverted["adjacent"], beside);
+}
+
 /// Three prompts: the second changes a line of the first, the third one in another place.
 fn built_on(sandbox: &Sandbox) -> (Talk<'_>, String) {
     let talk = talk(sandbox);

@@ -2,7 +2,8 @@
 //!
 //! Each side's changes are taken line by line, without lines around them: only those that touch the same lines of the base conflict.
 //! What ours added is in the result, always. Where it is not certain what a reader would expect, there is a conflict: two texts at
-//! one place, the same text on both sides of a seam, a line that would lose its end.
+//! one place, or beside each other where the lines do not tell which comes first; the same text on both sides of a seam; a line that
+//! would lose its end. Lines that took the place of as many others stand where those stood.
 
 use std::ops::Range;
 
@@ -116,7 +117,7 @@ impl<'t> Merging<'t, '_> {
         let (mut mine, mut their) = (ours.as_slice(), theirs.as_slice());
         let mut at = 0;
         loop {
-            let group = next_group(&mut mine, &mut their);
+            let group = next_group(&self.base, &mut mine, &mut their);
             let (Some(first), Some(last)) = (group.first(), group.last()) else {
                 break;
             };
@@ -277,13 +278,14 @@ struct Cluster<'c, 't> {
 
 /// The changes that come next and lie beside each other.
 fn next_group<'c, 't>(
+    base: &[&[u8]],
     ours: &mut &'c [Change<'t>],
     theirs: &mut &'c [Change<'t>],
 ) -> Vec<Cluster<'c, 't>> {
     let mut group: Vec<Cluster<'c, 't>> = Vec::new();
     loop {
         let (mut mine, mut their) = (*ours, *theirs);
-        let Some(cluster) = next(&mut mine, &mut their) else {
+        let Some(cluster) = next(base, &mut mine, &mut their) else {
             return group;
         };
         let end = group.last().map(|last| last.range.end);
@@ -297,6 +299,7 @@ fn next_group<'c, 't>(
 
 /// The changes that come next and touch the same lines, of both sides.
 fn next<'c, 't>(
+    base: &[&[u8]],
     ours: &mut &'c [Change<'t>],
     theirs: &mut &'c [Change<'t>],
 ) -> Option<Cluster<'c, 't>> {
@@ -306,30 +309,75 @@ fn next<'c, 't>(
         (one, other) => one.or(other)?,
     };
     let mut range = first.0..first.1;
-    let (mut mine, mut their) = (0, 0);
+    let sides = [*ours, *theirs];
+    let mut taken = [0, 0];
     loop {
-        let before = (mine, their);
-        for (side, taken) in [(&*ours, &mut mine), (&*theirs, &mut their)] {
-            while let Some(change) = side.get(*taken)
-                && (change.old == range || overlaps(&change.old, &range))
-            {
+        let before = taken;
+        for (side, other) in [(0, 1), (1, 0)] {
+            while let Some(change) = sides[side].get(taken[side]) {
+                let last = taken[other].checked_sub(1);
+                let last = last.and_then(|last| sides[other].get(last));
+                let joins = change.old == range
+                    || overlaps(&change.old, &range)
+                    || last.is_some_and(|last| is_order_unknown(base, last, change));
+                if !joins {
+                    break;
+                }
                 range = range.start.min(change.old.start)..range.end.max(change.old.end);
-                *taken += 1;
+                taken[side] += 1;
             }
         }
-        if before == (mine, their) {
+        if before == taken {
             break;
         }
     }
-    let (our_part, rest) = ours.split_at(mine);
+    let (our_part, rest) = ours.split_at(taken[0]);
     *ours = rest;
-    let (their_part, rest) = theirs.split_at(their);
+    let (their_part, rest) = theirs.split_at(taken[1]);
     *theirs = rest;
     Some(Cluster {
         ours: our_part,
         theirs: their_part,
         range,
     })
+}
+
+/// Whether two changes, the second right behind the first, may both have put lines between what they changed: nothing tells which
+/// of them come first.
+fn is_order_unknown(base: &[&[u8]], first: &Change<'_>, second: &Change<'_>) -> bool {
+    if first.old.end != second.old.start || first.new.is_empty() || second.new.is_empty() {
+        return false;
+    }
+    let old = |change: &Change<'_>| base.get(change.old.clone()).unwrap_or_default().to_vec();
+    match (first.old.is_empty(), second.old.is_empty()) {
+        (true, true) => true,
+        (true, false) => {
+            let (old, new) = (old(second), &second.new);
+            new.len() > old.len() || !are_alike(old.first(), new.first())
+        }
+        (false, true) => {
+            let (old, new) = (old(first), &first.new);
+            new.len() > old.len() || !are_alike(old.last(), new.last())
+        }
+        (false, false) => {
+            let grows = |change: &Change<'_>| change.new.len() > change.old.len();
+            grows(first) && grows(second)
+        }
+    }
+}
+
+/// Whether one line is the other, edited: most of it is as it was.
+fn are_alike(one: Option<&&[u8]>, other: Option<&&[u8]>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else {
+        return false;
+    };
+    let (one, other) = (one.trim_ascii(), other.trim_ascii());
+    let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
+    let same = |(a, b): &(&u8, &u8)| a == b;
+    let start = one.iter().zip(other).take_while(same).count();
+    let backwards = one.iter().rev().zip(other.iter().rev());
+    let end = backwards.take(short - start).take_while(same).count();
+    (start + end) * 2 > long
 }
 
 /// Whether ours has come from theirs by changes that leave the lines alone in which theirs and the base differ: it has all of theirs,
@@ -391,6 +439,10 @@ mod tests {
             joins("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", "A\nb\nC\n"),
             []
         );
+        // A line that was edited stands where it stood.
+        let (base, ours) = ("a\nlet x = 1;\n", "a\nlet x = 2;\n");
+        let joined = "a\nb\nlet x = 2;\n";
+        assert_eq!(joins(base, ours, "a\nb\nlet x = 1;\n", joined), [(2, 3)]);
     }
 
     #[test]
@@ -423,7 +475,18 @@ mod tests {
             base: 1..3,
         };
         assert_eq!(parted.overlaps, [overlap]);
-        // Inside of what goes, and two texts at one place.
+        // Inside of what goes, two texts at one place, and beside each other where nothing tells which comes first.
+        for [base, ours, theirs] in [
+            ["a\n", "b\nx\n", "a\nx\ny\n"],
+            ["s\n", "old\ns\n", "old\n"],
+            ["t\na\n", "t", "t\na\nz\n"],
+        ] {
+            assert_eq!(merged(base, ours, theirs).overlaps.len(), 1, "{base:?}");
+        }
+        assert_eq!(merged("a\nx\n", "a\n1\n2\n", "a\nb\nx\n").overlaps.len(), 1);
+        assert_eq!(merged("a\nx\n", "a\n1\n", "a\nb\nx\n").overlaps.len(), 1);
+        assert_eq!(merged("x\na\n", "1\na\n", "x\nb\na\n").overlaps.len(), 1);
+        assert_eq!(merged("x\ny\n", "1\n2\ny\n", "x\n3\n4\n").overlaps.len(), 1);
         assert_eq!(merged("1\n2\n", "1\nx\n2\n", "").overlaps.len(), 1);
         assert_eq!(merged("a\n", "a\nx\n", "a\ny\n").overlaps.len(), 1);
     }
@@ -436,9 +499,8 @@ mod tests {
             theirs: "t",
         };
         for [base, ours, theirs] in [
-            ["t\na\n", "t", "t\na\nz\n"],
-            ["s\n", "old\ns\n", "old\n"],
-            ["a\n", "b\nx\n", "a\nx\ny\n"],
+            ["let x = 1;\n", "let x = 2;", "let x = 1;\nz\n"],
+            ["let x = 1;\n", "let x = 2;\nlet x = 1;\n", "let x = 2;\n"],
         ] {
             let texts = [base, ours, theirs].map(str::as_bytes);
             let parted = merge_apart(texts, &labels, Style::Merge).expect("merged");
