@@ -3,6 +3,8 @@
 //! Owns which characters move a terminal instead of being seen, how they are written so that they are seen, how words become
 //! a line for a shell, and the byte order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
 
+pub mod syntax;
+
 /// What some programs begin a text in UTF-8 with.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 

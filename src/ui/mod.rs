@@ -12,7 +12,6 @@ pub mod model;
 mod patch;
 mod plans;
 mod rows;
-mod syntax;
 mod terminal;
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use super::syntax::{self, Ink};
 use super::text::{self, LONGEST, shown};
 use super::words;
 use crate::git::path;
 use crate::git::tree::Change;
+use crate::text::syntax::{self, Ink};
 
 /// A line is taken for another one's successor within so many lines.
 const NEAR: usize = 8;

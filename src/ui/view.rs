@@ -14,9 +14,9 @@ use super::layout::{Areas, areas};
 use super::model::{Model, Pane, Row, Subject, Theme};
 use super::patch::{Kind, Line};
 use super::rows::{counts, short, sign, when};
-use super::syntax::Ink;
 use super::text::shown;
 use crate::ops::timeline::{Entry, EntryKind};
+use crate::text::syntax::Ink;
 
 /// Draws all of it.
 pub fn view(model: &Model, frame: &mut Frame<'_>) {

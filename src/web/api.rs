@@ -190,14 +190,15 @@ fn lines(shared: &Shared, asked: &One) -> Result<Value> {
         && to == web::PRESENT
     {
         let path = (asked.number, asked.path.as_str());
-        let lines = web::lines_with_present(&context, from, path, (asked.from, LINES))?;
+        let mut lines = web::lines_with_present(&context, from, path, (asked.from, LINES))?;
+        lines.colour(asked.path.as_bytes());
         return Ok(wire::value(&lines));
     }
     let change = web::change(&context, &shared.serve.filter, &asked.of, asked.number)?;
     let objects = &context.store()?.objects;
-    Ok(wire::value(&web::between(
-        objects, &change, asked.from, LINES,
-    )?))
+    let mut lines = web::between(objects, &change, asked.from, LINES)?;
+    lines.colour(&change.path);
+    Ok(wire::value(&lines))
 }
 
 /// What `tw search` finds. It is run as such: it may take seconds and gigabytes, and ends with its process.

@@ -298,7 +298,7 @@ impl<'c> Gathered<'c> {
                     .lines
                     .lines
                     .iter()
-                    .map(|line| line.text.len() + 16)
+                    .map(|line| line.text.len() + line.inks.len() + 16)
                     .sum();
                 if told.lines.what == What::LeftOut || size > self.room {
                     told.lines = Lines::none(What::LeftOut);
@@ -336,6 +336,7 @@ fn told_file(
         rest = behind;
     }
     lines.lines = redacted;
+    lines.colour(&change.path);
     let file = File::of(number, change);
     let same = (0, 0, 0);
     (ToldFile { file, lines, same }, counts)
@@ -365,6 +366,7 @@ fn redacted_hunk(redactor: &Redactor, hunk: &[Line], counts: &mut Counts) -> Vec
                 old: None,
                 new: None,
                 text: said.to_owned(),
+                inks: String::new(),
             }];
         }
         for (at, part) in side.into_iter().zip(parts) {

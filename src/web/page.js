@@ -166,14 +166,14 @@
     let [gone, come] = [[], []];
     let last = made;
     const flush = () => { made.push(...gone, ...come); [gone, come] = [[], []]; };
-    for (const [sign, old, now, text] of told.lines) {
-      if (sign === '+') { last = gone; gone.push(['-', now, null, text]); continue; }
-      if (sign === '-') { last = come; come.push(['+', null, old, text]); continue; }
+    for (const [sign, old, now, text, inks] of told.lines) {
+      if (sign === '+') { last = gone; gone.push(['-', now, null, text, inks]); continue; }
+      if (sign === '-') { last = come; come.push(['+', null, old, text, inks]); continue; }
       // It belongs to the line before it.
       if (sign === '\\') { last.push([sign, null, null, text]); continue; }
       flush();
       last = made;
-      made.push([sign, now, old, sign === '@' ? text.replace(/^@@ -(\S+) \+(\S+) @@/, '@@ -$2 +$1 @@') : text]);
+      made.push([sign, now, old, sign === '@' ? text.replace(/^@@ -(\S+) \+(\S+) @@/, '@@ -$2 +$1 @@') : text, inks]);
     }
     flush();
     return { ...told, lines: made };
@@ -580,21 +580,43 @@
     return [parts(old), parts(now)];
   }
 
-  function lineOf([sign, old, now, text], parts) {
+  function lineOf([sign, old, now, text, inks], parts) {
     if (sign === '@') return make('div', 'l hunk', text);
     if (sign === '\\') return make('div', 'l note', text);
     const made = make(sign === '+' ? 'ins' : sign === '-' ? 'del' : 'div', 'l');
     made.append(make('span', 'n old', old === null ? '' : old), make('span', 'n', now === null ? '' : now), make('span', 's', sign));
     const shown = make('span', 't');
+    const runs = inkRuns(text, inks);
     if (parts) {
-      put(shown, parts[0]);
+      coloured(shown, text, runs, 0, parts[0].length);
+      // What changed stands out by itself, as on the full screen.
       if (parts[1]) shown.append(make('mark', '', parts[1]));
-      put(shown, parts[2]);
+      coloured(shown, text, runs, parts[0].length + parts[1].length, text.length);
     } else {
-      put(shown, text);
+      coloured(shown, text, runs, 0, text.length);
     }
     made.append(shown);
     return made;
+  }
+
+  // What the characters of a line are parts of: where each run ends, and its letter.
+  const INKS = { c: 'comment', t: 'text', n: 'number', k: 'keyword' };
+  function inkRuns(text, inks) {
+    const runs = [];
+    let end = 0;
+    for (const [, letter, length] of (inks || '').matchAll(/([.ctnk])(\d+)/g)) runs.push([end += Number(length), INKS[letter]]);
+    if (end < text.length) runs.push([text.length]);
+    return runs;
+  }
+  function coloured(place, text, runs, from, to) {
+    let at = from;
+    for (const [end, ink] of runs) {
+      if (at >= to) return;
+      if (end <= at) continue;
+      const piece = text.slice(at, Math.min(end, to));
+      if (ink) place.append(make('span', 'ink-' + ink, piece)); else put(place, piece);
+      at += piece.length;
+    }
   }
 
   // ---- What may be done, each after its dry run

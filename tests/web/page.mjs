@@ -247,6 +247,41 @@ await check('stored: what the file cannot compare is said, and there is no prese
   await third.detail('compared with[^]*0 paths changed');
 });
 
+await check('code has its colours, live and stored, with contrast in light and dark', async () => {
+  const live = await snapshots(address, ownApi);
+  await live.page.keyboard.press('End');
+  await live.page.keyboard.press('p');
+  await live.detail('added key.rs[^]*const KEY');
+  const words = await live.page.evaluate(() => [...document.querySelectorAll('.ink-keyword, .ink-text')].map((span) => span.textContent));
+  assert.deepEqual(words, ['const', '"AKIAIOSFODNN7EXAMPLQ"']);
+  await live.page.close();
+  const file = variant('inks', (data) => {
+    const text = 'let a = 1; "\u{1f600}" // why \u{202e}';
+    const inks = 'k3.5n1.2t4.1c8';
+    const other = text.replace('a', 'b');
+    data.entries = data.entries.filter((entry) => entry.kind === 'snapshot').slice(0, 1);
+    data.entries[0].paths = [{
+      number: 0, path: 'x.rs', status: 'M', old_mode: '100644', new_mode: '100644', same: [1, 2, 3],
+      lines: { what: 'lines', next: null, lines: [['@', null, null, '@@ -1 +1 @@'], [' ', 1, 1, text, inks], ['-', 2, null, text, inks], ['+', null, 2, other, inks], [' ', 3, 3, text, inks], ['+', null, 4, text, inks]] },
+    }];
+    data.entries[0].total = 1;
+  });
+  for (const scheme of ['light', 'dark']) {
+    const { page, wrong } = await open(file, { scheme });
+    await page.waitForSelector('.l mark');
+    const told = await page.evaluate(() => [...document.querySelectorAll('.l .t')].map((line) => [...line.childNodes].map((part) => (part.className || part.localName || 'plain').replace('ink-', '') + ':' + part.textContent).join('|')));
+    const plain = "keyword:let|plain: a = |number:1|plain:; |text:\"\u{1f600}\"|plain: |comment:// why \\u{202e}";
+    assert.equal(told[0], plain);
+    assert.equal(told[2], plain.replace('plain: a = ', 'plain: |mark:b|plain: = '));
+    const { violations } = await axe(page);
+    assert.deepEqual(violations, []);
+    const colours = await page.evaluate(() => new Set(['comment', 'text', 'number', 'keyword'].map((ink) => getComputedStyle(document.querySelector('.ink-' + ink)).color)).size);
+    assert.equal(colours, 4);
+    assert.deepEqual(wrong, []);
+    await page.close();
+  }
+});
+
 await check('live: a snapshot is compared with the present', async () => {
   const { page, wrong, detail } = await snapshots(address, ownApi);
   await page.keyboard.press('End');

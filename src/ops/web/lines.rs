@@ -6,13 +6,14 @@ use crate::error::Result;
 use crate::git::objects::ObjectStore;
 use crate::git::textdiff::{self, Hunks};
 use crate::git::tree::{Change, GITLINK_MODE, Node};
+use crate::text::syntax::{self, Ink};
 
 /// Content over this size is not laid out; `tw diff` does that.
 const LARGEST: u64 = 4 << 20;
 /// So many characters of a line are shown.
 const WIDEST: usize = 2000;
 
-/// One line; a list of its four parts in JSON, since a page has many.
+/// One line; a list of its parts in JSON, since a page has many. The last one is left out where nothing has a colour.
 #[derive(Debug, Clone)]
 pub struct Line {
     /// `+`, `-`, a space, or `@` for the head of a hunk.
@@ -23,6 +24,9 @@ pub struct Line {
     pub new: Option<usize>,
     /// Its text without the line feed.
     pub text: String,
+    /// What its characters are parts of: `k3.1t5` are three of a keyword, one plain and five of a text, in UTF-16 units, as a browser
+    /// counts.
+    pub inks: String,
 }
 
 impl Serialize for Line {
@@ -30,7 +34,10 @@ impl Serialize for Line {
         &self,
         serializer: S,
     ) -> std::result::Result<S::Ok, S::Error> {
-        (self.sign, self.old, self.new, &self.text).serialize(serializer)
+        if self.inks.is_empty() {
+            return (self.sign, self.old, self.new, &self.text).serialize(serializer);
+        }
+        (self.sign, self.old, self.new, &self.text, &self.inks).serialize(serializer)
     }
 }
 
@@ -72,6 +79,43 @@ impl Lines {
             next: None,
         }
     }
+
+    /// With the colours that the lines of such a path have; to be asked for when the texts are what is shown.
+    pub fn colour(&mut self, path: &[u8]) {
+        let Some(comment) = syntax::comment_of(path) else {
+            return;
+        };
+        for line in &mut self.lines {
+            if matches!(line.sign, '+' | '-' | ' ') {
+                line.inks = inks(&line.text, comment);
+            }
+        }
+    }
+}
+
+fn inks(text: &str, comment: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut runs: Vec<(Ink, usize)> = Vec::new();
+    for (ch, ink) in chars.iter().zip(syntax::inks(&chars, comment)) {
+        match runs.last_mut() {
+            Some((last, length)) if *last == ink => *length += ch.len_utf16(),
+            _ => runs.push((ink, ch.len_utf16())),
+        }
+    }
+    if runs.last().is_some_and(|(ink, _)| *ink == Ink::Plain) {
+        runs.pop();
+    }
+    let runs = runs.iter().map(|(ink, length)| {
+        let letter = match ink {
+            Ink::Plain => '.',
+            Ink::Comment => 'c',
+            Ink::Text => 't',
+            Ink::Number => 'n',
+            Ink::Keyword => 'k',
+        };
+        format!("{letter}{length}")
+    });
+    runs.collect()
 }
 
 /// The lines of a change, so many from this one on.
@@ -141,6 +185,7 @@ fn numbered(hunks: &[u8]) -> impl Iterator<Item = Line> {
                         old: None,
                         new: None,
                         text: shortened(line),
+                        inks: String::new(),
                     };
                 }
                 Some((sign @ (b'+' | b'-' | b' '), rest)) => (char::from(*sign), rest),
@@ -158,6 +203,7 @@ fn numbered(hunks: &[u8]) -> impl Iterator<Item = Line> {
                 old: number(&mut old, matches!(sign, '-' | ' ')),
                 new: number(&mut new, matches!(sign, '+' | ' ')),
                 text: shortened(rest),
+                inks: String::new(),
             }
         })
 }
@@ -226,6 +272,23 @@ mod tests {
                 .iter()
                 .all(|line| line.1 != Some(2) && line.2 != Some(2))
         );
+    }
+
+    #[test]
+    fn the_colours_of_a_line_are_those_of_the_full_screen_counted_as_a_browser_counts() {
+        let mut lines = of_hunks(
+            b"@@ -1 +1,2 @@ fn x\n-let a\n+x = \"\xf0\x9f\x98\x80\" // 1\n",
+            0,
+            9,
+        );
+        lines.colour(b"src/x.rs");
+        let told: Vec<&str> = lines.lines.iter().map(|line| line.inks.as_str()).collect();
+        assert_eq!(told, ["", "k3", ".4t4.1c4"]);
+        let json = serde_json::to_value(&lines.lines[1]).expect("encoded");
+        assert_eq!(json, serde_json::json!(["-", 1, null, "let a", "k3"]));
+        lines.lines.iter_mut().for_each(|line| line.inks.clear());
+        lines.colour(b"README.md");
+        assert!(lines.lines.iter().all(|line| line.inks.is_empty()));
     }
 
     #[test]
