@@ -16,7 +16,7 @@ use crate::web::{self, Export, Exported, Serve, Served};
 ///
 /// Serves it on 127.0.0.1 and prints the address, with a token in it that nobody else has. The page shows what 'tw log' shows:
 /// the timeline, what each entry changed, and what was asked. It only looks; with --allow-changes it can travel, return,
-/// restore, undo, label and report, each after its dry run. It ends by itself when nobody used it for a while, or with Ctrl-C, and
+/// restore, rewind, undo, redo, open, label and report, each after its dry run. It ends by itself when nobody used it for a while, or with Ctrl-C, and
 /// leaves nothing behind.
 ///
 /// With --export it is written into one file instead, which works without tw and without a network. What agents were asked is left

@@ -9,6 +9,7 @@ use super::scratches::place::{self, Place};
 use super::scratches::{self, Purpose};
 use super::snapshots::view;
 use crate::error::Result;
+use crate::store::stored::Stored;
 
 /// Lay a snapshot out in a directory of its own.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,23 @@ pub struct Open {
     pub dir: Option<PathBuf>,
 }
 
+/// Where it would be laid out, when nothing stands in the way. Nothing is made.
+///
+/// # Errors
+/// As [`address::resolve`] and [`Place::find`].
+pub fn place(ctx: &Context<'_>, request: &Open) -> Result<PathBuf> {
+    let stored = address::resolve(ctx, ctx.store()?, &request.address)?;
+    Ok(find_place(ctx, request, &stored)?.dir)
+}
+
+fn find_place(ctx: &Context<'_>, request: &Open, stored: &Stored) -> Result<Place> {
+    let wanted = match request.dir.as_deref() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+        _ => place::base(ctx)?.join(stored.id.tail()),
+    };
+    Place::find(ctx, &wanted)
+}
+
 /// Lays a snapshot out.
 ///
 /// # Errors
@@ -27,11 +45,7 @@ pub fn open(ctx: &Context<'_>, request: &Open) -> Result<Opened> {
     scratches::opening::clear_dead(ctx)?;
     let store = ctx.store()?;
     let stored = address::resolve(ctx, store, &request.address)?;
-    let wanted = match request.dir.as_deref() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
-        _ => place::base(ctx)?.join(stored.id.tail()),
-    };
-    let place = Place::find(ctx, &wanted)?;
+    let place = find_place(ctx, request, &stored)?;
     let made = scratches::make(ctx, &stored, &place, Purpose::Open)?;
     Ok(Opened {
         snapshot_id: stored.id.to_string(),

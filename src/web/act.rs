@@ -19,6 +19,7 @@ use super::guard::Token;
 use super::server::Shared;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::ops::Context;
+use crate::ops::open::{self, Open};
 use crate::ops::pathspec::word_of;
 use crate::ops::web::{self, Key, Subject};
 use crate::store::id::SnapshotId;
@@ -45,8 +46,18 @@ pub enum Action {
         entry: Option<Key>,
         number: Option<usize>,
     },
+    /// Go back to a prompt: files, conversation, or both.
+    Rewind {
+        session_id: String,
+        checkpoint_id: u64,
+        part: Part,
+    },
+    /// Lay a snapshot out in a directory of its own.
+    Open { snapshot_id: String },
     /// Take the last swap back.
     Undo,
+    /// Do again what was taken back last.
+    Redo,
     /// Name a snapshot.
     Label { snapshot_id: String, name: String },
     /// Report an issue.
@@ -56,6 +67,18 @@ pub enum Action {
         symptom: String,
         success_criteria: String,
     },
+}
+
+/// What goes back.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// The files.
+    Code,
+    /// The conversation.
+    Conversation,
+    /// Both.
+    Both,
 }
 
 /// The page agrees to what it was shown.
@@ -98,6 +121,11 @@ impl Actions {
             Action::Label { snapshot_id, name } => {
                 let shown = run(shared, &plain(&["show", snapshot_id]), &[])?;
                 json!({"ok": shown["ok"], "error": shown["error"], "snapshot": shown["snapshot"], "label": name})
+            }
+            Action::Open { snapshot_id } => {
+                let shown = run(shared, &plain(&["show", snapshot_id]), &[])?;
+                let dir = words.line.last().map(|dir| dir.to_string_lossy());
+                json!({"ok": shown["ok"], "error": shown["error"], "snapshot": shown["snapshot"], "dir": dir})
             }
             Action::Report { .. } => {
                 let mut fields: Value =
@@ -191,12 +219,37 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
             dry_run: Some("--dry-run"),
             ..plain(&["return"])
         },
-        Action::Undo => Words {
-            dry_run: Some("--dry-run"),
-            // Where it leads was shown, and agreed to.
-            consent: Some("--into-past"),
-            ..plain(&["undo"])
-        },
+        Action::Undo => swap_log("undo"),
+        Action::Redo => swap_log("redo"),
+        Action::Rewind {
+            session_id,
+            checkpoint_id,
+            part,
+        } => {
+            let part = match part {
+                Part::Code => "--code",
+                Part::Conversation => "--conversation",
+                Part::Both => "--both",
+            };
+            if context.sessions().get(session_id)?.is_none() {
+                let message = "no session with this id is known";
+                return Err(Error::new(Code::SessionNotFound, message));
+            }
+            let checkpoint = format!("{session_id}:{checkpoint_id}");
+            Words {
+                dry_run: Some("--dry-run"),
+                ..plain(&["rewind", part, "--", &checkpoint])
+            }
+        }
+        Action::Open { snapshot_id } => {
+            let open = Open {
+                address: id(snapshot_id)?.to_owned(),
+                dir: None,
+            };
+            let mut words = plain(&["open", id(snapshot_id)?]);
+            words.line.push(open::place(context, &open)?.into());
+            words
+        }
         Action::Restore {
             snapshot_id,
             entry,
@@ -235,6 +288,16 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
         }
     };
     Ok(words)
+}
+
+/// A way along the log of swaps.
+fn swap_log(verb: &str) -> Words {
+    Words {
+        dry_run: Some("--dry-run"),
+        // Where it leads was shown, and agreed to.
+        consent: Some("--into-past"),
+        ..plain(&[verb])
+    }
 }
 
 /// A word that can only be an id.

@@ -631,9 +631,12 @@
     }
     if (data.allow_changes && !entry.pair && entry.kind !== 'issue') {
       const id = entry.id;
+      const prompt = promptOf(entry);
       all.push(
         button('Travel here', () => propose('Travel to ' + id, { action: 'travel', snapshot_id: id })),
+        ...(prompt ? [button('Rewind to the prompt', () => rewind(prompt))] : []),
         button('Restore all of it', () => propose('Restore all of ' + id, { action: 'restore', snapshot_id: id })),
+        button('Open in a directory', () => propose('Open ' + id + ' in a directory', { action: 'open', snapshot_id: id })),
         button('Label', () => fields('Label ' + id, [['name', 'Label']], (given) => ({ action: 'label', snapshot_id: id, ...given }))),
         button('Report an issue', () => fields('Report an issue at ' + id, [
           ['task_context', 'What was being done'], ['symptom', 'What went wrong'], ['success_criteria', 'When it is solved'],
@@ -641,6 +644,28 @@
       );
     }
     $('actions').replaceChildren(...all);
+  }
+
+  // The prompt that an entry belongs to: its own, that of its checkpoint, or the last one of its session before it.
+  function promptOf(entry) {
+    if (!entry.session_id) return null;
+    const at = entries.findIndex((one) => same(one, entry));
+    const older = at < 0 ? [entry] : entries.slice(at, at + 500);
+    const asked = (one) => one.kind === 'prompt' && one.session_id === entry.session_id && one.checkpoint_id !== null
+      && (entry.checkpoint_id === null || one.checkpoint_id === entry.checkpoint_id);
+    return older.find(asked) || (entry.checkpoint_id === null ? null : entry);
+  }
+
+  function rewind(prompt) {
+    const title = 'Rewind to checkpoint ' + prompt.checkpoint_id + (prompt.kind === 'prompt' && prompt.title ? ': ' + prompt.title : '');
+    const actions = make('div', 'actions');
+    for (const [part, text] of [['both', 'Both'], ['code', 'The files'], ['conversation', 'The conversation']]) {
+      actions.append(button(text, () => propose(title, { action: 'rewind', session_id: prompt.session_id, checkpoint_id: prompt.checkpoint_id, part })));
+    }
+    const no = closing();
+    actions.append(no);
+    showDialog(title, make('p', '', 'What goes back to just before this prompt? What it would do is shown first.'), actions);
+    no.focus();
   }
 
   function showDialog(title, ...parts) {
@@ -694,10 +719,11 @@
         if (done.ok && done.confirm) { question(title, done); return; }
         if (!done.ok) { failed(title, done.error); return; }
         dialog.close();
-        say('done: ' + title);
         await look();
         await reload();
+        say('done: ' + title);
         list.focus();
+        told(title, done.done);
       } catch (error) {
         failed(title, { message: error.message });
       }
@@ -709,25 +735,53 @@
     no.focus();
   }
 
+  // What somebody needs to know to go on: a directory, a command line, the sentences of the command.
+  function told(title, done) {
+    const parts = [];
+    if (done.dir) parts.push(make('p', '', 'It is in ' + done.dir + " until 'tw close' removes it."));
+    const talk = done.conversation;
+    if (talk && talk.resume_command) {
+      parts.push(make('p', '', 'The conversation goes on with this command' + (talk.cwd ? ', run in ' + talk.cwd : '') + ':'), make('p', 'mono', talk.resume_command));
+    }
+    for (const notice of done.notices || []) parts.push(make('p', '', notice));
+    if (!parts.length) return;
+    const close = button('Close', () => { dialog.close(); list.focus(); });
+    showDialog('Done: ' + title, ...parts, close);
+    close.focus();
+  }
+
   function previewOf(preview) {
     const parts = [];
     const line = (text) => parts.push(make('p', '', text));
+    const { code, conversation } = preview;
+    if (preview.dir) line('It would be laid out in ' + preview.dir + '. The working tree stays as it is.');
+    if (code) {
+      line('Files: ' + many(code.files.length, 'path') + ' would go back, +' + code.insertions + ' \u2212' + code.deletions + ' lines.');
+      if (code.files.length) parts.push(listOf(code.files.map((file) => (WORDS[file.status] || file.status) + ' ' + file.path)));
+    }
+    if (conversation) {
+      line('Conversation: ' + many(conversation.messages_discarded, 'message') + ' would be left out of the one that goes on; the file of this one stays as it is.');
+    }
     if (preview.issue) for (const [name, text] of Object.entries(preview.issue)) line(name.replace('_', ' ') + ': ' + text);
     if (preview.label !== undefined && preview.snapshot && !preview.changes) line('The label \u201c' + preview.label + '\u201d is given to ' + preview.snapshot.snapshot_id + '.');
     if (preview.mode) line('The working tree would then be in the ' + preview.mode + '.');
     const changes = preview.changes;
     if (changes) {
       line(many(changes.written.length, 'path') + ' would be written, ' + changes.removed.length + ' removed.');
-      const paths = make('ul');
-      paths.tabIndex = 0;
-      paths.setAttribute('aria-label', 'paths');
       const all = changes.written.map((path) => ['write', path]).concat(changes.removed.map((path) => ['remove', path]));
-      for (const [does, path] of all.slice(0, 500)) paths.append(make('li', 'mono', does + ' ' + (path.path || path)));
-      if (all.length > 500) paths.append(make('li', '', many(all.length - 500, 'more path')));
-      if (all.length) parts.push(paths);
+      if (all.length) parts.push(listOf(all.map(([does, path]) => does + ' ' + (path.path || path))));
     }
     for (const notice of preview.notices || []) line(notice);
     return parts;
+  }
+
+  function listOf(texts) {
+    const made = make('ul');
+    made.tabIndex = 0;
+    made.setAttribute('aria-label', 'paths');
+    for (const text of texts.slice(0, 500)) made.append(make('li', 'mono', text));
+    if (texts.length > 500) made.append(make('li', '', many(texts.length - 500, 'more path')));
+    return made;
   }
 
   // ---- Where the working tree is, and whether something happened
@@ -746,6 +800,7 @@
       if (data.allow_changes) {
         if (told.mode === 'past') all.push(button('Return to the present', () => propose('Return to the present', { action: 'return' })));
         all.push(button('Undo', () => propose('Undo the last swap', { action: 'undo' })));
+        all.push(button('Redo', () => propose('Redo what was undone last', { action: 'redo' })));
       }
       $('swaps').replaceChildren(...all);
       if (newest && !$('newer').hasChildNodes()) {

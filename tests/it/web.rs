@@ -1,5 +1,6 @@
 //! The timeline as a page: `tw web`.
 
+mod act;
 mod browser;
 mod client;
 mod compare;

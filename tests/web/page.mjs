@@ -378,5 +378,45 @@ await check('live: a change shows its dry run first, with No under the cursor', 
   await page.close();
 });
 
+await check('live: a rewind asks what goes back, and a directory says where it is, by keys alone', async () => {
+  const { page, wrong } = await open(address, { allowed: ownApi });
+  await page.select('#kind', 'prompt');
+  await page.waitForFunction(() => document.querySelector('#status').textContent === '2 entries');
+  await page.focus('#list');
+  await page.keyboard.press('End');
+  const modal = async (pattern) => {
+    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('dialog[open]')?.innerText), {}, pattern)
+      .catch(async () => assert.fail(pattern + ' is not in ' + await page.evaluate(() => document.querySelector('dialog').innerText)));
+    return page.evaluate(() => document.activeElement.textContent);
+  };
+  // From the list to the entry, and on to a button, as Tab goes.
+  const press = async (text) => {
+    await page.waitForFunction((text) => [...document.querySelectorAll('button')].some((button) => button.textContent === text), {}, text);
+    for (let tries = 0; tries < 40; tries += 1) {
+      if (await page.evaluate((text) => document.activeElement.textContent === text, text)) break;
+      await page.keyboard.press('Tab');
+    }
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), text);
+    await page.keyboard.press('Enter');
+  };
+  await page.keyboard.press('Enter');
+  await press('Rewind to the prompt');
+  assert.equal(await modal('Rewind to checkpoint 0: write the parser[^]*What goes back'), 'No');
+  const { violations } = await axe(page);
+  assert.deepEqual(violations, []);
+  await press('The files');
+  assert.equal(await modal('Files: \\d+ paths? would go back'), 'No');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !document.querySelector('dialog').open);
+  await press('Open in a directory');
+  assert.equal(await modal('It would be laid out in /'), 'No');
+  await press('Yes, do it');
+  assert.equal(await modal("Done: Open[^]*It is in /[^]* until 'tw close' removes it"), 'Close');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement.id === 'list');
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
 await browser.close();
 process.exit(failed ? 1 : 0);

@@ -1,0 +1,157 @@
+//! What a page may start: rewind, open, redo; and that nobody else may.
+
+use serde_json::{Value, json};
+
+use super::client::Server;
+use super::eventful;
+use crate::rewind::{prompts, read, three_turns};
+use crate::sandbox::Sandbox;
+use crate::transcripts::Kind;
+
+fn confirm(server: &Server, shown: &Value) -> Value {
+    server.ask("do", &json!({"confirm": shown["confirm"]}))
+}
+
+#[test]
+fn a_rewind_and_a_directory_are_shown_first_and_then_made() {
+    let sandbox = Sandbox::new();
+    let talk = three_turns(&sandbox, Kind::Claude);
+    let listed = sandbox.json(["checkpoint", "list"]);
+    let session = listed["session_id"].as_str().unwrap().to_owned();
+    let server = Server::start(&sandbox, &["web", "--allow-changes"]);
+    let (files, before) = (talk.files(), sandbox.state());
+    let rewind = |part: &str| json!({"action": "rewind", "session_id": session, "checkpoint_id": 1, "part": part});
+    for part in ["code", "conversation", "both"] {
+        let shown = server.ask("try", &rewind(part));
+        let flag = format!("--{part}");
+        let dry = sandbox.json(["rewind", "1", &flag, "--session", &session, "--dry-run"]);
+        assert_eq!(shown["preview"], dry, "{part}");
+    }
+    assert_eq!((talk.files(), sandbox.state()), (files, before));
+    // What was shown is done, and something that happened meanwhile is shown first.
+    let shown = server.ask("try", &rewind("both"));
+    sandbox.write("later.txt", "meanwhile\n");
+    let again = confirm(&server, &shown);
+    assert_eq!(again["changed"], true, "{again}");
+    assert_eq!(sandbox.text("a.txt"), "spoilt\n");
+    let done = confirm(&server, &again)["done"].clone();
+    assert_eq!(sandbox.text("a.txt"), "one\ntwo\n");
+    assert!(!sandbox.exists("new.txt") && !sandbox.exists("later.txt"));
+    let fork = done["conversation"]["fork"]["path"].as_str().unwrap();
+    assert_eq!(prompts(&read(std::path::Path::new(fork))), ["one"]);
+    assert!(done["conversation"]["resume_command"].is_string(), "{done}");
+    // Back, and once more.
+    for (action, text) in [("undo", "spoilt\n"), ("redo", "one\ntwo\n")] {
+        let shown = server.ask("try", &json!({"action": action}));
+        assert_eq!(confirm(&server, &shown)["ok"], true, "{action}: {shown}");
+        assert_eq!(sandbox.text("a.txt"), text);
+    }
+    // A directory of its own: shown with its place, made there, and nothing of the working tree.
+    let id = listed["checkpoints"][1]["snapshot_id"].clone();
+    let before = sandbox.git(["status", "--porcelain"]);
+    let open = json!({"action": "open", "snapshot_id": id});
+    let shown = server.ask("try", &open);
+    let dir = std::path::PathBuf::from(shown["preview"]["dir"].as_str().unwrap());
+    assert!(!dir.exists());
+    let done = confirm(&server, &shown);
+    assert_eq!(done["done"]["dir"], shown["preview"]["dir"], "{done}");
+    assert_eq!(
+        std::fs::read_to_string(dir.join("a.txt")).unwrap(),
+        "one\ntwo\n"
+    );
+    assert_eq!(sandbox.git(["status", "--porcelain"]), before);
+    let own = server.own_headers();
+    let taken = server.post("/api/try", &own, &open.to_string()).json();
+    assert_eq!(taken["error"]["code"], "WOULD_OVERWRITE", "{taken}");
+    sandbox.ok(["close", dir.to_str().unwrap()]);
+    // Only what there is, and no word that is a flag.
+    for (action, code) in [
+        (
+            json!({"action": "rewind", "session_id": "--undo", "checkpoint_id": 1, "part": "code"}),
+            "SESSION_NOT_FOUND",
+        ),
+        (
+            json!({"action": "rewind", "session_id": session, "checkpoint_id": 77, "part": "code"}),
+            "INVALID_CHECKPOINT",
+        ),
+        (
+            json!({"action": "rewind", "session_id": session, "checkpoint_id": 1, "part": "all"}),
+            "USAGE",
+        ),
+        (
+            json!({"action": "open", "snapshot_id": "../x"}),
+            "INVALID_ADDRESS",
+        ),
+        (
+            json!({"action": "open", "snapshot_id": id, "dir": "/tmp/x"}),
+            "USAGE",
+        ),
+    ] {
+        let got = server.post("/api/try", &own, &action.to_string()).json();
+        assert_eq!(
+            (&got["ok"], &got["error"]["code"]),
+            (&json!(false), &json!(code)),
+            "{action}"
+        );
+    }
+}
+
+#[test]
+fn no_change_without_allow_changes_the_token_and_the_origin() {
+    let sandbox = eventful();
+    let id = sandbox.json(["show", "before-refactor"])["snapshot"]["snapshot_id"].clone();
+    let session = sandbox.json(["log", "--kind", "prompt"])["entries"][0]["session_id"].clone();
+    let actions = [
+        json!({"action": "rewind", "session_id": session, "checkpoint_id": 0, "part": "code"}),
+        json!({"action": "open", "snapshot_id": id}),
+        json!({"action": "redo"}),
+        json!({"action": "travel", "snapshot_id": id}),
+    ];
+    let before = sandbox.state();
+    let looking = Server::start(&sandbox, &["web"]);
+    for action in &actions {
+        let got = looking.post("/api/try", &looking.own_headers(), &action.to_string());
+        assert_eq!(got.status, 403, "{action}");
+        assert!(got.body.contains("--allow-changes"), "{got:?}");
+    }
+    let server = Server::start(&sandbox, &["web", "--allow-changes"]);
+    let (host, token) = (server.host(), server.token.clone());
+    let json_type = "Content-Type: application/json\r\n";
+    let shown = server.ask("try", &actions[1]);
+    let agreed = json!({"confirm": shown["confirm"]});
+    for (headers, status) in [
+        (format!("Origin: http://{host}\r\n{json_type}"), 401),
+        (
+            format!(
+                "Origin: http://{host}\r\nAuthorization: Bearer {}\r\n{json_type}",
+                "0".repeat(64)
+            ),
+            403,
+        ),
+        (
+            format!("Origin: http://evil.example\r\nAuthorization: Bearer {token}\r\n{json_type}"),
+            403,
+        ),
+        (
+            format!("Origin: null\r\nAuthorization: Bearer {token}\r\n{json_type}"),
+            403,
+        ),
+        (format!("Authorization: Bearer {token}\r\n{json_type}"), 403),
+    ] {
+        for action in &actions {
+            let got = server.post("/api/try", &headers, &action.to_string());
+            assert_eq!(got.status, status, "{headers} {action}");
+        }
+        // Not even what was shown, and agreed to by somebody else.
+        let got = server.post("/api/do", &headers, &agreed.to_string());
+        assert_eq!(got.status, status, "{headers}");
+    }
+    let body = agreed.to_string();
+    let got = server.send(format!(
+        "POST /api/do HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\nAuthorization: Bearer {token}\r\n{json_type}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    ).as_bytes());
+    assert_eq!(got.status, 403);
+    assert_eq!(sandbox.state(), before);
+    assert_eq!(confirm(&server, &shown)["ok"], true);
+}
