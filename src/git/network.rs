@@ -67,6 +67,7 @@ pub fn fetch(repo: &Repo, remote: &str, from: &str, to: &str, has_been_seen: boo
         "--no-auto-maintenance",
         "--no-show-forced-updates",
         "--refmap=",
+        "--no-filter",
     ];
     args.extend(flags.map(str::to_owned));
     // Ids of private commits would stand among what git says that it has.

@@ -55,6 +55,14 @@ impl Hub {
         clone
     }
 
+    /// The repository of a directory beside it.
+    pub fn at(&self, name: &str) -> Clone_<'_> {
+        Clone_ {
+            sandbox: &self.sandbox,
+            dir: self.sandbox.root().join(name),
+        }
+    }
+
     /// One that shares.
     pub fn sharing(&self, name: &str) -> Clone_<'_> {
         let clone = self.clone_(name);

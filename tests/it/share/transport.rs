@@ -227,3 +227,45 @@ impl Clone_<'_> {
         plain.spawn().unwrap()
     }
 }
+
+#[test]
+fn partial_and_shallow_clones_get_all_of_it_and_stay_as_they_are() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    hub.git(["config", "uploadpack.allowFilter", "true"]);
+    a.git(["commit", "-q", "--allow-empty", "-m", "second"]);
+    a.git(["push", "-q", "origin", "main"]);
+    let id = a.report("s");
+    a.json(["push"]);
+    let url = format!("file://{}", hub.dir().display());
+    for (name, how) in [("partial", "--filter=blob:none"), ("shallow", "--depth=1")] {
+        hub.sandbox.git_in(
+            hub.sandbox.root(),
+            ["clone", "-q", "-b", "main", how, &url, name],
+        );
+        let clone = hub.at(name);
+        let kept = || {
+            let shallow = std::fs::read(clone.dir.join(".git/shallow")).ok();
+            (shallow, clone.git(["config", "--list", "--local"]))
+        };
+        let before = kept();
+        clone.json(["share", "init", "origin"]);
+        let pulled = clone.json(["pull"]);
+        assert_eq!(
+            (&pulled["received"][0]["id"], &pulled["refused"]),
+            (&json!(id), &json!([])),
+            "{name}"
+        );
+        clone.json(["issue", "comment", &id, "-m", name]);
+        clone.json(["push"]);
+        assert_eq!(kept(), before, "{name}");
+    }
+    a.json(["pull"]);
+    assert_eq!(
+        a.json(["issue", "get", &id])["issue"]["comments"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}
