@@ -46,7 +46,7 @@ tw issue edit "$id" --suspected-cause 'the cache is full' >/dev/null 2>&1
 tw push >/dev/null 2>&1
 cd ../ann
 tw issue edit "$id" --suspected-cause 'a lock that nobody frees' >/dev/null 2>&1
-run 'tw pull  # both have set the suspected cause'
+run 'tw pull -v'
 run 'tw issue show "$id"'
 echo 'DEPLOY_TOKEN=Kite-Violet-4471-Zebra' >.env
 tw issue edit "$id" --task-context 'releasing' >/dev/null 2>&1
@@ -56,7 +56,7 @@ git cat-file blob "$blob" | sed 's/"releasing"/"releasing with Kite-Violet-4471-
 git notes --ref="timewarp/issues/$id" add -f -F "$room/changed.json" "$on" 2>/dev/null
 run 'tw push || echo "exit status $?"'
 tw issue edit "$id" --task-context 'releasing at night' >/dev/null 2>&1
-run 'tw push  # with the secret taken out'
+run 'tw push -v'
 cd ..
 run 'git -C hub.git for-each-ref'
 run 'git -C hub.git ls-tree -r --name-only refs/timewarp-shared/v1'

@@ -16,10 +16,17 @@ Examples:
   tw push --dry-run
 
   # Send it
-  tw push")]
+  tw push
+
+  # With the files of the latest snapshot
+  tw push --snapshots latest")]
 pub struct Args {
     #[command(flatten)]
     pub dry_run: flags::DryRun,
+
+    /// Send these snapshots, too, with all of their files; 'tw pull' brings them to the others
+    #[arg(long, value_name = "SNAPSHOT", num_args = 1.., add = complete::snapshots())]
+    pub snapshots: Vec<String>,
 
     /// Pass over the finding with this fingerprint: it is no secret; may be given more than once
     #[arg(long, value_name = "FINGERPRINT")]
@@ -30,8 +37,12 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<PushedRecords>("push")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        let answer = push::push(&call.open()?, self.dry_run.into(), &self.allow_finding);
-        reply(answer)
+        let request = push::Request {
+            dry_run: self.dry_run.into(),
+            allowed: self.allow_finding.clone(),
+            snapshots: self.snapshots.clone(),
+        };
+        reply(push::push(&call.open()?, &request))
     }
 }
 

@@ -7,6 +7,7 @@ use super::Context;
 use super::request::DryRun;
 use super::sharing::exchange::{Plan, Received, fetch, lock, take_in};
 use super::sharing::own::Own;
+use super::sharing::snapshots;
 use super::sharing::{Changed, Conflict, Refused, required};
 use crate::error::Result;
 
@@ -57,15 +58,16 @@ pub fn pull(ctx: &Context<'_>, dry_run: DryRun) -> Result<PulledRecords> {
             received
         }
     };
+    let snapshots = snapshots::pull(ctx, store, &setup, dry_run == DryRun::Yes)?;
     Ok(PulledRecords {
         dry_run: dry_run == DryRun::Yes,
         remote: setup.remote,
         shared_ref: setup.shared_ref,
-        received: taken,
+        received: taken.into_iter().chain(snapshots.taken).collect(),
         to_push: plan.outgoing().len(),
         conflicts: plan.conflicts(),
         commit: theirs.map(|commit| commit.to_string()),
-        refused: plan.refused,
+        refused: plan.refused.into_iter().chain(snapshots.refused).collect(),
         notices: own.notices,
     })
 }

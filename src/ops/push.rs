@@ -7,6 +7,7 @@ use super::Context;
 use super::request::DryRun;
 use super::sharing::exchange::{self, Plan, fetch, lock};
 use super::sharing::own::Own;
+use super::sharing::snapshots;
 use super::sharing::{Changed, Conflict, Refused, required, scan};
 use crate::error::Result;
 
@@ -36,35 +37,61 @@ pub struct PushedRecords {
     pub notices: Vec<String>,
 }
 
+/// What is asked of `push`.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Only look.
+    pub dry_run: DryRun,
+    /// Findings that are none, by their fingerprints.
+    pub allowed: Vec<String>,
+    /// Snapshots that are to go along, as a person names them.
+    pub snapshots: Vec<String>,
+}
+
 /// Sends what the remote lacks. Our records stay as they are.
 ///
 /// # Errors
 /// `INVALID_CONFIG` when sharing is off; `SECRET_FOUND`; `BUSY` when others were first each time; `IO` with what git said; `CORRUPT_RECORD` and
-/// `NEWER_RECORD` of what the remote has.
-pub fn push(ctx: &Context<'_>, dry_run: DryRun, allowed: &[String]) -> Result<PushedRecords> {
+/// `NEWER_RECORD` of what the remote has; those of addresses.
+pub fn push(ctx: &Context<'_>, request: &Request) -> Result<PushedRecords> {
     let store = ctx.store()?;
     let mut setup = required(ctx, store)?;
     let _lock = lock(ctx, store)?;
     let mut own = Own::look(ctx, store, &setup)?;
-    let (plan, commit, tries) = match dry_run {
+    let going = snapshots::named(ctx, store, &setup, &own, &request.snapshots)?;
+    // Before anything goes: what stops one of them stops all.
+    let found = snapshots::findings(ctx, store, &going, &request.allowed)?;
+    scan::refuse(&found)?;
+    let (plan, commit, tries, sent) = match request.dry_run {
         DryRun::Yes => {
             let theirs = fetch(ctx, store, &setup)?;
             let plan = Plan::make(ctx, store, &mut own, theirs)?;
-            scan::refuse(&plan.findings(ctx, allowed))?;
-            (plan, theirs, 0)
+            scan::refuse(&plan.findings(ctx, &request.allowed))?;
+            let sent = if going.is_empty() {
+                Vec::new()
+            } else {
+                let (_, missing) = snapshots::missing(ctx, store, &setup, &going)?;
+                snapshots::changed(&missing)
+            };
+            (plan, theirs, 0, sent)
         }
         DryRun::No => {
-            let sent = exchange::push(ctx, store, &setup, &mut own, allowed)?;
+            let sent = exchange::push(ctx, store, &setup, &mut own, &request.allowed)?;
+            let snapshots = if going.is_empty() {
+                Vec::new()
+            } else {
+                snapshots::push(ctx, store, &setup, &going)?
+            };
             setup.pushed_at = Some(ctx.env.now().rfc3339());
             setup.write(store)?;
-            (sent.plan, sent.commit, sent.tries)
+            (sent.plan, sent.commit, sent.tries, snapshots)
         }
     };
     Ok(PushedRecords {
-        dry_run: dry_run == DryRun::Yes,
+        dry_run: request.dry_run == DryRun::Yes,
         remote: setup.remote,
         shared_ref: setup.shared_ref,
-        sent: plan.outgoing(),
+        sent: plan.outgoing().into_iter().chain(sent).collect(),
         to_pull: plan.incoming(&own).len(),
         conflicts: plan.conflicts(),
         commit: commit.map(|commit| commit.to_string()),

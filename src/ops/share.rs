@@ -9,7 +9,9 @@ use super::sharing::own::Own;
 use super::sharing::scan;
 use super::sharing::{Changed, Prompts, Setup, check_remote};
 use crate::error::Result;
-use crate::store::names::{SHARED_BRANCH, SHARED_REF, SHARED_SEEN};
+use crate::store::names::{
+    SHARED_BRANCH, SHARED_REF, SHARED_SEEN, SHARED_SNAPSHOTS_SEEN, SHARED_SNAPSHOTS_TAKEN,
+};
 
 /// What is asked of `share init`.
 #[derive(Debug, Clone)]
@@ -59,12 +61,14 @@ pub fn init(ctx: &Context<'_>, request: &Init) -> Result<Named> {
     };
     let place = before.as_ref().filter(same);
     let changed = place.is_none_or(|before| before.prompts != wanted.prompts);
-    if place.is_none()
-        && let Some(seen) = store.refs.read(SHARED_SEEN)?
-    {
-        // That was another remote's.
+    if place.is_none() {
+        // These were another remote's.
         let mut transaction = store.refs.transaction();
-        transaction.delete(SHARED_SEEN, Some(seen));
+        for name in [SHARED_SEEN, SHARED_SNAPSHOTS_SEEN, SHARED_SNAPSHOTS_TAKEN] {
+            if let Some(seen) = store.refs.read(name)? {
+                transaction.delete(name, Some(seen));
+            }
+        }
         transaction.commit()?;
     }
     if changed {

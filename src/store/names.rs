@@ -31,6 +31,16 @@ pub const NOTES: &str = "refs/notes/timewarp/";
 pub const SHARED_REF: &str = "refs/timewarp-shared/v1";
 /// The same for a service that takes branches only.
 pub const SHARED_BRANCH: &str = "refs/heads/timewarp-shared";
+/// Snapshots that were named for sharing, one chain of commits.
+pub const SHARED_SNAPSHOTS_REF: &str = "refs/timewarp-shared/snapshots-v1";
+/// The same for a service that takes branches only.
+pub const SHARED_SNAPSHOTS_BRANCH: &str = "refs/heads/timewarp-shared-snapshots";
+/// The remote's chain of snapshots as it was seen last.
+pub const SHARED_SNAPSHOTS_SEEN: &str = "refs/timewarp/shared/snapshots-seen";
+/// How much of it was taken in.
+pub const SHARED_SNAPSHOTS_TAKEN: &str = "refs/timewarp/shared/snapshots-taken";
+/// What of our snapshots is being pushed.
+pub const SHARED_SNAPSHOTS_OUTGOING: &str = "refs/timewarp/shared/snapshots-outgoing";
 /// Our side of what is shared, as our records were when they were merged last.
 pub const SHARED_OWN: &str = "refs/timewarp/shared/own";
 /// The remote's side as it was seen last.

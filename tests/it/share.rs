@@ -3,6 +3,7 @@
 mod document;
 mod hostile;
 mod hub;
+mod snapshots;
 mod transport;
 
 use serde_json::{Value, json};

@@ -14,7 +14,8 @@ use crate::ops::sharing::{Changed, Conflict, Prompts, Refused};
 /// Share issues with others through a remote: off until you name one
 ///
 /// The remote gets one ref, refs/timewarp-shared/v1, with one JSON file for each issue. 'tw push' sends, 'tw pull'
-/// brings what others sent; each field is merged by itself. Snapshots, sessions, experiments and files stay here.
+/// brings what others sent; each field is merged by itself. Sessions stay here, and so do snapshots and their files,
+/// unless 'tw push --snapshots SNAPSHOT' names them.
 /// Conversations stay here, too, unless --prompts redacted is given. docs/sharing.md lists field by field what goes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -69,26 +69,36 @@ pub fn lock(ctx: &Context<'_>, store: &Store) -> Result<File> {
     hold_file_within(&store.common("share.lock"), ctx.settings.lock_timeout)
 }
 
-/// Fetches the remote's ref.
+/// Fetches the remote's ref of records.
 ///
 /// # Errors
 /// `IO` with what git said, without secrets.
 pub fn fetch(ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<Option<Oid>> {
+    fetch_ref(ctx, store, setup, &setup.shared_ref, SHARED_SEEN)
+}
+
+/// Fetches a ref of the remote into one of ours. None: the remote does not have it.
+pub(super) fn fetch_ref(
+    ctx: &Context<'_>,
+    store: &Store,
+    setup: &Setup,
+    from: &str,
+    to: &str,
+) -> Result<Option<Oid>> {
     ctx.progress.begin("fetching", None);
-    let seen = store.refs.read(SHARED_SEEN)?.is_some();
-    let (remote, from) = (&setup.remote, &setup.shared_ref);
-    let fetched = network::fetch(&ctx.repo, remote, from, SHARED_SEEN, seen);
+    let seen = store.refs.read(to)?.is_some();
+    let fetched = network::fetch(&ctx.repo, &setup.remote, from, to, seen);
     ctx.progress.end();
     // What came is in a pack of its own.
     store.objects.refresh();
     if fetched.map_err(|error| cleaned(ctx, &error))? {
-        return store.refs.read(SHARED_SEEN);
+        return store.refs.read(to);
     }
     Ok(None)
 }
 
 /// An error without what git may have said of an address's user and password.
-fn cleaned(ctx: &Context<'_>, error: &Error) -> Error {
+pub(super) fn cleaned(ctx: &Context<'_>, error: &Error) -> Error {
     let message = ctx.redactor().text(error.message()).text;
     let hints = error.hints().iter();
     hints.fold(Error::new(error.code(), message), |error, hint| {
@@ -149,7 +159,7 @@ impl Plan {
         let going = self.differences.iter().filter(|one| one.outgoing.is_some());
         going
             .map(|one| Changed {
-                kind: one.key.0,
+                kind: one.key.0.into(),
                 id: one.key.1.clone(),
                 change: change(one.theirs.as_ref(), &one.merged),
                 claimed_by: None,
@@ -164,7 +174,7 @@ impl Plan {
         let coming = coming.filter(|one| one.own.is_some() || one.merged.deletion().is_none());
         coming
             .map(|one| Changed {
-                kind: one.key.0,
+                kind: one.key.0.into(),
                 id: one.key.1.clone(),
                 change: change(one.own.as_ref(), &one.merged),
                 claimed_by: claimed_by(&one.merged, &own.author),
@@ -242,7 +252,7 @@ fn commit_own(
 }
 
 /// Moves refs of ours to these commits, whatever they named.
-fn set_refs(store: &Store, new: &NewObjects, refs: &[(&str, Oid)]) -> Result<()> {
+pub(super) fn set_refs(store: &Store, new: &NewObjects, refs: &[(&str, Oid)]) -> Result<()> {
     let mut transaction = store.refs.transaction();
     for (name, commit) in refs {
         match store.refs.read(name)? {
@@ -302,7 +312,7 @@ pub fn push(
             && *before == theirs
             && !why.contains("lock")
         {
-            return Err(not_taken(ctx, setup, why));
+            return Err(not_taken(ctx, setup, &setup.shared_ref, why));
         }
         let plan = Plan::make(ctx, store, own, theirs)?;
         scan::refuse(&plan.findings(ctx, allowed))?;
@@ -365,25 +375,27 @@ pub fn push(
             pause(tries)?;
         }
     }
-    let message = format!(
-        "others pushed to '{}' first, {TRIES} times; nothing is lost",
-        setup.remote
-    );
-    Err(Error::new(Code::Busy, message).hint("'tw push' tries again"))
+    Err(others_first(setup))
 }
 
-fn not_taken(ctx: &Context<'_>, setup: &Setup, why: &str) -> Error {
+pub(super) fn not_taken(ctx: &Context<'_>, setup: &Setup, to: &str, why: &str) -> Error {
     let why = ctx.redactor().text(why).text;
-    let message = format!(
-        "'{}' does not take '{}': {why}",
-        setup.remote, setup.shared_ref
-    );
+    let message = format!("'{}' does not take '{to}': {why}", setup.remote);
     Error::new(Code::Io, message)
         .hint("some services take branches only: 'tw share init REMOTE --as-branch'")
 }
 
+/// The error of a push that others were faster than each time.
+pub(super) fn others_first(setup: &Setup) -> Error {
+    let message = format!(
+        "others pushed to '{}' first, {TRIES} times; nothing is lost",
+        setup.remote
+    );
+    Error::new(Code::Busy, message).hint("'tw push' tries again")
+}
+
 /// Waits for a random time: those who came together come apart.
-fn pause(tries: u32) -> Result<()> {
+pub(super) fn pause(tries: u32) -> Result<()> {
     let mut random = [0u8; 8];
     getrandom::fill(&mut random)
         .map_err(|error| Error::new(Code::Io, format!("no random numbers: {error}")))?;
@@ -434,7 +446,7 @@ pub fn take_in(
                     return Err(error);
                 }
                 Err(error) => {
-                    taken.retain(|taken| (taken.kind, &taken.id) != (one.key.0, &one.key.1));
+                    taken.retain(|taken| (taken.kind, &taken.id) != (one.key.0.into(), &one.key.1));
                     plan.refused.push(Refused {
                         path: tree::path(one.key.0, &one.key.1),
                         reason: error.message().to_owned(),

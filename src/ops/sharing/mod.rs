@@ -8,7 +8,8 @@
 //! - [`tree`]: such records as a git tree. What is read may be hostile: everything is bounded before it is read;
 //! - [`own`]: what our own records say now, and what is put into them;
 //! - [`scan`]: secrets in what would go;
-//! - [`exchange`]: fetch, merge, push.
+//! - [`exchange`]: fetch, merge, push;
+//! - [`snapshots`]: those that were named, in a chain of their own.
 //!
 //! Promises: nothing is sent unless a remote was named, and nothing in which a secret was found; merging the same edits in any order
 //! gives the same bytes; no edit of ours is lost, nor a record of ours removed, whatever a remote says. The user's own git is the only
@@ -20,6 +21,7 @@ pub mod own;
 pub mod record;
 pub mod scan;
 mod setup;
+pub mod snapshots;
 pub mod tree;
 
 #[cfg(test)]
@@ -30,12 +32,38 @@ pub use setup::{Prompts, Setup, author, check_remote, required};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+/// What is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// An issue.
+    Issue,
+    /// The conversation of an issue.
+    Chat,
+    /// A snapshot or an experiment.
+    Snapshot,
+}
+
+crate::json::words!(Subject {
+    Issue = "issue",
+    Chat = "chat",
+    Snapshot = "snapshot",
+});
+
+impl From<fields::Kind> for Subject {
+    fn from(kind: fields::Kind) -> Self {
+        match kind {
+            fields::Kind::Issue => Self::Issue,
+            fields::Kind::Chat => Self::Chat,
+        }
+    }
+}
+
 /// What one record became.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Changed {
-    /// What kind of record it is.
-    pub kind: fields::Kind,
+    /// What it is.
+    pub kind: Subject,
     /// Its id.
     pub id: String,
     /// What became of it.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::fields::Kind;
+use super::Subject;
 use super::tree::Key;
 use crate::error::{Code, Error, Result};
 use crate::git::hex::hex;
@@ -26,16 +26,16 @@ const SHOWN: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Finding {
-    /// What kind of record it is in.
-    pub kind: Kind,
+    /// What it is in.
+    pub kind: Subject,
     /// The record's id.
     pub id: String,
-    /// The field, and where in it.
+    /// The field, and where in it; of a snapshot, the file.
     pub field: String,
     /// What found it: a row of the table of formats, or a general rule.
     pub rule: String,
-    /// How many characters it has; what they are is not shown.
-    pub length: usize,
+    /// How many characters it has; what they are is not shown. Null of a file.
+    pub length: Option<usize>,
     /// What `--allow-finding` takes.
     pub fingerprint: String,
 }
@@ -105,14 +105,13 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
         .detail("findings", listed)
         .detail("count", found.len());
     for one in found.iter().take(SHOWN) {
+        let length = one
+            .length
+            .map_or(String::new(), |length| format!(", {length} characters"));
+        let (kind, rule) = (one.kind.as_str(), &one.rule);
         error = error.hint(format!(
-            "{} {}, {}: {}, {} characters; one that is none: --allow-finding {}",
-            one.kind.as_str(),
-            one.id,
-            one.field,
-            one.rule,
-            one.length,
-            one.fingerprint
+            "{kind} {}, {}: {rule}{length}; one that is none: --allow-finding {}",
+            one.id, one.field, one.fingerprint
         ));
     }
     if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
@@ -193,11 +192,11 @@ fn compare(key: &Key, at: &str, old: &Value, new: &Value, found: &mut Vec<Findin
         let digest = Sha256::digest(format!("{rule}\n{secret}"));
         let (kind, id) = key;
         found.push(Finding {
-            kind: *kind,
+            kind: (*kind).into(),
             id: id.clone(),
             field: shown(at, &old, secret),
             rule: rule.to_owned(),
-            length: secret.chars().count(),
+            length: Some(secret.chars().count()),
             fingerprint: hex(digest.get(..6).unwrap_or_default()),
         });
     }
@@ -214,6 +213,7 @@ fn shown(at: &str, old: &str, secret: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fields::Kind;
     use super::*;
     use serde_json::json;
 
@@ -241,7 +241,7 @@ mod tests {
             ["later/deep/1/password", "password", "symptom"],
             "{all:?}"
         );
-        assert!(all.iter().all(|one| one.length >= 17), "{all:?}");
+        assert!(all.iter().all(|one| one.length >= Some(17)), "{all:?}");
         let said = refuse(&all).expect_err("refused");
         let json = serde_json::to_string(&said).expect("an error");
         assert!(!json.contains("hunter2") && !json.contains(TOKEN), "{json}");

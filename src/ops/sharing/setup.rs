@@ -13,6 +13,7 @@ use crate::git::hex::hex;
 use crate::json;
 use crate::ops::Context;
 use crate::store::Store;
+use crate::store::names::{SHARED_BRANCH, SHARED_SNAPSHOTS_BRANCH, SHARED_SNAPSHOTS_REF};
 use crate::store::state::parse_versioned;
 
 const VERSION: u32 = 1;
@@ -67,6 +68,15 @@ impl Setup {
             pushed_at: None,
             pulled_at: None,
             other: Map::new(),
+        }
+    }
+
+    /// The remote's ref of the snapshots that were named.
+    pub fn snapshots_ref(&self) -> &'static str {
+        if self.shared_ref == SHARED_BRANCH {
+            SHARED_SNAPSHOTS_BRANCH
+        } else {
+            SHARED_SNAPSHOTS_REF
         }
     }
 

@@ -30,6 +30,11 @@ impl Hub {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
+    /// A tree of these entries.
+    pub fn tree_of(&self, entries: &[String]) -> String {
+        self.made(entries)
+    }
+
     fn blob(&self, bytes: &[u8]) -> String {
         self.feed(&["hash-object", "-w", "--stdin"], bytes)
     }

@@ -197,8 +197,8 @@ impl Clone_<'_> {
             "tw {args:?}: {document}"
         );
         let name = match args[0].as_str() {
-            "push" | "pull" | "init" => args[0].clone(),
-            group => format!("{group}-{}", args[1]),
+            group @ ("issue" | "share") => format!("{group}-{}", args[1]),
+            name => name.to_owned(),
         };
         schema::check(&name, &document);
         document

@@ -1,0 +1,210 @@
+//! `tw push --snapshots`: files go along only when they were named.
+
+use serde_json::{Value, json};
+
+use super::hub::{Clone_, Hub, REF};
+
+const CHAIN: &str = "refs/timewarp-shared/snapshots-v1";
+
+fn snapshot(clone: &Clone_<'_>, title: &str) -> String {
+    let taken = clone.json(["snapshot", "-m", title]);
+    taken["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+fn ids(document: &Value, list: &str) -> Vec<String> {
+    let list = document[list].as_array().unwrap();
+    list.iter()
+        .map(|one| one["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn named_snapshots_go_along_and_can_be_travelled_to() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.write("b.txt", "new here\n");
+    a.write("a.txt", "changed\n");
+    let id = snapshot(&a, "before the refactor");
+    let issue = a.report("s");
+    let tied = a.json(["issue", "get", &issue])["issue"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(tied, id);
+    let other = {
+        a.write("c.txt", "not named\n");
+        snapshot(&a, "private")
+    };
+    let dry = a.json(["push", "--dry-run", "--snapshots", &id]);
+    assert_eq!(ids(&dry, "sent"), [issue.clone(), id.clone()]);
+    assert_eq!(hub.refs(), "");
+    let pushed = a.json(["push", "--snapshots", &id, "latest~1"]);
+    assert_eq!(ids(&pushed, "sent"), [issue.clone(), id.clone()]);
+    assert_eq!(a.json(["push", "--snapshots", &id])["sent"], json!([]));
+    assert_eq!(hub.refs(), format!("{CHAIN}\n{REF}\n"));
+    assert_eq!(
+        hub.git(["rev-list", "--count", CHAIN]).trim(),
+        "1",
+        "no commit of the user's went along"
+    );
+    let message = hub.git(["cat-file", "commit", CHAIN]);
+    let repository = std::fs::read_to_string(a.dir.join(".git/timewarp/id")).unwrap();
+    for private in [a.dir.to_str().unwrap(), repository.trim(), &other, "c.txt"] {
+        assert!(!message.contains(private), "{private}: {message}");
+    }
+
+    let pulled = b.json(["pull"]);
+    assert_eq!(ids(&pulled, "received"), [issue.clone(), id.clone()]);
+    assert_eq!(pulled["received"][1]["claimed_by"], "a's");
+    assert_eq!(b.json(["pull"])["received"], json!([]));
+    let shown = b.json(["show", &id])["snapshot"].clone();
+    assert_eq!(
+        (&shown["claimed_by"], &shown["worktree"]),
+        (&json!("a's"), &json!("(shared)"))
+    );
+    assert!(
+        b.tw(["list", "--all"])
+            .out()
+            .contains("before the refactor (claimed by a's)")
+    );
+    // It is no snapshot of this working tree.
+    assert_ne!(b.json(["snapshot"])["snapshot"]["snapshot_id"], *id);
+    assert_ne!(b.json(["show", "latest"])["snapshot"]["snapshot_id"], *id);
+    let before = b.git(["status", "--porcelain"]);
+    b.json(["issue", "start", &issue]);
+    assert_eq!(
+        std::fs::read_to_string(b.dir.join("b.txt")).unwrap(),
+        "new here\n"
+    );
+    assert_eq!(
+        std::fs::read_to_string(b.dir.join("a.txt")).unwrap(),
+        "changed\n"
+    );
+    assert_eq!(b.json(["return"])["verified"], true);
+    assert_eq!(b.git(["status", "--porcelain"]), before);
+    assert!(!b.dir.join("b.txt").exists());
+    b.git(["fsck", "--strict"]);
+
+    // Forgotten here, it does not come again by itself.
+    b.tw(["drop", "--force", "-y", &id]);
+    assert_eq!(b.json(["pull"])["received"], json!([]));
+}
+
+#[test]
+fn several_send_snapshots_to_one_chain() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let mut all = Vec::new();
+    for number in 0..3 {
+        for clone in [&a, &b] {
+            clone.write("a.txt", &format!("{number}\n"));
+            let id = snapshot(clone, "x");
+            let sent = ids(&clone.json(["push", "--snapshots", &id]), "sent");
+            assert_eq!(sent, [id.as_str()]);
+            all.push(id);
+        }
+    }
+    assert_eq!(hub.git(["rev-list", "--count", CHAIN]).trim(), "6");
+    let c = hub.sharing("c");
+    assert_eq!(ids(&c.json(["pull", "--dry-run"]), "received"), all);
+    assert_eq!(ids(&c.json(["pull"]), "received"), all);
+    let (error, code) = c.json_error(["push", "--snapshots", "s_20200101_000000_aaaaaa"]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("SNAPSHOT_NOT_FOUND"), 3)
+    );
+}
+
+#[test]
+fn a_secret_in_a_file_stops_records_and_snapshots() {
+    let hub = Hub::new();
+    let a = hub.sharing("a");
+    a.report("s");
+    a.write(
+        "settings.py",
+        "KEY = 'ghp_R4nd0mT0kenValue0123456789abcdefABCD'\n",
+    );
+    let id = snapshot(&a, "x");
+    let (error, code) = a.json_error(["push", "--snapshots", &id]);
+    assert_eq!((error["code"].as_str(), code), (Some("SECRET_FOUND"), 5));
+    let finding = &error["findings"][0];
+    assert_eq!(
+        (&finding["kind"], &finding["field"]),
+        (&json!("snapshot"), &json!("settings.py"))
+    );
+    assert!(!error.to_string().contains("R4nd0m"));
+    assert_eq!((hub.refs().as_str(), hub.objects()), ("", 0));
+    let print = finding["fingerprint"].as_str().unwrap();
+    a.json(["push", "--snapshots", &id, "--allow-finding", print]);
+    assert_eq!(hub.refs(), format!("{CHAIN}\n{REF}\n"));
+    // A backup is the present of this working tree, which is nobody else's.
+    a.write("a.txt", "two\n");
+    a.json(["restore", &id, "a.txt"]);
+    let backup = a.json(["list", "--kind", "backup"])["snapshots"][0]["snapshot_id"].clone();
+    let (error, _) = a.json_error(["push", "--snapshots", backup.as_str().unwrap()]);
+    assert_eq!(error["code"], "USAGE");
+}
+
+#[test]
+fn a_hostile_chain_touches_no_snapshot_that_is_here() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    let own = snapshot(&b, "mine");
+    let name = format!("refs/timewarp/snapshots/{own}");
+    let before = b.git(["rev-parse", &name]);
+    let good = snapshot(&a, "good");
+    a.json(["push", "--snapshots", &good]);
+    let text = hub.git(["log", "-1", "--format=%B", CHAIN]);
+    let message = |id: &str| text.replace(&good, id);
+    let tree = hub
+        .git(["rev-parse", &format!("{CHAIN}^{{tree}}")])
+        .trim()
+        .to_owned();
+    // A few objects that unfold into more paths than anybody has.
+    let blob = hub
+        .git(["rev-parse", &format!("{CHAIN}:a.txt")])
+        .trim()
+        .to_owned();
+    let mut bomb = hub.tree_of(
+        &(0..10)
+            .map(|at| format!("100644 {blob}\tf{at}"))
+            .collect::<Vec<_>>(),
+    );
+    for _ in 0..8 {
+        bomb = hub.tree_of(
+            &(0..10)
+                .map(|at| format!("40000 {bomb}\td{at}"))
+                .collect::<Vec<_>>(),
+        );
+    }
+    let add = |tree: &str, message: &str| {
+        let made = hub.git(["commit-tree", "-m", message, "-p", CHAIN, tree]);
+        hub.git(["update-ref", CHAIN, made.trim()]);
+    };
+    add(&tree, &message(&own));
+    add(&bomb, &message("s_20260101_000000_bomb00"));
+    add(&tree, "no record at all");
+    add(&tree, &message("../../../heads/main"));
+    add(&tree, &message("b_20260101_000000_aaaaaa"));
+    add(&tree, &message("s_20260101_000000_last00"));
+    let heads = b.git(["for-each-ref", "refs/heads"]);
+    let pulled = b.json(["pull"]);
+    assert_eq!(
+        ids(&pulled, "received"),
+        [good.as_str(), "s_20260101_000000_last00"]
+    );
+    assert_eq!(pulled["refused"].as_array().unwrap().len(), 4, "{pulled}");
+    assert_eq!(b.git(["rev-parse", &name]), before);
+    assert_eq!(b.git(["for-each-ref", "refs/heads"]), heads);
+    assert_eq!(b.json(["pull"])["refused"], json!([]), "once is enough");
+    // A chain that is none is refused, and records came all the same.
+    a.report("s");
+    a.json(["push"]);
+    hub.git(["update-ref", CHAIN, &blob]);
+    let (error, _) = b.json_error(["pull"]);
+    assert_eq!(error["code"], "CORRUPT_RECORD");
+    assert_eq!(b.json(["issue", "list"])["count"], 1);
+}
