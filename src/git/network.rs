@@ -6,6 +6,7 @@
 //! this repository has, to write no file of more than 256 MiB in a fetch, and never to force.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::Oid;
@@ -31,8 +32,8 @@ const NAMES_A_REPOSITORY: [&str; 11] = [
     "GIT_QUARANTINE_PATH",
 ];
 
-/// Settings for every run.
-const SETTINGS: [&str; 8] = [
+/// Settings for every run. What comes stays in the one pack that it came in, of which the size is bounded.
+const SETTINGS: [&str; 9] = [
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
@@ -40,6 +41,7 @@ const SETTINGS: [&str; 8] = [
     "fetch.pruneTags=false",
     "fetch.writeCommitGraph=false",
     "fetch.fsckObjects=true",
+    "fetch.unpackLimit=1",
     "push.followTags=false",
 ];
 
@@ -83,15 +85,58 @@ pub fn fetch(repo: &Repo, remote: &str, from: &str, to: &str, has_been_seen: boo
         );
     }
     args.extend(["--".to_owned(), remote.to_owned(), format!("+{from}:{to}")]);
-    let output = run(repo, &args, Some(LARGEST_FILE))?;
+    let largest = largest_file(repo);
+    let before = unfinished(repo);
+    let output = run(repo, &args, Some(largest))?;
     if output.status.success() {
         return Ok(true);
     }
     let said = String::from_utf8_lossy(&output.stderr);
+    if remove_cut_off(repo, &before, largest) {
+        let message = format!("'{remote}' sends more than {} MiB at once", largest / 2048);
+        return Err(Error::new(Code::Io, message)
+            .hint("nothing of it was kept; ask who may write to the remote"));
+    }
     if said.contains("couldn't find remote ref") || said.contains("could not find remote ref") {
         return Ok(false);
     }
     Err(failed("fetch from", remote, &output))
+}
+
+/// The limit of a file that a fetch writes, in blocks of 512 bytes. Tests have a smaller one.
+fn largest_file(repo: &Repo) -> u32 {
+    #[cfg(debug_assertions)]
+    if let Some(blocks) = repo.env().text("TW_TEST_FETCH_BLOCKS") {
+        return blocks.parse().unwrap_or(LARGEST_FILE);
+    }
+    let _ = repo;
+    LARGEST_FILE
+}
+
+/// The packs that somebody is writing, or died writing, with their sizes.
+fn unfinished(repo: &Repo) -> Vec<(PathBuf, u64)> {
+    let entries = std::fs::read_dir(repo.objects_dir().join("pack"));
+    let entries = entries.into_iter().flatten().flatten();
+    let temporary = entries.filter(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with("tmp_pack_")
+    });
+    let sized = temporary.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?.len())));
+    sized.collect()
+}
+
+/// Removes the pack that a fetch was cut off in, which git would leave for weeks: new since then, and of exactly as many bytes as the limit
+/// lets it have, in blocks of either size. Tells whether there was one.
+fn remove_cut_off(repo: &Repo, before: &[(PathBuf, u64)], largest: u32) -> bool {
+    let limits = [512, 1024].map(|block| u64::from(largest) * block);
+    let mut found = false;
+    for (path, size) in unfinished(repo) {
+        let is_new = before.iter().all(|(known, _)| *known != path);
+        if is_new && limits.contains(&size) {
+            found |= super::fs::remove_optional(&path).is_ok();
+        }
+    }
+    found
 }
 
 /// Pushes a commit to the ref `to` of a remote, without force.
@@ -166,7 +211,7 @@ fn run(repo: &Repo, args: &[String], largest: Option<u32>) -> Result<Output> {
 }
 
 fn failed(what: &str, remote: &str, output: &Output) -> Error {
-    let said = said_by(output);
+    let said = said_by(output).replace('\n', "; ");
     let said = if said.is_empty() {
         format!("git ended with {}", output.status)
     } else {

@@ -35,6 +35,11 @@ impl Hub {
         self.made(entries)
     }
 
+    /// Adds a large file where none belongs.
+    pub fn add_large(&self, bytes: &[u8]) {
+        self.write(&[("issues/large.bin", Content::Blob(bytes))]);
+    }
+
     fn blob(&self, bytes: &[u8]) -> String {
         self.feed(&["hash-object", "-w", "--stdin"], bytes)
     }

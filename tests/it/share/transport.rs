@@ -269,3 +269,42 @@ fn partial_and_shallow_clones_get_all_of_it_and_stay_as_they_are() {
         2
     );
 }
+
+#[test]
+fn a_remote_that_sends_without_end_is_cut_off_and_leaves_nothing() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    a.report("s");
+    a.json(["push"]);
+    b.json(["pull"]);
+    // 4 MiB that no compression makes smaller.
+    let mut state = 1u64;
+    let noise: Vec<u8> = (0..4 << 20)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            state.to_be_bytes()[0]
+        })
+        .collect();
+    hub.add_large(&noise);
+    let packs = |clone: &Clone_<'_>| {
+        let entries = std::fs::read_dir(clone.dir.join(".git/objects/pack")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = packs(&b);
+    // Blocks of 512 bytes: 2 MiB.
+    let mut command = b.command();
+    let command = command.env("TW_TEST_FETCH_BLOCKS", "4096");
+    let output = command.args(["--json", "pull"]).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let message = said["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "'origin' sends more than 2 MiB at once");
+    assert_eq!(packs(&b), before);
+    b.git(["fsck"]);
+    assert_eq!(b.json(["issue", "list"])["count"], 1);
+    // It is only too much for that limit.
+    assert_eq!(b.json(["pull"])["refused"].as_array().unwrap().len(), 1);
+}
