@@ -180,6 +180,35 @@ fn snapshot_records_and_commits() {
 }
 
 #[test]
+fn shared_records() {
+    use serde_json::json;
+    use timewarp::env::Moment;
+    use timewarp::ops::sharing::fields::{Fields, Kind};
+    use timewarp::ops::sharing::record::{Author, Shared};
+    let edited = |by: &str, symptom: &str, from: &Shared| {
+        let author = Author {
+            by: by.to_owned(),
+            name: Some("n".to_owned()),
+        };
+        let mut fields = Fields::new();
+        fields.insert("symptom".to_owned(), json!(symptom));
+        fields.insert("comments/c".to_owned(), json!({"id": "c", "text": symptom}));
+        let mut shared = from.clone();
+        assert!(shared.edit(&fields, Moment::of_seconds(1_772_292_600), &author));
+        (shared, author)
+    };
+    let (first, author) = edited("a", "one", &Shared::default());
+    let (one, other) = (edited("a", "two", &first).0, edited("b", "three", &first).0);
+    let mut deleted = first.clone();
+    deleted.delete(Moment::of_seconds(1_772_292_601), &author);
+    let both = one.merge(&other);
+    let all = both.merge(&deleted);
+    let bytes = |shared: &Shared| shared.encode(Kind::Issue, "i_20260228_153012_ab12cd");
+    let seeds = [first, both, all, deleted].map(|shared| bytes(&shared));
+    rounds(2000, |random| parsers::shared(&random.damaged(&seeds)));
+}
+
+#[test]
 fn names_addresses_and_patterns() {
     let seeds: Vec<Vec<u8>> = [
         "s_20260228_153012_ab12cd",

@@ -16,6 +16,8 @@ use timewarp::git::index::{Checksum, Index, TreeSource};
 use timewarp::git::objects::{ObjectStore, hash};
 use timewarp::git::refs::Refs;
 use timewarp::git::repo::Repo;
+use timewarp::ops::sharing::fields::{Kind, put_together, take_apart};
+use timewarp::ops::sharing::record::Shared;
 use timewarp::redact::Redactor;
 use timewarp::store::id::SnapshotId;
 use timewarp::store::issue::Issue;
@@ -283,4 +285,25 @@ pub fn redact(bytes: &[u8]) {
     let _ = redactor.json_lines(&text);
     let _ = redactor.beginning(&text, 60);
     let _ = timewarp::redact::redacted_bytes(bytes, |text| redactor.text(text));
+}
+
+/// The file of a shared issue.
+pub fn shared(bytes: &[u8]) {
+    let id = "i_20260228_153012_ab12cd";
+    let Ok(read) = Shared::decode(Kind::Issue, id, bytes) else {
+        return;
+    };
+    let written = read.encode(Kind::Issue, id);
+    let again = Shared::decode(Kind::Issue, id, &written);
+    assert_eq!(again.as_ref(), Ok(&read), "what is written is read again");
+    assert_eq!(read.merge(&read), read);
+    let json = put_together(Kind::Issue, &read.view());
+    let _ = take_apart(Kind::Issue, id, "here", &json);
+    let _ = Issue::from_json(&json);
+    let _ = (
+        read.conflicts(),
+        read.deletion(),
+        read.revived_from(),
+        read.origin(),
+    );
 }
