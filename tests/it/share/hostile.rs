@@ -125,7 +125,7 @@ fn issue(id: &str, symptom: &str) -> Value {
     file(
         id,
         &json!({"symptom": symptom, "status": "open", "snapshot_id": "s_20260101_000000_aaaaaa", "created_at": "2026-01-01T00:00:00Z",
-            "verify_command": "touch /tmp/tw-hostile-ran", "task_context": "t", "success_criteria": "c"}),
+            "verify_command": "touch tw-hostile-ran", "task_context": "t", "success_criteria": "c"}),
     )
 }
 
@@ -155,7 +155,7 @@ fn shown_and_not_believed(b: &Clone_) {
     );
     let ran = b.json_error(["issue", "verify", GOOD]);
     assert_eq!(ran.0["code"], "NOT_APPROVED");
-    assert!(!std::path::Path::new("/tmp/tw-hostile-ran").exists());
+    assert!(!b.dir.join("tw-hostile-ran").exists());
     let (error, _) = b.json_error(["issue", "start", GOOD]);
     assert_eq!(error["code"], "SNAPSHOT_NOT_FOUND", "{error}");
 }
