@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::page::{self, Connects};
+use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt as _};
 use crate::git::Oid;
 use crate::git::fs::{self, Durable};
 use crate::git::threads;
 use crate::git::tree::{Change, Node};
+use crate::interrupt;
 use crate::ops::Context;
 use crate::ops::timeline::{self, Entry, EntryKind, Filter, Timeline};
 use crate::ops::web::{self, File, Line, Lines, Others, What};
@@ -24,6 +27,8 @@ const LINES: usize = 300;
 const FILES: usize = 100;
 /// So many bytes of lines; what comes after is named without them.
 const ROOM: usize = 32 << 20;
+/// So many bytes are written at a time.
+const CHUNK: usize = 1 << 20;
 /// So many entries are worked on at a time.
 const BATCH: usize = 64;
 
@@ -153,8 +158,9 @@ pub fn export(ctx: &Context<'_>, export: &Export) -> Result<Exported> {
         if batch.is_empty() {
             break;
         }
-        ctx.progress.advance(batch.len() as u64);
+        let entries = batch.len() as u64;
         gathered.add(&timeline, batch)?;
+        ctx.progress.advance(entries);
     }
     ctx.progress.end();
     let notices = web::notices(&timeline);
@@ -173,7 +179,9 @@ pub fn export(ctx: &Context<'_>, export: &Export) -> Result<Exported> {
         notices,
     };
     let (_, text) = page::page(&data, Connects::Nowhere);
-    write(export, text.as_bytes())?;
+    ctx.progress.begin("writing", Some(text.len() as u64));
+    write(ctx, export, text.as_bytes())?;
+    ctx.progress.end();
     Ok(Exported {
         file: export.file.display().to_string(),
         entries: data.entries.len(),
@@ -376,20 +384,33 @@ fn redacted_hunk(redactor: &Redactor, hunk: &[Line], counts: &mut Counts) -> Vec
     lines
 }
 
-/// Writes the file for its owner alone, beside its place and then into it.
-fn write(export: &Export, bytes: &[u8]) -> Result<()> {
+/// Writes the file for its owner alone, beside its place and then into it. A Ctrl-C until then leaves nothing.
+fn write(ctx: &Context<'_>, export: &Export, bytes: &[u8]) -> Result<()> {
     let file = &export.file;
-    if export.force {
-        return fs::write_atomic(file, bytes, Durable::No);
-    }
     let doing = || format!("cannot write '{}'", file.display());
-    let dir = match file.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
     let made = tempfile_beside(file);
-    fs::write_atomic(&made, bytes, Durable::No).context(doing)?;
-    let placed = place(dir, &made, file);
+    let stop = interrupt::defer_quietly();
+    let goes_on = || {
+        if stop.requested() {
+            return Err(std::io::Error::other("interrupted"));
+        }
+        Ok(())
+    };
+    fs::write_atomic_by(&made, Durable::No, 0o600, &mut |file| {
+        for part in bytes.chunks(CHUNK) {
+            goes_on()?;
+            file.write_all(part)?;
+            ctx.progress.advance(part.len() as u64);
+            fail_point("web-export-writing");
+        }
+        goes_on()
+    })
+    .context(doing)?;
+    let placed = if export.force {
+        std::fs::rename(&made, file)
+    } else {
+        place(&made, file)
+    };
     if placed.is_err() {
         // Best effort: what is to be told is why it could not be placed.
         let _ = std::fs::remove_file(&made);
@@ -407,9 +428,13 @@ fn tempfile_beside(file: &Path) -> PathBuf {
 }
 
 /// Gives a file its name, unless something has that name by now.
-fn place(dir: &Path, made: &Path, file: &Path) -> std::io::Result<()> {
+fn place(made: &Path, file: &Path) -> std::io::Result<()> {
     use std::os::fd::AsFd as _;
     use std::os::unix::ffi::OsStrExt as _;
+    let dir = match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
     let dir = fs::open_dir(dir)?;
     let name = |path: &Path| {
         let name = path.file_name().map(|name| name.as_bytes().to_vec());

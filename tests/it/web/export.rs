@@ -2,10 +2,16 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{HOSTILE, data, eventful};
+use crate::damage::raw_command;
+use crate::many::{Held, wait_until_stopped};
 use crate::sandbox::Sandbox;
+use crate::terminal::Terminal;
 use crate::transcripts::{Kind, Talk};
 
 fn titles(data: &Value) -> Vec<&str> {
@@ -235,4 +241,57 @@ fn prompts_of_somebody_else_go_in_only_after_a_yes() {
             .unwrap()
             .contains("what they asked")
     );
+}
+
+#[test]
+fn an_interrupt_while_the_file_is_written_leaves_nothing_of_it() {
+    let sandbox = eventful();
+    let dir = sandbox.root().join("out");
+    std::fs::create_dir(&dir).unwrap();
+    let out = dir.join("page.html");
+    let there = || std::fs::read_dir(&dir).unwrap().count();
+    for force in [&[][..], &["--force"]] {
+        if !force.is_empty() {
+            std::fs::write(&out, "mine").unwrap();
+        }
+        let before = there();
+        let child = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
+            .current_dir(sandbox.repo())
+            .env("TW_STOP_POINT", "web-export-writing")
+            .args(["web", "--export", out.to_str().unwrap()])
+            .args(force)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map(Held);
+        let mut child = child.unwrap();
+        wait_until_stopped(child.0.id());
+        assert_eq!(there(), before + 1, "half of it is there");
+        let pid = Pid::from_child(&child.0);
+        kill_process(pid, Signal::INT).unwrap();
+        kill_process(pid, Signal::CONT).unwrap();
+        assert_eq!(child.0.wait().unwrap().code(), Some(130));
+        assert_eq!(there(), before);
+        if !force.is_empty() {
+            assert_eq!(std::fs::read_to_string(&out).unwrap(), "mine");
+        }
+    }
+}
+
+#[test]
+fn on_a_terminal_it_shows_how_far_it_is() {
+    let sandbox = Sandbox::new();
+    let first = sandbox.json(["snapshot"])["snapshot"]["snapshot_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    crate::summary::copies(&sandbox, &first, 3000);
+    let out = sandbox.root().join("page.html");
+    let words = ["web", "--export", out.to_str().unwrap()];
+    let mut prepared = sandbox.tw_command();
+    prepared.env("TERM", "xterm");
+    let mut terminal = Terminal::program(&sandbox, &prepared, &words);
+    terminal.shows("gathering").shows("3,001 entries");
+    let quiet = sandbox.tw(["web", "--export", out.to_str().unwrap(), "--force"]);
+    assert_eq!((quiet.code, quiet.err().as_str()), (0, ""));
 }
