@@ -11,7 +11,7 @@ set -u
 tw=$(realpath "${TW:-target/debug/tw}")
 command -v strace >/dev/null || { echo "skipped: strace is not installed"; exit 0; }
 faults=${TW_FAULTS:-KILL ENOSPC EIO EACCES}
-commands=${TW_COMMANDS:-snapshot travel return restore revert undo recover prune label}
+commands=${TW_COMMANDS:-snapshot travel return restore revert apply undo recover prune label}
 max=${TW_MAX:-100000}
 calls=open,openat,write,pwrite64,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,symlink,symlinkat,fchmod,fchmodat,chmod,fchown,fchownat,ftruncate,utimensat,fsync,fdatasync,rmdir,copy_file_range
 room=$(mktemp -d "${TMPDIR:-/tmp}/tw-crash-XXXXXX")
@@ -51,6 +51,12 @@ build() {
         seq 9 | sed s/2/two/ >lines && mkdir -p made/deep && echo m >made/deep/m && rm new && chmod 755 a && echo more >a
         snapshot=$("$tw" -q snapshot)
         seq 9 | sed 's/2/two/; s/3/three/; s/8/eight/' >lines && echo later >later
+        ;;
+    apply)
+        seq 9 >lines && echo t >shape/e && "$tw" -q snapshot
+        "$tw" -q try -n 1 -- sh -c 'sed -i s/2/two/ lines; mkdir -p made/deep; echo m >made/deep/m; rm new; chmod 755 a; echo more >a; rm shape/e'
+        seq 9 | sed 's/8/eight/' >lines && echo later >later
+        "$tw" -q scratch gc
         ;;
     undo) "$tw" -q restore "$snapshot" ;;
     recover) TW_FAIL_POINT=apply-exchanged:2 "$tw" -q travel "$snapshot" ;;
@@ -95,6 +101,7 @@ for command in $commands; do
     case $command in
     travel | restore | revert) args="$command $snapshot" ;;
     label) args="$command $snapshot named" ;;
+    apply) args="try apply latest" ;;
     prune) args="$command --keep-days 0 --keep-last 0" ;;
     esac
     state >"$room/old"; blobs >"$room/bytes"
@@ -102,7 +109,7 @@ for command in $commands; do
     $traced -e trace=$calls -o "$room/trace" "$tw" -q $args >/dev/null 2>&1
     state >"$room/new"
     # What a merge makes is nobody's work until it is in place.
-    [ "$command" = revert ] || blobs >>"$room/bytes"
+    case $command in revert | apply) ;; *) blobs >>"$room/bytes" ;; esac
     if [ "$command" = recover ]; then
         rewind; "$tw" -q recover --forward >/dev/null 2>&1; state >"$room/old"
     fi

@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "ID", add = complete::sessions())]
     pub session: Option<String>,
 
-    /// Only in these paths and what lies beneath them, or what matches
+    /// Only in these paths and what lies beneath them, or what matches; one that means nothing is an error
     #[arg(value_name = "PATH", last = true, add = complete::snapshot_paths())]
     pub paths: Vec<OsString>,
 

@@ -103,14 +103,7 @@ impl Meant {
             return Ok(None);
         }
         for word in words {
-            let one = Pathspec::parse(ctx, std::slice::from_ref(word))?;
-            let there = match one.plain() {
-                Some(paths) => is_there(ctx, store, stored, &paths)?,
-                None => has_match(ctx, store, stored, &one)?,
-            };
-            if !there {
-                return Err(nothing_there(word, stored));
-            }
+            refuse_unknown(ctx, store, stored, word)?;
         }
         let plain = spec.plain();
         Ok(Some(Self { spec, plain }))
@@ -121,6 +114,28 @@ impl Meant {
             Some(paths) => paths.iter().any(|named| path::is_within(path, named)),
             None => self.spec.matches(path),
         }
+    }
+}
+
+/// Refuses a word that means nothing in the snapshot and nothing in the working tree.
+///
+/// # Errors
+/// `PATH_NOT_FOUND`; the tree cannot be read.
+pub fn refuse_unknown(
+    ctx: &Context<'_>,
+    store: &Store,
+    stored: &Stored,
+    word: &OsString,
+) -> Result<()> {
+    let one = Pathspec::parse(ctx, std::slice::from_ref(word))?;
+    let there = match one.plain() {
+        Some(paths) => is_there(ctx, store, stored, &paths)?,
+        None => has_match(ctx, store, stored, &one)?,
+    };
+    if there {
+        Ok(())
+    } else {
+        Err(nothing_there(word, stored))
     }
 }
 

@@ -598,7 +598,10 @@ fn a_directory_that_was_empty_before_stays() {
 fn it_is_refused_where_it_cannot_be_meant() {
     let sandbox = Sandbox::new();
     let talk = talk(&sandbox);
-    turn(&talk, "one", |sandbox| sandbox.write("a.txt", "a\n"));
+    turn(&talk, "one", |sandbox| {
+        sandbox.write("a.txt", "a\n");
+        sandbox.write("gone.txt", "a\n");
+    });
     let refused = |words: &[&str], wanted: (i32, &str)| {
         let (error, code) = sandbox.json_error(words);
         assert_eq!(
@@ -615,6 +618,19 @@ fn it_is_refused_where_it_cannot_be_meant() {
         &["revert", "0", "--conflicts", "--with-dependents"],
         (2, "USAGE"),
     );
+    turn(&talk, "two", |sandbox| {
+        std::fs::remove_file(sandbox.path("gone.txt")).unwrap();
+    });
+    for word in ["no-such-file", "*.nothing", ":(glob)src/**/*.none"] {
+        let before = sandbox.state();
+        refused(&["revert", "0", "--", word], (3, "PATH_NOT_FOUND"));
+        refused(&["revert", "0", "--", "a.txt", word], (3, "PATH_NOT_FOUND"));
+        before.assert_same(&sandbox.state());
+    }
+    // What is there, or was there, is no typing error, also where the prompt did not change it.
+    for word in ["gone.txt", "long.txt", "*.txt", ":!a.txt"] {
+        revert(&sandbox, &["0", "--dry-run", "--", word]);
+    }
     sandbox.json(["travel", "latest"]);
     refused(&["revert", "0"], (4, "ALREADY_IN_PAST"));
 }

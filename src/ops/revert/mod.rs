@@ -68,7 +68,7 @@ pub struct Revert {
 ///
 /// # Errors
 /// `CONFLICT` with lines and later prompts; `INVALID_CHECKPOINT`, `SESSION_NOT_FOUND` and what an address can be refused for;
-/// `ALREADY_IN_PAST`; `WOULD_OVERWRITE`; else as a restore. Nothing is changed then.
+/// `PATH_NOT_FOUND` for a word that means nothing; `ALREADY_IN_PAST`; `WOULD_OVERWRITE`; else as a restore. Nothing is changed then.
 pub fn revert(ctx: &Context<'_>, request: &Revert) -> Result<Reverted> {
     ctx.check_workspace(false)?;
     let store = ctx.store()?;
@@ -120,6 +120,7 @@ impl Reverting<'_> {
         let mut chosen = self.chosen()?;
         let shared = (self.request.shared, &self.only);
         let mut planner = Planner::new(self.ctx, self.store, &self.turns, shared)?;
+        planner.refuse_unknown(&self.request.paths, &chosen.turns, &chosen.snapshots)?;
         loop {
             let plan = planner.plan(&chosen.turns, &chosen.snapshots)?;
             let (stretches, changes) = changes(&planner, &plan)?;

@@ -4,6 +4,7 @@
 //! apart by the files that the tools of each named; what cannot be told apart is left alone, unless it is asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 
 use super::gone::Gone;
 use super::turns::{Name, Turn, Turns, names};
@@ -14,6 +15,7 @@ use crate::ops::Context;
 use crate::ops::applying::Change;
 use crate::ops::checkpoints::named_paths;
 use crate::ops::pathspec::Pathspec;
+use crate::ops::put_back;
 use crate::ops::swap::extras::stored_extras;
 use crate::store::Store;
 
@@ -97,12 +99,7 @@ impl<'a> Planner<'a> {
     /// A tree cannot be read.
     pub fn plan(&mut self, chosen: &[Turn], snapshots: &[(usize, usize)]) -> Result<Plan> {
         let mut plan = Plan::default();
-        let mut places: BTreeSet<(usize, usize)> = snapshots.iter().copied().collect();
-        for turn in chosen {
-            let end = turn.last().unwrap_or_else(|| self.turns.len(turn.chain));
-            places.extend((turn.start + 1..=end).map(|at| (turn.chain, at)));
-        }
-        for (chain, at) in places {
+        for (chain, at) in self.places(chosen, snapshots) {
             let stretch = Stretch {
                 chain,
                 from: at - 1,
@@ -122,6 +119,15 @@ impl<'a> Planner<'a> {
         plan.stretches.sort_by_key(|stretch| self.position(stretch));
         plan.stretches.reverse();
         Ok(plan)
+    }
+
+    fn places(&self, chosen: &[Turn], snapshots: &[(usize, usize)]) -> BTreeSet<(usize, usize)> {
+        let mut places: BTreeSet<(usize, usize)> = snapshots.iter().copied().collect();
+        for turn in chosen {
+            let end = turn.last().unwrap_or_else(|| self.turns.len(turn.chain));
+            places.extend((turn.start + 1..=end).map(|at| (turn.chain, at)));
+        }
+        places
     }
 
     /// Adds a stretch without what is taken back already.
@@ -231,6 +237,59 @@ impl<'a> Planner<'a> {
             }
         }
         plan.add_only(only, &stretch);
+        Ok(())
+    }
+
+    /// Refuses a word that means nothing that these turns and snapshots changed, and nothing in the state before them or in the
+    /// working tree.
+    ///
+    /// # Errors
+    /// `PATH_NOT_FOUND`; a tree cannot be read.
+    pub fn refuse_unknown(
+        &self,
+        words: &[OsString],
+        chosen: &[Turn],
+        snapshots: &[(usize, usize)],
+    ) -> Result<()> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let mut plan = Plan::default();
+        for (chain, at) in self.places(chosen, snapshots) {
+            plan.add(Stretch {
+                chain,
+                from: at - 1,
+                to: at,
+                only: None,
+            });
+        }
+        let Some(first) = plan.stretches.first() else {
+            return Ok(());
+        };
+        let before = self.state(first.chain, first.from);
+        let before = before.ok_or_else(|| Error::usage("a snapshot is gone"))?;
+        for word in words {
+            let one = Pathspec::parse(self.ctx, std::slice::from_ref(word))?;
+            let mut is_known = false;
+            for stretch in &plan.stretches {
+                for to in stretch.from + 1..=stretch.to {
+                    let (from, only) = (to - 1, None);
+                    let place = Stretch {
+                        from,
+                        to,
+                        only,
+                        ..*stretch
+                    };
+                    let changed = self.changed(&place)?.unwrap_or_default();
+                    let paths = changed.iter().map(Vec::as_slice);
+                    is_known = is_known || one.unmatched(paths).is_none();
+                }
+            }
+            if !is_known {
+                let stored = self.store.read_id(&before.id)?;
+                put_back::refuse_unknown(self.ctx, self.store, &stored, word)?;
+            }
+        }
         Ok(())
     }
 
