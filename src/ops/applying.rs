@@ -3,6 +3,8 @@
 //! Each is a three-way merge of both its sides and what is there now. A swap like any other: backed up, journalled, one level of the undo log. Refuses whole when a file is in the place of a
 //! directory. What becomes of conflicts is the caller's choice.
 
+mod bits;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -68,6 +70,8 @@ pub struct Change {
     pub takes_back: bool,
     /// What the tree that it made cannot say.
     pub extras: Extras,
+    /// The same of what it changed; None: what is there now.
+    pub base_extras: Option<Extras>,
     /// Directories that stay although nothing is left in them: they were there before.
     pub empty_dirs: BTreeSet<Vec<u8>>,
     /// Only these paths; None: all.
@@ -89,6 +93,7 @@ impl Change {
             names: [base.id.to_string(), theirs.id.to_string()],
             takes_back: false,
             extras: stored_extras(store, theirs)?,
+            base_extras: Some(stored_extras(store, base)?),
             empty_dirs: BTreeSet::new(),
             only: None,
             index: vec![index(base)?, index(theirs)?],
@@ -286,10 +291,12 @@ impl<'a, 's> Applying<'a, 's> {
         let steps = self.steps.borrow();
         self.entries
             .replace(self.index_entries(capture, &steps.merged)?);
-        Ok(PathChanges {
+        let mut becomes = PathChanges {
             paths: self.sides(capture, &steps),
             dirs: self.emptied(&read, capture, &steps)?,
-        })
+        };
+        self.add_bits(&read, capture, &mut becomes)?;
+        Ok(becomes)
     }
 
     fn taken_back(&self, steps: &Steps) -> Vec<TakenBack> {

@@ -595,6 +595,58 @@ fn a_directory_that_was_empty_before_stays() {
 }
 
 #[test]
+fn permission_bits_and_empty_directories_are_taken_back_too() {
+    let sandbox = Sandbox::new();
+    let talk = talk(&sandbox);
+    for file in ["private", "shared", "both"] {
+        sandbox.write(file, "1\n2\n3\n4\n5\n");
+        sandbox.chmod(file, 0o640);
+    }
+    sandbox.mkdir("dir");
+    sandbox.mkdir("old/empty");
+    sandbox.chmod("dir", 0o750);
+    turn(&talk, "one", |sandbox| {
+        sandbox.chmod("private", 0o600);
+        sandbox.chmod("shared", 0o666);
+        sandbox.write("both", "one\n2\n3\n4\n5\n");
+        sandbox.chmod("both", 0o600);
+        sandbox.chmod("dir", 0o700);
+        sandbox.mkdir("new/empty");
+        sandbox.mkdir("filled");
+        std::fs::remove_dir(sandbox.path("old/empty")).unwrap();
+    });
+    sandbox.chmod("shared", 0o664);
+    sandbox.write("both", "one\n2\n3\n4\nfive\n");
+    sandbox.write("filled/since", "mine\n");
+    let before = sandbox.state();
+    let reverted = revert(&sandbox, &["0"]);
+    let bits = |path: &str| {
+        let metadata = std::fs::metadata(sandbox.path(path)).unwrap();
+        std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o7777
+    };
+    assert_eq!((bits("private"), bits("dir")), (0o640, 0o750));
+    assert_eq!(bits("shared"), 0o664, "changed since");
+    assert_eq!(
+        (bits("both"), sandbox.text("both").as_str()),
+        (0o640, "1\n2\n3\n4\nfive\n")
+    );
+    assert!(!sandbox.exists("new") && sandbox.path("old/empty").is_dir());
+    assert!(sandbox.exists("filled/since"));
+    assert_eq!(list(&reverted["changes"]["written"]), ["both", "private"]);
+    let again = revert(&sandbox, &["0"]);
+    assert_eq!(again["backup_id"], Value::Null, "{again}");
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+    // Only in some paths.
+    revert(&sandbox, &["0", "--", "private"]);
+    assert_eq!(
+        (bits("private"), bits("dir"), bits("both")),
+        (0o640, 0o700, 0o600)
+    );
+    assert!(sandbox.exists("new/empty"));
+}
+
+#[test]
 fn it_is_refused_where_it_cannot_be_meant() {
     let sandbox = Sandbox::new();
     let talk = talk(&sandbox);

@@ -442,6 +442,36 @@ fn a_try_that_passed_is_the_proof_of_a_fix() {
 }
 
 #[test]
+fn apply_takes_permission_bits_and_empty_directories_too() {
+    let sandbox = checked();
+    for file in ["here", "changed"] {
+        sandbox.write(file, "1\n");
+        sandbox.chmod(file, 0o640);
+    }
+    let root = sandbox.path("");
+    let bits = |path: &std::path::Path| {
+        let metadata = std::fs::metadata(path).unwrap();
+        std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o7777
+    };
+    let root_bits = bits(&root);
+    let script = "echo fixed >a.txt; chmod 600 here changed; mkdir -p made/empty; chmod 700 made";
+    tried(&sandbox, &["try", "-n", "1", "--", script]);
+    sandbox.chmod("changed", 0o644);
+    let before = sandbox.state();
+    let applied = sandbox.json(["try", "apply", "latest"]);
+    assert_eq!(applied["changes"]["written"], json!(["a.txt", "here"]));
+    assert_eq!(bits(&sandbox.path("here")), 0o600);
+    assert_eq!(bits(&sandbox.path("changed")), 0o644, "changed since");
+    assert!(sandbox.path("made/empty").is_dir());
+    assert_eq!(
+        (bits(&sandbox.path("made")), bits(&root)),
+        (0o700, root_bits)
+    );
+    sandbox.json(["undo"]);
+    before.assert_same(&sandbox.state());
+}
+
+#[test]
 fn what_was_applied_proves_the_fix() {
     let sandbox = checked();
     let id = issue(&sandbox);

@@ -18,6 +18,7 @@ use crate::ops::pathspec::Pathspec;
 use crate::ops::put_back;
 use crate::ops::swap::extras::stored_extras;
 use crate::store::Store;
+use crate::worktree::plan::Extras;
 
 /// What becomes of changes that may be another's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -345,12 +346,21 @@ impl<'a> Planner<'a> {
         let after = self.state(stretch.chain, stretch.to);
         let before = self.state(stretch.chain, stretch.from);
         let before = before.ok_or_else(|| Error::usage("a snapshot is gone"))?;
-        if after.is_some_and(|after| after.tree == before.tree) {
-            return Ok(None);
-        }
         let stored = self.store.read_id(&before.id)?;
         let name = after.map_or("present".to_owned(), |after| after.id.to_string());
         let extras = stored_extras(self.store, &stored)?;
+        let base_extras = after
+            .map(|after| stored_extras(self.store, &self.store.read_id(&after.id)?))
+            .transpose()?;
+        let is_alike = |base: &Extras| {
+            (&base.modes, base.defaults, &base.empty_dirs)
+                == (&extras.modes, extras.defaults, &extras.empty_dirs)
+        };
+        if after.is_some_and(|after| after.tree == before.tree)
+            && base_extras.as_ref().is_some_and(is_alike)
+        {
+            return Ok(None);
+        }
         Ok(Some(Change {
             base: after.map(|after| after.tree),
             theirs: stored.tree,
@@ -358,6 +368,7 @@ impl<'a> Planner<'a> {
             names: [name, stored.id.to_string()],
             empty_dirs: extras.empty_dirs.clone(),
             extras,
+            base_extras,
             only: stretch.only.clone(),
             index: Vec::new(),
         }))

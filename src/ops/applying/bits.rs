@@ -1,0 +1,213 @@
+//! What a merge of trees does not see: permission bits beside the executable one, and directories without captured content.
+//!
+//! Each is changed only where it is as the change left it: what somebody changed since stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Applying, Change};
+use crate::error::Result;
+use crate::git::path;
+use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Node, ReadTree};
+use crate::ops::capture::Capture;
+use crate::ops::swap::goal::PathChanges;
+use crate::worktree::manifest::Kind;
+use crate::worktree::plan::{Extras, Side};
+
+/// Both sides of a change, and what is there.
+struct Sides<'a> {
+    change: &'a Change,
+    read: ReadTree<'a>,
+    capture: &'a Capture<'a>,
+}
+
+impl Applying<'_, '_> {
+    /// Adds what a merge of trees does not see to what becomes of the present.
+    pub(super) fn add_bits(
+        &self,
+        read: ReadTree<'_>,
+        capture: &Capture<'_>,
+        becomes: &mut PathChanges,
+    ) -> Result<()> {
+        let mut files: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+        let mut dirs: BTreeMap<Vec<u8>, Option<u32>> = BTreeMap::new();
+        for change in &self.changes {
+            let takes = self.takes(change);
+            let sides = Sides {
+                change,
+                read,
+                capture,
+            };
+            for path in sides.candidates()? {
+                if !takes(&path) {
+                    continue;
+                }
+                let Some((old, new, is_dir)) = sides.bits(&path)? else {
+                    continue;
+                };
+                if is_dir {
+                    let here = dirs.get(&path).copied().flatten();
+                    if here.or_else(|| sides.dir(&path)) == Some(old) {
+                        dirs.insert(path, Some(new));
+                    }
+                } else {
+                    let here = files.get(&path).copied();
+                    if here.or_else(|| sides.file(&path)) == Some(old) {
+                        files.insert(path, new);
+                    }
+                }
+            }
+            for (dir, bits) in sides.empty_dirs(&takes)? {
+                dirs.insert(dir, bits);
+            }
+        }
+        for (path, perm) in files {
+            let known = becomes.paths.iter_mut().find(|(known, _)| *known == path);
+            let here = capture.manifest.file(&path);
+            let here = here.map(|file| Node {
+                mode: file.git_mode,
+                oid: file.oid.get(),
+            });
+            match (known, here) {
+                (Some((_, Some(side))), Some(here)) if side.node.mode == here.mode => {
+                    side.perm = perm;
+                }
+                (Some(_), _) | (None, None) => {}
+                (None, Some(node)) => becomes.paths.push((path, Some(Side { node, perm }))),
+            }
+        }
+        for (dir, bits) in dirs {
+            if !becomes.dirs.iter().any(|(known, _)| *known == dir) {
+                becomes.dirs.push((dir, bits));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sides<'_> {
+    fn theirs(&self) -> &Extras {
+        &self.change.extras
+    }
+
+    /// The paths whose permission bits may differ.
+    fn candidates(&self) -> Result<BTreeSet<Vec<u8>>> {
+        let Some(base) = &self.change.base_extras else {
+            return Ok(BTreeSet::new());
+        };
+        let named = base.modes.iter().chain(&self.theirs().modes);
+        let mut found: BTreeSet<Vec<u8>> = named
+            .filter(|(path, _)| base.modes.get(*path) != self.theirs().modes.get(*path))
+            .map(|(path, _)| path.clone())
+            .collect();
+        if base.defaults != self.theirs().defaults {
+            let files = tree::flatten(self.read, self.change.theirs)?;
+            found.extend(files.into_iter().map(|(path, _)| path));
+            let manifest = &self.capture.manifest;
+            let dirs = manifest.dirs.iter();
+            found.extend(dirs.map(|dir| manifest.dir_path(dir).to_vec()));
+        }
+        // The root is the repository's own place.
+        found.retain(|full| !full.is_empty() && path::is_safe(full));
+        Ok(found)
+    }
+
+    fn node(&self, root: Option<crate::git::Oid>, full: &[u8]) -> Result<Option<Node>> {
+        root.map_or(Ok(None), |root| tree::find(self.read, root, full))
+    }
+
+    /// The bits that a path has on both sides, when these differ and it is the same kind of file there; whether it is a directory.
+    fn bits(&self, full: &[u8]) -> Result<Option<(u32, u32, bool)>> {
+        let Some(base) = &self.change.base_extras else {
+            return Ok(None);
+        };
+        let mode = |extras: &Extras, root| -> Result<Option<u32>> {
+            if extras.empty_dirs.contains(full) {
+                return Ok(Some(DIR_MODE));
+            }
+            Ok(self.node(root, full)?.map(|node| node.mode))
+        };
+        let old = mode(base, self.change.base)?;
+        let new = mode(self.theirs(), Some(self.change.theirs))?;
+        let Some(mode) =
+            old.filter(|mode| new == Some(*mode) && *mode != LINK_MODE && *mode != GITLINK_MODE)
+        else {
+            return Ok(None);
+        };
+        let (old, new) = (
+            base.permissions(full, mode),
+            self.theirs().permissions(full, mode),
+        );
+        Ok((old != new).then_some((old, new, mode == DIR_MODE)))
+    }
+
+    fn file(&self, full: &[u8]) -> Option<u32> {
+        let file = self.capture.manifest.file(full)?;
+        (file.kind == Kind::File).then(|| file.stamp.permissions())
+    }
+
+    fn dir(&self, full: &[u8]) -> Option<u32> {
+        let at = self.capture.manifest.find_dir(full)?;
+        Some(self.capture.manifest.dirs.get(at)?.stamp.permissions())
+    }
+
+    /// Directories without content that the change made, or took away.
+    fn empty_dirs(&self, takes: &dyn Fn(&[u8]) -> bool) -> Result<Vec<(Vec<u8>, Option<u32>)>> {
+        let Some(base) = &self.change.base_extras else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        for dir in self.theirs().empty_dirs.difference(&base.empty_dirs) {
+            if !takes(dir) || self.has(base, self.change.base, dir)? || !self.has_room(dir) {
+                continue;
+            }
+            let mut at = dir.as_slice();
+            while !at.is_empty() && self.dir(at).is_none() {
+                found.push((at.to_vec(), Some(self.theirs().permissions(at, DIR_MODE))));
+                at = path::split(at).0;
+            }
+        }
+        for dir in base.empty_dirs.difference(&self.theirs().empty_dirs) {
+            let mut at = dir.as_slice();
+            while !at.is_empty()
+                && takes(at)
+                && !self.has(self.theirs(), Some(self.change.theirs), at)?
+                && self.is_bare(at, &base.empty_dirs)
+            {
+                found.push((at.to_vec(), None));
+                at = path::split(at).0;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a side has a directory, filled or not.
+    fn has(&self, extras: &Extras, root: Option<crate::git::Oid>, dir: &[u8]) -> Result<bool> {
+        let mut empty = extras.empty_dirs.iter();
+        Ok(empty.any(|one| path::is_within(one, dir)) || self.node(root, dir)?.is_some())
+    }
+
+    /// Whether a directory is there and has no file, and no directory but those that the change made.
+    fn is_bare(&self, dir: &[u8], made: &BTreeSet<Vec<u8>>) -> bool {
+        let manifest = &self.capture.manifest;
+        let within = |at: &[u8]| path::is_within(at, dir);
+        let has_file = || {
+            let mut files = manifest.entries();
+            files.any(|(at, _)| within(manifest.dir_path(at)))
+        };
+        let is_known = |at: &[u8]| made.iter().any(|one| path::is_within(one, at));
+        let mut dirs = manifest.dirs.iter().map(|at| manifest.dir_path(at));
+        self.dir(dir).is_some() && dirs.all(|at| !within(at) || is_known(at)) && !has_file()
+    }
+
+    /// Nothing else than directories has the place of a directory, or of one above it.
+    fn has_room(&self, dir: &[u8]) -> bool {
+        let mut at = dir;
+        while !at.is_empty() {
+            if self.capture.manifest.file(at).is_some() {
+                return false;
+            }
+            at = path::split(at).0;
+        }
+        true
+    }
+}
