@@ -2,6 +2,8 @@
 //!
 //! A name is a path to the folder, or a text of one word that has the agent's name in it: what has blanks in it is for people.
 
+use std::sync::LazyLock;
+
 use regex::Regex;
 
 use super::source::{Source, sources};
@@ -11,6 +13,31 @@ fn agents() -> Vec<(&'static str, String)> {
     let names = timewarp::agents::AGENTS.iter().map(|agent| agent.name());
     names.map(|name| (name, name.replace('-', "_"))).collect()
 }
+
+/// What names an agent: its name as a word of its own, and the path to what is below its folder.
+struct Naming {
+    name: &'static str,
+    module: String,
+    word: Regex,
+    below: Regex,
+}
+
+static NAMINGS: LazyLock<Vec<Naming>> = LazyLock::new(|| {
+    let naming = |(name, module): (&'static str, String)| Naming {
+        name,
+        word: Regex::new(&format!(r"(?:^|[^a-z0-9]){name}(?:[^a-z0-9]|$)")).unwrap(),
+        below: Regex::new(&format!(r"(?:^|[^:\w]){module}\s*::")).unwrap(),
+        module,
+    };
+    agents().into_iter().map(naming).collect()
+});
+
+static LITERAL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r##"(?s)'(?:\\.|[^'\\])'|r#"(.*?)"#|"((?:[^"\\]|\\.)*)""##).unwrap()
+});
+
+static TABLE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?s)static AGENTS: [^=]*= &\[.*?\];").unwrap());
 
 /// The agent that a path of modules leads to.
 fn agent_of(module: &[String]) -> Option<&'static str> {
@@ -22,8 +49,7 @@ fn agent_of(module: &[String]) -> Option<&'static str> {
 
 /// The texts in code that have no blank in them.
 fn words(code: &str) -> Vec<String> {
-    let literal = Regex::new(r##"(?s)'(?:\\.|[^'\\])'|r#"(.*?)"#|"((?:[^"\\]|\\.)*)""##).unwrap();
-    let texts = literal
+    let texts = LITERAL
         .captures_iter(code)
         .filter_map(|found| found.get(1).or(found.get(2)));
     let texts = texts.map(|text| text.as_str().to_ascii_lowercase());
@@ -34,8 +60,7 @@ fn words(code: &str) -> Vec<String> {
 
 /// The code without the table of agents.
 fn without_table(code: &str) -> String {
-    let table = Regex::new(r"(?s)static AGENTS: [^=]*= &\[.*?\];").unwrap();
-    table.replace(code, "").into_owned()
+    TABLE.replace(code, "").into_owned()
 }
 
 /// The agents that a file names and must not.
@@ -47,14 +72,13 @@ fn named(source: &Source) -> Vec<String> {
     let words = words(&code);
     let paths = source.uses();
     let mut found = Vec::new();
-    for (name, module) in agents() {
-        let whole = Regex::new(&format!(r"(?:^|[^a-z0-9]){name}(?:[^a-z0-9]|$)")).unwrap();
-        found.extend(words.iter().find(|text| whole.is_match(text)).cloned());
-        let below = Regex::new(&format!(r"(?:^|[^:\w]){module}\s*::")).unwrap();
-        if paths.iter().any(|path| agent_of(path) == Some(name))
-            || (source.layer() == "agents" && below.is_match(&code))
+    for agent in NAMINGS.iter() {
+        let word = words.iter().find(|text| agent.word.is_match(text));
+        found.extend(word.cloned());
+        if paths.iter().any(|path| agent_of(path) == Some(agent.name))
+            || (source.layer() == "agents" && agent.below.is_match(&code))
         {
-            found.push(format!("{module}::"));
+            found.push(format!("{}::", agent.module));
         }
     }
     found.sort();
