@@ -512,6 +512,79 @@ fn what_is_not_there_is_told_and_hides_nothing() {
 }
 
 #[test]
+fn what_the_newest_snapshot_has_is_told_before_the_others_are_walked() {
+    let sandbox = Sandbox::new();
+    sandbox.write("old/lost.txt", "needle lost\n");
+    sandbox.write("a.txt", "needle one\n");
+    let first = take(&sandbox);
+    let lost = format!("refs/timewarp/snapshots/{first}:old");
+    let oid = sandbox.git(["rev-parse", &lost]);
+    sandbox.remove("old/lost.txt");
+    sandbox.write("a.txt", "needle two\nneedle one\n");
+    sandbox.write("b.txt", "needle three\n");
+    let last = take(&sandbox);
+    // Whoever walks through the first snapshot meets a tree that is lost.
+    let (dir, name) = oid.trim().split_at(2);
+    sandbox.remove(format!(".git/objects/{dir}/{name}"));
+    let all = sandbox.json(["search", "needle"]);
+    assert_eq!(all["unreadable"].as_array().unwrap().len(), 1, "{all}");
+    let wanted = [
+        "a.txt:2:needle one",
+        "a.txt:1:needle two",
+        "b.txt:1:needle three",
+    ];
+    let mut found = places(all["hits"].as_array().unwrap());
+    found.sort();
+    let mut sorted = wanted.map(str::to_owned);
+    sorted.sort();
+    assert_eq!(found, sorted);
+    for count in ["1", "2"] {
+        let some = sandbox.json(["search", "needle", "-m", count]);
+        assert_eq!(some["truncated"], true);
+        assert_eq!(some["unreadable"], json!([]), "{some}");
+        let number: usize = count.parse().unwrap();
+        let hits = some["hits"].as_array().unwrap();
+        assert_eq!(hits[..], all["hits"].as_array().unwrap()[..number]);
+        for hit in hits {
+            let is_old = text(hit, "text") == "needle one";
+            let came = if is_old { &first } else { &last };
+            assert_eq!(
+                (text(hit, "first_snapshot"), text(hit, "last_snapshot")),
+                (&came[..], &last[..])
+            );
+        }
+    }
+}
+
+#[test]
+fn what_comes_before_the_walk_is_in_the_order_of_all() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.txt", "staged needle\n");
+    sandbox.git(["add", "b.txt"]);
+    sandbox.write("b.txt", "needle\n");
+    for file in 0..9 {
+        let lines: String = (0..9).map(|line| format!("needle {line}\n")).collect();
+        sandbox.write(format!("c{file}.txt"), lines);
+        take(&sandbox);
+    }
+    sandbox.write("a.txt", "needle\n");
+    sandbox.write("c3.txt", "hay\n");
+    take(&sandbox);
+    for words in [
+        &["search", "needle"][..],
+        &["search", "needle", "-c"],
+        &["search", "needle", "-l"],
+    ] {
+        // With prompts looked at, too, nothing is told before the walk.
+        let early = hits(&sandbox, words);
+        let late = hits(&sandbox, &[words, &["--in", "content,prompt"]].concat());
+        assert_eq!(early, late, "{words:?}");
+        assert!(early.len() > 8, "{words:?}");
+    }
+    assert_eq!(hits(&sandbox, &["search", "staged needle"]).len(), 1);
+}
+
+#[test]
 fn contents_that_are_large_pass_in_pieces() {
     let sandbox = Sandbox::new();
     // Larger than what is read whole, and no two lines are equal.

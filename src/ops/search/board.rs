@@ -22,6 +22,9 @@ const ROOM: usize = 64 << 20;
 /// What came of a content: its matches, or why it cannot be read.
 pub type Looked = Arc<Result<Matches, String>>;
 
+/// What came of contents that were looked through before.
+pub type Known = HashMap<Oid, Looked>;
+
 /// What workers and the one who waits for them share.
 #[derive(Default)]
 struct State {
@@ -40,6 +43,7 @@ struct State {
 /// Contents, each looked through once.
 pub struct Board<'a> {
     blobs: &'a [Oid],
+    known: &'a Known,
     state: Mutex<State>,
     came: Condvar,
     room: Condvar,
@@ -67,21 +71,24 @@ impl State {
     }
 }
 
-fn weight(looked: &Looked) -> usize {
+/// What that takes in memory, about.
+pub fn weight(looked: &Looked) -> usize {
     looked.as_ref().as_ref().map_or(0, Matches::weight)
 }
 
 impl<'a> Board<'a> {
-    /// Looks through the contents, in their order, while `take` takes what comes of them.
+    /// Looks through the contents, in their order and but for those that are known, while `take` takes what comes of them.
     pub fn run<T>(
         objects: &ObjectStore,
         pattern: &Pattern,
         depth: Depth,
         blobs: &'a [Oid],
+        known: &'a Known,
         take: impl FnOnce(&Board<'a>) -> T,
     ) -> T {
         let board = Self {
             blobs,
+            known,
             state: Mutex::default(),
             came: Condvar::new(),
             room: Condvar::new(),
@@ -124,12 +131,13 @@ impl<'a> Board<'a> {
             drop(state);
             let looked: Vec<Looked> = batch
                 .iter()
-                .map(|oid| {
-                    Arc::new(
+                .map(|oid| match self.known.get(oid) {
+                    Some(looked) => Arc::clone(looked),
+                    None => Arc::new(
                         looker
                             .blob(*oid)
                             .map_err(|error| error.message().to_owned()),
-                    )
+                    ),
                 })
                 .collect();
             let mut state = self.lock();

@@ -91,6 +91,11 @@ pub fn shaped(found: Vec<Found>, shape: Shape) -> Vec<Found> {
 }
 
 impl Found {
+    /// Whether it is told of the newest state.
+    pub fn is_newest(&self, states: &States) -> bool {
+        self.position + 1 == states.all.len()
+    }
+
     /// As it is told.
     pub fn told(self, states: &States, turns: &Turns) -> Hit {
         let turn = self.came.and_then(|place| turns.before(place));
@@ -200,6 +205,12 @@ impl Waiting {
             self.count,
         );
         self.heap.push(Ordered { order, one: hit });
+    }
+
+    /// Adds one that was found in a file.
+    pub fn take(&mut self, found: Found, states: &States, turns: &Turns) {
+        let place = (found.position, found.first);
+        self.add(place, found.told(states, turns));
     }
 
     /// Those that come before everything in this path and the paths after it, whose newest state this is; without one, all.

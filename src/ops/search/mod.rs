@@ -1,7 +1,7 @@
 //! `tw search`: a pattern in every content that snapshots have, in what came and went between them, in prompts and in issues.
 //!
 //! Each unique content is read once, however many snapshots and paths share it, on all cores; hits are told as soon as nothing
-//! newer can be found. A hit in a file is a line (its path and text; equal ones in a file are told apart by their count) in all the
+//! newer can be found, those of the newest state before the walk through all others. A hit in a file is a line (its path and text; equal ones in a file are told apart by their count) in all the
 //! snapshots that have it, and names the first and the last of them. Promises to write nothing, and that damage hides nothing
 //! else: what cannot be read is named. Leaves out an index: see `docs/performance.md`.
 
@@ -10,11 +10,13 @@ mod content;
 mod files;
 mod found;
 mod hit;
+mod newest;
 mod pattern;
 mod plan;
 mod runs;
 mod texts;
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 
@@ -31,10 +33,11 @@ use crate::git::objects::ObjectStore;
 use crate::git::path::RepoPath;
 use crate::json::{self, OptionalText};
 use crate::store::Store;
-use board::Board;
+use board::{Board, Known};
 use content::Depth;
 use files::{Asked, Chosen, PathRuns};
 use found::Waiting;
+use newest::Seen;
 use plan::Plan;
 use texts::Limits;
 
@@ -236,26 +239,49 @@ impl Searching<'_> {
     fn run(&self, ctx: &Context<'_>, teller: &mut Teller<'_, '_>) -> Result<()> {
         let mut waiting = Waiting::default();
         let has_files = self.wants(Place::Content) || self.wants(Place::Diff);
-        let (plan, talks) = std::thread::scope(|scope| {
-            let (objects, states, files) = (&self.store.objects, &self.states, &self.files);
-            let places = &self.places;
-            let walking = has_files.then(|| scope.spawn(|| walked(objects, states, files, places)));
+        let (objects, states, files) = (&self.store.objects, &self.states, &self.files);
+        let (begun, talks) = std::thread::scope(|scope| {
+            let about = (&self.pattern, self.depth(), &self.places[..]);
+            let begin = move || begin(objects, states, files, about);
+            let beginning = has_files.then(|| scope.spawn(begin));
             // Meanwhile: there may be a note for each of thousands of prompts.
             let talks = Talks::read(self.store);
-            let plan = walking.map(|walking| match walking.join() {
-                Ok(walked) => walked,
+            let begun = beginning.map(|beginning| match beginning.join() {
+                Ok(begun) => begun,
                 Err(panic) => std::panic::resume_unwind(panic),
             });
-            (plan, talks)
+            (begun, talks)
         });
         let talks = talks?;
         self.add_texts(&talks, &mut waiting, teller)?;
-        if let Some((plan, unreadable)) = plan {
+        if let Some((seen, walk)) = begun {
+            let turns = Turns::new(&talks, &ctx.sessions(), states);
+            let chosen = self.chosen();
+            let asked = Asked {
+                states,
+                chosen: &chosen,
+                places: &self.places,
+                change: self.request.change,
+            };
+            let about = (&self.pattern, self.depth(), self.request.shape);
+            let (first, told) = newest::hits(objects, about, &seen, &asked);
+            let mut sorted = Waiting::default();
+            for found in first {
+                sorted.take(found, states, &turns);
+            }
+            if teller.tell(sorted.ready(None)).is_break() {
+                return Ok(());
+            }
+            let all = || walked(objects, states, files, &self.places);
+            let (plan, unreadable) = walk.unwrap_or_else(all);
             for one in unreadable {
                 teller.add_unread(None, one.oid.to_string(), one.reason);
             }
-            let turns = Turns::new(&talks, &ctx.sessions(), &self.states);
-            self.look_in_files(plan, &turns, &mut waiting, teller);
+            let before = Before {
+                known: seen.known,
+                told,
+            };
+            self.look_in_files(plan, &asked, &before, &turns, &mut waiting, teller);
         }
         // Nobody listens any more, when it broke off.
         let _ = teller.tell(waiting.ready(None));
@@ -298,46 +324,51 @@ impl Searching<'_> {
     fn look_in_files(
         &self,
         mut plan: Plan,
+        asked: &Asked<'_>,
+        before: &Before,
         turns: &Turns,
         waiting: &mut Waiting,
         teller: &mut Teller<'_, '_>,
     ) {
         let objects = &self.store.objects;
-        let chosen = self.chosen();
-        plan.keep(|path| chosen.touches(path));
-        let asked = Asked {
-            states: &self.states,
-            chosen: &chosen,
-            places: &self.places,
-            change: self.request.change,
-        };
-        Board::run(objects, &self.pattern, self.depth(), &plan.blobs, |board| {
-            let mut uses = plan.uses.clone();
-            for (at, path) in plan.paths.iter().enumerate() {
-                let mut runs = PathRuns::default();
-                for step in &path.steps {
-                    uses[step.blob] -= 1;
-                    // Only after a worker died, which ends everything.
-                    let Some(looked) = board.wait(step.blob, uses[step.blob] > 0) else {
+        plan.keep(|path| asked.chosen.touches(path));
+        let (blobs, known) = (&plan.blobs, &before.known);
+        Board::run(
+            objects,
+            &self.pattern,
+            self.depth(),
+            blobs,
+            known,
+            |board| {
+                let mut uses = plan.uses.clone();
+                for (at, path) in plan.paths.iter().enumerate() {
+                    let mut runs = PathRuns::default();
+                    for step in &path.steps {
+                        uses[step.blob] -= 1;
+                        // Only after a worker died, which ends everything.
+                        let Some(looked) = board.wait(step.blob, uses[step.blob] > 0) else {
+                            return;
+                        };
+                        runs.take(step, looked.as_ref().as_ref().ok());
+                        if let Err(reason) = looked.as_ref() {
+                            let oid = step.version.node.oid.to_string();
+                            teller.add_unread(Some(&path.path), oid, reason.clone());
+                        }
+                    }
+                    let is_told = before.told.contains(&path.path);
+                    for found in found::shaped(runs.hits(path, asked), self.request.shape) {
+                        if !is_told || !found.is_newest(&self.states) {
+                            waiting.take(found, &self.states, turns);
+                        }
+                    }
+                    let next = plan.paths.get(at + 1);
+                    let next = next.map(|next| (next.newest, &next.path));
+                    if next.is_some() && teller.tell(waiting.ready(next)).is_break() {
                         return;
-                    };
-                    runs.take(step, looked.as_ref().as_ref().ok());
-                    if let Err(reason) = looked.as_ref() {
-                        let oid = step.version.node.oid.to_string();
-                        teller.add_unread(Some(&path.path), oid, reason.clone());
                     }
                 }
-                for found in found::shaped(runs.hits(path, &asked), self.request.shape) {
-                    let place = (found.position, found.first);
-                    waiting.add(place, found.told(&self.states, turns));
-                }
-                let next = plan.paths.get(at + 1);
-                let next = next.map(|next| (next.newest, &next.path));
-                if next.is_some() && teller.tell(waiting.ready(next)).is_break() {
-                    return;
-                }
-            }
-        });
+            },
+        );
     }
 
     fn depth(&self) -> Depth {
@@ -370,6 +401,28 @@ impl Searching<'_> {
             self.limits.take_in(&state.created_at, who.0, who.1)
         })
     }
+}
+
+/// What was done before the walk through all states.
+struct Before {
+    /// Contents that were looked through.
+    known: Known,
+    /// Paths whose hits of the newest state were told.
+    told: HashSet<RepoPath>,
+}
+
+/// Looks through the newest state, or walks through all where hits of other places may come before its own.
+fn begin(
+    objects: &ObjectStore,
+    states: &States,
+    files: &Files,
+    (pattern, depth, places): (&Pattern, Depth, &[Place]),
+) -> (Seen, Option<(Plan, Vec<Unreadable>)>) {
+    if places.iter().all(|place| *place == Place::Content) {
+        return (newest::look(objects, states, files, pattern, depth), None);
+    }
+    let all = walked(objects, states, files, places);
+    (Seen::default(), Some(all))
 }
 
 /// What is to be looked through, and the trees that could not be.

@@ -11,7 +11,7 @@ mod turns;
 mod walk;
 
 pub use among::Files;
-pub use staged::staged;
+pub use staged::{staged, staged_in};
 pub use states::{Chain, Scope, State, States};
 pub use turns::{Prompt, Talks, Turns};
 pub use walk::{Among, PathVersions, Unreadable, Version, Walked, walk};

@@ -7,7 +7,7 @@ use crate::git::tree::{self, Node};
 use crate::store::stored::part;
 
 use super::walk::{PathVersions, Version};
-use super::{Among, States, Walked, walk};
+use super::{Among, State, States, Walked, walk};
 use crate::error::Result;
 use crate::git::objects::ObjectStore;
 
@@ -30,10 +30,27 @@ pub fn staged(objects: &ObjectStore, states: &States, among: &dyn Among) -> Walk
         chains.push(trees);
     }
     let mut walked = walk(objects, &chains, among);
+    conflicts.retain(|(path, ..)| among.takes(path));
+    add(&mut walked, conflicts);
+    walked
+}
+
+/// What the index of one state had, as if it were the only one. None: it cannot be read.
+pub fn staged_in(objects: &ObjectStore, state: &State, among: &dyn Among) -> Option<Walked> {
+    let side = side(objects, state.commit).ok()?;
+    let mut walked = walk(objects, &[vec![side.tree]], among);
+    let unmerged = side.unmerged.into_iter();
+    let unmerged = unmerged.filter(|(path, _)| among.takes(path));
+    add(
+        &mut walked,
+        unmerged.map(|(path, node)| (path, 0, 0, node)).collect(),
+    );
+    Some(walked)
+}
+
+/// Adds what conflicts left: path, chain, place in it, and what it is.
+fn add(walked: &mut Walked, conflicts: Vec<(Vec<u8>, usize, usize, Node)>) {
     for (path, chain, at, node) in conflicts {
-        if !among.takes(&path) {
-            continue;
-        }
         let version = Version {
             chain,
             from: at,
@@ -52,7 +69,6 @@ pub fn staged(objects: &ObjectStore, states: &States, among: &dyn Among) -> Walk
             ),
         }
     }
-    walked
 }
 
 /// The index of a state.
