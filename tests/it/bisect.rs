@@ -71,6 +71,51 @@ fn the_snapshot_that_broke_it_is_named() {
         "{said}"
     );
     assert!(said.contains("2 files changed since"), "{said}");
+    // Nobody's prompt led there.
+    let said = sandbox.tw(["bisect", "run", "--", "sh", "-c", JUDGE]).err();
+    assert!(
+        said.contains("tw open") && !said.contains("tw revert"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_prompt_that_is_named_can_be_taken_back() {
+    let sandbox = Sandbox::new();
+    let hook = |event: &str, prompt: &str| {
+        let payload = json!({
+            "session_id": "s-1", "cwd": sandbox.repo(), "hook_event_name": event, "prompt": prompt,
+        });
+        let mut command = sandbox.tw_command();
+        let command = command.args(["hook", "claude", event]);
+        let ran = command.write_stdin(payload.to_string()).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    sandbox.write("state", "g\n");
+    for (nth, letter) in "ggbb".chars().enumerate() {
+        hook("user-prompt-submit", &format!("change {nth}"));
+        sandbox.write("state", format!("{letter}\n"));
+        sandbox.write(format!("file{nth}"), "x\n");
+        hook("stop", "");
+    }
+    let said = sandbox.tw(["bisect", "run", "--", "sh", "-c", JUDGE]).err();
+    let hint = said
+        .lines()
+        .find_map(|line| line.strip_prefix("hint: 'tw revert "));
+    let prompt = hint.and_then(|rest| rest.split('\'').next()).unwrap();
+    sandbox.ok(["revert", prompt]);
+    assert_eq!(sandbox.text("state"), "g\n");
+    assert!(!sandbox.exists("file2") && sandbox.exists("file3"));
+    // The first good one is nothing to take back.
+    sandbox.ok(["undo"]);
+    sandbox.write("state", "g\n");
+    let mended = sandbox.tw(["bisect", "run", "--find-good", "--", "sh", "-c", JUDGE]);
+    assert!(mended.out().contains("first good"), "{}", mended.out());
+    let said = mended.err();
+    assert!(
+        said.contains("tw open") && !said.contains("tw revert"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -100,6 +145,11 @@ fn the_prompt_in_whose_turn_it_broke_is_named() {
     assert_eq!(bad["origin"], "prompt");
     assert_eq!(bad["session_id"], "11111111-2222");
     assert_eq!(bad["prompt"], "change number 2\nand more");
+    let said = sandbox.tw(["bisect", "run", "--", "sh", "-c", JUDGE]).err();
+    let number = &bad["checkpoint_id"];
+    let revert =
+        format!("hint: 'tw revert 11111111-2222:{number}' takes back what this prompt changed");
+    assert!(said.contains(&revert), "{said}");
     let of_session = sandbox.json([
         "bisect",
         "run",
@@ -339,11 +389,56 @@ fn what_a_run_does_outside_of_its_scratch_is_told() {
     let (sandbox, _) = line("ggbb");
     let escape = format!("echo x >>$TW_SOURCE/a.txt; git branch made-$TW_RUN_ID; {JUDGE}");
     let found = sandbox.json(["bisect", "run", "--", "sh", "-c", &escape]);
-    let notices = found["notices"].to_string();
-    assert!(notices.contains("refs/heads/made-bisect-"), "{notices}");
+    assert_eq!(found["escapes"], json!(["a.txt"]));
+    let refs = found["refs_made"].as_array().unwrap();
+    let is_made = |name: &Value| {
+        name.as_str()
+            .unwrap()
+            .starts_with("refs/heads/made-bisect-")
+    };
+    assert!(!refs.is_empty() && refs.iter().all(is_made), "{refs:?}");
+    assert_eq!(found["notices"], json!([]));
+    // People read it, too; what was known from before is not run again.
+    let more = format!("echo x >\"$TW_SOURCE/more.txt\"; git tag -f tagged; {JUDGE}");
+    let said = sandbox.ok(["bisect", "run", "-j", "1", "--", "sh", "-c", &more]);
     assert!(
-        notices.contains("the present changed while the command ran: a.txt"),
-        "{notices}"
+        said.contains("\n  changed in the present: more.txt\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("\n  made or changed refs: refs/tags/tagged\n"),
+        "{said}"
+    );
+    let again = sandbox.ok(["bisect", "run", "-j", "1", "--", "sh", "-c", JUDGE]);
+    assert!(!again.contains("changed in the present"), "{again}");
+}
+
+#[test]
+fn what_a_run_did_outside_is_told_when_nothing_was_found_too() {
+    let (sandbox, _) = line("gg");
+    let escape = format!("echo x >\"$TW_SOURCE/a.txt\"; git branch -f side; {JUDGE}");
+    let (error, code) = sandbox.json_error(["bisect", "run", "--", "sh", "-c", &escape]);
+    assert_eq!(
+        (error["code"].as_str(), code),
+        (Some("NOT_REPRODUCED"), 1),
+        "{error}"
+    );
+    assert_eq!(error["escapes"], json!(["a.txt"]));
+    assert_eq!(error["refs_made"], json!(["refs/heads/side"]));
+    sandbox.write("state", "s\n");
+    let said = sandbox
+        .tw(["bisect", "run", "--", "sh", "-c", &escape])
+        .err();
+    // It was there before this search.
+    assert!(!said.contains("a.txt") && !said.contains("side"), "{said}");
+    sandbox.remove("a.txt");
+    let other = format!("{escape} # asked anew");
+    let said = sandbox
+        .tw(["bisect", "run", "--", "sh", "-c", &other])
+        .err();
+    assert!(
+        said.contains("hint: changed in the present: a.txt\n"),
+        "{said}"
     );
 }
 

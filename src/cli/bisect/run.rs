@@ -125,6 +125,7 @@ impl Human for Bisected {
             self.difference(page, before);
         }
         self.cost(page);
+        self.outside(page);
         page.notices(&self.notices);
         let before = self.last_good.as_ref().or(self.last_bad.as_ref());
         let after = self.first_bad.as_ref().or(self.first_good.as_ref());
@@ -133,6 +134,12 @@ impl Human for Bisected {
             page.hint(format!("'tw diff {before} {after}' shows what changed"));
             page.hint(format!(
                 "'tw open {after}' lays it out beside the working tree"
+            ));
+        }
+        if let Some((session, checkpoint)) = self.culprit() {
+            let session = clean(session);
+            page.hint(format!(
+                "'tw revert {session}:{checkpoint}' takes back what this prompt changed and keeps what came later"
             ));
         }
     }
@@ -173,6 +180,8 @@ fn point_lines(page: &mut Page, point: &Point, word: &str) {
 trait Parts {
     fn difference(&self, page: &mut Page, before: &Point);
     fn cost(&self, page: &mut Page);
+    fn outside(&self, page: &mut Page);
+    fn culprit(&self) -> Option<(&str, u64)>;
 }
 
 impl Parts for Bisected {
@@ -207,5 +216,25 @@ impl Parts for Bisected {
             line.push_str(&format!(", {known} known from before"));
         }
         page.line(line);
+    }
+
+    /// What was seen outside of the scratches.
+    fn outside(&self, page: &mut Page) {
+        for (what, names) in [
+            ("changed in the present", &self.escapes),
+            ("made or changed refs", &self.refs_made),
+        ] {
+            if !names.is_empty() {
+                let names: Vec<String> = names.iter().map(|name| clean(name)).collect();
+                page.line(format!("  {what}: {}", names.join(", ")));
+            }
+        }
+    }
+
+    /// The prompt that made it bad, where that is one for certain.
+    fn culprit(&self) -> Option<(&str, u64)> {
+        let is_certain = matches!(self.result, Answer::Found | Answer::NotMonotonic);
+        let bad = self.first_bad.as_ref().filter(|_| is_certain)?;
+        Some((bad.session_id.as_deref()?, bad.checkpoint_id?))
     }
 }

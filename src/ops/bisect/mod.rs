@@ -44,8 +44,6 @@ use crate::store::state::Mode;
 
 /// How long what probes printed is kept, at least.
 const LOG_DAYS: u64 = 7;
-/// How many paths a sentence names.
-const NAMED: usize = 5;
 
 /// Search for the snapshot that broke it, or mended it.
 #[derive(Debug, Clone, Default)]
@@ -146,6 +144,7 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
         probes: Vec::new(),
         rounds: 0,
         notices: Vec::new(),
+        outside: Outside::default(),
         snapshots,
     };
     let refs = SharedRefs::look(&ctx.repo)?;
@@ -154,8 +153,39 @@ pub fn run(ctx: &Context<'_>, request: &Bisect) -> Result<Bisected> {
     let found = search.search(&stop);
     ctx.progress.end();
     drop(stop);
-    search.look_around(&refs, &present)?;
-    search.answer(found?)
+    let outside = search.look_around(&refs, &present);
+    let found = found.map_err(|error| match &outside {
+        Ok(outside) => outside.told_with(error),
+        // Why the search ended says more than why nobody could look.
+        Err(_) => error,
+    })?;
+    search.outside = outside?;
+    search.answer(found)
+}
+
+/// What the runs did outside of their scratches, or somebody else while they went on.
+#[derive(Debug, Clone, Default)]
+struct Outside {
+    /// Paths of the present.
+    escapes: Vec<String>,
+    /// Names of refs.
+    refs_made: Vec<String>,
+}
+
+impl Outside {
+    /// An error that tells it, too.
+    fn told_with(&self, mut error: Error) -> Error {
+        for (name, what, all) in [
+            ("escapes", "changed in the present", &self.escapes),
+            ("refs_made", "made or changed refs", &self.refs_made),
+        ] {
+            error = error.detail(name, all.clone());
+            if !all.is_empty() {
+                error = error.hint(format!("{what}: {}", all.join(", ")));
+            }
+        }
+        error
+    }
 }
 
 /// What every probe does, with what it is given.
@@ -216,6 +246,7 @@ struct Bisecting<'a, 'c> {
     probes: Vec<ProbeView>,
     rounds: u32,
     notices: Vec<String>,
+    outside: Outside,
 }
 
 impl Bisecting<'_, '_> {
@@ -319,36 +350,19 @@ impl Bisecting<'_, '_> {
 
     /// What the runs did outside of their scratches.
     fn look_around(
-        &mut self,
+        &self,
         refs: &SharedRefs,
         present: &crate::store::stored::Stored,
-    ) -> Result<()> {
-        let changed = refs.changed(&SharedRefs::look(&self.ctx.repo)?);
-        if !changed.is_empty() {
-            let names = changed.join(", ");
-            self.notices
-                .push(format!("refs changed while the command ran: {names}"));
-        }
+    ) -> Result<Outside> {
         let everything = Pathspec::parse(self.ctx, &[])?;
         let both = (&Side::of(present), &Side::Present);
-        let diff = sides(
-            self.ctx,
-            self.store,
-            both,
-            &everything,
-            Patches::None,
-            Beyond::LeftOut,
-        )?;
-        if !diff.files.is_empty() {
-            let paths = diff.files.iter().take(NAMED);
-            let paths: Vec<String> = paths.map(|file| path::display(&file.path)).collect();
-            self.notices.push(format!(
-                "the present changed while the command ran: {} ({} in all)",
-                paths.join(", "),
-                diff.files.len()
-            ));
-        }
-        Ok(())
+        let (patches, beyond) = (Patches::None, Beyond::LeftOut);
+        let diff = sides(self.ctx, self.store, both, &everything, patches, beyond)?;
+        let changed = diff.files.iter().map(|file| path::display(&file.path));
+        Ok(Outside {
+            escapes: changed.collect(),
+            refs_made: refs.changed(&SharedRefs::look(&self.ctx.repo)?),
+        })
     }
 
     fn answer(self, found: Found) -> Result<Bisected> {
@@ -421,6 +435,8 @@ impl Bisecting<'_, '_> {
             probes: self.probes,
             rounds: self.rounds,
             snapshots: self.snapshots.line.len(),
+            escapes: self.outside.escapes,
+            refs_made: self.outside.refs_made,
             notices: self.notices,
         }
     }
@@ -451,7 +467,9 @@ impl Bisecting<'_, '_> {
             format!("the {end} end, {id}, is {}{reason}", verdict.as_str())
         };
         let probes = serde_json::to_value(&self.probes).unwrap_or_default();
-        let error = Error::new(Code::NotReproduced, message)
+        let error = self
+            .outside
+            .told_with(Error::new(Code::NotReproduced, message))
             .detail("result", "not-reproduced")
             .detail("end", end)
             .detail("snapshot_id", id)

@@ -135,6 +135,10 @@ pub struct Bisected {
     pub rounds: u32,
     /// How many snapshots lie between the ends, the ends included.
     pub snapshots: usize,
+    /// Paths of the present that changed while probes ran.
+    pub escapes: Vec<String>,
+    /// Refs that all worktrees share and that were made, changed or deleted while probes ran.
+    pub refs_made: Vec<String>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
