@@ -624,6 +624,109 @@ fn a_killed_try_leaves_no_child_and_gc_leaves_no_litter() {
     assert!(said.contains("was killed"), "{said}");
 }
 
+/// Everything of the present that a try must leave alone.
+fn present(sandbox: &Sandbox) -> String {
+    let git = |words: &[&str]| sandbox.git(words);
+    [
+        git(&["status", "--porcelain=v2", "--branch", "--ignored"]),
+        git(&["ls-files", "--stage"]),
+        git(&["for-each-ref", "refs/heads", "refs/tags", "refs/stash"]),
+        sandbox.text("a.txt"),
+        sandbox.text("mine"),
+    ]
+    .join("--\n")
+}
+
+/// The processes that have something of this sandbox in their environment: all that a `tw` of it has started.
+fn descendants(sandbox: &Sandbox) -> Vec<String> {
+    let root = sandbox.root().display().to_string();
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let names = all.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let pids = names.filter(|name| name.parse::<u32>().is_ok());
+    let of_sandbox = |pid: &String| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(&root)
+    };
+    pids.filter(of_sandbox).collect()
+}
+
+/// `TW_KILL_SEED` and `TW_KILL_ROUNDS` choose other moments, and more of them.
+#[test]
+fn a_try_that_is_killed_at_any_moment_leaves_the_present_as_it_was() {
+    let number = |name: &str, default: u64| {
+        let set = std::env::var(name).ok();
+        set.map_or(default, |set| set.parse().unwrap())
+    };
+    let (mut random, rounds) = (number("TW_KILL_SEED", 1), number("TW_KILL_ROUNDS", 20));
+    let sandbox = checked();
+    sandbox.write("mine", "untracked\n");
+    sandbox.write("a.txt", "edited\n");
+    let before = present(&sandbox);
+    let own = sandbox.root().join("own");
+    let start = format!("echo $$ >{}; exec \"$@\"", own.display());
+    let script = "echo fixed >a.txt; setsid sleep 300 & sleep 0.2";
+    let mut killed = 0;
+    for round in 0..rounds {
+        let _ = std::fs::remove_file(&own);
+        let mut command = sandbox.command("sh");
+        command.args(["-c", &start, "sh", env!("CARGO_BIN_EXE_tw")]);
+        command.args(["try", "-n", "4", "-j", "2", "--verify", "sh check.sh"]);
+        command.args(["--", script]);
+        let waiting = std::thread::spawn(move || command.output());
+        let begun = Instant::now();
+        let pid = loop {
+            let written = std::fs::read_to_string(&own).unwrap_or_default();
+            if let Some(pid) = written.strip_suffix('\n') {
+                break pid.parse().unwrap();
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "it does not begin"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let delay = Duration::from_millis((random >> 33) % 1500);
+        std::thread::sleep(delay);
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        // Who has not been waited for keeps its number.
+        if !waiting.is_finished() {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        let output = waiting.join().unwrap().unwrap();
+        killed += u64::from(output.status.code().is_none());
+        let at = format!("round {round}, killed after {delay:?}");
+        let begun = Instant::now();
+        loop {
+            let left = descendants(&sandbox);
+            if left.is_empty() {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{at}: {left:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        sandbox.ok(["scratch", "gc"]);
+        swept(&sandbox);
+        let left = sandbox.json(["scratch", "list"])["scratches"].clone();
+        assert_eq!(left, json!([]), "{at}");
+        assert_eq!(present(&sandbox), before, "{at}");
+    }
+    // Of one that was never killed this says nothing.
+    assert!(killed * 2 > rounds, "{killed} of {rounds} were killed");
+    // Nothing of it stands in the way of the next.
+    let (document, code) = tried(
+        &sandbox,
+        &["try", "-n", "1", "--verify", "sh check.sh", "--", script],
+    );
+    assert_eq!(
+        (&document["runs"][0]["status"], code),
+        (&json!("passed"), 0)
+    );
+    sandbox.git(["fsck", "--no-dangling"]);
+}
+
 #[test]
 fn what_hooks_record_in_a_scratch_stands_not_in_the_present() {
     let sandbox = checked();
