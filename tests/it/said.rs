@@ -1,6 +1,6 @@
 //! What documents say can be typed is typed: every command in them is one, and those of the skill do what it says.
 
-mod hints;
+pub mod hints;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::facts::commit;
+use crate::said::hints::COMMANDS;
 use crate::sandbox::{Sandbox, is_root, skipped};
 
 /// A repository with files in three directories.
@@ -447,44 +448,47 @@ fn everything(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_not_supported_is_refused_and_left_alone() {
-    let shapes: [(&str, &[&str], &str); 3] = [
-        (
-            "bare",
-            &["init", "-q", "--bare", "odd"],
-            "UNSUPPORTED_REPOSITORY",
-        ),
-        (
-            "sha256",
-            &["init", "-q", "--object-format=sha256", "odd"],
-            "UNSUPPORTED_REPOSITORY",
-        ),
-        (
-            "reftable",
-            &["init", "-q", "--ref-format=reftable", "odd"],
-            "UNSUPPORTED_REPOSITORY",
-        ),
+fn what_is_not_supported_is_refused_by_every_command_and_left_alone() {
+    let shapes: [&[&str]; 4] = [
+        &["--bare"],
+        &["--object-format=sha256"],
+        &["--ref-format=reftable"],
+        &["--object-format=sha256", "--ref-format=reftable"],
     ];
-    for (name, init, code) in shapes {
+    let mut wrong = Vec::new();
+    for shape in shapes {
         let sandbox = Sandbox::bare_room();
         let root = sandbox.root();
-        if sandbox.try_git_in(&root, init).code != 0 {
-            continue; // A git too old to make one.
+        let init = [&["init", "-q"], shape, &["odd"]].concat();
+        if sandbox.try_git_in(&root, &init).code != 0 {
+            skipped("git", "it is too old to make such a repository");
+            continue;
         }
         let before = everything(&root);
-        for args in [
-            &["snapshot"][..],
-            &["list"],
-            &["show", "latest"],
-            &["travel", "latest"],
-        ] {
-            let ran = sandbox.tw_in(root.join("odd"), [&["--json"], args].concat());
+        // One only filters text, and one is part of a shell's prompt, which says nothing where there is nothing to say.
+        let of_any_place = |command: &&&str| ["tw redact", "tw prompt"].contains(*command);
+        let mut usage = Vec::new();
+        for command in COMMANDS.iter().filter(|command| !of_any_place(command)) {
+            let args = command.split(' ').skip(1);
+            let ran = sandbox.tw_in(root.join("odd"), ["--json"].into_iter().chain(args));
             let document: Value = serde_json::from_slice(&ran.stdout).unwrap();
-            assert_eq!(document["error"]["code"], code, "{name} {args:?}");
-            assert_eq!(ran.code, 1, "{name} {args:?}");
+            let code = document["error"]["code"].as_str();
+            // What lacks an argument is refused before the repository is looked for.
+            if code == Some("USAGE") {
+                usage.push(*command);
+                continue;
+            }
+            if code != Some("UNSUPPORTED_REPOSITORY") || ran.code == 0 {
+                wrong.push(format!("{shape:?} {command}, {}: {document}", ran.code));
+            }
         }
-        assert!(everything(&root) == before, "{name}: something was touched");
+        assert_eq!(usage, ["tw list --session", "tw label latest", "tw revert"]);
+        assert!(
+            everything(&root) == before,
+            "{shape:?}: something was touched"
+        );
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn what_a_hint_names_works_when_it_is_typed() {
 }
 
 /// Every command, as somebody would type it first.
-const COMMANDS: &[&str] = &[
+pub const COMMANDS: &[&str] = &[
     "tw status",
     "tw snapshot",
     "tw list",
