@@ -205,6 +205,49 @@ fn in_a_real_terminal_nothing_is_done_without_a_yes() {
     assert!(sandbox.ok(["label"]).contains("good"));
 }
 
+/// A report of the mouse as terminals send it: what was pressed or turned, and where, counted from 1.
+fn mouse(button: u8, column: usize, row: usize) -> Vec<String> {
+    let report = format!("\x1b[<{button};{column};{row}M");
+    report.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn the_mouse_chooses_and_what_is_copied_reaches_the_clipboard() {
+    let sandbox = Sandbox::new();
+    let take = |text: &str, message: &str| {
+        sandbox.write("notes.txt", text);
+        let id = sandbox.ok(["-q", "snapshot", "-m", message]);
+        id.trim().to_owned()
+    };
+    let first = take("one\n", "first notes");
+    let second = take("two\n", "second notes");
+    let Some(tmux) = Tmux::start(&sandbox, (100, 30), "") else {
+        return;
+    };
+    // What a program may ask a terminal to copy is taken only then.
+    tmux.ask(&["set-option", "-s", "set-clipboard", "on"]);
+    tmux.shows("second notes").shows("+two");
+    tmux.waits("the mouse", Tmux::is_taken);
+    let row = |text: &str| {
+        let screen = tmux.screen();
+        screen.lines().position(|line| line.contains(text)).unwrap() + 1
+    };
+    let send = |report: Vec<String>| {
+        let bytes: Vec<&str> = report.iter().map(String::as_str).collect();
+        tmux.types(&[&["-H"], &bytes[..]].concat());
+    };
+    send(mouse(0, 12, row("first notes")));
+    tmux.shows("+one");
+    tmux.types(&["y"]).shows("copied s_");
+    tmux.waits("the copy", |tmux| tmux.ask(&["show-buffer"]) == first);
+    // The wheel goes up to the newest.
+    send(mouse(64, 12, row("first notes")));
+    tmux.shows("+two");
+    tmux.types(&["y"])
+        .waits("the copy", |tmux| tmux.ask(&["show-buffer"]) == second);
+    tmux.types(&["q"]).ended("0");
+}
+
 #[test]
 fn the_terminal_is_given_back_on_every_way_out() {
     for (signal, code) in [
