@@ -54,6 +54,9 @@ fn every_test_that_a_document_names_is_there() {
     let mut count = 0;
     for entry in std::fs::read_dir(root.join("docs")).unwrap() {
         let path = entry.unwrap().path();
+        if path.is_dir() {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         for name in quoted.captures_iter(&text).map(|found| found[1].to_owned()) {
             count += 1;
@@ -64,6 +67,24 @@ fn every_test_that_a_document_names_is_there() {
     }
     assert!(count > 100, "{count}");
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn every_picture_that_a_document_shows_is_there() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let text = std::fs::read_to_string(docs.join("ui.md")).unwrap();
+    let shown = Regex::new(r"!\[[^\]]+\]\((pictures/[^)]+)\)").unwrap();
+    let shown: BTreeSet<PathBuf> = shown
+        .captures_iter(&text)
+        .map(|found| docs.join(&found[1]))
+        .collect();
+    let kept = std::fs::read_dir(docs.join("pictures")).unwrap();
+    let kept: BTreeSet<PathBuf> = kept
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some())
+        .collect();
+    assert_eq!(shown, kept);
+    assert_eq!(shown.len(), 3);
 }
 
 /// Whether a source has an item, or a type and its method.

@@ -22,7 +22,10 @@ fn documents() -> Vec<(String, String)> {
         root.join(SKILL),
     ];
     for entry in std::fs::read_dir(root.join("docs")).unwrap() {
-        paths.push(entry.unwrap().path());
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            paths.push(path);
+        }
     }
     paths.sort();
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
