@@ -57,6 +57,9 @@ fn runs_are_made_side_by_side_judged_and_ranked() {
     let (document, code) = tried(&sandbox, &words);
     assert_eq!((code, &document["ok"]), (0, &json!(true)), "{document}");
     assert_eq!(document["base_verify"]["status"], "failed");
+    let shown = sandbox.ok(["try", "show", "latest"]);
+    let base = "\n  before the runs, 'sh check.sh' failed\n";
+    assert!(shown.contains(base), "{shown}");
     let runs = document["runs"].as_array().unwrap();
     let statuses: Vec<&str> = runs
         .iter()

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::cli::call::verbs;
 use crate::cli::prelude::*;
 use crate::cli::progress::Lines;
-use crate::ops::tries::{Status, Try, TryRun};
+use crate::ops::tries::{Check, Status, Try, TryRun};
 use crate::ops::try_::{self, Start, Tried};
 
 /// Run a command several times side by side, each in a scratch, and rank what came of it
@@ -150,12 +150,7 @@ impl Human for Tried {
         let record = &self.record;
         page.line(headline(record, page));
         if let Some(check) = &record.base_verify {
-            let line = format!(
-                "  before: {} of '{}'",
-                check.status.as_str(),
-                clean(&check.command)
-            );
-            page.line(line);
+            page.line(base(check));
         }
         for run in &record.runs {
             page.line(line(run));
@@ -219,6 +214,18 @@ pub fn headline(record: &Try, page: &Page) -> String {
         page.id(&record.source),
         page.options.ago(&record.created_at)
     )
+}
+
+/// How the check ended before anything was done.
+fn base(check: &Check) -> String {
+    let command = clean(&check.command);
+    let ended = match check.status {
+        Status::Passed => "passed already",
+        Status::Failed => "failed",
+        Status::Timeout => "ran out of time",
+        Status::Unverified | Status::Error => "could not be run",
+    };
+    format!("  before the runs, '{command}' {ended}")
 }
 
 fn line(run: &TryRun) -> String {
