@@ -443,6 +443,39 @@ fn what_a_run_did_outside_is_told_when_nothing_was_found_too() {
 }
 
 #[test]
+fn what_a_stopped_search_did_outside_is_told() {
+    let (sandbox, _) = line("ggbb");
+    let (own, began) = (sandbox.root().join("own"), sandbox.root().join("began"));
+    let start = format!("echo $$ >{}; exec \"$@\"", own.display());
+    let script = format!(
+        "echo x >\"$TW_SOURCE/a.txt\"; echo >{}; sleep 300",
+        began.display()
+    );
+    let mut command = sandbox.command("sh");
+    command.args(["-c", &start, "sh", env!("CARGO_BIN_EXE_tw"), "--json"]);
+    command.args(["bisect", "run", "-j", "1", "--", "sh", "-c", &script]);
+    let waiting = std::thread::spawn(move || command.output());
+    let begun = Instant::now();
+    while !began.exists() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "it does not begin"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = std::fs::read_to_string(&own).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = waiting.join().unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("\"INTERRUPTED\""), "{said}");
+    assert!(
+        said.contains("\"escapes\"") && said.contains("\"a.txt\""),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_killed_search_leaves_no_process_and_nothing_after_gc() {
     let (sandbox, _) = line("ggbb");
     let mark = sandbox.root().join("running");
