@@ -28,6 +28,24 @@ pub fn notes_at(objects: &ObjectStore, tip: Oid) -> Result<Vec<(Oid, Oid)>> {
     Ok(found)
 }
 
+/// The blob of the note on an object; None where it has none. Of the tree only what leads there is read.
+///
+/// # Errors
+/// As [`notes_at`].
+pub fn note_on(objects: &ObjectStore, tip: Oid, annotated: Oid) -> Result<Option<Oid>> {
+    let read = |oid| objects.read_tree(oid);
+    let root = tree_id(objects, tip)?;
+    let mut places = Vec::new();
+    find_places(&read, root, "", &annotated.to_string(), &mut places)?;
+    let Some(place) = places.first() else {
+        return Ok(None);
+    };
+    let node = tree::find(&read, root, place)?;
+    Ok(node
+        .filter(|node| node.mode != GITLINK_MODE)
+        .map(|node| node.oid))
+}
+
 /// The bytes of a note's blob.
 ///
 /// # Errors
@@ -354,10 +372,14 @@ mod tests {
 
         let all = notes_at(&fixture.objects(), tip).expect("notes");
         assert_eq!(all.len(), 800);
+        let objects = fixture.objects();
         for oid in &commits {
             let wanted = format!("on {oid}\n").into_bytes();
-            assert_eq!(fixture.read(*oid), Some(wanted));
+            assert_eq!(fixture.read(*oid).as_ref(), Some(&wanted));
+            let blob = note_on(&objects, tip, *oid).expect("read").expect("there");
+            assert_eq!(blob_bytes(&objects, blob).expect("note"), wanted);
         }
+        assert_eq!(note_on(&objects, tip, tip).expect("read"), None);
         fixture.put(&[(commits[7], Some(b"new\n")), (commits[8], None)]);
         assert_eq!(fixture.git_show(commits[7]).as_deref(), Some("new\n"));
         assert_eq!(fixture.git_show(commits[8]), None);

@@ -1,5 +1,6 @@
 //! Where each line comes from: `tw blame`.
 
+mod exchange;
 mod model;
 
 use serde_json::{Value, json};

@@ -209,6 +209,19 @@ fn shared_records() {
 }
 
 #[test]
+fn claims_of_other_tools() {
+    use serde_json::json;
+    let about = json!({"schema_version": "authorship/3.0.0", "sessions": {"s_1": {"agent_id": {
+        "tool": "cursor", "id": "1", "model": "m"}}}, "humans": {"h_1": {"author": "n"}}});
+    let log = format!("a.txt\n  s_1::t_1 1-4,7\n\"my file.txt\"\n  h_1 2\n---\n{about:#}");
+    let record = json!({"version": "0.1.0", "vcs": {"type": "git", "revision": "0".repeat(40)},
+        "tool": {"name": "amp"}, "files": [{"path": "a.txt", "conversations": [{
+        "contributor": {"type": "ai"}, "ranges": [{"start_line": 1, "end_line": 9}]}]}]});
+    let seeds = [log, record.to_string(), format!("{record:#}")].map(String::into_bytes);
+    rounds(2000, |random| parsers::claims(&random.damaged(&seeds)));
+}
+
+#[test]
 fn names_addresses_and_patterns() {
     let seeds: Vec<Vec<u8>> = [
         "s_20260228_153012_ab12cd",

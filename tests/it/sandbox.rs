@@ -479,6 +479,7 @@ fn schema_name(args: &[String]) -> String {
             _ => "backtrack",
         },
         Some("recover") if args.iter().any(|arg| arg == "--dropped") => "recover-dropped",
+        Some("blame") if args.iter().any(|arg| arg == "--export") => "blame-export",
         Some("undo") if args.iter().any(|arg| arg == "--list") => "undo-list",
         Some("redo") if args.iter().any(|arg| arg == "--list") => "redo-list",
         Some("web") if args.iter().any(|arg| arg == "--export") => "web-export",

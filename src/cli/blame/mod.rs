@@ -1,5 +1,6 @@
 //! `tw blame`.
 
+mod exported;
 mod page;
 mod porcelain;
 
@@ -9,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::prelude::*;
 use crate::git::blame::Follow;
-use crate::ops::blame::{Blame, Blamed, By, LineRange};
+use crate::ops::blame::{Blame, Blamed, By, Export, Exported, Format, LineRange};
 
 /// Show which prompt, person or commit each line comes from
 ///
@@ -17,7 +18,12 @@ use crate::ops::blame::{Blame, Blamed, By, LineRange};
 /// what somebody wrote outside of them; the commit, where it came with one that was not made here; 'not captured' for what no
 /// snapshot has yet. Lines are followed through renames, commits, amends, rebases, squashes, trips and restores. Where several may
 /// have written a line it is said to be ambiguous, and --json names them all: turns that overlap, or a turn whose end was not noted,
-/// unless the agent's own tools name the line. A line that was committed since also has its commit. Nothing is written.
+/// unless the agent's own tools name the line. A line that was committed since also has its commit. Of a commit that was not made here
+/// git-ai's note is read, and records of Agent Trace: what they say that an agent wrote is 'imported'. Nothing is written.
+///
+/// --export says, for those tools, which lines of the file's commits came from turns: of each commit that was made here those that it
+/// brought, a note of git-ai's or a record of Agent Trace. Only what is certain and committed is in it. With --write-notes it becomes git
+/// notes (refs/notes/ai, refs/notes/agent-trace); a note that another tool made is left alone. No remote gets them by itself.
 ///
 /// REV is the file's state to look at: the address of a snapshot, or a commit as git names it (default: the working tree as it is).
 #[derive(Debug, clap::Args)]
@@ -33,7 +39,10 @@ Examples:
   tw blame -w -M HEAD~2 src/parser.rs
 
   # For an editor that reads git's format
-  tw blame --porcelain src/parser.rs")]
+  tw blame --porcelain src/parser.rs
+
+  # Notes for git-ai, on the commits of this file
+  tw blame --export git-ai --write-notes src/parser.rs")]
 pub struct Args {
     /// A snapshot or a commit, then the file; the file alone: as it is
     #[arg(value_names = ["REV", "PATH"], num_args = 1..=2, required = true, add = complete::files_in_states())]
@@ -70,6 +79,25 @@ pub struct Args {
     /// Print in git's format for programs, with the turn behind each line
     #[arg(long)]
     porcelain: bool,
+
+    /// Print what is known of the file's commits in another tool's format; REV is a commit then (default: HEAD)
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = [
+        "lines", "ignore_all_space", "moved", "copied", "ignore_format", "by", "stat", "porcelain",
+    ])]
+    export: Option<ExportFormat>,
+
+    /// With --export, write it as git notes too, where a commit has no note of another tool's
+    #[arg(long, requires = "export")]
+    write_notes: bool,
+}
+
+/// A format of another tool's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExportFormat {
+    /// The authorship log of git-ai, a note for each commit
+    GitAi,
+    /// Records of Agent Trace, one a line
+    AgentTrace,
 }
 
 /// What lines are put together by.
@@ -86,7 +114,10 @@ enum Whose {
 }
 
 impl Run for Args {
-    const DOCUMENTS: &[Document] = &[document::<Blamed>("blame")];
+    const DOCUMENTS: &[Document] = &[
+        document::<Blamed>("blame"),
+        document::<Exported>("blame --export"),
+    ];
 
     fn is_paged(&self) -> bool {
         true
@@ -99,6 +130,18 @@ impl Run for Args {
             _ => return Err(Error::usage("a file is needed")),
         };
         let revision = revision.map(|word| word.to_string_lossy().into_owned());
+        if let Some(format) = self.export {
+            let request = Export {
+                revision,
+                path,
+                format: match format {
+                    ExportFormat::GitAi => Format::GitAi,
+                    ExportFormat::AgentTrace => Format::AgentTrace,
+                },
+                writes_notes: self.write_notes,
+            };
+            return reply(ops::blame::export(&call.open()?, &request));
+        }
         let by = match self.by {
             None => self.stat.then_some(By::Prompt),
             Some(Whose::Line) => None,

@@ -27,7 +27,7 @@ pub fn lines(page: &mut Page, blamed: &Blamed) {
     for (line, (who, when)) in blamed.lines.iter().zip(&heads) {
         let head = format!("{}  {}", padded(who, columns.0), padded(when, columns.1));
         let head = match line.origin.kind {
-            Kind::Prompt => style.cyan(&head),
+            Kind::Prompt | Kind::Imported => style.cyan(&head),
             Kind::Ambiguous | Kind::Dirty => style.yellow(&head),
             Kind::Between | Kind::CommitStep => head,
             Kind::Commit => style.dim(&head),
@@ -86,13 +86,25 @@ fn who(origin: &Origin) -> String {
                 clean(origin.author.as_deref().unwrap_or_default())
             )
         }
+        Kind::Imported => imported(origin.commit.as_deref(), origin.agent.as_deref()),
         Kind::Dirty => "not captured".to_owned(),
+    }
+}
+
+/// An agent that a note on a commit names.
+fn imported(commit: Option<&str>, agent: Option<&str>) -> String {
+    let agent = clean(agent.unwrap_or("an agent"));
+    match commit {
+        Some(commit) => format!("{} {agent} (imported)", short(commit)),
+        None => format!("{agent} (imported)"),
     }
 }
 
 fn candidate(one: &Candidate) -> String {
     match one.kind {
         Kind::Prompt => turn(one.session_id.as_deref(), one.checkpoint_id, None),
+        Kind::Imported => imported(None, one.agent.as_deref()),
+        Kind::Commit => "a person".to_owned(),
         _ => "between".to_owned(),
     }
 }
@@ -161,6 +173,7 @@ fn heading(page: &Page, group: &Group) -> String {
         Kind::CommitStep => "formatted in a commit".to_owned(),
         Kind::Between => "between turns".to_owned(),
         Kind::Ambiguous => "ambiguous".to_owned(),
+        Kind::Imported => imported(group.commit.as_deref(), agent),
         Kind::Dirty => "not captured".to_owned(),
     };
     let said = group.prompt.as_deref().or(group.title.as_deref());

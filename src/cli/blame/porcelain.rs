@@ -39,6 +39,12 @@ fn rows(line: &Line) -> Vec<String> {
         ("agent", origin.agent.clone()),
         ("model", origin.model.clone()),
         ("snapshot", origin.snapshot_id.clone()),
+        (
+            "imported-from",
+            origin
+                .imported_from
+                .map(|format| format.as_str().to_owned()),
+        ),
     ];
     for (name, value) in turn {
         rows.extend(value.map(|value| format!("timewarp-{name} {}", clean(&value))));
@@ -49,7 +55,7 @@ fn rows(line: &Line) -> Vec<String> {
 
 fn author(origin: &Origin) -> String {
     let name = match origin.kind {
-        Kind::Prompt => origin.agent.as_deref().unwrap_or("agent"),
+        Kind::Prompt | Kind::Imported => origin.agent.as_deref().unwrap_or("agent"),
         Kind::Commit => origin.author.as_deref().unwrap_or_default(),
         Kind::Between => "between turns",
         Kind::Ambiguous => "ambiguous",

@@ -88,9 +88,16 @@ fn key(origin: &Origin, by: By) -> Key<'_> {
     let (session, agent) = (origin.session_id.as_deref(), origin.agent.as_deref());
     let is_commit = matches!(origin.kind, Kind::Commit | Kind::CommitStep);
     let commit = origin.commit.as_deref().filter(|_| is_commit);
+    // A note may name an agent without its session.
+    let imported = agent.filter(|_| origin.kind == Kind::Imported);
     match by {
-        By::Prompt => (origin.kind, session.or(commit), None, origin.checkpoint_id),
-        By::Session => (origin.kind, session, None, None),
+        By::Prompt => (
+            origin.kind,
+            session.or(commit),
+            imported,
+            origin.checkpoint_id,
+        ),
+        By::Session => (origin.kind, session, imported, None),
         By::Agent => (origin.kind, None, agent, None),
     }
 }

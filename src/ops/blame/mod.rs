@@ -2,9 +2,11 @@
 //!
 //! Owns the links between states and commits that git itself does not have (`graph`), and whose a change is (`owners`). The lines
 //! are followed by git's own blame, over those links. Promises: nothing is written; nothing is guessed, but said to be ambiguous. Lines
-//! that no snapshot has are looked for in HEAD, and are `dirty` where that has not got them either.
+//! that no snapshot has are looked for in HEAD, and are `dirty` where that has not got them either. What other tools note of commits
+//! that were not made here is read, and what is known here is written for them (`exchange`): that alone writes anything, when asked to.
 
 mod commits;
+mod exchange;
 mod format;
 mod graph;
 mod groups;
@@ -38,6 +40,7 @@ use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::state::Mode;
 use commits::Moved;
+use exchange::claims::Claims;
 use graph::Links;
 use owners::TurnSpans;
 use past::{Names, Past};
@@ -46,6 +49,8 @@ use telling::Teller;
 use trace::{Traced, Tracer};
 
 pub use crate::git::blame::Follow;
+pub use exchange::export::{Export, Exported, NoteState, export};
+pub use exchange::{Format, agent_trace, git_ai};
 pub use groups::{By, Group, Run, groups};
 pub use lines::Wanted as LineRange;
 pub use origin::{Blamed, Candidate, Kind, Line, Origin};
@@ -93,7 +98,8 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
     let (past, swaps, traced) = inquiry.trace(&file, &asked)?;
     let turns = TurnSpans::new(&talks, &ctx.sessions(), &states, ctx.env.now());
     let links = inquiry.links(&past, &swaps);
-    let teller = Teller::new(ctx, store, &links, &turns, &traced);
+    let claims = Claims::read(ctx, store, traced.spots.values());
+    let teller = Teller::new(ctx, store, &links, &turns, &traced, &claims);
     let mut told = teller.lines(&file, &asked, &name);
     telling::committed(ctx, store, &name, &file.text, &links, &mut told)?;
     let invalid = states.invalid.iter();
@@ -105,7 +111,10 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
         revision: file.revision,
         groups: request.by.map(|by| groups(&lines, by)),
         lines,
-        notices: notices.chain(talks.unreadable).collect(),
+        notices: notices
+            .chain(talks.unreadable)
+            .chain(claims.notices)
+            .collect(),
     })
 }
 
@@ -261,16 +270,22 @@ fn revision(ctx: &Context<'_>, store: &Store, word: &str) -> Result<(Oid, String
     if !matches!(error.code(), Code::SnapshotNotFound | Code::InvalidAddress) {
         return Err(error);
     }
+    match commit_named(ctx, word)? {
+        Some(commit) => Ok((commit, commit.to_string())),
+        None => Err(error.hint("commits can be named, too, as git names them")),
+    }
+}
+
+/// The commit that git has under a name.
+fn commit_named(ctx: &Context<'_>, word: &str) -> Result<Option<Oid>> {
     let name = format!("{word}^{{commit}}");
     let found = Git::new(&ctx.repo)
         .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
         .arg(name)
         .output()?;
     let id = String::from_utf8_lossy(&found.stdout);
-    match Oid::from_str(id.trim()) {
-        Ok(commit) if found.status.success() => Ok((commit, commit.to_string())),
-        _ => Err(error.hint("commits can be named, too, as git names them")),
-    }
+    let commit = Oid::from_str(id.trim()).ok();
+    Ok(commit.filter(|_| found.status.success()))
 }
 
 /// A file of a commit; None when it has not got it.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::exchange::Format;
 use super::groups::Group;
 use crate::git::path::RepoPath;
 use crate::json::{self, Text};
@@ -28,6 +29,8 @@ pub enum Kind {
     CommitStep,
     /// A commit that was not made from what was captured here.
     Commit,
+    /// A commit of which another tool notes that an agent wrote the line.
+    Imported,
     /// Nothing that was captured has it yet.
     Dirty,
 }
@@ -38,6 +41,7 @@ json::words!(Kind {
     Ambiguous = "ambiguous",
     CommitStep = "commit-step",
     Commit = "commit",
+    Imported = "imported",
     Dirty = "dirty",
 });
 
@@ -45,9 +49,9 @@ json::words!(Kind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Candidate {
-    /// `prompt` or `between`.
+    /// `prompt` or `between`; of what another tool notes `imported`, or `commit` for a person.
     pub kind: Kind,
-    /// The session of the turn; null for somebody between turns.
+    /// The session of the turn; null for a person.
     pub session_id: Option<String>,
     /// The session's agent.
     pub agent: Option<String>,
@@ -67,7 +71,7 @@ pub struct Origin {
     pub kind: Kind,
     /// Those who may have written it, where it is ambiguous.
     pub candidates: Vec<Candidate>,
-    /// The session of the turn.
+    /// The session of the turn; of what is imported, as the note has it.
     pub session_id: Option<String>,
     /// The session's agent.
     pub agent: Option<String>,
@@ -87,6 +91,8 @@ pub struct Origin {
     pub author: Option<String>,
     /// The title of that commit.
     pub title: Option<String>,
+    /// The format of the note that names the agent, or the candidates; null for what is known here.
+    pub imported_from: Option<Format>,
 }
 
 impl Origin {
@@ -105,6 +111,7 @@ impl Origin {
             snapshot_id: None,
             author: None,
             title: None,
+            imported_from: None,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use super::exchange::claims::Claims;
 use super::format::Formats;
 use super::graph::{Links, Node};
 use super::named::Named;
@@ -32,6 +33,7 @@ pub struct Teller<'a> {
     links: &'a Links<'a>,
     turns: &'a TurnSpans,
     traced: &'a Traced,
+    claims: &'a Claims,
     named: Named<'a>,
     formats: Formats<'a>,
     /// The numbers of all states, in order: where one is missing, a snapshot was forgotten.
@@ -59,6 +61,7 @@ impl<'a> Teller<'a> {
         links: &'a Links<'a>,
         turns: &'a TurnSpans,
         traced: &'a Traced,
+        claims: &'a Claims,
     ) -> Self {
         let mut numbers: Vec<u64> = links.states.all.iter().map(|state| state.seq).collect();
         numbers.sort_unstable();
@@ -67,6 +70,7 @@ impl<'a> Teller<'a> {
             links,
             turns,
             traced,
+            claims,
             named: Named::new(ctx, store),
             formats: Formats { ctx, store, links },
             numbers,
@@ -116,6 +120,7 @@ impl<'a> Teller<'a> {
         if let Node::End(commit) = spot.node {
             origin.author = about(commit).map(|about| about.author.clone());
             origin.title = about(commit).map(|about| about.title.clone());
+            self.claims.tell(spot, commit, &mut origin);
             return (origin, None);
         }
         let came = self.came(spot);

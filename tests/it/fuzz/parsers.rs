@@ -16,6 +16,8 @@ use timewarp::git::index::{Checksum, Index, TreeSource};
 use timewarp::git::objects::{ObjectStore, hash};
 use timewarp::git::refs::Refs;
 use timewarp::git::repo::Repo;
+use timewarp::ops::blame::agent_trace::{Note, Records};
+use timewarp::ops::blame::git_ai::Log;
 use timewarp::ops::sharing::fields::{Kind, put_together, take_apart};
 use timewarp::ops::sharing::record::Shared;
 use timewarp::redact::Redactor;
@@ -285,6 +287,22 @@ pub fn redact(bytes: &[u8]) {
     let _ = redactor.json_lines(&text);
     let _ = redactor.beginning(&text, 60);
     let _ = timewarp::redact::redacted_bytes(bytes, |text| redactor.text(text));
+}
+
+/// What other tools note of who wrote a line.
+pub fn claims(bytes: &[u8]) {
+    for path in ["a.txt", "my file.txt"] {
+        if let Ok(log) = Log::parse(bytes) {
+            let _ = log.claims(path);
+            let _ = Log::parse(log.text().as_bytes()).map(|again| again.is_ours());
+        }
+        for record in Records::parse(bytes, |_| true).records {
+            let _ = (record.claims(path), record.commit(None));
+        }
+    }
+    if let Some(note) = Note::parse(bytes) {
+        assert_eq!(Note::parse(note.text().as_bytes()), Some(note));
+    }
 }
 
 /// The file of a shared issue.
