@@ -245,10 +245,25 @@ fn what_was_stashed_while_others_wrote_keeps_its_owner() {
         sandbox.write("t.txt", format!("{text}second\n"));
         commit(&sandbox, "second");
     });
+    // What another stash had comes back in the same step.
+    turn(&talk, "third", || {
+        let more = text.replace("line 9\n", "line 9\nthird\n");
+        sandbox.write("t.txt", format!("{more}second\n"));
+    });
+    sandbox.git(["stash", "-q"]);
+    sandbox.ok(["snapshot"]);
+    sandbox.git(["stash", "pop", "-q"]);
+    sandbox.git(["add", "t.txt"]);
     sandbox.git(["stash", "pop", "-q"]);
     sandbox.ok(["snapshot"]);
-    let words = said(&sandbox, &["blame", "t.txt"]);
-    assert_eq!((words[0].as_str(), words[21].as_str()), ("0", "1"));
+    let document = sandbox.json(["blame", "t.txt"]);
+    let lines = document["lines"].as_array().unwrap();
+    let of = |text: &str| {
+        let found = lines.iter().find(|line| line["text"] == text);
+        word(&found.unwrap()["origin"])
+    };
+    let owners = ["first", "second", "third"].map(of);
+    assert_eq!(owners, ["0", "1", "2"]);
 }
 
 #[test]

@@ -148,7 +148,9 @@ impl Links<'_> {
         }
         let before = self.before(at);
         let mut parents = self.sources(before, at, self.past.contents(state.place));
-        parents.extend(before.and_then(|before| stashed::source(self, before, at)));
+        if let Some(before) = before {
+            parents.extend(stashed::sources(self, before, at));
+        }
         let head = state.head();
         let was = before.and_then(|before| self.states.all[before].head());
         let moved = head.filter(|_| was != head);

@@ -1,21 +1,21 @@
 //! What came back from a stash into a file that others had changed meanwhile.
 //!
 //! git keeps no trace of a stash that was taken back. But HEAD's reflog tells when files were reset to HEAD: where all lines that went
-//! with that come back later in one step, they come from the state before the reset.
+//! with that come back later in one step, they come from the state before the reset. Several stashes may come back in one step.
 
 use super::graph::Links;
 use crate::git::Oid;
 use crate::git::textdiff::{LARGEST, same_lines};
 
-/// The state before a reset all of whose lost lines came back between two states.
-pub fn source(links: &Links<'_>, before: usize, at: usize) -> Option<usize> {
+/// The states before resets all of whose lost lines came back between two states, the latest first.
+pub fn sources(links: &Links<'_>, before: usize, at: usize) -> Vec<usize> {
     let (chain, place) = links.states.all[at].place;
     let taken = &links.states.chains[chain].states;
     let resets = links.reset.iter().rev();
-    let mut earlier = resets.filter(|(other, reset)| *other == chain && *reset < place);
+    let earlier = resets.filter(|(other, reset)| *other == chain && *reset < place);
     let after = links.past.contents(links.states.all[at].place);
     let were = links.past.contents(links.states.all[before].place);
-    earlier.find_map(|(_, reset)| {
+    let found = earlier.filter_map(|(_, reset)| {
         let (kept, lost) = (taken.get(reset.checked_sub(1)?)?, taken.get(*reset)?);
         let has = links.past.contents(links.states.all[*kept].place);
         let left = links.past.contents(links.states.all[*lost].place);
@@ -27,7 +27,8 @@ pub fn source(links: &Links<'_>, before: usize, at: usize) -> Option<usize> {
             })
         });
         came_back.then_some(*kept)
-    })
+    });
+    found.collect()
 }
 
 /// Whether all lines that the first content has more than the second are among those that the last has more than the third.
