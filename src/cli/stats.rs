@@ -5,13 +5,15 @@ use clap::ValueEnum;
 use crate::cli::human::screen::width;
 use crate::cli::human::time::span;
 use crate::cli::prelude::*;
+use serde::Serialize;
+
 use crate::ops::stats::{Group, Period, Request, Stats, Statuses, Unit};
 use crate::ops::timeline::{time, time_since};
 
 /// Show how much friction there is, and how it ends
 ///
 /// Counts the issues that were reported: over time, beside those that were fixed; from the report to the fix; by the agent that
-/// reported and by how much it hurts; and what was tried. A duplicate counts as a report, too. The periods are days, weeks, months
+/// reported, by how much it hurts and by its kind; and what was tried. A duplicate counts as a report, too. The periods are days, weeks, months
 /// or years, as suits the time that they span; weeks begin on Monday.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -21,6 +23,9 @@ Examples:
 
   # What did one agent run into this month, day by day?
   tw stats --since '30 days ago' --agent claude --by day
+
+  # What kind of friction is it?
+  tw stats --by kind
 
   # For a program
   tw stats --json")]
@@ -37,14 +42,18 @@ pub struct Args {
     #[arg(long, value_name = "AGENT", add = complete::agents_seen())]
     pub agent: Option<String>,
 
-    /// How long a period is: day, week, month or year
-    #[arg(long, value_name = "PERIOD", hide_possible_values = true)]
-    pub by: Option<PeriodWord>,
+    /// Count only this kind of friction; an empty word means what has none
+    #[arg(long, value_name = "WORD", add = complete::kinds())]
+    pub kind: Option<String>,
+
+    /// How long a period is: day, week, month or year; or what to count by, alone: agent, severity or kind
+    #[arg(long, value_name = "WHAT", hide_possible_values = true)]
+    pub by: Option<ByWord>,
 }
 
-/// How long a period is.
+/// How long a period is, or what is counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PeriodWord {
+pub enum ByWord {
     /// From midnight to midnight
     Day,
     /// From Monday on
@@ -53,6 +62,12 @@ pub enum PeriodWord {
     Month,
     /// A year of the calendar
     Year,
+    /// The agent that reported
+    Agent,
+    /// How much it hurts
+    Severity,
+    /// The kind of friction
+    Kind,
 }
 
 impl Run for Args {
@@ -66,16 +81,56 @@ impl Run for Args {
             since: since.transpose()?,
             until: until.transpose()?,
             agent: self.agent.as_deref(),
-            by: self.by.map(|word| match word {
-                PeriodWord::Day => Unit::Day,
-                PeriodWord::Week => Unit::Week,
-                PeriodWord::Month => Unit::Month,
-                PeriodWord::Year => Unit::Year,
-            }),
+            kind: self.kind.as_deref(),
+            by: match self.by {
+                Some(ByWord::Day) => Some(Unit::Day),
+                Some(ByWord::Week) => Some(Unit::Week),
+                Some(ByWord::Month) => Some(Unit::Month),
+                Some(ByWord::Year) => Some(Unit::Year),
+                Some(ByWord::Agent | ByWord::Severity | ByWord::Kind) | None => None,
+            },
         };
-        reply(ops::stats::stats(&context, &request))
+        let stats = ops::stats::stats(&context, &request)?;
+        reply(Ok(StatsPage { stats, by: self.by }))
     }
 }
+
+/// The answer, and what of it is printed.
+#[derive(Debug, Serialize)]
+struct StatsPage {
+    #[serde(flatten)]
+    stats: Stats,
+    #[serde(skip)]
+    by: Option<ByWord>,
+}
+
+impl Human for StatsPage {
+    fn print(&self, page: &mut Page) {
+        let stats = &self.stats;
+        if stats.reports == 0 {
+            stats.print(page);
+            return;
+        }
+        match self.by {
+            Some(ByWord::Agent) => groups(page, AGENTS, &stats.agents),
+            Some(ByWord::Severity) => groups(page, SEVERITIES, &stats.severities),
+            Some(ByWord::Kind) => groups(page, KINDS, &stats.kinds),
+            _ => stats.print(page),
+        }
+        if matches!(
+            self.by,
+            Some(ByWord::Agent | ByWord::Severity | ByWord::Kind)
+        ) {
+            page.notices(&stats.notices);
+        }
+    }
+}
+
+/// The heads of tables, and what stands for what has none.
+type Heads = (&'static str, &'static str);
+const AGENTS: Heads = ("reported by", "no agent");
+const SEVERITIES: Heads = ("severity", "none");
+const KINDS: Heads = ("kind", "no kind");
 
 impl Human for Stats {
     fn print(&self, page: &mut Page) {
@@ -90,9 +145,13 @@ impl Human for Stats {
         page.line("");
         plot(page, self);
         page.line("");
-        groups(page, "reported by", &self.agents);
+        groups(page, AGENTS, &self.agents);
         page.line("");
-        groups(page, "severity", &self.severities);
+        groups(page, SEVERITIES, &self.severities);
+        if self.kinds.iter().any(|kind| kind.name.is_some()) {
+            page.line("");
+            groups(page, KINDS, &self.kinds);
+        }
         let tries = &self.tries;
         if tries.tries > 0 {
             page.line("");
@@ -232,12 +291,12 @@ fn name(period: &Period, unit: Unit) -> &str {
 /// So wide is a name at most.
 const NAME: usize = 20;
 
-fn groups(page: &mut Page, head: &str, groups: &[Group]) {
+fn groups(page: &mut Page, (head, none): Heads, groups: &[Group]) {
     let names: Vec<String> = groups
         .iter()
         .map(|group| match &group.name {
             Some(name) => page.options.screen.fit(&clean(name), NAME),
-            None => "no agent".to_owned(),
+            None => none.to_owned(),
         })
         .collect();
     let widest = names.iter().map(|name| width(name)).max().unwrap_or(0);

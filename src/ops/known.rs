@@ -111,6 +111,17 @@ pub fn sessions(ctx: &Context<'_>) -> Option<Vec<Known>> {
     Some(known.collect())
 }
 
+/// The kinds of friction that issues have.
+pub fn kinds(ctx: &Context<'_>) -> Option<BTreeSet<String>> {
+    let all = issues::all(ctx.store().ok()?).ok()?;
+    Some(
+        all.issues
+            .into_iter()
+            .filter_map(|issue| issue.kind)
+            .collect(),
+    )
+}
+
 /// The agents that sessions were of.
 pub fn agents(ctx: &Context<'_>) -> Option<BTreeSet<String>> {
     let (records, _) = ctx.sessions().list().ok()?;

@@ -4,6 +4,8 @@
 //! (ids, status, severity) and keeps every field it does not know; what was read and not changed is written back as it
 //! was.
 
+mod closed;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -12,6 +14,8 @@ use super::id::{IssueId, SnapshotId};
 use super::records::{Json, VERSION, null_as_default};
 use crate::error::{Code, Error, Result};
 use crate::json;
+
+pub use closed::{Earlier, Proof, ProofKind, Resolution};
 
 /// Where an issue stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -213,63 +217,26 @@ impl Run {
     }
 }
 
-/// How an issue was closed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Resolution {
-    /// RFC 3339, UTC.
-    pub at: String,
-    /// HEAD's commit then.
-    #[serde(default)]
-    pub commit: Option<String>,
-    /// What was said.
-    #[serde(default)]
-    pub note: Option<String>,
-    /// The check that shows that it is solved; null: none does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proof: Option<Proof>,
-    /// Fields not known here.
-    #[serde(flatten)]
-    pub other: Json,
-}
+/// Usual words for the kind of friction. Any other will do, too.
+pub const KINDS: [&str; 6] = [
+    "instructions",
+    "tools",
+    "environment",
+    "code",
+    "tests",
+    "docs",
+];
 
-/// What made the check of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProofKind {
-    /// `tw issue verify`.
-    Verify,
-    /// A try.
-    Try,
-    /// A replay.
-    Replay,
-}
+/// The longest word for a kind.
+const LONGEST_KIND: usize = 32;
 
-json::words!(ProofKind {
-    Verify = "verify",
-    Try = "try",
-    Replay = "replay",
-});
-
-/// A check that shows how an issue stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Proof {
-    /// What made it.
-    pub kind: ProofKind,
-    /// The try or the replay; null for `verify`.
-    pub id: Option<String>,
-    /// The number of its run, as the try or the replay counts.
-    pub run: u64,
-    /// That run's number among those of the issue.
-    #[serde(default)]
-    pub issue_run: Option<u64>,
-    /// What the run left; null: nothing differed from the snapshot.
-    #[serde(default)]
-    pub experiment_id: Option<String>,
-    /// The check, redacted.
-    pub command: String,
-    /// When the run ended, or was put onto the present: RFC 3339, UTC.
-    pub at: String,
+/// A word as the kind of friction: letters, digits, dots, hyphens and underscores, in lower case. None: it is no such word.
+pub fn kind_word(word: &str) -> Option<String> {
+    let word = word.trim();
+    let is_word = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_' | '.');
+    let fits = (1..=LONGEST_KIND).contains(&word.len()) && word.chars().all(is_word);
+    let begins = word.starts_with(|ch: char| ch.is_ascii_alphanumeric());
+    (fits && begins).then(|| word.to_ascii_lowercase())
 }
 
 /// An issue.
@@ -310,6 +277,9 @@ pub struct Issue {
     /// How much it hurts.
     #[serde(default, deserialize_with = "null_as_default")]
     pub severity: Severity,
+    /// What kind of friction it is, in a word: instructions, tools, environment, code, tests, docs, or any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// A shell command that succeeds when it is solved.
     #[serde(default)]
     pub verify_command: Option<String>,
@@ -343,6 +313,9 @@ pub struct Issue {
     /// How it was closed.
     #[serde(default)]
     pub resolution: Option<Resolution>,
+    /// How it was closed before, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolutions: Vec<Earlier>,
     /// Who is said to have reported it, when it came from elsewhere; nobody proves it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<String>,
@@ -381,6 +354,7 @@ impl Issue {
             success_criteria: String::new(),
             suspected_cause: None,
             severity: Severity::default(),
+            kind: None,
             verify_command: None,
             chat_file: None,
             chat_unavailable: None,
@@ -392,6 +366,7 @@ impl Issue {
             runs: Vec::new(),
             comments: Vec::new(),
             resolution: None,
+            resolutions: Vec::new(),
             claimed_by: None,
             conflicts: Vec::new(),
             deleted_by: None,
@@ -594,6 +569,52 @@ mod tests {
         assert_eq!(of_try(1, "t_1"), Some(true), "another run of it passed");
         assert_eq!(of_try(1, "t_2"), Some(false));
         assert_eq!(issue.experiment.extra[0].0, "Notes", "in their order");
+    }
+
+    #[test]
+    fn how_it_was_closed_is_kept_when_it_is_opened_again() {
+        let mut issue = Issue::from_json(&stored()).expect("an issue");
+        let before = issue.resolution.clone();
+        let closed = issue.status.is_closed();
+        issue.status = Status::Fixed;
+        issue.set_resolution_aside("2026-03-01T00:00:00Z");
+        assert!(issue.resolution.is_none(), "{closed}");
+        assert_eq!(issue.resolutions[0].resolution.other["later"], json!(3));
+        assert_eq!(Some(&issue.resolutions[0].resolution), before.as_ref());
+        issue.resolutions[0]
+            .other
+            .insert("later".to_owned(), json!(4));
+        let again = Issue::from_json(&issue.to_json()).expect("an issue");
+        assert_eq!(again, issue);
+        // The same one is there once, whoever sets it aside.
+        issue.resolution = before;
+        issue.set_resolution_aside("2026-03-02T00:00:00Z");
+        assert_eq!(issue.resolutions.len(), 1);
+        issue.status = Status::Open;
+        issue.set_resolution_aside("2026-03-02T00:00:00Z");
+        assert_eq!(issue.resolutions.len(), 1);
+    }
+
+    #[test]
+    fn a_kind_is_a_word() {
+        assert_eq!(kind_word(" Tools "), Some("tools".to_owned()));
+        assert_eq!(kind_word("ci-2.x_y"), Some("ci-2.x_y".to_owned()));
+        for word in [
+            "",
+            "two words",
+            "a/b",
+            "-x",
+            "\u{1b}[2J",
+            "é",
+            &"x".repeat(33),
+        ] {
+            assert_eq!(kind_word(word), None, "{word}");
+        }
+        assert!(
+            KINDS
+                .iter()
+                .all(|word| kind_word(word).as_deref() == Some(word))
+        );
     }
 
     #[test]

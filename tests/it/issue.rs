@@ -201,6 +201,11 @@ fn list_search_and_next_find_the_right_ones() {
     );
     let reopened = sandbox.json(["issue", "reopen", &high]);
     assert_eq!(reopened["issue"]["resolution"], Value::Null);
+    let earlier = &reopened["issue"]["resolutions"];
+    assert_eq!(earlier.as_array().unwrap().len(), 1, "{earlier}");
+    assert_eq!(earlier[0]["status"], "wontfix");
+    let shown = sandbox.ok(["issue", "show", &high]);
+    assert!(shown.contains("closed as wontfix, until "), "{shown}");
 }
 
 #[test]

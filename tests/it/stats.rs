@@ -143,6 +143,50 @@ fn what_is_asked_for_alone_is_counted() {
 }
 
 #[test]
+fn friction_has_kinds() {
+    let sandbox = Sandbox::new();
+    let tools = report(&sandbox, &["--kind", " Tools "]);
+    let own = report(&sandbox, &["--kind", "ci-cache"]);
+    let none = report(&sandbox, &[]);
+    let kinds = |words: &[&str]| {
+        let stats = sandbox.json(words);
+        let kinds = stats["kinds"].as_array().unwrap().iter();
+        let of = |kind: &Value| (kind["name"].clone(), kind["reports"].as_u64().unwrap());
+        kinds.map(of).collect::<Vec<_>>()
+    };
+    let (null, cache) = (Value::Null, json!("ci-cache"));
+    let all = [(null.clone(), 1), (cache.clone(), 1), (json!("tools"), 1)];
+    assert_eq!(kinds(&["stats"]), all);
+    assert_eq!(kinds(&["stats", "--kind", "TOOLS"]), [(json!("tools"), 1)]);
+    assert_eq!(kinds(&["stats", "--kind", ""]), [(null.clone(), 1)]);
+    sandbox.json(["issue", "edit", &none, "--kind", "tools"]);
+    sandbox.json(["issue", "edit", &own, "--kind", ""]);
+    let table = sandbox.ok(["stats", "--by", "kind"]);
+    let expected = "kind     reports  open  fixed  half fixed within\n\
+                    tools          2     2      0  -\n\
+                    no kind        1     1      0  -\n";
+    assert_eq!(table, expected);
+    let listed = sandbox.json(["issue", "list", "--kind", "tools"]);
+    assert_eq!(
+        (&listed["count"], &listed["filter"]["kind"]),
+        (&json!(2), &json!("tools"))
+    );
+    assert_eq!(
+        sandbox.json(["issue", "search", "y", "--kind", ""])["count"],
+        1
+    );
+    assert!(
+        sandbox
+            .ok(["issue", "show", &tools])
+            .contains("  medium  tools  ")
+    );
+    for word in ["two words", "-", "\u{1b}[2J"] {
+        let words = ["issue", "edit", &none, "--kind", word];
+        assert_eq!(sandbox.json_error(words).0["code"], "USAGE", "{word}");
+    }
+}
+
+#[test]
 fn a_proof_and_the_tries_are_counted() {
     let sandbox = Sandbox::new();
     sandbox.write("check.sh", "grep -q fixed a.txt\n");

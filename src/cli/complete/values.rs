@@ -18,6 +18,7 @@ use crate::ops::swap::undo_log::Log;
 use crate::ops::{Context, undo};
 use crate::progress::Silent;
 use crate::store::id::IdKind;
+use crate::store::issue::KINDS;
 
 /// The word for all agents that are used.
 pub const ALL_AGENTS: &str = "all";
@@ -231,6 +232,16 @@ pub fn agents_seen() -> ArgValueCompleter {
         let unknown = seen.filter(|name| AGENTS.iter().all(|agent| agent.name() != name));
         let unknown = unknown.map(|name| (name, String::new()));
         named(|_| true).chain(unknown).collect()
+    })
+}
+
+/// A usual kind of friction, and those that issues have.
+pub fn kinds() -> ArgValueCompleter {
+    words(|| {
+        let seen = with(|ctx| Some(known::kinds(ctx)?.into_iter().collect())).into_iter();
+        let own = seen.filter(|kind: &String| !KINDS.contains(&kind.as_str()));
+        let usual = KINDS.iter().map(|kind| (*kind).to_owned());
+        usual.chain(own).map(|kind| (kind, String::new())).collect()
     })
 }
 

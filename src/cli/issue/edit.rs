@@ -6,7 +6,7 @@ use crate::ops::issue::{self, Edit};
 
 /// Change an issue's texts
 ///
-/// What is not given stays. An empty text clears suspected cause, chat summary and verify command.
+/// What is not given stays. An empty text clears suspected cause, chat summary, verify command and kind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -21,6 +21,10 @@ pub struct Args {
     #[arg(long, value_name = "STATUS", hide_possible_values = true)]
     pub status: Option<StatusWord>,
 
+    /// Only those of this kind of friction; an empty word means those that have none
+    #[arg(long, value_name = "WORD", add = complete::kinds())]
+    pub kind: Option<String>,
+
     /// Show at most N
     #[arg(short = 'n', long = "limit", value_name = "N")]
     pub limit: Option<usize>,
@@ -33,6 +37,7 @@ impl Run for Args {
         let filter = Filter {
             status: self.status.and_then(status),
             active: self.status.is_none(),
+            kind: self.kind.clone(),
             limit: self.limit,
         };
         reply(issue::list(&call.open()?, &filter))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
 use crate::ops::issue::{IssueSummary, IssueView};
-use crate::store::issue::{Run, Status};
+use crate::store::issue::{Resolution, Run, Status};
 
 /// A text of several lines, indented, each line cleaned.
 fn paragraph(page: &mut Page, name: &str, body: &str) {
@@ -42,14 +42,21 @@ pub fn headline(issue: &IssueSummary, options: &RenderOptions) -> String {
         _ => options.style.dim(issue.status.as_str()),
     };
     format!(
-        "{}  {status}  {}  {}  {}{}{}",
+        "{}  {status}  {}{}  {}  {}{}{}",
         options.id(&issue.issue_id.to_string()),
         issue.severity.as_str(),
+        kind(issue),
         options.ago(&issue.created_at),
         one_line(&issue.symptom),
         tries(issue),
         claimed(issue)
     )
+}
+
+/// What kind of friction it is.
+fn kind(issue: &IssueSummary) -> String {
+    let kind = issue.kind.as_deref().map(one_line);
+    kind.map_or(String::new(), |kind| format!("  {kind}"))
 }
 
 /// Who is said to have reported it.
@@ -145,18 +152,31 @@ fn show(page: &mut Page, view: &IssueView) {
         let name = format!("comment, {ago}{}{claimed}", clean(&by));
         paragraph(page, &name, &comment.text);
     }
+    for earlier in &issue.resolutions {
+        let name = format!(
+            "closed as {}, until {}",
+            earlier.status.as_str(),
+            page.options.ago(&earlier.until)
+        );
+        closed(page, &name, &earlier.resolution);
+    }
     if let Some(resolution) = &issue.resolution {
-        let note = resolution.note.as_deref().unwrap_or_default();
-        let closed = format!("{} {note}", page.options.ago(&resolution.at));
-        paragraph(page, "closed", &closed);
-        if let Some(proof) = &resolution.proof {
-            let of = match &proof.id {
-                Some(id) => format!(" of {id}"),
-                None => String::new(),
-            };
-            let shown = format!("run {}{of}, '{}' passed", proof.run, proof.command);
-            paragraph(page, "proof", &shown);
-        }
+        closed(page, "closed", resolution);
+    }
+}
+
+/// How it was closed, and what showed that it was solved.
+fn closed(page: &mut Page, name: &str, resolution: &Resolution) {
+    let note = resolution.note.as_deref().unwrap_or_default();
+    let said = format!("{} {note}", page.options.ago(&resolution.at));
+    paragraph(page, name, &said);
+    if let Some(proof) = &resolution.proof {
+        let of = match &proof.id {
+            Some(id) => format!(" of {id}"),
+            None => String::new(),
+        };
+        let shown = format!("run {}{of}, '{}' passed", proof.run, proof.command);
+        paragraph(page, "proof", &shown);
     }
 }
 

@@ -25,6 +25,10 @@ pub struct Args {
         hide_possible_values = true
     )]
     pub status: StatusWord,
+
+    /// Only those of this kind of friction; an empty word means those that have none
+    #[arg(long, value_name = "WORD", add = complete::kinds())]
+    pub kind: Option<String>,
 }
 
 impl Run for Args {
@@ -33,6 +37,7 @@ impl Run for Args {
     fn run(&self, call: &Call<'_>) -> Reply {
         let filter = Filter {
             status: status(self.status),
+            kind: self.kind.clone(),
             ..Filter::default()
         };
         reply(issue::search(&call.open()?, &self.text, &filter))

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 
+use crate::cli::complete;
 use crate::ops::issue::ReportFields;
 use crate::store::issue::Severity;
 
@@ -37,6 +38,10 @@ pub struct IssueTexts {
     /// How much it hurts: low, medium or high
     #[arg(long, value_name = "LEVEL", hide_possible_values = true)]
     pub severity: Option<SeverityWord>,
+
+    /// What kind of friction it is, in a word: instructions, tools, environment, code, tests, docs, or your own
+    #[arg(long, value_name = "WORD", add = complete::kinds())]
+    pub kind: Option<String>,
 }
 
 /// How much an issue hurts.
@@ -63,5 +68,6 @@ pub fn fields(texts: &IssueTexts) -> ReportFields {
             SeverityWord::Medium => Severity::Medium,
             SeverityWord::High => Severity::High,
         }),
+        kind: texts.kind.clone(),
     }
 }

@@ -45,6 +45,7 @@ pub fn close(ctx: &Context<'_>, request: &Close) -> Result<IssueView> {
         let is_new = of.is_some() && issue.duplicate_of != of;
         let last = issue.evidence().filter(|(passed, _)| *passed);
         let proof = named.clone().or(last.map(|(_, proof)| proof));
+        issue.set_resolution_aside(&at);
         issue.status = request.status;
         issue.duplicate_of = of;
         issue.resolution = Some(Resolution {
@@ -177,7 +178,7 @@ fn unproven(issue: &Issue) -> Option<String> {
     ))
 }
 
-/// Opens an issue again. What was said when it was closed stays in the record's history.
+/// Opens an issue again. How it was closed is kept among what was before.
 ///
 /// # Errors
 /// Those of [`super::get()`].
@@ -185,11 +186,11 @@ pub fn reopen(ctx: &Context<'_>, text: &str) -> Result<IssueView> {
     let store = ctx.store()?;
     let id = find(store, text)?;
     let mut notices = desk::take_in(ctx, store, id)?;
+    let at = ctx.env.now().rfc3339();
     let ((), issue) = update(ctx, store, id, "reopen", |issue| {
         if issue.status.is_closed() {
+            issue.set_resolution_aside(&at);
             issue.status = Status::Open;
-            issue.resolution = None;
-            issue.duplicate_of = None;
         }
         Ok(())
     })?;

@@ -26,6 +26,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
         }
     }
     let mut redacting = Redacting::new(ctx);
+    let kind = redacting.optional(fields.kind_word()?.as_deref());
     let task_context = redacting.optional(fields.task_context.as_deref());
     let symptom = redacting.optional(fields.symptom.as_deref());
     let success_criteria = redacting.optional(fields.success_criteria.as_deref());
@@ -54,6 +55,7 @@ pub fn edit(ctx: &Context<'_>, request: &Edit) -> Result<IssueView> {
         put(&mut issue.suspected_cause, &suspected_cause);
         put(&mut issue.chat_summary, &chat_summary);
         put(&mut issue.verify_command, &verify_command);
+        put(&mut issue.kind, &kind);
         if let Some(severity) = fields.severity {
             issue.severity = severity;
         }

@@ -25,6 +25,7 @@ fn answer(mut all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
     IssueListing {
         filter: Filtered {
             status: filter.word(),
+            kind: filter.kind.clone(),
             text: text.map(str::to_owned),
         },
         count: issues.len(),
@@ -39,7 +40,7 @@ fn answer(mut all: All, filter: &Filter, text: Option<&str>) -> IssueListing {
 /// Only when refs cannot be read at all.
 pub fn list(ctx: &Context<'_>, filter: &Filter) -> Result<IssueListing> {
     let mut all = all(ctx.store()?)?;
-    all.issues.retain(|issue| filter.takes(issue.status));
+    all.issues.retain(|issue| filter.takes(issue));
     Ok(answer(all, filter, None))
 }
 
@@ -55,7 +56,7 @@ pub fn search(ctx: &Context<'_>, text: &str, filter: &Filter) -> Result<IssueLis
     let mut all = all(store)?;
     let wanted = text.to_lowercase();
     all.issues.retain(|issue| {
-        filter.takes(issue.status) && (in_issue(issue, &wanted) || in_chat(store, issue, &wanted))
+        filter.takes(issue) && (in_issue(issue, &wanted) || in_chat(store, issue, &wanted))
     });
     Ok(answer(all, filter, Some(text)))
 }

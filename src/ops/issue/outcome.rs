@@ -94,6 +94,9 @@ pub struct IssueSummary {
     pub symptom: String,
     /// How much it hurts.
     pub severity: Severity,
+    /// What kind of friction it is, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// How often it was met.
     pub occurrences: u64,
     /// RFC 3339, UTC.
@@ -125,6 +128,7 @@ impl From<&Issue> for IssueSummary {
             snapshot_id: issue.snapshot_id,
             symptom: issue.symptom.clone(),
             severity: issue.severity,
+            kind: issue.kind.clone(),
             occurrences: issue.occurrences,
             updated_at: issue.updated_at.clone(),
             claimed_by: issue.claimed_by.clone(),
@@ -182,6 +186,10 @@ pub enum Entry {
 pub struct Filtered {
     /// A status or `all`; `open` also where none was given, which takes all that are not closed.
     pub status: &'static str,
+    /// A kind of friction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub kind: Option<String>,
     /// What was searched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]

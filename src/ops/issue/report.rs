@@ -146,6 +146,7 @@ fn complete(request: &Report) -> Result<ReportFields> {
         }
         .detail("field", name));
     }
+    fields.kind_word()?;
     Ok(fields)
 }
 
@@ -168,6 +169,7 @@ fn take_json(fields: &mut ReportFields, bytes: &[u8]) -> Result<()> {
     put(&mut fields.suspected_cause, "suspected_cause")?;
     put(&mut fields.chat_summary, "chat_summary")?;
     put(&mut fields.verify_command, "verify_command")?;
+    put(&mut fields.kind, "kind")?;
     if fields.severity.is_none()
         && let Some(word) = text_field(&json, "severity")?
     {
@@ -257,6 +259,7 @@ fn issue(
         symptom: redacting.text(&required(&fields.symptom)),
         suspected_cause: redacting.optional(optional(&fields.suspected_cause).as_deref()),
         severity: fields.severity.unwrap_or(Severity::Medium),
+        kind: redacting.optional(optional(&fields.kind_word()?).as_deref()),
         verify_command: redacting.optional(optional(&fields.verify_command).as_deref()),
         chat_file: chat.map(|_| CHAT_FILE.to_owned()),
         chat_unavailable: redacting.optional(unavailable),

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use crate::agents::transcript::Selection;
+use crate::error::{Code, Error, Result};
 use crate::ops::request::DryRun;
-use crate::store::issue::{Severity, Status};
+use crate::store::issue::{Issue, KINDS, Severity, Status, kind_word};
+use crate::text::visible;
 
 /// The texts of an issue that people and agents write. None leaves a field alone, or empty in a new issue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +25,28 @@ pub struct ReportFields {
     pub verify_command: Option<String>,
     /// How much it hurts.
     pub severity: Option<Severity>,
+    /// What kind of friction it is, in a word.
+    pub kind: Option<String>,
+}
+
+impl ReportFields {
+    /// The kind as it is stored; None where none is given, and an empty one where it is to be cleared.
+    ///
+    /// # Errors
+    /// `USAGE`: it is no word.
+    pub fn kind_word(&self) -> Result<Option<String>> {
+        match &self.kind {
+            None => Ok(None),
+            Some(text) if text.trim().is_empty() => Ok(Some(String::new())),
+            Some(text) => kind_word(text).map(Some).ok_or_else(|| {
+                let message = format!("'{}' is no kind of friction", visible(text));
+                Error::new(Code::Usage, message).hint(format!(
+                    "one word of letters, digits, '-', '_' and '.', such as {}",
+                    KINDS.join(", ")
+                ))
+            }),
+        }
+    }
 }
 
 /// Report an issue.
@@ -51,14 +75,21 @@ pub struct Filter {
     pub status: Option<Status>,
     /// Only what is not closed.
     pub active: bool,
+    /// Only those of this kind; an empty word means those that have none.
+    pub kind: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
 }
 
 impl Filter {
-    /// Whether an issue with this status is wanted.
-    pub fn takes(&self, status: Status) -> bool {
-        self.status.is_none_or(|wanted| wanted == status) && !(self.active && status.is_closed())
+    /// Whether an issue is wanted.
+    pub fn takes(&self, issue: &Issue) -> bool {
+        let status = issue.status;
+        let kind = issue.kind.as_deref().unwrap_or_default();
+        let is_of_kind = |wanted: &String| wanted.trim().eq_ignore_ascii_case(kind);
+        self.status.is_none_or(|wanted| wanted == status)
+            && !(self.active && status.is_closed())
+            && self.kind.as_ref().is_none_or(is_of_kind)
     }
 
     /// What was asked for, in a word.

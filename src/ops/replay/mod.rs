@@ -288,8 +288,8 @@ fn into_issue(
         made.other.insert("replay_run".to_owned(), best.run.into());
         issue.runs.push(made);
         if broke && issue.status == issue::Status::Fixed {
+            issue.set_resolution_aside(&now);
             issue.status = issue::Status::Open;
-            issue.resolution = None;
             issue.comments.push(Comment {
                 claimed_by: None,
                 other: Json::new(),

@@ -53,7 +53,11 @@ impl Kind {
     /// Lists of things with ids, and what orders them.
     fn lists(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Issue => &[("runs", "started_at"), ("comments", "at")],
+            Self::Issue => &[
+                ("runs", "started_at"),
+                ("comments", "at"),
+                ("resolutions", "until"),
+            ],
             Self::Chat => &[],
         }
     }
@@ -161,24 +165,38 @@ pub fn take_apart(kind: Kind, id: &str, by: &str, json: &Json) -> Fields {
     fields
 }
 
-/// The run that shows that an issue is solved, by its id instead of its number here.
+/// The runs that show that an issue is solved, or was, by their ids instead of their numbers here.
 fn name_proof(id: &str, by: &str, json: &mut Json) {
     let runs = json.get("runs").and_then(Value::as_array);
     let runs = runs.cloned().unwrap_or_default();
-    let Some(proof) = proof_of(json) else { return };
-    let Some(number) = proof.shift_remove("issue_run").filter(Value::is_u64) else {
-        return;
-    };
-    let run = runs.iter().find(|run| run.get("run") == Some(&number));
-    if let Some((run, _)) = run.and_then(|run| item_of(id, by, run)) {
-        proof.insert(PROOF_RUN.to_owned(), run.into());
+    for proof in proofs_of(json) {
+        let Some(number) = proof.shift_remove("issue_run").filter(Value::is_u64) else {
+            continue;
+        };
+        let run = runs.iter().find(|run| run.get("run") == Some(&number));
+        if let Some((run, _)) = run.and_then(|run| item_of(id, by, run)) {
+            proof.insert(PROOF_RUN.to_owned(), run.into());
+        }
     }
 }
 
-/// What of an issue's resolution shows that it is solved.
-pub fn proof_of(json: &mut Json) -> Option<&mut Json> {
-    let resolution = json.get_mut("resolution")?.as_object_mut()?;
-    resolution.get_mut("proof")?.as_object_mut()
+/// What of an issue's resolution, and of earlier ones, shows that it is solved.
+pub fn proofs_of(json: &mut Json) -> Vec<&mut Json> {
+    let mut resolutions = Vec::new();
+    for (name, value) in json.iter_mut() {
+        match (name.as_str(), value) {
+            ("resolution", value) => resolutions.push(value),
+            ("resolutions", Value::Array(all)) => {
+                let all = all.iter_mut();
+                resolutions.extend(all.filter_map(|one| one.get_mut("resolution")));
+            }
+            _ => {}
+        }
+    }
+    let proofs = resolutions.into_iter();
+    proofs
+        .filter_map(|one| one.get_mut("proof")?.as_object_mut())
+        .collect()
 }
 
 /// The id of the run that shows that an issue is solved, in a proof.
@@ -298,6 +316,8 @@ mod tests {
                 {"run": 2, "started_at": "2026-01-02T00:00:00Z", "ended_at": null},
             ],
             "comments": [{"id": "c_1", "at": "2026-01-01T00:00:00Z", "text": "t"}],
+            "resolutions": [{"id": "e_1", "until": "2026-01-03T00:00:00Z",
+                "resolution": {"at": "2026-01-02T00:00:00Z", "proof": {"run": 4, "issue_run": 1}}}],
         }));
         let fields = take_apart(Kind::Issue, ID, "here", &issue);
         let names: Vec<&str> = fields.keys().map(String::as_str).collect();
@@ -309,6 +329,7 @@ mod tests {
                 "experiment/extra/A~1B~0",
                 "experiment/repro",
                 "later",
+                "resolutions/e_1",
                 &format!("runs/{run}"),
                 "symptom"
             ]
@@ -319,6 +340,8 @@ mod tests {
             "experiment": {"repro": "r", "extra": {"A/B~": "text"}},
             "runs": [{"id": run, "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:01:00Z"}],
             "comments": [{"id": "c_1", "at": "2026-01-01T00:00:00Z", "text": "t"}],
+            "resolutions": [{"id": "e_1", "until": "2026-01-03T00:00:00Z",
+                "resolution": {"at": "2026-01-02T00:00:00Z", "proof": {"run": 4, "issue_run_id": run}}}],
         });
         assert_eq!(Value::Object(back.clone()), expected);
         assert_eq!(take_apart(Kind::Issue, ID, "there", &back), fields);

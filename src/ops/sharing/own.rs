@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::fields::{
-    Fields, Kind, PRIVATE_OF_RUN, PROOF_RUN, name_in_list, proof_of, put_together, run_id,
+    Fields, Kind, PRIVATE_OF_RUN, PROOF_RUN, name_in_list, proofs_of, put_together, run_id,
     take_apart,
 };
 use super::record::{Author, Edit, LONGEST_NAME, Shared};
@@ -385,11 +385,12 @@ impl Local<'_> {
         if !runs.is_empty() {
             json.insert("runs".to_owned(), runs.into());
         }
-        if let Some(proof) = proof_of(json)
-            && let Some(run) = proof.shift_remove(PROOF_RUN)
-            && let Some(number) = run.as_str().and_then(|run| numbers.get(run))
-        {
-            proof.insert("issue_run".to_owned(), (*number).into());
+        for proof in proofs_of(json) {
+            let run = proof.shift_remove(PROOF_RUN);
+            let run = run.as_ref().and_then(Value::as_str);
+            if let Some(number) = run.and_then(|run| numbers.get(run)) {
+                proof.insert("issue_run".to_owned(), (*number).into());
+            }
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Request<'a> {
     pub until: Option<Moment>,
     /// Only what this agent reported.
     pub agent: Option<&'a str>,
+    /// Only this kind of friction; an empty word means what has none.
+    pub kind: Option<&'a str>,
     /// How long a period is; None: as suits the time that they span.
     pub by: Option<Unit>,
 }
@@ -53,6 +55,8 @@ pub struct Stats {
     pub agents: Vec<Group>,
     /// By how much it hurts, the worst first.
     pub severities: Vec<Group>,
+    /// By the kind of friction, most reports first; null is what has none.
+    pub kinds: Vec<Group>,
     /// What was tried for them.
     pub tries: Tries,
     /// Sentences for people.
@@ -213,7 +217,8 @@ fn count(all: &All, request: &Request<'_>, now: Moment) -> Stats {
         periods,
         time_to_fix: TimeToFix::of(seconds_to_fix(&issues)),
         proven: issues.iter().filter(|issue| is_proven(issue)).count(),
-        agents: agents(&issues),
+        agents: groups(&issues, |issue| issue.agent.as_deref()),
+        kinds: groups(&issues, |issue| issue.kind.as_deref()),
         severities: severities(&issues),
         tries: tries(&issues),
         notices,
@@ -241,11 +246,15 @@ fn is_proven(issue: &Issue) -> bool {
 fn takes(request: &Request<'_>, issue: &Issue, now: Moment) -> bool {
     let at = reported_at(issue, now);
     let agent = issue.agent.as_deref().unwrap_or_default();
+    let kind = issue.kind.as_deref().unwrap_or_default();
     request.since.is_none_or(|since| at >= since)
         && request.until.is_none_or(|until| at <= until)
         && request
             .agent
             .is_none_or(|wanted| agent.eq_ignore_ascii_case(wanted))
+        && request
+            .kind
+            .is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted.trim()))
 }
 
 /// From the first report, or from when on was asked for, to the end of what was asked for. None: nothing was reported.
@@ -310,17 +319,15 @@ fn statuses(issues: &[&Issue]) -> Statuses {
     found
 }
 
-fn agents(issues: &[&Issue]) -> Vec<Group> {
-    let mut by_agent: BTreeMap<Option<&str>, Vec<&Issue>> = BTreeMap::new();
+/// By what issues say of themselves.
+fn groups(issues: &[&Issue], of: fn(&Issue) -> Option<&str>) -> Vec<Group> {
+    let mut by_name: BTreeMap<Option<&str>, Vec<&Issue>> = BTreeMap::new();
     for issue in issues {
-        by_agent
-            .entry(issue.agent.as_deref())
-            .or_default()
-            .push(issue);
+        by_name.entry(of(issue)).or_default().push(issue);
     }
-    let groups = by_agent.into_iter();
+    let groups = by_name.into_iter();
     let mut groups: Vec<Group> = groups
-        .map(|(agent, issues)| Group::of(agent.map(str::to_owned), &issues))
+        .map(|(name, issues)| Group::of(name.map(str::to_owned), &issues))
         .collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.reports));
     groups

@@ -15,6 +15,8 @@ pub struct List {
     #[serde(default)]
     #[schemars(schema_with = "status_words")]
     status: Option<String>,
+    /// Only those of this kind of friction.
+    kind: Option<String>,
     /// Show at most so many. Default: all.
     limit: Option<usize>,
     /// Only those whose texts, experiment or conversation contain this, whatever the case.
@@ -32,6 +34,7 @@ impl Request for List {
             status: self.status.as_deref().and_then(Status::parse),
             // Without a status: all where a text is looked for, else what is not closed.
             active: self.status.is_none() && self.text.is_none(),
+            kind: self.kind,
             limit: self.limit,
             ..Filter::default()
         };

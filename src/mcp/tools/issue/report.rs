@@ -27,6 +27,8 @@ pub struct Report {
     #[serde(default)]
     #[schemars(schema_with = "severity_words")]
     severity: Option<String>,
+    /// What kind of friction it is, in a word: instructions, tools, environment, code, tests, docs, or any other.
+    kind: Option<String>,
     /// Tie it to this snapshot instead of the state as it is now.
     snapshot: Option<Address>,
     /// Keep only the last so many turns of the conversation.
@@ -49,6 +51,7 @@ impl Request for Report {
                 chat_summary: self.chat_summary,
                 verify_command: None,
                 severity: severity(self.severity.as_deref()),
+                kind: self.kind,
             },
             snapshot: self.snapshot.map(String::from),
             selection: self.last.map_or(Selection::Whole, Selection::LastTurns),

@@ -28,6 +28,8 @@ pub struct Update {
     #[serde(default)]
     #[schemars(schema_with = "severity_words")]
     severity: Option<String>,
+    /// What kind of friction it is, in a word; an empty text clears it.
+    kind: Option<String>,
     /// Experiment: how to see the problem.
     repro: Option<String>,
     /// Experiment: what was changed.
@@ -60,6 +62,7 @@ impl Request for Update {
             chat_summary: self.chat_summary,
             verify_command: None,
             severity: severity(self.severity.as_deref()),
+            kind: self.kind,
         };
         let has_texts = fields != ReportFields::default();
         if !has_texts && sections.is_empty() {
