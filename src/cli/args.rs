@@ -16,6 +16,14 @@ pub const GLOBAL: &str = "Global options";
 /// Help is laid out for terminals of at most so many columns.
 const COLUMNS: usize = 100;
 
+/// What `--version` says: the version, commit and day where the build knows them, and what is built in.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    env!("TW_BUILD"),
+    "\nfeatures: ",
+    env!("TW_FEATURES")
+);
+
 /// Keep a time machine for this working tree
 ///
 /// tw takes snapshots of everything in the working tree (edits, staged state, untracked files) as commits on hidden refs
@@ -33,6 +41,7 @@ const COLUMNS: usize = 100;
     name = "tw",
     bin_name = "tw",
     version,
+    long_version = LONG_VERSION,
     max_term_width = COLUMNS,
     after_help = "\
 Examples:

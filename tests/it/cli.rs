@@ -77,7 +77,7 @@ fn flags_that_contradict_are_refused() {
 }
 
 #[test]
-fn help_and_version_are_answers() {
+fn help_is_an_answer() {
     let sandbox = Sandbox::bare_room();
     for args in [
         &["--help"][..],
@@ -90,8 +90,6 @@ fn help_and_version_are_answers() {
         assert_eq!((ran.code, ran.err()), (0, String::new()), "{args:?}");
         assert!(ran.out().contains("Usage: tw"), "{args:?}");
     }
-    let version = concat!("tw ", env!("CARGO_PKG_VERSION"), "\n");
-    assert_eq!(sandbox.ok(["--version"]), version);
 }
 
 #[test]

@@ -52,6 +52,7 @@ mod newer;
 mod objects;
 mod opencode;
 mod outcomes;
+mod packages;
 mod pager;
 mod power;
 mod provided;

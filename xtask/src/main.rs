@@ -14,6 +14,8 @@ cargo xtask TASK [ARGUMENTS]
   bench [ARGUMENTS...]        speed beside git and others (bench/run)
   instructions [--record]     counted instructions of a snapshot, which needs valgrind (bench/instructions)
   fuzz [TARGET [ARGUMENTS]]   a parser under cargo-fuzz and a nightly compiler; without arguments, the list of them
+  package [KIND...]           the packages of the commit that is checked out (packaging/build); docs/packages.md
+  release VERSION             version, changelog, commit and tag (packaging/release)
   ci                          everything that must hold before a change goes in (.ci/run)
 ";
 
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         ["instructions", ref more @ ..] => run(Command::new("bench/instructions").args(more)),
         ["fuzz"] => cargo(&["+nightly", "fuzz", "list"], &[]),
         ["fuzz", ref more @ ..] => cargo(&["+nightly", "fuzz", "run"], more),
+        ["package", ref kinds @ ..] => run(Command::new("packaging/build").args(kinds)),
+        ["release", version] => run(Command::new("packaging/release").arg(version)),
         ["ci"] => run(&mut Command::new(".ci/run")),
         _ => {
             eprint!("{HELP}");
