@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use super::hub::{Clone_, Hub};
-use crate::sandbox::skipped;
+use crate::sandbox::{is_root, skipped};
 
 /// `git http-backend` behind a listener on the loopback, until it is dropped.
 struct Server {
@@ -173,6 +173,113 @@ fn over_ssh_with_a_stand_in_that_runs_the_command_here() {
         log.contains("git-upload-pack") && log.contains("git-receive-pack"),
         "{log}"
     );
+}
+
+/// A real ssh server on the loopback, in a mount namespace of its own, until it is dropped.
+struct Sshd(std::process::Child);
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Sshd {
+    /// Starts it; None: this machine cannot, which was said.
+    fn start(hub: &Hub) -> Option<(Self, u16)> {
+        if !is_root() {
+            skipped(
+                "root",
+                "an ssh server lets root in only where root started it, and others only where they have a shell",
+            );
+            return None;
+        }
+        if !Path::new("/usr/sbin/sshd").exists() {
+            skipped("sshd", "there is no ssh server");
+            return None;
+        }
+        let mut unshare = std::process::Command::new("unshare");
+        let mounts = unshare.args(["--mount", "mount", "-t", "tmpfs", "tw", "/run"]);
+        if !mounts.output().is_ok_and(|output| output.status.success()) {
+            skipped(
+                "mount",
+                "nothing can be mounted, and the server wants a directory in /run",
+            );
+            return None;
+        }
+        let dir = hub.sandbox.root().join("sshd");
+        std::fs::create_dir(&dir).unwrap();
+        for key in ["host", "user"] {
+            let mut make = hub.sandbox.command("ssh-keygen");
+            let make = make.args(["-q", "-t", "ed25519", "-N", "", "-f"]);
+            make.arg(dir.join(key)).assert().success();
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = port.local_addr().unwrap().port();
+        let settings = format!(
+            "ListenAddress 127.0.0.1:{port}\nHostKey {dir}/host\nAuthorizedKeysFile {dir}/user.pub\nPidFile none\n\
+             StrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\n\
+             PrintMotd no\nPermitUserRC no\nSetEnv HOME={home} GIT_CONFIG_NOSYSTEM=1\n",
+            dir = dir.display(),
+            home = hub.sandbox.home().display(),
+        );
+        std::fs::write(dir.join("config"), settings).unwrap();
+        let run = "mount -t tmpfs tw /run && mkdir -m 755 /run/sshd && exec /usr/sbin/sshd -D -e -f \"$1\"";
+        let mut unshare = std::process::Command::new("unshare");
+        let server = unshare
+            .args(["--mount", "sh", "-c", run, "sh"])
+            .arg(dir.join("config"))
+            .stderr(std::fs::File::create(dir.join("log")).unwrap())
+            .spawn()
+            .unwrap();
+        let server = Self(server);
+        for _ in 0..200 {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Some((server, port));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let log = std::fs::read_to_string(dir.join("log")).unwrap();
+        panic!("the ssh server does not answer: {log}");
+    }
+}
+
+#[test]
+fn over_ssh() {
+    let hub = Hub::new();
+    let Some((_server, port)) = Sshd::start(&hub) else {
+        return;
+    };
+    let dir = hub.sandbox.root().join("sshd");
+    let key = std::fs::read_to_string(dir.join("host.pub")).unwrap();
+    let known = dir.join("known_hosts");
+    std::fs::write(&known, format!("[127.0.0.1]:{port} {key}")).unwrap();
+    let ssh = format!(
+        "ssh -F none -i {dir}/user -o IdentitiesOnly=yes -o IdentityAgent=none -o UserKnownHostsFile={known} \
+         -o StrictHostKeyChecking=yes -o BatchMode=yes",
+        dir = dir.display(),
+        known = known.display(),
+    );
+    let url = format!("ssh://root@127.0.0.1:{port}{}", hub.dir().display());
+    there_and_back(&hub, &url, |clone| {
+        clone.git(["config", "core.sshCommand", &ssh]);
+    });
+    // A server that nobody knows is no place to send to: git says so, and nothing went.
+    let a = hub.at("a");
+    std::fs::write(&known, "").unwrap();
+    a.report("not for strangers");
+    let before = hub.tree();
+    let (error, _) = a.json_error(["push"]);
+    assert_eq!(error["code"], "IO");
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("Host key verification failed"),
+        "{error}"
+    );
+    assert_eq!(hub.tree(), before);
 }
 
 #[test]
