@@ -57,6 +57,11 @@ git notes --ref="timewarp/issues/$id" add -f -F "$room/changed.json" "$on" 2>/de
 run 'tw push || echo "exit status $?"'
 tw issue edit "$id" --task-context 'releasing at night' >/dev/null 2>&1
 run 'tw push -v'
+tw session start --agent claude >/dev/null 2>&1
+tw push >/dev/null 2>&1
 cd ..
 run 'git -C hub.git for-each-ref'
 run 'git -C hub.git ls-tree -r --name-only refs/timewarp-shared/v1'
+cd ben
+tw pull >/dev/null 2>&1
+run 'tw session list'

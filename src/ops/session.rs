@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Context;
 use super::resume_command::{ResumeCommand, ResumeCommandOrNull};
 use super::sessions::{SessionView, Talk, children, find, view};
+use super::sharing::sessions::{SharedSession, of_others};
 use crate::agents::places::Places;
 use crate::agents::transcript::{Detail, Transcript};
 use crate::agents::{Agent, by_name};
@@ -54,6 +55,8 @@ pub struct Listing {
     pub sessions: Vec<SessionView>,
     /// How many there are in all, before `-n`.
     pub total: usize,
+    /// Those that others shared ('tw pull'), last active first; none with `--live`. `-n` counts them behind ours.
+    pub shared: Vec<SharedSession>,
     /// Records that cannot be read. They hide nothing.
     pub invalid: Vec<Invalid>,
 }
@@ -95,7 +98,7 @@ const FORKS: usize = 16;
 /// None for a record that cannot be read: it is listed as invalid and hides no other.
 pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
     let sessions = ctx.sessions();
-    let (records, invalid) = sessions.list()?;
+    let (records, mut invalid) = sessions.list()?;
     let (here, now) = (ctx.repo.worktree_name(), ctx.env.now());
     let mut wanted: Vec<SessionRecord> = records
         .into_iter()
@@ -107,7 +110,7 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
     let store = ctx.store()?;
     // What cannot be read hides no session.
     let issues = traces::issues(ctx).unwrap_or_default();
-    let views = wanted
+    let views: Vec<SessionView> = wanted
         .into_iter()
         .map(|record| {
             let mut known = Talk::default();
@@ -124,9 +127,24 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
             Ok(view)
         })
         .collect::<Result<_>>()?;
+    // Whether they go on nobody here can tell.
+    let mut shared = if request.live {
+        Vec::new()
+    } else {
+        of_others(ctx, store).unwrap_or_else(|error| {
+            invalid.push(("shared".to_owned(), error.message().to_owned()));
+            Vec::new()
+        })
+    };
+    shared.truncate(
+        request
+            .limit
+            .map_or(usize::MAX, |limit| limit.saturating_sub(views.len())),
+    );
     Ok(Listing {
         sessions: views,
         total,
+        shared,
         invalid: invalid
             .into_iter()
             .map(|(id, reason)| Invalid { id, reason })

@@ -3,6 +3,7 @@
 mod document;
 mod hostile;
 mod hub;
+mod sessions;
 mod snapshots;
 mod transport;
 

@@ -11,12 +11,12 @@ use crate::cli::call::verbs;
 use crate::cli::prelude::*;
 use crate::ops::sharing::{Changed, Conflict, Prompts, Refused};
 
-/// Share issues with others through a remote: off until you name one
+/// Share issues and sessions with others through a remote: off until you name one
 ///
-/// The remote gets one ref, refs/timewarp-shared/v1, with one JSON file for each issue. 'tw push' sends, 'tw pull'
-/// brings what others sent; each field is merged by itself. Sessions stay here, and so do snapshots and their files,
-/// unless 'tw push --snapshots SNAPSHOT' names them.
-/// Conversations stay here, too, unless --prompts redacted is given. docs/sharing.md lists field by field what goes.
+/// The remote gets one ref, refs/timewarp-shared/v1, with one JSON file for each issue and each session. 'tw push' sends, 'tw pull'
+/// brings what others sent; each field is merged by itself. Of a session go ids, agent and times. Prompts and conversations stay here
+/// unless --prompts redacted is given, and so do snapshots and their files, unless 'tw push --snapshots SNAPSHOT' names
+/// them. docs/sharing.md lists field by field what goes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,7 +56,7 @@ impl Run for Args {
     }
 }
 
-/// Whether conversations go along.
+/// Whether prompts and conversations go along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PromptsWord {
     /// They stay here

@@ -30,8 +30,10 @@ impl Human for Standing {
             return;
         };
         let what = match self.prompts {
-            Some(Prompts::Redacted) => "issues and their redacted conversations",
-            Some(Prompts::None) | None => "issues, without conversations",
+            Some(Prompts::Redacted) => {
+                "issues and sessions, with redacted prompts and conversations"
+            }
+            Some(Prompts::None) | None => "issues and sessions, without prompts and conversations",
         };
         page.line(format!(
             "sharing {what}, with '{}' ({})",

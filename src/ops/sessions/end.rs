@@ -31,7 +31,7 @@ pub fn find(ctx: &Context<'_>, sessions: &Sessions, word: Option<&str>) -> Resul
     }
     records.pop().ok_or_else(|| {
         Error::new(Code::SessionNotFound, format!("no session '{word}'"))
-            .hint("'tw session list --all-worktrees' shows what there is")
+            .hint("'tw session list --all-worktrees' shows what there is; what others shared of theirs can only be listed")
     })
 }
 

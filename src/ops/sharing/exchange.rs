@@ -10,7 +10,7 @@ use std::fs::File;
 use std::time::Duration;
 
 use super::fields::Kind;
-use super::own::{self, Own, claimed_by};
+use super::own::{self, Own};
 use super::record::Shared;
 use super::scan::{self, Finding};
 use super::setup::Setup;
@@ -177,7 +177,7 @@ impl Plan {
                 kind: one.key.0.into(),
                 id: one.key.1.clone(),
                 change: change(one.own.as_ref(), &one.merged),
-                claimed_by: claimed_by(&one.merged, &own.author),
+                claimed_by: one.merged.claimed_by(&own.author),
             })
             .collect()
     }
@@ -429,7 +429,7 @@ pub fn take_in(
     ctx.progress
         .begin("writing", Some(plan.differences.len() as u64));
     // Conversations first: an issue says whether it has one.
-    for kind in [Kind::Chat, Kind::Issue] {
+    for kind in [Kind::Chat, Kind::Issue, Kind::Session] {
         for one in plan.differences.iter().filter(|one| one.key.0 == kind) {
             ctx.progress.advance(1);
             if !one.is_incoming {

@@ -21,11 +21,14 @@ pub enum Kind {
     Issue,
     /// The conversation of an issue.
     Chat,
+    /// A session.
+    Session,
 }
 
 json::words!(Kind {
     Issue = "issue",
     Chat = "chat",
+    Session = "session",
 });
 
 impl Kind {
@@ -34,6 +37,7 @@ impl Kind {
         match self {
             Self::Issue => "issues",
             Self::Chat => "chats",
+            Self::Session => "sessions",
         }
     }
 
@@ -46,7 +50,7 @@ impl Kind {
     fn objects(self) -> &'static [&'static str] {
         match self {
             Self::Issue => &["experiment", "experiment/extra"],
-            Self::Chat => &[],
+            Self::Chat | Self::Session => &[],
         }
     }
 
@@ -59,6 +63,11 @@ impl Kind {
                 ("resolutions", "until"),
             ],
             Self::Chat => &[],
+            Self::Session => &[
+                ("checkpoints", "created_at"),
+                ("turn_ends", "created_at"),
+                ("rewinds", "rewound_at"),
+            ],
         }
     }
 
@@ -67,6 +76,8 @@ impl Kind {
         match self {
             Self::Issue => PRIVATE,
             Self::Chat => &["version"],
+            // Only what is named goes at all: see `sessions::record`.
+            Self::Session => &[],
         }
     }
 }
@@ -88,7 +99,10 @@ pub const PRIVATE: &[&str] = &[
 pub const PRIVATE_OF_RUN: &[&str] = &["backup_id", "run", "claimed_by"];
 
 /// Fields of which the greatest value stands, whoever set it.
-const GREATEST: &[&str] = &["updated_at", "occurrences"];
+const GREATEST: &[&str] = &["updated_at", "occurrences", "last_active_at"];
+
+/// Fields that tell no change by themselves: something else was changed, or nothing but the time passed.
+pub const TIMES: &[&str] = &["updated_at", "last_active_at"];
 
 /// A record by the names of its fields.
 pub type Fields = BTreeMap<String, Value>;

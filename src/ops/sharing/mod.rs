@@ -6,6 +6,7 @@
 //! - [`fields`]: a record as fields with names, and back (pure);
 //! - [`record`]: a record as several repositories edited it, and the one merge of two such (pure);
 //! - [`tree`]: such records as a git tree. What is read may be hostile: everything is bounded before it is read;
+//! - [`sessions`]: what of a session goes, and those of others;
 //! - [`own`]: what our own records say now, and what is put into them;
 //! - [`scan`]: secrets in what would go;
 //! - [`exchange`]: fetch, merge, push;
@@ -20,6 +21,7 @@ pub mod fields;
 pub mod own;
 pub mod record;
 pub mod scan;
+pub mod sessions;
 mod setup;
 pub mod snapshots;
 pub mod tree;
@@ -39,6 +41,8 @@ pub enum Subject {
     Issue,
     /// The conversation of an issue.
     Chat,
+    /// A session.
+    Session,
     /// A snapshot or an experiment.
     Snapshot,
 }
@@ -46,6 +50,7 @@ pub enum Subject {
 crate::json::words!(Subject {
     Issue = "issue",
     Chat = "chat",
+    Session = "session",
     Snapshot = "snapshot",
 });
 
@@ -54,6 +59,7 @@ impl From<fields::Kind> for Subject {
         match kind {
             fields::Kind::Issue => Self::Issue,
             fields::Kind::Chat => Self::Chat,
+            fields::Kind::Session => Self::Session,
         }
     }
 }

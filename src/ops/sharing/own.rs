@@ -2,7 +2,8 @@
 //!
 //! An issue that came from elsewhere becomes a record like any other, with `claimed_by` and, where values lost, `conflicts`: both are
 //! written here alone and never taken from what came. It annotates its snapshot where that is here, else an object that does not exist.
-//! What others deleted stays here, and says so. What would not be a record of ours is refused.
+//! What others deleted stays here, and says so. What would not be a record of ours is refused. Sessions of others are in the tree of our
+//! side alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,8 @@ use super::fields::{
     Fields, Kind, PRIVATE_OF_RUN, PROOF_RUN, name_in_list, proofs_of, put_together, run_id,
     take_apart,
 };
-use super::record::{Author, Edit, LONGEST_NAME, Shared};
+use super::record::{Author, LONGEST_NAME, Shared};
+use super::sessions::{self, SharedSession};
 use super::setup::{Prompts, Setup, author};
 use super::tree::{self, Key, LARGEST_RECORD, SharedTree};
 use crate::env::Moment;
@@ -23,9 +25,10 @@ use crate::ops::Context;
 use crate::ops::issues::desk;
 use crate::store::Store;
 use crate::store::chat::Chat;
+use crate::store::checkpoint;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{CHAT_FILE, Issue};
-use crate::store::names::{self, Record, RecordKind};
+use crate::store::names::{self, Record, RecordKind, session_component};
 use crate::store::records::{Json, VERSION};
 
 /// Our side of what is shared.
@@ -67,13 +70,39 @@ impl Own {
         if setup.prompts == Prompts::Redacted {
             own.look_at(ctx, store, Kind::Chat)?;
         }
+        own.look_at_sessions(ctx, store, setup)?;
         Ok(own)
+    }
+
+    /// One that is gone here stays as it was shared: retention tells nobody else what to forget.
+    fn look_at_sessions(&mut self, ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<()> {
+        let (register, invalid) = ctx.sessions().list()?;
+        for (name, why) in invalid {
+            let notice = format!("session {name} stays here: {why}");
+            self.notices.push(notice);
+        }
+        for session in register {
+            let notes = match checkpoint::read(store, &session.session_id) {
+                Ok(notes) => notes,
+                Err(error) => {
+                    let (id, why) = (&session.session_id, error.message());
+                    let notice = format!("session {id} stays here: {why}");
+                    self.notices.push(notice);
+                    continue;
+                }
+            };
+            let json = sessions::record(&session, &notes, setup.prompts, ctx.redactor());
+            let key = (Kind::Session, session_component(&session.session_id));
+            self.take(ctx, store, key, json)?;
+        }
+        Ok(())
     }
 
     fn look_at(&mut self, ctx: &Context<'_>, store: &Store, kind: Kind) -> Result<()> {
         let records = match kind {
             Kind::Issue => RecordKind::Issues,
             Kind::Chat => RecordKind::Chats,
+            Kind::Session => return Ok(()),
         };
         if kind == Kind::Issue {
             // What an editor left on a desk is part of the record.
@@ -125,7 +154,7 @@ impl Own {
             let what = "a field stays here: its name is too long";
             self.notices.push(format!("{} {id}: {what}", kind.as_str()));
         }
-        let mut at = ["updated_at", "captured_at"].into_iter();
+        let mut at = ["updated_at", "captured_at", "last_active_at"].into_iter();
         let at = at.find_map(|name| json.get(name)?.as_str());
         let at = at.and_then(Moment::parse_rfc3339);
         let mut shared = self.tree.record(&store.objects, &key)?.unwrap_or_default();
@@ -171,19 +200,6 @@ fn id_of(name: &Record) -> Option<String> {
     }
 }
 
-/// How somebody who is not here is called: by the name that was given, else by the repository's.
-pub fn claimant(edit: &Edit) -> String {
-    edit.name.clone().unwrap_or_else(|| edit.by.clone())
-}
-
-/// Who is said to have made a record, when that was not here.
-pub fn claimed_by(shared: &Shared, author: &Author) -> Option<String> {
-    shared
-        .origin()
-        .filter(|edit| edit.by != author.by)
-        .map(claimant)
-}
-
 /// Puts a record as it was merged into our own. `now` is what ours said when it was merged: what was edited since stays.
 ///
 /// # Errors
@@ -195,12 +211,19 @@ pub fn put(
     shared: &Shared,
     (now, author): (Option<&Fields>, &Author),
 ) -> Result<()> {
+    if *kind == Kind::Session {
+        // Ours is in the register, whatever others say of it.
+        return match now {
+            Some(_) => Ok(()),
+            None => SharedSession::read(id, shared, author).map(drop),
+        };
+    }
     let Some(issue) = IssueId::parse(id) else {
         return Ok(());
     };
     let name = match kind {
-        Kind::Issue => Record::Issue(issue),
         Kind::Chat => Record::Chat(issue),
+        _ => Record::Issue(issue),
     };
     if shared.deletion().is_some() && now.is_none() {
         return Ok(());
@@ -231,7 +254,7 @@ pub fn put(
             author,
         };
         match kind {
-            Kind::Issue => {
+            Kind::Issue | Kind::Session => {
                 of.complete(&mut json, has_chat);
                 let read = Issue::from_json(&json)?;
                 if before.as_ref().and_then(|json| Issue::from_json(json).ok()) == Some(read) {
@@ -313,15 +336,15 @@ impl Local<'_> {
             Some(value) => drop(json.insert(name.to_owned(), value)),
             None => drop(json.shift_remove(name)),
         };
-        let claimed = claimed_by(self.shared, self.author);
+        let claimed = self.shared.claimed_by(self.author);
         put("claimed_by", claimed.map(Value::from));
         let lost = self.shared.conflicts();
         let lost: Vec<Value> = lost.iter().map(|lost| {
-            json!({"field": lost.field, "value": lost.value, "at": lost.edit.at, "claimed_by": claimant(lost.edit)})
+            json!({"field": lost.field, "value": lost.value, "at": lost.edit.at, "claimed_by": lost.edit.claimant()})
         }).collect();
         put("conflicts", (!lost.is_empty()).then(|| lost.into()));
         let deleted = self.shared.deletion();
-        let deleted = deleted.map(|edit| json!({"claimed_by": claimant(edit), "at": edit.at}));
+        let deleted = deleted.map(|edit| json!({"claimed_by": edit.claimant(), "at": edit.at}));
         put("deleted_by", deleted);
     }
 
@@ -333,7 +356,7 @@ impl Local<'_> {
                 let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
                 let sender = self.shared.setter(&name_in_list(list, id));
                 match sender.filter(|edit| edit.by != self.author.by) {
-                    Some(edit) => item.insert("claimed_by".to_owned(), claimant(edit).into()),
+                    Some(edit) => item.insert("claimed_by".to_owned(), edit.claimant().into()),
                     None => item.shift_remove("claimed_by"),
                 };
             }

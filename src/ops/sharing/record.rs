@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::fields::{Fields, Kind, canonical, is_greatest};
+use super::fields::{Fields, Kind, TIMES, canonical, is_greatest};
 use crate::env::Moment;
 use crate::git::hex::hex;
 use crate::store::records::Json;
@@ -50,6 +50,13 @@ pub struct Edit {
     pub by: String,
     /// The name it gave.
     pub name: Option<String>,
+}
+
+impl Edit {
+    /// How somebody who is not here is called: by the name that was given, else by the repository's.
+    pub fn claimant(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.by.clone())
+    }
 }
 
 /// The values of a field, each with the edit that set it.
@@ -138,8 +145,8 @@ impl Shared {
         let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         let differs = |name: &&String| before.get(*name) != now.get(*name);
         let changed: Vec<&String> = names.into_iter().filter(differs).collect();
-        // That alone says that something was changed which is not shared.
-        if changed.iter().all(|name| *name == "updated_at") {
+        // These alone say that something was changed which is not shared.
+        if changed.iter().all(|name| TIMES.contains(&name.as_str())) {
             return false;
         }
         let changes: Map<String, Value> = changed
@@ -272,6 +279,12 @@ impl Shared {
     /// The edit that made it: of the lowest revision, then the earliest.
     pub fn origin(&self) -> Option<&Edit> {
         self.edits.values().min()
+    }
+
+    /// Who is said to have made it, when that was not here.
+    pub fn claimed_by(&self, author: &Author) -> Option<String> {
+        let origin = self.origin().filter(|edit| edit.by != author.by);
+        origin.map(Edit::claimant)
     }
 
     /// Every value in it that the other one does not have, by field; the names of authors, too.

@@ -117,6 +117,10 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
     if let Some(more) = found.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         error = error.hint(format!("and {more} more: 'tw --json share scan'"));
     }
+    if found.iter().any(|one| one.kind == Subject::Session) {
+        let hint = "texts of sessions stay here without --prompts redacted: 'tw share init REMOTE'";
+        error = error.hint(hint);
+    }
     Err(error.hint("'tw issue edit ISSUE' takes a text out; what it was stays in this repository's history alone"))
 }
 

@@ -1,4 +1,4 @@
-//! Shared records as a git tree: `format.json`, and `issues/<2>/<id>.json`, `chats/<2>/<id>.json`, where `<2>` are the first two hex
+//! Shared records as a git tree: `format.json`, and `issues/<2>/<id>.json`, `chats/<2>/<id>.json`, `sessions/<2>/<id>.json`, where `<2>` are the first two hex
 //! digits of the id's sha256.
 //!
 //! What is read may be hostile. A ref may name anything; a tree may hold any number of entries of any size and kind. Sizes are looked at
@@ -21,6 +21,7 @@ use crate::git::hex::hex;
 use crate::git::objects::{NewObjects, ObjectKind, ObjectStore};
 use crate::git::tree::{self, Node};
 use crate::store::id::IssueId;
+use crate::store::names::session_component;
 
 /// The major version of the tree's form.
 const MAJOR: u64 = 1;
@@ -167,8 +168,11 @@ fn check(
     name: &str,
     node: Node,
 ) -> std::result::Result<String, String> {
-    let id = name.strip_suffix(".json").and_then(IssueId::parse);
-    let id = id.ok_or("its name is no id")?.to_string();
+    let id = name.strip_suffix(".json").filter(|id| match kind {
+        Kind::Issue | Kind::Chat => IssueId::parse(id).is_some(),
+        Kind::Session => session_component(id) == *id,
+    });
+    let id = id.ok_or("its name is no id")?.to_owned();
     if path(kind, &id) != at {
         return Err("it is not where its id belongs".to_owned());
     }

@@ -3,8 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 use timewarp::ops::sharing::fields::{Kind, PRIVATE_OF_RUN};
+use timewarp::ops::sharing::{Prompts, sessions};
+use timewarp::redact::Redactor;
+use timewarp::store::checkpoint::SessionNotes;
+use timewarp::store::session::SessionRecord;
 
 fn file(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -80,6 +84,8 @@ fn every_field_is_named_and_what_is_said_of_it_is_so() {
         Kind::Chat.private().iter().copied().collect()
     );
 
+    said_of_sessions(&text);
+
     let rows = table(&text, "Of each edit");
     assert_eq!(
         names(&rows),
@@ -94,4 +100,81 @@ fn every_field_is_named_and_what_is_said_of_it_is_so() {
     for name in inside.iter().flatten() {
         assert!(text.contains(&format!("`{name}`")), "{name}");
     }
+}
+
+/// What is said of sessions is what goes, with texts and without.
+fn said_of_sessions(text: &str) {
+    let text_of = |prompts| {
+        let checkpoint = json!({"version": 1, "checkpoint_id": 3, "created_at": "2026-01-01T00:00:00Z", "snapshot_id": "s_1",
+            "kind": "step", "tool": "Edit", "prompt": "p", "supersedes": "s:1", "agent": "a", "tokens": {}, "transcript": {"path": "/p"}});
+        let end = json!({"version": 1, "checkpoint_id": 3, "created_at": "2026-01-01T00:00:00Z", "snapshot_id": "s_1", "kind": "end"});
+        let rewind = json!({"checkpoint_id": 3, "rewound_at": "2026-01-01T00:00:00Z", "mode": "both", "note": "n", "rationale": "r",
+            "undone_at": "2026-01-01T00:00:00Z", "backup_id": "b_1", "fork": {"session_id": "f", "path": "/p"}});
+        let mut notes = SessionNotes::default();
+        notes
+            .checkpoints
+            .push(serde_json::from_value(checkpoint).unwrap());
+        notes.turn_ends.push(serde_json::from_value(end).unwrap());
+        notes.rewinds.push(serde_json::from_value(rewind).unwrap());
+        sessions::record(&whole_session(), &notes, prompts, &Redactor::new())
+    };
+    let record = serde_json::to_value(whole_session()).unwrap();
+    let lists = ["checkpoints", "turn_ends", "rewinds"];
+    let of_session = |prompts| -> BTreeSet<String> {
+        let names = text_of(prompts);
+        names
+            .keys()
+            .filter(|name| !lists.contains(&name.as_str()))
+            .cloned()
+            .collect()
+    };
+    let of_items = |prompts| -> BTreeSet<String> {
+        let all = text_of(prompts);
+        let items = lists
+            .iter()
+            .map(|list| all[*list][0].as_object().unwrap().clone());
+        items
+            .flat_map(|item| item.keys().cloned().collect::<Vec<_>>())
+            .collect()
+    };
+    let rows = table(text, "Of a session (");
+    assert_eq!(
+        names(&rows),
+        record
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|name| *name != "later")
+            .cloned()
+            .collect()
+    );
+    let (all, few) = (of_session(Prompts::Redacted), of_session(Prompts::None));
+    let going: BTreeSet<String> = rows
+        .iter()
+        .filter(|(_, stays)| !**stays)
+        .map(|(name, _)| name.clone())
+        .collect();
+    assert_eq!(all, going);
+    let texts = BTreeSet::from(["hint".to_owned()]);
+    assert_eq!(
+        all.difference(&few).cloned().collect::<BTreeSet<_>>(),
+        texts
+    );
+    let rows = table(text, "Of its checkpoints,");
+    let (all, few) = (of_items(Prompts::Redacted), of_items(Prompts::None));
+    assert_eq!(all, names(&rows));
+    let texts = ["prompt", "tool", "note", "rationale"].map(str::to_owned);
+    assert_eq!(
+        all.difference(&few).cloned().collect::<BTreeSet<_>>(),
+        BTreeSet::from(texts)
+    );
+}
+
+/// A session of which every field says something.
+fn whole_session() -> SessionRecord {
+    let record = json!({"version": 1, "session_id": "s", "agent": "a", "parent": "p", "worktree": "main", "started_at": "2026-01-01T00:00:00Z",
+        "last_active_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:00Z", "snapshot_ids": ["s_1"], "source": "startup",
+        "compacted_at": "2026-01-01T00:00:00Z", "transcript": "/p", "hint": "h", "forked_from": {"session_id": "o", "checkpoint_id": 1},
+        "next_checkpoint_id": 4, "later": "/p"});
+    serde_json::from_value(record).unwrap()
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::hub::{Clone_, Hub, REF};
 
 /// What a file of the shared tree is made of.
-enum Content<'a> {
+pub enum Content<'a> {
     Blob(&'a [u8]),
     Node(&'a str),
 }
@@ -65,7 +65,7 @@ impl Hub {
     }
 
     /// Has the shared ref name a commit of these files on top of what it had.
-    fn write(&self, files: &[(&str, Content<'_>)]) {
+    pub fn write(&self, files: &[(&str, Content<'_>)]) {
         let index = self.sandbox.root().join("tmp/hostile-index");
         let _ = std::fs::remove_file(&index);
         let with = |args: &[&str]| {
@@ -108,6 +108,11 @@ fn path(id: &str) -> String {
 
 /// A file of an issue of one edit.
 fn file(id: &str, fields: &Value) -> Value {
+    file_of("issue", id, fields)
+}
+
+/// A file of a record of one edit.
+pub fn file_of(kind: &str, id: &str, fields: &Value) -> Value {
     let edit = "0123456789abcdef";
     let fields: serde_json::Map<String, Value> = fields
         .as_object()
@@ -116,7 +121,7 @@ fn file(id: &str, fields: &Value) -> Value {
         .map(|(name, value)| (name.clone(), json!({"value": value, "edits": [edit]})))
         .collect();
     json!({
-        "version": 1, "kind": "issue", "id": id, "fields": fields,
+        "version": 1, "kind": kind, "id": id, "fields": fields,
         "edits": {edit: {"revision": 1, "at": "2026-02-01T00:00:00Z", "by": "elsewhere", "name": "M\u{1b}[31mallory"}},
     })
 }

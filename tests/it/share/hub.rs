@@ -197,7 +197,7 @@ impl Clone_<'_> {
             "tw {args:?}: {document}"
         );
         let name = match args[0].as_str() {
-            group @ ("issue" | "share") => format!("{group}-{}", args[1]),
+            group @ ("issue" | "session" | "share") => format!("{group}-{}", args[1]),
             name => name.to_owned(),
         };
         schema::check(&name, &document);

@@ -1,0 +1,250 @@
+//! Sessions that are shared: what goes, what others see, and that nothing of it becomes a session of theirs.
+
+use serde_json::{Value, json};
+
+use super::hostile::{Content, file_of};
+use super::hub::{Clone_, Hub};
+
+const ID: &str = "3f2c0000-1111-4222-8333-444455556666";
+
+/// A session with a prompt, the end of its turn, and a checkpoint by hand.
+fn session(clone: &Clone_<'_>, prompt: &str) {
+    let event = |name: &str, word: &str, more: &Value| {
+        let mut event = json!({"session_id": ID, "cwd": clone.dir, "hook_event_name": name,
+            "transcript_path": clone.dir.join("private.jsonl")});
+        for (key, value) in more.as_object().unwrap() {
+            event[key] = value.clone();
+        }
+        let mut command = clone.command();
+        let ran = command
+            .args(["hook", "claude", word])
+            .write_stdin(event.to_string())
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    event(
+        "SessionStart",
+        "session-start",
+        &json!({"source": "startup"}),
+    );
+    event(
+        "UserPromptSubmit",
+        "user-prompt-submit",
+        &json!({"prompt": prompt}),
+    );
+    clone.write("a.txt", &format!("{prompt}\n"));
+    event("Stop", "stop", &json!({}));
+}
+
+fn listed(clone: &Clone_<'_>) -> Value {
+    clone.json(["session", "list"])
+}
+
+#[test]
+fn ids_and_times_of_sessions_go_and_texts_only_when_asked_for() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    session(&a, "mend the violet build");
+    let sent = a.json(["push"])["sent"].clone();
+    assert_eq!(
+        sent,
+        json!([{"kind": "session", "id": ID, "change": "added", "claimed_by": null}])
+    );
+    let text = hub.shared(ID);
+    for private in [
+        "violet",
+        "private.jsonl",
+        "transcript",
+        "worktree",
+        a.dir.to_str().unwrap(),
+    ] {
+        assert!(!text.contains(private), "{private}: {text}");
+    }
+    assert_eq!(a.json(["push"])["sent"], json!([]), "nothing is new");
+
+    let received = b.json(["pull"])["received"].clone();
+    assert_eq!(
+        received,
+        json!([{"kind": "session", "id": ID, "change": "added", "claimed_by": "a's"}])
+    );
+    let seen = listed(&b);
+    assert_eq!((&seen["sessions"], &seen["total"]), (&json!([]), &json!(0)));
+    let shared = &seen["shared"][0];
+    assert_eq!(
+        (
+            &shared["session_id"],
+            &shared["agent"],
+            &shared["claimed_by"]
+        ),
+        (&json!(ID), &json!("claude"), &json!("a's"))
+    );
+    let checkpoint = &shared["checkpoints"][0];
+    assert_eq!(
+        (
+            &checkpoint["checkpoint_id"],
+            &checkpoint["kind"],
+            &checkpoint["prompt"]
+        ),
+        (&json!(0), &json!("prompt"), &Value::Null)
+    );
+    assert_eq!(listed(&a)["shared"], json!([]), "one's own is no other's");
+    assert_eq!(listed(&a)["sessions"][0]["session_id"], ID);
+
+    // With texts, redacted, and without them again.
+    a.json(["share", "init", "origin", "--prompts", "redacted"]);
+    session(&a, "log in with password=hunter2-Violet-77");
+    a.json(["push"]);
+    assert!(!hub.everything().join("\n").contains("hunter2"));
+    b.json(["pull"]);
+    let prompts = |seen: &Value| {
+        let all = seen["shared"][0]["checkpoints"].as_array().unwrap().iter();
+        all.map(|one| one["prompt"].clone()).collect::<Vec<_>>()
+    };
+    let told = prompts(&listed(&b));
+    assert_eq!(told[0], "mend the violet build");
+    assert!(
+        told[1]
+            .as_str()
+            .unwrap()
+            .starts_with("log in with password=***REDACTED"),
+        "{told:?}"
+    );
+    let shown = b.tw(["session", "list", "-v"]).out();
+    assert!(
+        shown.contains("mend the violet build") && shown.contains("(claimed by a's)"),
+        "{shown}"
+    );
+    a.json(["share", "init", "origin"]);
+    a.json(["push"]);
+    b.json(["pull"]);
+    assert_eq!(prompts(&listed(&b)), [Value::Null, Value::Null]);
+    hub.assert_same(&[&a, &b]);
+}
+
+#[test]
+fn a_session_of_somebody_else_is_shown_and_no_more() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    session(&a, "one");
+    a.json(["push"]);
+    let before = b.git(["for-each-ref", "--format=%(refname)"]);
+    b.json(["pull"]);
+    let others = |refs: String| {
+        let others = refs.lines().filter(|name| !name.contains("/shared/"));
+        others.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        others(b.git(["for-each-ref", "--format=%(refname)"])),
+        others(before)
+    );
+    assert!(!b.dir.join(".git/timewarp/sessions").exists());
+    for words in [
+        &["session", "show", ID][..],
+        &["session", "resume", ID],
+        &["session", "end", ID],
+        &["rewind", "0", "--session", ID, "--code"],
+        &["checkpoint", "list", "--session", ID],
+    ] {
+        let (error, _) = b.json_error(words);
+        assert_eq!(error["code"], "SESSION_NOT_FOUND", "{words:?}: {error}");
+    }
+    assert_eq!(b.json(["session", "list", "--live"])["shared"], json!([]));
+    assert_eq!(b.json(["session", "list", "-n", "0"])["shared"], json!([]));
+    b.json(["prune"]);
+    assert_eq!(listed(&b)["shared"][0]["session_id"], ID);
+    // A session of the same id here is ours from then on, and both say what they know of it.
+    session(&b, "two");
+    assert_eq!(listed(&b)["shared"], json!([]));
+    b.json(["push"]);
+    a.json(["pull"]);
+    assert_eq!(listed(&a)["shared"], json!([]));
+    assert_eq!(listed(&a)["sessions"][0]["session_id"], ID);
+    // What is gone here stays as it was shared.
+    std::fs::remove_dir_all(a.dir.join(".git/timewarp/sessions")).unwrap();
+    a.json(["pull"]);
+    a.json(["push"]);
+    assert!(!hub.shared(ID).contains("\"deleted\""));
+}
+
+#[test]
+fn hostile_sessions_are_refused_by_name_and_hide_nothing() {
+    let hub = Hub::new();
+    let (a, b) = hub.two();
+    session(&a, "one");
+    a.json(["push"]);
+    let good = json!({"session_id": "good\u{1b}[2J", "agent": "\u{202e}evil", "started_at": "2026-01-01T00:00:00Z",
+        "checkpoints/c_0": {"id": "c_0", "checkpoint_id": 0, "created_at": "2026-01-01T00:00:00Z", "kind": "prompt",
+            "snapshot_id": "s_20260101_000000_aaaaaa", "prompt": "\u{1b}]0;x\u{7}"}});
+    let name = |id: &str| timewarp::store::names::session_component(id);
+    let with = |id: &str, field: &str, value: Value| {
+        let mut fields = good.clone();
+        fields["session_id"] = id.into();
+        fields[field] = value;
+        (name(id), fields)
+    };
+    let long = "x".repeat(5000);
+    let cases = [
+        (name("good\u{1b}[2J"), good.clone()),
+        ("other".to_owned(), good.clone()),
+        with("no-start", "started_at", json!(["a"])),
+        with("no-time", "started_at", json!("yesterday")),
+        with("long", "session_id", long.into()),
+        with(
+            "bad-snapshot",
+            "checkpoints/c_1",
+            json!({"checkpoint_id": 1, "created_at": "2026-01-01T00:00:00Z",
+            "kind": "prompt", "snapshot_id": "../../etc/passwd"}),
+        ),
+        with("bad-checkpoint", "checkpoints/c_1", json!("x")),
+    ];
+    let files: Vec<(String, Vec<u8>)> = cases
+        .iter()
+        .map(|(id, fields)| {
+            let kind = timewarp::ops::sharing::fields::Kind::Session;
+            let path = timewarp::ops::sharing::tree::path(kind, id);
+            (
+                path,
+                file_of("session", id, fields).to_string().into_bytes(),
+            )
+        })
+        .collect();
+    let mut planted: Vec<(&str, Content<'_>)> = files
+        .iter()
+        .map(|(path, bytes)| (path.as_str(), Content::Blob(bytes)))
+        .collect();
+    planted.push(("sessions/aa/elsewhere.json", Content::Blob(b"{}")));
+    hub.write(&planted);
+    let pulled = b.json(["pull"]);
+    let refused: Vec<&str> = pulled["refused"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["path"].as_str().unwrap())
+        .collect();
+    for (path, _) in &files[1..] {
+        assert!(refused.contains(&path.as_str()), "{path}: {refused:?}");
+    }
+    assert!(refused.contains(&"sessions/aa/elsewhere.json"));
+    assert_eq!(refused.len(), files.len());
+    let seen = listed(&b);
+    assert_eq!(seen["shared"].as_array().unwrap().len(), 2, "{seen}");
+    let shown = b.tw(["session", "list", "-v"]).out();
+    assert!(
+        !shown.contains('\u{1b}') && !shown.contains('\u{202e}') && !shown.contains('\u{7}'),
+        "{shown:?}"
+    );
+    // Ours stays what our register says, whatever others make of it.
+    let ours = json!({"session_id": ID, "agent": "forged", "started_at": "2020-01-01T00:00:00Z"});
+    let kind = timewarp::ops::sharing::fields::Kind::Session;
+    let path = timewarp::ops::sharing::tree::path(kind, ID);
+    hub.write(&[(
+        &path,
+        Content::Blob(&file_of("session", ID, &ours).to_string().into_bytes()),
+    )]);
+    let before = listed(&a)["sessions"].clone();
+    a.json(["pull"]);
+    assert_eq!(listed(&a)["sessions"], before);
+    a.json(["push"]);
+    assert!(hub.shared(ID).contains("\"claude\""));
+}
