@@ -211,6 +211,22 @@ pub fn has_coarse_times() -> bool {
     false
 }
 
+/// How long the watcher is waited for, where a test says so: `TW_TEST_WATCH_PATIENCE`, in milliseconds, debug builds only. Many
+/// tests at once leave it little of a processor.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one reader of the environment"
+)]
+pub fn watch_patience() -> Option<std::time::Duration> {
+    #[cfg(debug_assertions)]
+    return std::env::var("TW_TEST_WATCH_PATIENCE")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .map(std::time::Duration::from_millis);
+    #[cfg(not(debug_assertions))]
+    None
+}
+
 /// Nothing, in release builds.
 #[cfg(not(debug_assertions))]
 #[inline]

@@ -225,7 +225,10 @@ pub fn make_unless<'s, Known>(
         let capture = capture(ctx, store, wanted)?;
         let about = match about(&capture)? {
             ControlFlow::Continue(about) => about,
-            ControlFlow::Break(known) => return Ok(ControlFlow::Break(known)),
+            ControlFlow::Break(known) => {
+                capture.keep_moment(store.dir.path(), None);
+                return Ok(ControlFlow::Break(known));
+            }
         };
         if let Some(made) = record(ctx, store, kind, wanted, capture, &about)? {
             return Ok(ControlFlow::Continue(made));
@@ -333,12 +336,17 @@ pub fn record<'s>(
     // With other globs than usual the manifest is not what the next capture would see.
     if wanted.include.is_empty() && wanted.exclude.is_empty() {
         let meta = capture.meta(&new.name, commit, index_commit);
-        if capture.outdates(&meta) && !wanted.leave_cache {
+        // One that is quiet has no manifest to keep: nothing in it differs from the one that is there.
+        let outdates = capture.outdates(&meta) && !capture.is_quiet && !wanted.leave_cache;
+        let saved = outdates.then(|| {
             // The snapshot stands. Without a new cache, which names its anchor, the old one serves.
-            let _ = store
-                .dir
-                .create()
-                .and_then(|()| cache::save(&store.dir.file("cache"), &capture.manifest, &meta));
+            let create = store.dir.create();
+            create.and_then(|()| cache::save(&store.dir.file("cache"), &capture.manifest, &meta))
+        });
+        match saved {
+            Some(Ok(identity)) => capture.keep_moment(store.dir.path(), Some((identity, &meta))),
+            None if !capture.is_quiet => capture.keep_moment(store.dir.path(), None),
+            _ => {}
         }
         capture.recorded = Some(meta);
     }

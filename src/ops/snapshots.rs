@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::Context;
-use super::capture::{Capture, CaptureOptions};
+use super::capture::{Capture, CaptureOptions, Trust};
 use super::gitview::read_index;
 use super::history::newest;
 use super::outcome::{SnapshotView, Taken};
@@ -65,6 +65,7 @@ pub fn take_locked(
     let wanted = CaptureOptions {
         include: &request.include,
         exclude: &request.exclude,
+        trust: Trust::Watcher,
         ..CaptureOptions::default()
     };
     let about = |seen: &Capture<'_>| {

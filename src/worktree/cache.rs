@@ -11,6 +11,7 @@
 //! names the base that it belongs to and is nothing beside another one; without it the base stands for itself, for an older
 //! cache is as good a start.
 
+mod identity;
 mod patch;
 mod records;
 
@@ -26,6 +27,7 @@ use crate::error::Result;
 use crate::git::fs::{self, Durable};
 use crate::git::mapped::{self, Bytes, Use};
 use crate::work::{Work, count};
+pub use identity::Identity;
 use records::{DIR, Frame, SUM_AT, Sum, header, is_whole, put_dir, read_dir, seal};
 
 const MAGIC: [u8; 8] = *b"twcache\n";
@@ -122,21 +124,34 @@ fn map(file: &Path, what: Use) -> Option<Bytes> {
 
 /// Reads the cache, and what it was made under; `None` when there is none, or on any doubt.
 pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
-    let base = open(map(file, Use::Whole)?)?;
-    // Base first, patch second: one that was replaced in between names another base, and is not used.
-    let patch = fs::read_optional(&patch_of(file)).ok().flatten();
-    let patched = patch.and_then(|patch| patch::put_on(&base.manifest, patch));
-    patched.or_else(|| base.alone())
+    load_identified(file).map(|(manifest, meta, _)| (manifest, meta))
 }
 
-/// Writes the cache: as a patch where not much differs from the one that is there.
-pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
+/// As [`load`], and which state of the cache it is.
+pub fn load_identified(file: &Path) -> Option<(Manifest, Meta, Identity)> {
+    let base = open(map(file, Use::Whole)?)?;
+    let id = base.manifest.cached()?.id();
+    // Base first, patch second: one that was replaced in between names another base, and is not used.
+    let patch = fs::read_optional(&patch_of(file)).ok().flatten();
+    let identity = Identity::new(id, patch.as_deref());
+    let patched = patch.and_then(|patch| patch::put_on(&base.manifest, patch));
+    if let Some((manifest, meta)) = patched {
+        return Some((manifest, meta, identity));
+    }
+    let (manifest, meta) = base.alone()?;
+    Some((manifest, meta, Identity::new(id, None)))
+}
+
+/// Writes the cache: as a patch where not much differs from the one that is there. Answers which state of it that is.
+pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<Identity> {
     count(Work::CacheWrites);
     // Without its checksum, which means reading all of it: the manifest stands on records that were checked when they were loaded.
     let base = map(file, Use::Parts).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
     if let Some(patch) = base.and_then(|base| patch::encode(&base, manifest, meta)) {
         // Lost in a crash, it costs one full look.
-        return fs::write_atomic(&patch_of(file), &patch, Durable::No);
+        fs::write_atomic(&patch_of(file), &patch, Durable::No)?;
+        let id = manifest.cached().map_or(0, CachedRecords::id);
+        return Ok(Identity::new(id, Some(&patch)));
     }
     let id = getrandom::u64().map_err(|error| std::io::Error::other(error.to_string()))?;
     // The names of all files, also of those that others may not list, are in it: for the owner alone.
@@ -150,7 +165,8 @@ pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<()> {
         file.write_all_at(&sum.bytes(), SUM_AT as u64)
     })?;
     // It belongs to the base that was there, and says nothing beside this one.
-    fs::remove_optional(&patch_of(file))
+    fs::remove_optional(&patch_of(file))?;
+    Ok(Identity::new(id, None))
 }
 
 /// Removes the cache.

@@ -14,3 +14,4 @@ pub mod scan;
 
 #[cfg(test)]
 mod oracle;
+pub mod watch;

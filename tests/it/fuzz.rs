@@ -16,6 +16,9 @@ use timewarp::git::refs::Refs;
 use timewarp::store::snapshot::SnapshotRecord;
 use timewarp::store::state::{Journal, State, parse_versioned};
 use timewarp::worktree::cache;
+use timewarp::worktree::watch::changes::{Dirty, Reach};
+use timewarp::worktree::watch::message::{Answer, Place, Request, Token};
+use timewarp::worktree::watch::seen::{self, About, Seen};
 
 use crate::damage::{document, walk};
 use crate::sandbox::Sandbox;
@@ -219,6 +222,48 @@ fn claims_of_other_tools() {
         "contributor": {"type": "ai"}, "ranges": [{"start_line": 1, "end_line": 9}]}]}]});
     let seeds = [log, record.to_string(), format!("{record:#}")].map(String::into_bytes);
     rounds(2000, |random| parsers::claims(&random.damaged(&seeds)));
+}
+
+#[test]
+fn what_a_watcher_says() {
+    let token = Token {
+        instance: [3; 16],
+        sequence: 77,
+    };
+    let cache = cache::Identity::parse([5; cache::Identity::SIZE]);
+    let answer = Answer {
+        nonce: [9; 16],
+        now: token,
+        place: Place::default(),
+        cache,
+        dirty: Some(Dirty::from([
+            (Vec::new(), Reach::Names),
+            (b"some/dir".to_vec(), Reach::Tree),
+        ])),
+    };
+    let about = About {
+        at: 1,
+        apart: vec![b"nested".to_vec()],
+        owner: (1, 2),
+        meta: cache::Meta::default(),
+    };
+    let room = tempfile::tempdir().unwrap();
+    let cache = cache.unwrap();
+    let seen = Seen {
+        token,
+        cache,
+        about,
+    };
+    seen.save(room.path()).unwrap();
+    let nonce = [1; 16];
+    let seeds = [
+        answer.encode()[4..].to_vec(),
+        Request::Since { nonce, token }.encode().to_vec(),
+        Request::Stop { nonce }.encode().to_vec(),
+        std::fs::read(room.path().join(seen::FILE)).unwrap(),
+        b"31 1 8:1 / /work\\040tree/a rw - ext4 /dev/sda1 rw\n".to_vec(),
+    ];
+    rounds(2000, |random| parsers::watcher(&random.damaged(&seeds)));
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod rules;
 mod run;
 pub mod seeds;
 mod sinks;
+mod watched;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -24,7 +25,7 @@ use crate::env::clock_nanos;
 use crate::error::Result;
 use crate::git::Oid;
 use crate::git::access_list::AccessList;
-use crate::git::fs::{is_racy, nanoseconds};
+use crate::git::fs::{Root, is_racy, nanoseconds};
 use crate::git::gc;
 use crate::git::index::Index;
 use crate::git::objects::ObjectWriter;
@@ -36,6 +37,7 @@ use crate::store::Store;
 use crate::store::snapshot::{Lists, Uncaptured};
 use crate::worktree::cache::{self, IndexMeta, Meta};
 use crate::worktree::manifest::{Kind, Manifest, no_oid};
+use crate::worktree::scan::Suspects;
 pub use access::recorded as recorded_access;
 pub use derived::Derived;
 pub use index::IndexSummary;
@@ -43,6 +45,8 @@ use index::head_text;
 pub use rules::{load_ignore_file, rule_parts};
 use run::CaptureRun;
 pub use sinks::Writing;
+pub use watched::Trust;
+use watched::{Keeping, Watched};
 
 /// From so many new objects on they go into a pack: as many as git keeps in one when it fetches (`transfer.unpackLimit`).
 const PACK_FROM: usize = 100;
@@ -86,6 +90,8 @@ pub struct CaptureOptions<'a> {
     pub leave_cache: bool,
     /// See [`Prove`].
     pub prove: Prove,
+    /// See [`Trust`].
+    pub trust: Trust,
 }
 
 /// Which ids that were taken from git's index are proven by content.
@@ -115,13 +121,14 @@ impl Default for CaptureOptions<'_> {
             base: None,
             leave_cache: false,
             prove: Prove::Cheap,
+            trust: Trust::Nobody,
         }
     }
 }
 
 /// What was seen.
 pub struct Capture<'s> {
-    /// Every name, with objects.
+    /// Every name, with objects; of a look that is [quiet](Self::is_quiet) the root directory alone.
     pub manifest: Manifest,
     derived: OnceLock<Derived>,
     access: OnceLock<AccessList>,
@@ -167,6 +174,10 @@ pub struct Capture<'s> {
     record: serde_json::Value,
     /// What the cache keeps of it, once it is recorded.
     pub recorded: Option<Meta>,
+    /// The watcher said that nothing happened, and the cache was not even opened. Only where [`Trust::Watcher`] was given.
+    pub is_quiet: bool,
+    /// What the watcher said, for the next look.
+    keeping: Option<Keeping>,
 }
 
 /// The stamp of the index file as the cache keeps it; empty when there is no index.
@@ -198,12 +209,7 @@ pub fn capture<'s>(
     store: &'s Store,
     wanted: &CaptureOptions<'_>,
 ) -> Result<Capture<'s>> {
-    let base = match &wanted.base {
-        Some((manifest, meta)) => Some((Cow::Borrowed(*manifest), meta.clone())),
-        None => cache::load(&store.dir.file("cache"))
-            .map(|(manifest, meta)| (Cow::Owned(manifest), meta)),
-    };
-    CaptureRun {
+    let run = CaptureRun {
         ctx,
         store,
         wanted,
@@ -212,8 +218,38 @@ pub fn capture<'s>(
         // An object that is there may be one that the gc has already decided to remove.
         afresh: gc::is_running(ctx.repo.common_dir()),
         own: OwnDirs::of(&ctx.repo, &store.objects),
+    };
+    if let Some((manifest, meta)) = &wanted.base {
+        return run.run(
+            Some((Cow::Borrowed(*manifest), meta.clone())),
+            &Suspects::All,
+        );
     }
-    .run(base)
+    let watched = match wanted.trust {
+        Trust::Nobody => None,
+        Trust::Watcher => {
+            let root = Root::open(ctx.repo.worktree_root())?;
+            Watched::ask(store.dir.path(), &root, run.started)
+        }
+    };
+    if let Some(watched) = &watched
+        && let Some(capture) = run.quiet(watched)?
+    {
+        return Ok(capture);
+    }
+    let Some((manifest, meta, identity)) = cache::load_identified(&store.dir.file("cache")) else {
+        let mut capture = run.run(None, &Suspects::All)?;
+        capture.keeping = watched.map(|watched| watched.keeping(None));
+        return Ok(capture);
+    };
+    let suspects = match &watched {
+        Some(watched) => watched.suspects(identity, &manifest),
+        None => Suspects::All,
+    };
+    let known = watched.is_some().then(|| (identity, meta.clone()));
+    let mut capture = run.run(Some((Cow::Owned(manifest), meta)), &suspects)?;
+    capture.keeping = watched.map(|watched| watched.keeping(known));
+    Ok(capture)
 }
 
 impl Capture<'_> {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::absent::add_absent;
 use super::derived::Derived;
 use super::index::{self, IndexState};
+use super::watched::root_alone;
 use super::{
     CHEAP, Capture, CaptureOptions, LARGE, PACK_FROM, Prove, Storing, Writing, load_ignore_file,
     rule_parts,
@@ -18,9 +19,10 @@ use crate::git::Oid;
 use crate::git::fs::Root;
 use crate::git::index::Index;
 use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
-use crate::git::operation;
+use crate::git::operation::{self, OperationState};
 use crate::git::own::OwnDirs;
 use crate::git::refs::standing;
+use crate::git::repo::Head;
 use crate::git::threads;
 use crate::ops::Context;
 use crate::ops::gitview::{self, GitView};
@@ -36,8 +38,9 @@ use crate::worktree::ignore::Globals;
 use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, Kind, Manifest, no_oid};
 use crate::worktree::rules::{LoadOther, Rules};
 use crate::worktree::scan::{
-    Comparison, Ctime, DirChange, FileMode, Scan, Scanned, Way, compare_with_cache, scan,
+    Comparison, Ctime, DirChange, FileMode, Scan, Scanned, Suspects, Way, compare_with_cache, scan,
 };
+use crate::worktree::watch::seen::About;
 
 pub(super) struct CaptureRun<'a, 's, 'w> {
     pub(super) ctx: &'a Context<'a>,
@@ -65,7 +68,7 @@ struct StartOfScan<'a> {
 }
 
 /// What was found of the files.
-struct Files<'s> {
+pub(super) struct Files<'s> {
     manifest: Manifest,
     derived: OnceLock<Derived>,
     tree: Oid,
@@ -74,10 +77,16 @@ struct Files<'s> {
     writer: Option<ObjectWriter<'s>>,
     unchanged: bool,
     seeded: bool,
+    is_quiet: bool,
 }
 
 impl<'s> CaptureRun<'_, 's, '_> {
-    pub(super) fn run(&self, base: Option<(Cow<'_, Manifest>, Meta)>) -> Result<Capture<'s>> {
+    /// `suspects`: the directories of the base that are compared; all when it hangs on nothing.
+    pub(super) fn run(
+        &self,
+        base: Option<(Cow<'_, Manifest>, Meta)>,
+        suspects: &Suspects,
+    ) -> Result<Capture<'s>> {
         // HEAD and the index before the files: both are compared once more when the files are done.
         let head = self.ctx.repo.head()?;
         let (base, meta) = match base {
@@ -92,7 +101,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         let same_rules = meta.options == options && meta.index.tracked == state.tracked;
         let mut compared = Comparison::Differs(Vec::new());
         if let (true, true, Some(base)) = (same_rules, anchor.is_some(), &base) {
-            compared = compare_with_cache(&root, &self.own, base, self.ctime()?);
+            compared = compare_with_cache(&root, &self.own, base, self.ctime()?, suspects);
         }
         let parsed = state.parsed.take();
         let files = match base {
@@ -125,10 +134,23 @@ impl<'s> CaptureRun<'_, 's, '_> {
                 self.changed(found, &state)?
             }
         };
+        let known = (anchor, &*meta.index.index_commit, meta.index.stamp);
+        Ok(self.captured(files, (head, operation), state, known, options))
+    }
+
+    /// Puts what was seen together. `known`: the anchor while it stands, and what the cache has of the index.
+    pub(super) fn captured(
+        &self,
+        files: Files<'s>,
+        (head, operation): (Head, OperationState),
+        state: IndexState,
+        (anchor, index_commit, known_index_stamp): (Option<(String, Oid)>, &str, Vec<i64>),
+        options: String,
+    ) -> Capture<'s> {
         let known_index_commit = anchor
             .as_ref()
-            .and_then(|_| Oid::from_str(&meta.index.index_commit).ok());
-        Ok(Capture {
+            .and_then(|_| Oid::from_str(index_commit).ok());
+        Capture {
             manifest: files.manifest,
             derived: files.derived,
             access: OnceLock::new(),
@@ -149,16 +171,18 @@ impl<'s> CaptureRun<'_, 's, '_> {
             afresh: self.afresh,
             anchor,
             known_index_commit,
-            known_index_stamp: meta.index.stamp,
+            known_index_stamp,
             options,
             tracked: state.tracked,
             record: state.record,
             recorded: None,
-        })
+            is_quiet: files.is_quiet,
+            keeping: None,
+        }
     }
 
     /// Whether nothing that is wanted is left to prove in a manifest that did not change.
-    fn has_proven(&self, meta: &Meta) -> bool {
+    pub(super) fn has_proven(&self, meta: &Meta) -> bool {
         match self.wanted.prove {
             Prove::Cheap => true,
             Prove::Paths(_) => false,
@@ -196,7 +220,34 @@ impl<'s> CaptureRun<'_, 's, '_> {
             writer: self.writer((index_trees, 0))?,
             unchanged: true,
             seeded: false,
+            is_quiet: false,
         })
+    }
+
+    /// Nothing happened since what was seen before, as the watcher says; `None` when too much followed from it to be kept.
+    pub(super) fn unread(
+        &self,
+        about: &About,
+        parsed: Option<Index>,
+        index_trees: usize,
+    ) -> Result<Option<Files<'s>>> {
+        let (Ok(tree), Ok(kept)) = (
+            Oid::from_str(&about.meta.root_tree),
+            serde_json::from_value::<Derived>(about.meta.derived.clone()),
+        ) else {
+            return Ok(None);
+        };
+        Ok(Some(Files {
+            tree,
+            manifest: root_alone(about.owner),
+            derived: OnceLock::from(kept),
+            made_trees: HashMap::new(),
+            parsed_index: parsed,
+            writer: self.writer((index_trees, 0))?,
+            unchanged: true,
+            seeded: false,
+            is_quiet: true,
+        }))
     }
 
     /// Something differs, or may: looks at it, and makes what objects are missing.
@@ -269,6 +320,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
             writer,
             unchanged,
             seeded: way == Way::Full && !unanchored,
+            is_quiet: false,
         })
     }
 
@@ -295,7 +347,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         }
     }
 
-    fn ctime(&self) -> Result<Ctime> {
+    pub(super) fn ctime(&self) -> Result<Ctime> {
         Ok(if self.ctx.repo.trust_ctime()? {
             Ctime::Trusted
         } else {
@@ -344,7 +396,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
     }
 
     /// The anchor of the cached ids, while it stands. A symbolic ref keeps nothing: what it leads to is somebody else's.
-    fn anchor(&self, meta: &Meta) -> Result<Option<(String, Oid)>> {
+    pub(super) fn anchor(&self, meta: &Meta) -> Result<Option<(String, Oid)>> {
         let Ok(commit) = Oid::from_str(&meta.anchor_commit) else {
             return Ok(None);
         };
@@ -399,7 +451,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         Ok(Some(if self.afresh { writer.afresh() } else { writer }))
     }
 
-    fn rules(&self) -> Result<(Arc<Globals>, Arc<Globs>, String)> {
+    pub(super) fn rules(&self) -> Result<(Arc<Globals>, Arc<Globs>, String)> {
         let (globals, globs, mut text) =
             rule_parts(self.ctx, self.wanted.include, self.wanted.exclude)?;
         text.extend_from_slice(self.wanted.other_rules.unwrap_or(no_oid()).as_bytes());

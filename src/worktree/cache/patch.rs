@@ -10,8 +10,8 @@ use crate::git::mapped::Bytes;
 use crate::worktree::manifest::cached::{self, FILE, are_right};
 use crate::worktree::manifest::{DirRec, FileRec, Manifest, Name, preorder};
 
-const MAGIC: [u8; 8] = *b"twpatch\n";
-const VERSION: u32 = 3;
+pub(super) const MAGIC: [u8; 8] = *b"twpatch\n";
+pub(super) const VERSION: u32 = 3;
 
 /// One of so many files may be in a patch.
 const PART: usize = 4;

@@ -5,6 +5,7 @@
 //! now, so that the scan need not look a second time; all else is left to it. Records are compared where they stand in the
 //! cache, so that of an unchanged working tree nothing is made per file.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -14,8 +15,10 @@ use super::nested::Nested;
 use super::{CHUNK, Ctime, same_stamp};
 use crate::git::fs::{Root, Stamp, stamp_at, stamp_of};
 use crate::git::own::OwnDirs;
+use crate::git::path;
 use crate::git::threads;
 use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, FileRec, Kind, Manifest};
+use crate::worktree::watch::changes::{Dirty, Reach};
 
 /// What the comparison found.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,12 +44,47 @@ pub enum DirChange {
 /// A directory looked at costs as much as so many of its files.
 const WEIGHT: usize = 4;
 
+/// Which directories are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Suspects {
+    /// All.
+    All,
+    /// These, by their place; of the others somebody else says that they are as they were.
+    Only(BTreeSet<usize>),
+}
+
+impl Suspects {
+    /// Those in which something happened, as far as the manifest knows them: what it does not know is found by looking at the
+    /// nearest directory above that it does. `apart`: directories that are compared always.
+    pub fn of(known: &Manifest, dirty: &Dirty, apart: &[Vec<u8>]) -> Self {
+        let mut places = BTreeSet::new();
+        let mut ends = None;
+        for (dir, reach) in dirty {
+            let Some(at) = known.find_dir(dir) else {
+                let above = std::iter::successors(Some(path::split(dir).0), |at| {
+                    (!at.is_empty()).then(|| path::split(at).0)
+                });
+                places.extend(above.filter_map(|at| known.find_dir(at)).take(1));
+                continue;
+            };
+            places.insert(at);
+            if *reach == Reach::Tree {
+                let ends = ends.get_or_insert_with(|| known.subtree_ends());
+                places.extend(at..ends.get(at).map_or(at, |end| *end as usize));
+            }
+        }
+        places.extend(apart.iter().filter_map(|dir| known.find_dir(dir)));
+        Self::Only(places)
+    }
+}
+
 /// Compares the working tree with what was seen before, under the rules that hold now.
 pub fn compare_with_cache(
     root: &Root,
     own: &OwnDirs,
     known: &Manifest,
     ctime: Ctime,
+    suspects: &Suspects,
 ) -> Comparison {
     let comparer = Comparer {
         root,
@@ -55,9 +93,14 @@ pub fn compare_with_cache(
         ctime,
     };
     let dirs = &known.dirs;
-    let chunks: Vec<_> = (0..dirs.len()).step_by(CHUNK).collect();
-    let work = |&start: &usize, differing: &mut Vec<_>| {
-        for (at, dir) in dirs.iter().enumerate().skip(start).take(CHUNK) {
+    let places: Vec<usize> = match suspects {
+        Suspects::All => (0..dirs.len()).collect(),
+        Suspects::Only(places) => places.iter().copied().collect(),
+    };
+    let chunks: Vec<_> = places.chunks(CHUNK).collect();
+    let work = |chunk: &&[usize], differing: &mut Vec<_>| {
+        for &at in *chunk {
+            let Some(dir) = dirs.get(at) else { continue };
             match comparer.directory(dir) {
                 DirChange::Same => {}
                 other => differing.push((at, other)),
@@ -66,7 +109,7 @@ pub fn compare_with_cache(
         // Whatever fails is not the same, and the scan finds out why.
         Ok::<(), Infallible>(())
     };
-    let (differing, _) = threads::gather(&chunks, dirs.len() * WEIGHT, work);
+    let (differing, _) = threads::gather(&chunks, places.len() * WEIGHT, work);
     if differing.iter().all(Vec::is_empty) {
         return Comparison::Same;
     }

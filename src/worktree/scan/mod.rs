@@ -21,7 +21,7 @@ mod nested;
 mod walk;
 mod workers;
 
-pub use compare::{Comparison, DirChange, compare_with_cache};
+pub use compare::{Comparison, DirChange, Suspects, compare_with_cache};
 pub use found::Findings;
 use std::collections::HashMap;
 use std::os::fd::AsFd;

@@ -80,12 +80,19 @@ fn wait_a_tick(dir: &Path) {
 
 /// Looks, hashes and makes trees; the way that it went in the end.
 fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
-    let seen =
-        match old.map(|old| compare_with_cache(root, &OwnDirs::default(), old, Ctime::Trusted)) {
-            Some(Comparison::Differs(seen)) => seen,
-            Some(Comparison::Same) => vec![DirChange::Same; old.map_or(0, |old| old.dirs.len())],
-            _ => Vec::new(),
-        };
+    let seen = match old.map(|old| {
+        compare_with_cache(
+            root,
+            &OwnDirs::default(),
+            old,
+            Ctime::Trusted,
+            &Suspects::All,
+        )
+    }) {
+        Some(Comparison::Differs(seen)) => seen,
+        Some(Comparison::Same) => vec![DirChange::Same; old.map_or(0, |old| old.dirs.len())],
+        _ => Vec::new(),
+    };
     let what = Scan {
         root,
         rules: &most(),

@@ -33,6 +33,9 @@ use timewarp::worktree::cache;
 use timewarp::worktree::globs::{GlobSettings, Globs, Source};
 use timewarp::worktree::ignore::{DirRules, PatternFile};
 use timewarp::worktree::pattern::Pattern;
+use timewarp::worktree::watch::message::{Answer, Request};
+use timewarp::worktree::watch::mounts;
+use timewarp::worktree::watch::seen::{self, Seen};
 
 thread_local! {
     /// A directory for what is read from files. It stands as long as its thread.
@@ -303,6 +306,27 @@ pub fn claims(bytes: &[u8]) {
     if let Some(note) = Note::parse(bytes) {
         assert_eq!(Note::parse(note.text().as_bytes()), Some(note));
     }
+}
+
+/// What a watcher is asked and answers, and the moment that is kept of it.
+pub fn watcher(bytes: &[u8]) {
+    if let Some(answer) = Answer::parse(bytes) {
+        let written = answer.encode();
+        let again = Answer::parse(written.get(4..).unwrap_or_default());
+        assert_eq!(again, Some(answer), "what is written is read again");
+    }
+    if let Some(request) = Request::parse(bytes) {
+        assert_eq!(request.encode(), bytes);
+    }
+    let _ = mounts::beneath(bytes, Path::new("/work tree"));
+    in_room(|room| {
+        std::fs::write(room.join(seen::FILE), bytes).unwrap();
+        let _ = seen::moment(room);
+        if let Some(seen) = Seen::load(room) {
+            seen.save(room).unwrap();
+            assert_eq!(Seen::load(room), Some(seen));
+        }
+    });
 }
 
 /// The file of a shared issue.

@@ -1,0 +1,473 @@
+//! From a stream of events to the directories that may differ: pure, without a file system.
+//!
+//! Every event has a number, and each directory remembers that of its last one, so that anybody who looked at some number can be
+//! told what happened since. Whatever cannot be told that way is told coarser, never finer: a directory that moved, came or
+//! went counts with everything beneath it until it is watched again; a file that was written and not closed keeps its
+//! directory in every answer; an overflow makes all earlier numbers worthless.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// What the system calls a directory that it watches.
+pub type WatchId = i32;
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// Something with this name in a directory.
+    Name {
+        /// The directory.
+        watch: WatchId,
+        /// The name.
+        name: &'a [u8],
+        /// Whether a directory has it.
+        is_dir: bool,
+        /// What.
+        what: What,
+        /// The same number for both sides of a move; 0 for all else.
+        moved: u32,
+    },
+    /// Owner, mode or attributes of the directory itself.
+    Itself(WatchId),
+    /// The directory was removed or moved, or its file system is gone: no event of it follows.
+    Gone(WatchId),
+    /// Events were lost.
+    Overflow,
+}
+
+/// What happened to a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It was made, or moved here.
+    Came,
+    /// It was removed, or moved away.
+    Went,
+    /// It was written. Whoever wrote it still has it open.
+    Written,
+    /// Somebody who could write closed it.
+    Closed,
+    /// Owner, mode, times or attributes.
+    Changed,
+}
+
+/// How much of a directory may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// It and the names in it.
+    Names,
+    /// Everything beneath it, too.
+    Tree,
+}
+
+/// Directories that may differ, and how far.
+pub type Dirty = BTreeMap<Vec<u8>, Reach>;
+
+/// What happened since a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Since {
+    /// Only in these directories.
+    Known(Dirty),
+    /// It cannot be told.
+    Unknown,
+}
+
+/// So many directories are remembered. Past that all is forgotten: a full look is as quick.
+const MOST_REMEMBERED: usize = 1 << 16;
+
+/// What is watched, and what happened there.
+#[derive(Debug, Default)]
+pub struct Changes {
+    sequence: u64,
+    /// Of what came before, nothing can be told.
+    floor: u64,
+    paths: HashMap<WatchId, Vec<u8>>,
+    watches: BTreeMap<Vec<u8>, WatchId>,
+    /// What should be watched and is not: everything may happen there unseen.
+    unwatched: BTreeSet<Vec<u8>>,
+    dirty: HashMap<Vec<u8>, (u64, Reach)>,
+    /// Files that were written and not closed since, by directory: a memory map may change them without an event.
+    open: BTreeMap<Vec<u8>, HashSet<Vec<u8>>>,
+    /// Of such a file that was just moved away, the number of the move.
+    moving: Option<u32>,
+}
+
+impl Changes {
+    /// The number of the last event.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// How many directories are watched.
+    pub fn watched(&self) -> usize {
+        self.watches.len()
+    }
+
+    /// The directories that should be watched and are not.
+    pub fn unwatched(&self) -> Vec<Vec<u8>> {
+        self.unwatched.iter().cloned().collect()
+    }
+
+    /// The path of what is watched under a name of the system's.
+    pub fn path(&self, watch: WatchId) -> Option<&[u8]> {
+        self.paths.get(&watch).map(Vec::as_slice)
+    }
+
+    /// These directories should be watched, and no others. Answers the watches that are not needed any more.
+    pub fn want<'p>(&mut self, dirs: impl Iterator<Item = &'p [u8]>) -> Vec<WatchId> {
+        let mut wanted = BTreeSet::new();
+        for dir in dirs {
+            if !self.watches.contains_key(dir) {
+                self.unwatched.insert(dir.to_vec());
+            }
+            wanted.insert(dir.to_vec());
+        }
+        self.unwatched.retain(|dir| wanted.contains(dir));
+        let others = self.watches.keys().filter(|dir| !wanted.contains(*dir));
+        let others: Vec<Vec<u8>> = others.cloned().collect();
+        let mut released = Vec::new();
+        for dir in others {
+            released.extend(self.watches.remove(&dir));
+            self.open.remove(&dir);
+        }
+        self.forget(&released);
+        released
+    }
+
+    /// A directory is watched from now on. What happened in it before is not known: it counts as changed. False: the system
+    /// knows it under another path already, so that events would be put down to only one of the two.
+    pub fn add(&mut self, dir: &[u8], watch: WatchId) -> bool {
+        if self.paths.get(&watch).is_some_and(|known| known != dir) {
+            return false;
+        }
+        self.paths.insert(watch, dir.to_vec());
+        self.watches.insert(dir.to_vec(), watch);
+        self.unwatched.remove(dir);
+        self.mark(dir.to_vec(), Reach::Names);
+        true
+    }
+
+    /// Takes an event in. Answers the watches of directories that are not where they were: they are to be given up.
+    pub fn apply(&mut self, event: Event<'_>) -> Vec<WatchId> {
+        match event {
+            Event::Overflow => {
+                self.start_anew();
+                Vec::new()
+            }
+            Event::Itself(watch) => {
+                if let Some(dir) = self.paths.get(&watch).cloned() {
+                    self.mark(dir, Reach::Names);
+                }
+                Vec::new()
+            }
+            Event::Gone(watch) => match self.paths.get(&watch).cloned() {
+                Some(dir) => self.lose(dir),
+                None => Vec::new(),
+            },
+            Event::Name {
+                watch,
+                name,
+                is_dir,
+                what,
+                moved,
+            } => {
+                let Some(dir) = self.paths.get(&watch).cloned() else {
+                    return Vec::new();
+                };
+                if !is_dir {
+                    self.note_open(&dir, name, what, moved);
+                }
+                let mut released = Vec::new();
+                if is_dir {
+                    let full = crate::git::path::join(&dir, name);
+                    if matches!(what, What::Came | What::Went) {
+                        released = self.lose(full);
+                    } else {
+                        self.mark(full, Reach::Names);
+                    }
+                }
+                self.mark(dir, Reach::Names);
+                released
+            }
+        }
+    }
+
+    /// A directory may have changed, whatever the events say.
+    pub fn doubt(&mut self, dir: &[u8]) {
+        self.mark(dir.to_vec(), Reach::Names);
+    }
+
+    /// Nothing is known of what happened so far.
+    pub fn start_anew(&mut self) {
+        self.sequence += 1;
+        self.floor = self.sequence;
+        self.dirty.clear();
+    }
+
+    /// Nobody will ask for what happened up to this number any more.
+    pub fn forget_until(&mut self, sequence: u64) {
+        self.dirty.retain(|_, (last, _)| *last > sequence);
+        self.floor = self.floor.max(sequence.min(self.sequence));
+    }
+
+    /// What happened after the event with this number.
+    pub fn since(&self, sequence: u64) -> Since {
+        if sequence < self.floor || sequence > self.sequence {
+            return Since::Unknown;
+        }
+        let mut dirty = Dirty::new();
+        let mut put = |dir: &[u8], reach: Reach| {
+            let known = dirty.entry(dir.to_vec()).or_insert(reach);
+            *known = (*known).max(reach);
+        };
+        for (dir, (last, reach)) in &self.dirty {
+            if *last > sequence {
+                put(dir, *reach);
+            }
+        }
+        for dir in &self.unwatched {
+            put(dir, Reach::Names);
+        }
+        for dir in self.open.keys() {
+            put(dir, Reach::Names);
+        }
+        Since::Known(dirty)
+    }
+
+    /// A directory is not what it was, nor is anything beneath it.
+    fn lose(&mut self, dir: Vec<u8>) -> Vec<WatchId> {
+        let mut beneath = dir.clone();
+        beneath.push(b'/');
+        let inside = self.watches.range(beneath.clone()..);
+        let inside = inside.take_while(|(path, _)| path.starts_with(&beneath));
+        let mut lost: Vec<Vec<u8>> = inside.map(|(path, _)| path.clone()).collect();
+        lost.push(dir.clone());
+        let mut released = Vec::new();
+        for path in lost {
+            self.open.remove(&path);
+            if let Some(watch) = self.watches.remove(&path) {
+                released.push(watch);
+                self.unwatched.insert(path);
+            }
+        }
+        self.forget(&released);
+        self.mark(dir, Reach::Tree);
+        released
+    }
+
+    fn forget(&mut self, watches: &[WatchId]) {
+        for watch in watches {
+            self.paths.remove(watch);
+        }
+    }
+
+    fn note_open(&mut self, dir: &[u8], name: &[u8], what: What, moved: u32) {
+        match what {
+            What::Changed => {}
+            What::Written => self.set_open(dir, name),
+            What::Closed => {
+                self.set_closed(dir, name);
+            }
+            What::Went => {
+                let was_open = self.set_closed(dir, name);
+                if was_open && moved != 0 {
+                    self.moving = Some(moved);
+                }
+            }
+            What::Came => {
+                self.set_closed(dir, name);
+                if moved != 0 && self.moving.take() == Some(moved) {
+                    self.set_open(dir, name);
+                }
+            }
+        }
+    }
+
+    fn set_open(&mut self, dir: &[u8], name: &[u8]) {
+        let names = self.open.entry(dir.to_vec()).or_default();
+        names.insert(name.to_vec());
+    }
+
+    /// Answers whether it was open.
+    fn set_closed(&mut self, dir: &[u8], name: &[u8]) -> bool {
+        let Some(names) = self.open.get_mut(dir) else {
+            return false;
+        };
+        let was_open = names.remove(name);
+        if names.is_empty() {
+            self.open.remove(dir);
+        }
+        was_open
+    }
+
+    fn mark(&mut self, dir: Vec<u8>, reach: Reach) {
+        self.sequence += 1;
+        if self.dirty.len() >= MOST_REMEMBERED && !self.dirty.contains_key(&dir) {
+            self.start_anew();
+            return;
+        }
+        let known = self.dirty.entry(dir).or_insert((0, reach));
+        // What was once lost with all beneath it stays so until nobody can ask for that time any more.
+        *known = (self.sequence, known.1.max(reach));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With these directories watched, numbered from 1 on, and nothing to tell since.
+    fn watching(dirs: &[&str]) -> (Changes, u64) {
+        let mut changes = Changes::default();
+        assert!(
+            changes
+                .want(dirs.iter().map(|dir| dir.as_bytes()))
+                .is_empty()
+        );
+        for (nth, dir) in (1..).zip(dirs) {
+            assert!(changes.add(dir.as_bytes(), nth));
+        }
+        let now = changes.sequence();
+        (changes, now)
+    }
+
+    fn name(watch: WatchId, name: &str, is_dir: bool, what: What) -> Event<'_> {
+        let name = name.as_bytes();
+        Event::Name {
+            watch,
+            name,
+            is_dir,
+            what,
+            moved: 0,
+        }
+    }
+
+    /// `dir` or, with everything beneath it, `dir/`.
+    fn told(changes: &Changes, since: u64) -> Vec<String> {
+        let Since::Known(dirty) = changes.since(since) else {
+            return vec!["?".to_owned()];
+        };
+        let told = dirty.into_iter().map(|(dir, reach)| {
+            let dir = String::from_utf8(dir).expect("a test's own path");
+            let beneath = if reach == Reach::Tree { "/" } else { "" };
+            format!("{dir}{beneath}")
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn a_change_is_told_to_whoever_looked_before_it() {
+        let (mut changes, start) = watching(&["", "a", "a/b", "c"]);
+        assert!(told(&changes, start).is_empty());
+        changes.apply(name(3, "f", false, What::Changed));
+        let between = changes.sequence();
+        changes.apply(name(4, "g", false, What::Came));
+        changes.apply(Event::Itself(2));
+        assert_eq!(told(&changes, start), ["a", "a/b", "c"]);
+        assert_eq!(told(&changes, between), ["a", "c"]);
+        // A number of somebody else's watcher.
+        assert_eq!(told(&changes, changes.sequence() + 1), ["?"]);
+        changes.forget_until(between);
+        assert_eq!(told(&changes, start), ["?"]);
+        assert_eq!(told(&changes, between), ["a", "c"]);
+    }
+
+    #[test]
+    fn what_was_written_and_not_closed_is_told_again_and_again() {
+        let (mut changes, _) = watching(&["", "a"]);
+        for what in [What::Closed, What::Went, What::Came] {
+            changes.apply(name(2, "db", false, What::Written));
+            let now = changes.sequence();
+            assert_eq!(told(&changes, now), ["a"]);
+            changes.apply(name(2, "other", false, What::Closed));
+            assert_eq!(told(&changes, changes.sequence()), ["a"]);
+            changes.apply(name(2, "db", false, what));
+            assert!(told(&changes, changes.sequence()).is_empty(), "{what:?}");
+        }
+        // Under another name it is still open.
+        changes.apply(name(2, "db", false, What::Written));
+        for (watch, file, what) in [(2, "db", What::Went), (1, "moved", What::Came)] {
+            let name = file.as_bytes();
+            changes.apply(Event::Name {
+                watch,
+                name,
+                is_dir: false,
+                what,
+                moved: 7,
+            });
+        }
+        assert_eq!(told(&changes, changes.sequence()), [""]);
+    }
+
+    #[test]
+    fn a_directory_that_moved_is_unknown_with_all_beneath_it_until_it_is_watched_again() {
+        let (mut changes, start) = watching(&["", "a", "a/b", "a-b", "c"]);
+        // 'mv a d': the watches stay with the directories, which are elsewhere now.
+        assert_eq!(changes.apply(name(1, "a", true, What::Went)), [3, 2]);
+        assert!(changes.apply(name(1, "d", true, What::Came)).is_empty());
+        assert_eq!(told(&changes, start), ["", "a/", "a/b", "d/"]);
+        // Their events say nothing of the paths that they had.
+        changes.apply(name(3, "f", false, What::Written));
+        let now = changes.sequence();
+        assert_eq!(told(&changes, now), ["a", "a/b"]);
+        // The cache has them elsewhere now.
+        let dirs = ["", "d", "d/b", "a-b", "c"].map(str::as_bytes);
+        assert!(changes.want(dirs.into_iter()).is_empty());
+        assert_eq!(told(&changes, now), ["d", "d/b"]);
+        assert!(changes.add(b"d", 6) && changes.add(b"d/b", 7));
+        // What happened before they were watched.
+        assert_eq!(told(&changes, now), ["d", "d/b"]);
+        assert!(told(&changes, changes.sequence()).is_empty());
+    }
+
+    #[test]
+    fn a_new_directory_counts_with_what_was_made_in_it_before_it_was_watched() {
+        let (mut changes, start) = watching(&[""]);
+        changes.apply(name(1, "new", true, What::Came));
+        assert_eq!(told(&changes, start), ["", "new/"]);
+        let seen = changes.sequence();
+        let dirs = ["", "new", "new/deep"].map(str::as_bytes);
+        changes.want(dirs.into_iter());
+        assert_eq!(told(&changes, seen), ["new", "new/deep"]);
+        changes.add(b"new", 2);
+        changes.add(b"new/deep", 3);
+        changes.apply(name(3, "f", false, What::Closed));
+        assert_eq!(told(&changes, seen), ["new", "new/deep"]);
+        // 'rm -r new': the system says so from the inside out.
+        let before = changes.sequence();
+        assert_eq!(changes.apply(Event::Gone(3)), [3]);
+        assert_eq!(changes.apply(Event::Gone(2)), [2]);
+        changes.apply(name(1, "new", true, What::Went));
+        assert_eq!(told(&changes, before), ["", "new/", "new/deep/"]);
+        // Nobody wants them any more: nothing is left of them.
+        changes.want([&b""[..]].into_iter());
+        assert!(told(&changes, changes.sequence()).is_empty());
+        assert_eq!(changes.watched(), 1);
+    }
+
+    #[test]
+    fn an_overflow_makes_all_numbers_worthless() {
+        let (mut changes, start) = watching(&["", "a"]);
+        changes.apply(Event::Overflow);
+        assert_eq!(told(&changes, start), ["?"]);
+        let now = changes.sequence();
+        changes.apply(name(2, "f", false, What::Changed));
+        assert_eq!(told(&changes, now), ["a"]);
+    }
+
+    #[test]
+    fn one_directory_under_two_paths_is_not_watched_under_the_second() {
+        let (mut changes, _) = watching(&["", "a"]);
+        changes.want(["", "a", "mounted"].map(str::as_bytes).into_iter());
+        assert!(!changes.add(b"mounted", 2));
+        assert_eq!(told(&changes, changes.sequence()), ["mounted"]);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let (mut changes, start) = watching(&[""]);
+        for nth in 0..=MOST_REMEMBERED {
+            changes.apply(name(1, &nth.to_string(), true, What::Came));
+        }
+        assert_eq!(told(&changes, start), ["?"]);
+        assert!(changes.dirty.len() <= MOST_REMEMBERED);
+    }
+}

@@ -1,0 +1,94 @@
+//! File systems: whether one tells of all that happens in it, and what is mounted beneath a directory.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::git::fs::Root;
+
+/// The file systems whose changes all come through this machine's kernel, by the number that `statfs` gives: ext, xfs, btrfs,
+/// tmpfs, f2fs, zfs, bcachefs, overlay, reiserfs, jfs.
+const LOCAL: [u64; 10] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0xf2f5_2010,
+    0x2fc1_2fc1,
+    0xca45_1a4e,
+    0x794c_7630,
+    0x5265_4973,
+    0x3153_464a,
+];
+
+/// Why a directory cannot be watched; `None` when it can.
+pub fn refusal(root: &Root) -> Option<String> {
+    let kind = match rustix::fs::fstatfs(root.fd()) {
+        Ok(stat) => u64::try_from(stat.f_type).unwrap_or(0),
+        Err(errno) => return Some(format!("the file system does not say what it is: {errno}")),
+    };
+    (!LOCAL.contains(&kind)).then(|| {
+        format!(
+            "others may change this file system without this machine seeing it (type {kind:#x})"
+        )
+    })
+}
+
+/// What is mounted beneath a directory, by the text of `/proc/self/mountinfo`: the number of each mount, and where it is.
+pub fn beneath(text: &[u8], root: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let root = root.as_os_str().as_bytes();
+    let mut found = Vec::new();
+    for line in text.split(|&byte| byte == b'\n') {
+        let mut fields = line.split(|&byte| byte == b' ');
+        let (Some(number), Some(point)) = (fields.next(), fields.nth(3)) else {
+            continue;
+        };
+        let point = unescaped(point);
+        if point
+            .strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        {
+            found.push((number.to_vec(), point));
+        }
+    }
+    found
+}
+
+/// Spaces and the like stand as three octal digits.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&first, behind)) = rest.split_first() {
+        let digits = behind.get(..3).filter(|_| first == b'\\');
+        let byte = digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match byte {
+            Some(byte) => {
+                out.push(byte);
+                rest = behind.get(3..).unwrap_or_default();
+            }
+            None => {
+                out.push(first);
+                rest = behind;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_beneath_are_told_from_their_neighbours() {
+        let text = b"21 1 0:19 / /proc rw - proc proc rw\n\
+            30 1 8:1 / /work\\040tree/a rw shared:1 - ext4 /dev/sda1 rw\n\
+            31 1 8:1 / /work\\040trees rw - ext4 /dev/sda1 rw\n\
+            32 1 8:1 / /work\\040tree rw - ext4 /dev/sda1 rw\nhalf a line";
+        let found = beneath(text, Path::new("/work tree"));
+        let points: Vec<_> = found.iter().map(|(number, _)| number.as_slice()).collect();
+        assert_eq!(points, [b"30", b"32"]);
+        assert_eq!(unescaped(b"\\9\\04"), b"\\9\\04");
+    }
+}

@@ -1,0 +1,420 @@
+//! What a watcher knows: the cache whose directories it watches, and what happened in them.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::AtFlags;
+
+use super::ask::{COOKIE, DIR, SOCKET, cookie_name, place_of};
+use super::audit::{Findings, look_at};
+use super::changes::{Changes, Dirty, Event, Reach, Since, WatchId, What};
+use super::clock::Clock;
+use super::message::{Answer, Instance, Nonce, Place, Token};
+use super::notify::{Notifier, Refusal};
+use super::seen;
+use super::serve::Ended;
+use crate::git::fs::Root;
+use crate::worktree::cache::{self, Identity};
+use crate::worktree::manifest::{DirFlags, Manifest};
+
+/// With more directories than this in which files have several names, most of each look would be told of.
+const MOST_SEVERAL: usize = 256;
+
+/// So many cookies are remembered.
+const MOST_COOKIES: usize = 256;
+
+/// So many directories are gone through before events are taken in again: the system keeps only so many of them.
+const AT_ONCE: usize = 256;
+
+pub(super) struct Watcher {
+    own: PathBuf,
+    root: PathBuf,
+    place: Place,
+    instance: Instance,
+    notifier: Notifier,
+    changes: Changes,
+    /// Of the `timewarp` directory, where the cache is replaced.
+    state_watch: WatchId,
+    /// Of the watcher's own directory in it.
+    cookie_watch: WatchId,
+    /// Of the root directory, also before there is a cache.
+    root_watch: WatchId,
+    cookies: HashSet<Vec<u8>>,
+    cache: Option<(Arc<Manifest>, Identity)>,
+    /// The cache may have been replaced.
+    cache_moved: bool,
+    /// Inodes that were seen with several names, and the directories that have them.
+    several: HashSet<u64>,
+    several_dirs: BTreeSet<Vec<u8>>,
+    clock: Clock,
+    overflows: u64,
+}
+
+type Result<T> = std::result::Result<T, Ended>;
+
+impl Watcher {
+    /// Watches what the cache has; everything in it was looked at once for files with several names.
+    pub(super) fn begin(own: &Path, root: &Path, instance: Instance) -> Result<Self> {
+        let notifier = Notifier::new().map_err(refused)?;
+        // First of all: what is replaced from here on is seen.
+        let state_watch = watch_path(&notifier, own)?;
+        let cookie_watch = watch_path(&notifier, &own.join(DIR))?;
+        let there = Root::open(root).map_err(|_| Ended::Gone)?;
+        let place = place_of(&there).ok_or_else(|| Ended::Fault("there is no /proc".to_owned()))?;
+        let root_watch = notifier.watch(there.fd()).map_err(refused)?;
+        let mut watcher = Self {
+            own: own.to_owned(),
+            root: root.to_owned(),
+            place,
+            instance,
+            notifier,
+            changes: Changes::default(),
+            state_watch,
+            cookie_watch,
+            root_watch,
+            cookies: HashSet::new(),
+            cache: None,
+            cache_moved: true,
+            several: HashSet::new(),
+            several_dirs: BTreeSet::new(),
+            clock: Clock::now(),
+            overflows: 0,
+        };
+        watcher.changes.start_anew();
+        watcher.reload()?;
+        Ok(watcher)
+    }
+
+    pub(super) fn queue(&self) -> &Notifier {
+        &self.notifier
+    }
+
+    pub(super) fn watched(&self) -> usize {
+        self.changes.watched()
+    }
+
+    pub(super) fn overflows(&self) -> u64 {
+        self.overflows
+    }
+
+    pub(super) fn with_several(&self) -> usize {
+        self.several_dirs.len()
+    }
+
+    /// The root directory, as long as it is the one that this began with.
+    pub(super) fn root(&self) -> Result<Root> {
+        let root = Root::open(&self.root).map_err(|_| Ended::Gone)?;
+        (place_of(&root) == Some(self.place))
+            .then_some(root)
+            .ok_or(Ended::Gone)
+    }
+
+    /// Takes in what happened, and follows the cache.
+    pub(super) fn catch_up(&mut self) -> Result<()> {
+        self.drain()?;
+        self.reload()
+    }
+
+    /// Takes all events in that are there.
+    fn drain(&mut self) -> Result<()> {
+        let mut released = Vec::new();
+        let mut came: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut ended = None;
+        let Self {
+            notifier,
+            changes,
+            cookies,
+            ..
+        } = self;
+        let (state_watch, cookie_watch) = (self.state_watch, self.cookie_watch);
+        let own = [state_watch, cookie_watch, self.root_watch];
+        let (cache_moved, overflows) = (&mut self.cache_moved, &mut self.overflows);
+        let drained = notifier.drain(|event| match event {
+            Event::Gone(watch) if own.contains(&watch) => ended = Some(Ended::Gone),
+            Event::Name {
+                watch, what, name, ..
+            } if watch == state_watch => {
+                if what == What::Went && name == DIR.as_bytes() {
+                    ended = Some(Ended::Gone);
+                }
+                *cache_moved |= name.starts_with(b"cache");
+            }
+            Event::Name {
+                watch, what, name, ..
+            } if watch == cookie_watch => {
+                if what == What::Went && name == SOCKET.as_bytes() {
+                    ended = Some(Ended::Gone);
+                }
+                if what == What::Came && name.starts_with(COOKIE.as_bytes()) {
+                    if cookies.len() >= MOST_COOKIES {
+                        cookies.clear();
+                    }
+                    cookies.insert(name.to_vec());
+                }
+            }
+            other => {
+                if other == Event::Overflow {
+                    *overflows += 1;
+                    // Also what would have said that the cache is another.
+                    *cache_moved = true;
+                }
+                if let Event::Name {
+                    watch,
+                    name,
+                    is_dir: false,
+                    what: What::Came,
+                    ..
+                } = other
+                    && let Some(dir) = changes.path(watch)
+                {
+                    came.push((dir.to_vec(), name.to_vec()));
+                }
+                released.extend(changes.apply(other));
+            }
+        });
+        drained.map_err(refused)?;
+        for watch in released {
+            self.notifier.give_up(watch);
+        }
+        if let Some(ended) = ended {
+            return Err(ended);
+        }
+        self.look_for_several(&came)
+    }
+
+    /// Whether a new name is one more of a file that had one: its writes are told of under either.
+    fn look_for_several(&mut self, came: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
+        if came.is_empty() {
+            return Ok(());
+        }
+        let root = self.root()?;
+        let mut found = Vec::new();
+        for (dir, name) in came {
+            let Ok(fd) = root.open_dir(dir) else { continue };
+            let name = OsStr::from_bytes(name);
+            if let Ok(stat) = rustix::fs::statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
+                && stat.st_nlink > 1
+                && stat.st_mode & 0o170_000 != 0o040_000
+            {
+                found.push(stat.st_ino);
+                self.several_dirs.insert(dir.clone());
+            }
+        }
+        self.note_several(found)
+    }
+
+    /// Directories with these inodes are in every answer from now on.
+    fn note_several(&mut self, inodes: Vec<u64>) -> Result<()> {
+        let known = self.several.len();
+        self.several.extend(inodes);
+        if self.several.len() > known {
+            self.find_several();
+        }
+        self.check_several()
+    }
+
+    fn find_several(&mut self) {
+        let Some((manifest, _)) = &self.cache else {
+            return;
+        };
+        if self.several.is_empty() {
+            return;
+        }
+        for dir in &manifest.dirs {
+            let mut files = manifest.files_of(dir).iter();
+            if files.any(|file| self.several.contains(&file.stamp.ino)) {
+                self.several_dirs.insert(manifest.dir_path(dir).to_vec());
+            }
+        }
+    }
+
+    fn check_several(&self) -> Result<()> {
+        let count = self.several_dirs.len();
+        if count > MOST_SEVERAL {
+            let why = format!("{count} directories hold files with several names (hard links)");
+            return Err(Ended::Fault(why));
+        }
+        Ok(())
+    }
+
+    /// Watches the directories of the cache that is on disk now.
+    fn reload(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.cache_moved) {
+            return Ok(());
+        }
+        let file = self.own.join("cache");
+        let on_disk = Identity::on_disk(&file);
+        let known = self.cache.as_ref().map(|(_, identity)| *identity);
+        if on_disk.is_none() || on_disk != known {
+            self.cache = None;
+            let Some((manifest, _, identity)) = cache::load_identified(&file) else {
+                return Ok(());
+            };
+            let dirs = manifest.dirs.iter();
+            let dirs = dirs.filter(|dir| !dir.flags.has(DirFlags::VIRTUAL));
+            let dirs = dirs.map(|dir| manifest.dir_path(dir));
+            for watch in self.changes.want(dirs) {
+                self.notifier.give_up(watch);
+            }
+            self.cache = Some((Arc::new(manifest), identity));
+            self.find_several();
+            self.check_several()?;
+        }
+        self.watch_missing()?;
+        self.forget();
+        Ok(())
+    }
+
+    /// Nobody asks any more for what is older than the moment that the cache goes with.
+    fn forget(&mut self) {
+        if let Some((token, identity)) = seen::moment(&self.own)
+            && token.instance == self.instance
+            && self
+                .cache
+                .as_ref()
+                .is_some_and(|(_, known)| *known == identity)
+        {
+            self.changes.forget_until(token.sequence);
+        }
+    }
+
+    /// Watches what should be watched, as far as it is there.
+    fn watch_missing(&mut self) -> Result<()> {
+        let Some((manifest, _)) = self.cache.clone() else {
+            return Ok(());
+        };
+        let missing = self.changes.unwatched();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let root = self.root()?;
+        for some in missing.chunks(AT_ONCE) {
+            let mut findings = Findings::default();
+            for dir in some {
+                if self.watch(&root, dir)?
+                    && let Some(at) = manifest.find_dir(dir)
+                    && let Some(dir) = manifest.dirs.get(at)
+                {
+                    look_at(&root, &manifest, dir, &mut findings);
+                }
+            }
+            self.note_several(findings.several)?;
+            // It also follows the cache no further: one step after the other.
+            self.drain()?;
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, root: &Root, dir: &[u8]) -> Result<bool> {
+        let Ok(fd) = root.open_dir(dir) else {
+            return Ok(false);
+        };
+        // Another file system: what is mounted there may be another tomorrow, and need not tell of anything.
+        let device = rustix::fs::fstat(&fd).map(|stat| stat.st_dev);
+        if device != Ok(self.place.device) {
+            return Ok(false);
+        }
+        match self.notifier.watch(fd.as_fd()) {
+            Ok(watch) => Ok(self.changes.add(dir, watch)),
+            Err(Refusal::Absent) => Ok(false),
+            Err(refusal) => Err(refused(refusal)),
+        }
+    }
+
+    /// What changed since a moment. The cookie was made before the question: it must have come by.
+    pub(super) fn answer(&mut self, nonce: Nonce, asked: Token) -> Result<Answer> {
+        // In whose order nobody can write a file without an event.
+        self.drain()?;
+        let has_come = self.cookies.remove(cookie_name(nonce).as_bytes());
+        self.reload()?;
+        if self.clock.has_jumped() {
+            self.changes.start_anew();
+        }
+        let dirty = match self.changes.since(asked.sequence) {
+            Since::Known(dirty) if has_come && asked.instance == self.instance => {
+                Some(self.with_several_names(dirty))
+            }
+            _ => None,
+        };
+        Ok(Answer {
+            nonce,
+            now: self.now(),
+            place: self.place,
+            cache: self.cache.as_ref().map(|(_, identity)| *identity),
+            dirty,
+        })
+    }
+
+    fn with_several_names(&self, mut dirty: Dirty) -> Dirty {
+        for dir in &self.several_dirs {
+            dirty.entry(dir.clone()).or_insert(Reach::Names);
+        }
+        dirty
+    }
+
+    fn now(&self) -> Token {
+        Token {
+            instance: self.instance,
+            sequence: self.changes.sequence(),
+        }
+    }
+
+    /// What an audit needs: the cache, when it goes with a moment of this watcher's.
+    pub(super) fn to_audit(&self) -> Option<(Arc<Manifest>, Identity, u64)> {
+        let (manifest, identity) = self.cache.as_ref()?;
+        let (token, goes_with) = seen::moment(&self.own)?;
+        let is_ours = token.instance == self.instance && goes_with == *identity;
+        is_ours.then(|| (Arc::clone(manifest), *identity, token.sequence))
+    }
+
+    /// Judges what an audit of a cache found: what differs, and was told of by no event since the cache's moment, was missed.
+    pub(super) fn judge(&mut self, found: Findings, identity: Identity, moment: u64) -> Result<()> {
+        let is_past = |(_, known): &(_, Identity)| *known != identity;
+        if self.cache.as_ref().is_none_or(is_past) {
+            // Snapshots were taken meanwhile: it was compared with what is past.
+            return self.note_several(found.several);
+        }
+        if let Since::Known(dirty) = self.changes.since(moment) {
+            // What this audit itself found to have several names was not looked at so far.
+            let dirty = self.with_several_names(dirty);
+            let missed = found
+                .differing
+                .iter()
+                .find(|(dir, _)| !is_told(&dirty, dir));
+            if let Some((_, what)) = missed {
+                let what = crate::git::path::display(what);
+                return Err(Ended::Fault(format!("'{what}' changed without an event")));
+            }
+        }
+        self.note_several(found.several)
+    }
+}
+
+/// Whether a directory is among those told of, or beneath one that is with all beneath it.
+fn is_told(dirty: &Dirty, dir: &[u8]) -> bool {
+    let above = |at: &[u8]| (!at.is_empty()).then(|| crate::git::path::split(at).0.to_vec());
+    dirty.contains_key(dir)
+        || std::iter::successors(above(dir), |at| above(at.as_slice()))
+            .any(|at| dirty.get(&at) == Some(&Reach::Tree))
+}
+
+/// Watches a directory of our own.
+fn watch_path(notifier: &Notifier, path: &Path) -> Result<WatchId> {
+    let root = Root::open(path).map_err(|_| Ended::Gone)?;
+    notifier.watch(root.fd()).map_err(refused)
+}
+
+fn refused(refusal: Refusal) -> Ended {
+    Ended::Fault(match refusal {
+        Refusal::Absent => "a directory of its own cannot be watched".to_owned(),
+        Refusal::TooMany => {
+            "the system allows no more watches (fs.inotify.max_user_watches, max_user_instances)"
+                .to_owned()
+        }
+        Refusal::Other(why) => why,
+    })
+}
