@@ -79,6 +79,7 @@ mod try_;
 mod ui;
 mod undo;
 mod usage;
+mod watch;
 #[cfg(feature = "web")]
 mod web;
 
@@ -140,6 +141,7 @@ call::verbs! {
         Purge(purge::Args),
         Init(init::Args),
         Config(config::Args),
+        Watch(watch::Args),
         Doctor(doctor::Args),
         Session(session::Args),
         Checkpoint(checkpoint::Args),

@@ -13,6 +13,7 @@ use super::outcome::{Check, CheckStatus, Checkup};
 use super::refspecs;
 use super::swap::recover::is_interrupted;
 use super::swap::undo_log::{self, Log};
+use super::watcher::{self, State};
 use super::worktrees::{self, Worktree};
 use crate::error::{Error, Result};
 use crate::git::command::Git;
@@ -47,6 +48,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.push(tell("refspecs", refspecs(ctx)));
     checks.push(tell("open-directories", open_directories(&worktrees)));
     checks.push(tell("desk", desk(ctx, store)));
+    checks.push(tell("watcher", watcher(ctx)));
     checks.push(tell("permissions", Ok(permissions(store, &worktrees))));
     Ok(Checkup { checks })
 }
@@ -267,6 +269,30 @@ fn desk(ctx: &Context<'_>, store: &Store) -> Result<Finding> {
         } else {
             "no .timewarp/ here; none is needed"
         })
+    })
+}
+
+/// Whether snapshots can ask the watcher, where there is one.
+fn watcher(ctx: &Context<'_>) -> Result<Finding> {
+    let now = watcher::look(ctx.store()?.dir.path());
+    let pid = now.pid.unwrap_or_default();
+    Ok(match now.state {
+        State::Off => ok("there is none; none is needed"),
+        State::Running => ok(format!(
+            "watches {} directories",
+            now.directories.unwrap_or_default()
+        )),
+        State::Silent => warning(
+            format!("process {pid} does not answer; snapshots look at all files"),
+            format!("kill -KILL {pid}"),
+        ),
+        State::Fault => warning(
+            format!(
+                "turned itself off: {}; snapshots look at all files",
+                now.reason.unwrap_or_default()
+            ),
+            "tw watch start",
+        ),
     })
 }
 

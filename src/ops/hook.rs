@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::checkpoints;
 use super::sessions::{self, NoSnapshot, Started};
 use super::swap::recover::taken_by_power;
-use super::{Context, redaction};
+use super::{Context, redaction, watcher};
 use super::{event_log, sessions::Ended};
 use crate::agents::hook::{HookEvent, parse};
 use crate::agents::{Agent, additional_context, by_name};
@@ -128,6 +128,12 @@ pub fn take_in(request: &Request<'_>, env: &Env, progress: &dyn Progress) -> Hoo
         let result = handle(&ctx, &event, &mut hooked);
         result.map_err(|error| error.detail("session_id", event.session_id.unwrap_or_default()))
     });
+    if matches!(
+        hooked.done,
+        Done::Snapshot | Done::Checkpoint | Done::Recorded
+    ) {
+        watcher::start_when_asked(&ctx);
+    }
     if let Err(error) = result {
         hooked.done = Done::Failed;
         let message = error.message().to_owned();

@@ -82,6 +82,8 @@ pub mod try_;
 pub mod undo;
 pub mod upkeep;
 pub mod versions;
+pub mod watch;
+pub mod watcher;
 pub mod web;
 mod whole;
 pub mod worktrees;

@@ -92,6 +92,12 @@ pub const KEYS: &[Key] = &[
         description: "checkpoints by themselves: true at each prompt, 'steps' also after each tool that wrote, false none",
     },
     Key {
+        name: "watch",
+        git: "timewarp.watch",
+        form: "a boolean",
+        description: "whether an agent's hook starts the watcher (tw-watch) when there is none",
+    },
+    Key {
         name: "scratch_dir",
         git: "timewarp.scratchDir",
         form: "a directory outside the working tree",
@@ -199,6 +205,8 @@ pub struct Settings {
     pub experiment_limit: u64,
     /// See [`Automatic`].
     pub checkpoints: Automatic,
+    /// Whether hooks start the watcher.
+    pub watch: bool,
     /// Where scratches are made.
     pub scratch_dir: Option<String>,
     /// Ignored files that come into scratches.
@@ -224,6 +232,7 @@ impl Default for Settings {
             keep_backup_days: 30,
             experiment_limit: 2 << 30,
             checkpoints: Automatic::default(),
+            watch: false,
             scratch_dir: None,
             scratch_include: Vec::new(),
             origins: Vec::new(),
@@ -257,6 +266,7 @@ impl Settings {
             "keep_backup_days" => json!(self.keep_backup_days),
             "experiment_limit" => json!(self.experiment_limit),
             "checkpoints" => self.checkpoints.value(),
+            "watch" => json!(self.watch),
             "scratch_dir" => json!(self.scratch_dir),
             "scratch_include" => json!(self.scratch_include),
             _ => Value::Null,
@@ -391,6 +401,7 @@ impl Settings {
                 self.scratch_dir = Some(text.clone()).filter(|text| !text.is_empty());
             }
             "default_excludes" => self.default_excludes = entry.bool().map_err(|_| invalid())?,
+            "watch" => self.watch = entry.bool().map_err(|_| invalid())?,
             "max_file_size" => {
                 self.max_file_size = size(&text).ok_or_else(invalid)?;
             }

@@ -94,5 +94,6 @@ mod turn_end;
 mod ui;
 mod undo;
 mod upkeep;
+mod watch;
 mod web;
 mod work;

@@ -482,6 +482,11 @@ fn schema_name(args: &[String]) -> String {
         Some("blame") if args.iter().any(|arg| arg == "--export") => "blame-export",
         Some("undo") if args.iter().any(|arg| arg == "--list") => "undo-list",
         Some("redo") if args.iter().any(|arg| arg == "--list") => "redo-list",
+        Some("watch") if args.iter().any(|arg| arg == "--print-service") => "watch-print-service",
+        Some("watch") => match words.next() {
+            Some(verb @ ("start" | "stop" | "status")) => return format!("watch-{verb}"),
+            _ => "watch",
+        },
         Some("web") if args.iter().any(|arg| arg == "--export") => "web-export",
         Some("config") if words.next().is_some() => "config-key",
         Some("label") if words.next().is_none() => "label-list",

@@ -9,6 +9,7 @@ use super::judge::{self, Swap, Way};
 use super::step::{SHELL, Step};
 use super::world::{Mode, World, left_out_by_default};
 use crate::sandbox::Sandbox;
+use crate::watch::End;
 
 /// A snapshot and the world it was taken of.
 struct Saved {
@@ -44,6 +45,8 @@ impl Answered {
 }
 
 pub struct Drive {
+    /// Ends the watcher, when there is one. Before the sandbox goes.
+    watcher: Option<End>,
     sandbox: Sandbox,
     lines: Vec<String>,
     saved: Vec<Saved>,
@@ -70,6 +73,7 @@ const BEGIN: [&str; 4] = [
 impl Drive {
     pub fn new(unborn: bool) -> Self {
         let mut drive = Self {
+            watcher: None,
             sandbox: Sandbox::bare_room(),
             lines: Vec::new(),
             saved: Vec::new(),
@@ -91,6 +95,11 @@ impl Drive {
             for line in BEGIN {
                 drive.shell(line);
             }
+        }
+        if std::env::var_os("TW_MODEL_WATCH").is_some() {
+            drive.watcher = Some(End(drive.sandbox.path(".git")));
+            drive.sandbox.ok(["watch", "start"]);
+            drive.lines.push("tw watch start".to_owned());
         }
         drive
     }
@@ -154,13 +163,12 @@ impl Drive {
     fn tw(&mut self, args: &[&str]) -> Answered {
         let before = World::take(&self.sandbox);
         let stale = &self.diff_files() - &before.unstaged();
-        let output = self
-            .sandbox
-            .tw_command()
-            .arg("--json")
-            .args(args)
-            .output()
-            .unwrap();
+        let mut command = self.sandbox.tw_command();
+        if self.watcher.is_some() {
+            // Its answers are what is tried, not how quick it is beside many tests.
+            command.env("TW_TEST_WATCH_PATIENCE", "2000");
+        }
+        let output = command.arg("--json").args(args).output().unwrap();
         let document = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
             let text = String::from_utf8_lossy(&output.stderr);
             self.problems.push(format!("tw {args:?}: {error}: {text}"));

@@ -5,7 +5,8 @@
 //! ([`world::World`]), and [`judge`] holds them against what DESIGN promises: nothing here is read from the engine's own
 //! records. A failure shrinks to a short shell script, which stands in the message.
 //!
-//! `TW_MODEL_CASES` and `TW_MODEL_STEPS` make the run longer, `TW_MODEL_SEED` repeats or varies it. Crashes in mid-swap and
+//! `TW_MODEL_CASES` and `TW_MODEL_STEPS` make the run longer, `TW_MODEL_SEED` repeats or varies it, `TW_MODEL_WATCH` has it run
+//! with a watcher (`tw watch`) beside it. Crashes in mid-swap and
 //! several processes at once are left to their own tests.
 
 mod drive;

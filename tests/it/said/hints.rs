@@ -311,6 +311,9 @@ pub const COMMANDS: &[&str] = &[
     "tw context revert 3",
     "tw context compact --summarizer cat",
     "tw prompt",
+    "tw watch status",
+    "tw watch start --idle 1s",
+    "tw watch stop",
 ];
 
 /// What begins with no word of ours, waits for somebody, or prints a document.

@@ -1,0 +1,117 @@
+//! How it is started, asked, stopped and told of.
+
+use super::*;
+
+#[test]
+fn a_snapshot_looks_only_where_something_changed() {
+    let watched = Watched::start(tree(), &[]);
+    let (_, quiet) = watched.take();
+    assert!(quiet < 10, "{quiet} looked at in an unchanged tree");
+    // Also when it is asked whether a new one is needed at all.
+    let (_, quiet) = watched.counted(&["-q", "snapshot", "--if-changed"]);
+    assert!(quiet < 10, "{quiet} looked at in an unchanged tree");
+    watched.write("d3/f3", "changed\n");
+    let one = watched.check();
+    assert!((1..100).contains(&one), "{one} looked at for one change");
+    assert!(watched.check() < 100);
+    // A swap looks at everything, whatever the watcher says, and so does its proof.
+    let (first, _) = watched.take();
+    watched.write("d3/f3", "changed again\n");
+    watched.take();
+    let (_, swap) = watched.counted(&["-q", "travel", &first]);
+    assert!(swap >= (DIRS * FILES) as u64, "{swap} looked at by a swap");
+    let (_, back) = watched.counted(&["-q", "return"]);
+    assert!(
+        back >= (DIRS * FILES) as u64,
+        "{back} looked at by a return"
+    );
+    assert_eq!(watched.text("d3/f3"), "changed again\n");
+    watched.check();
+}
+
+#[test]
+fn it_is_started_once_told_of_and_ends_with_its_working_tree() {
+    let watched = Watched::of(tree());
+    assert_eq!(watched.status()["state"], "off");
+    let stopped = watched.json(["watch", "stop"]);
+    assert_eq!(stopped["stopped"], false);
+    let first = watched.json(["watch", "start", "--idle", "1h"]);
+    let pid = first["pid"].as_u64().unwrap();
+    assert_eq!(
+        watched.json(["watch", "start", "--audit", "1h"])["pid"],
+        pid
+    );
+    let (error, code) = watched.json_error(["watch"]);
+    assert_eq!((error["code"].as_str(), code), (Some("BUSY"), 4));
+    let health = watched.json(["doctor"]);
+    let checks = health["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == "watcher");
+    assert_eq!(check.unwrap()["status"], "ok", "{health}");
+    assert_eq!(watched.json(["watch", "stop"])["stopped"], true);
+    assert!(!is_alive(pid));
+
+    // Nobody asks: it goes.
+    let here = watched.tw(["watch", "--detached", "--idle", "1s"]);
+    assert_eq!(here.code, 0, "{here:?}");
+    // Nor does it stay when the working tree is moved.
+    let pid = watched.json(["watch", "start"])["pid"].clone();
+    let elsewhere = watched.root().join("elsewhere");
+    std::fs::rename(watched.repo(), &elsewhere).unwrap();
+    wait_for_end(pid.as_u64().unwrap());
+    std::fs::rename(&elsewhere, watched.repo()).unwrap();
+    let pid = watched.json(["watch", "start"])["pid"].clone();
+    std::fs::remove_dir_all(watched.repo()).unwrap();
+    wait_for_end(pid.as_u64().unwrap());
+}
+
+#[test]
+fn a_hook_starts_it_when_the_settings_ask_for_it() {
+    let watched = Watched::of(tree());
+    let hook = |event: &str| {
+        let mut command = watched.sandbox.tw_command();
+        command.env_remove("TW_NO_BACKGROUND");
+        command.args(["hook", "generic", event]);
+        let output = command.write_stdin("{\"session_id\": \"abcd\"}").output();
+        assert!(output.unwrap().status.success());
+    };
+    hook("session-start");
+    assert_eq!(watched.status()["state"], "off");
+    watched.ok(["config", "watch", "true"]);
+    hook("user-prompt-submit");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while watched.status()["state"] != "running" {
+        assert!(Instant::now() < deadline, "{}", watched.status());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_service_is_printed_with_the_place_of_the_working_tree() {
+    let sandbox = Sandbox::new();
+    let unit = sandbox.ok(["watch", "--print-service"]);
+    let place = sandbox.repo();
+    assert!(
+        unit.contains(&format!("WorkingDirectory={}\n", place.display())),
+        "{unit}"
+    );
+    let document = sandbox.json(["watch", "--print-service"]);
+    assert_eq!(document["name"], "tw-watch-repo.service");
+    let wrong = [
+        sandbox.tw(["watch", "--print-service", "--idle", "1h"]),
+        sandbox.tw(["watch", "--print-service", "--audit", "1h"]),
+    ];
+    assert!(wrong.iter().all(|ran| ran.code == 2), "{wrong:?}");
+}
+
+pub fn is_alive(pid: u64) -> bool {
+    // A dead one that nobody waited for has no command line.
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|words| !words.is_empty())
+}
+
+pub fn wait_for_end(pid: u64) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while is_alive(pid) {
+        assert!(Instant::now() < deadline, "{pid} runs on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
