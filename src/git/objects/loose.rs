@@ -26,9 +26,8 @@ pub(super) fn name(oid: Oid) -> [u8; 41] {
     out
 }
 
-/// Reads the header of a loose object; its bytes follow.
-pub(super) fn open(file: File) -> Result<Opened, Fault> {
-    let length = file.metadata()?.len();
+/// Reads the header of a loose object, whose file has this length; its bytes follow.
+pub(super) fn open(file: File, length: u64) -> Result<Opened, Fault> {
     let mut data = Inflater::new(file, length);
     let header = read_header(&mut data)?;
     let (kind, size) = parse_header(&header).ok_or(Fault::Damaged)?;

@@ -10,10 +10,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use git2::Oid;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW};
+use rustix::io::Errno;
 
 use super::delta::Bases;
 use super::idx::Idx;
@@ -89,6 +90,8 @@ pub(super) struct OdbDir {
     pub(super) path: PathBuf,
     pub(super) fd: Arc<OwnedFd>,
     listing: RwLock<Option<Listing>>,
+    /// The pack that was read last.
+    last_read: Mutex<Option<(Arc<Pack>, Arc<File>)>>,
 }
 
 impl OdbDir {
@@ -104,6 +107,7 @@ impl OdbDir {
             path,
             fd: Arc::new(fd),
             listing: RwLock::new(None),
+            last_read: Mutex::default(),
         })
     }
 
@@ -121,16 +125,15 @@ impl OdbDir {
     /// Whether a loose file of that id is here. An empty one, or one that begins with zeros, as a power cut leaves them, does not
     /// count.
     pub(super) fn has_loose(&self, oid: Oid) -> bool {
-        let name = loose::name(oid);
-        let is_file = rustix::fs::statat(&self.fd, &name[..], AtFlags::empty()).is_ok_and(|stat| {
+        let is_filled = |stat: Stat| {
             stat.st_size > 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-        });
-        let mut first = [1];
-        // One that may not be read is left to whoever reads it.
-        if is_file && let Ok(Some(file)) = self.open_file(&name[..]) {
-            let _ = file.read_at(&mut first, 0);
+        };
+        match self.open_loose(oid) {
+            Ok(found) => found.is_some(),
+            // One that may not be read is left to whoever reads it.
+            Err(_) => rustix::fs::statat(&self.fd, &loose::name(oid)[..], AtFlags::empty())
+                .is_ok_and(is_filled),
         }
-        is_file && first != [0]
     }
 
     /// The packs that hold an object, and where.
@@ -188,18 +191,27 @@ impl OdbDir {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => regular::accept(File::from(fd)).map(Some),
-            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(errno.into()),
         }
     }
 
-    /// Opens an object's loose file.
-    pub(super) fn open_loose(&self, oid: Oid) -> io::Result<Option<File>> {
-        if self.has_loose(oid) {
-            self.open_file(&loose::name(oid))
-        } else {
-            Ok(None)
+    /// Opens an object's loose file, and tells its length; nothing when there is none that counts ([`Self::has_loose`]).
+    pub(super) fn open_loose(&self, oid: Oid) -> io::Result<Option<(File, u64)>> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.fd, &loose::name(oid)[..], flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let meta = file.metadata()?;
+        let mut first = [1];
+        if meta.is_file() && meta.len() > 0 {
+            // One that cannot be read is left to whoever goes on reading it.
+            let _ = file.read_at(&mut first, 0);
+            return Ok((first != [0]).then_some((file, meta.len())));
         }
+        Ok(None)
     }
 
     /// A pack's bytes from a place on; nothing when they cannot be had.
@@ -217,8 +229,8 @@ impl OdbDir {
             entry::size_of_blob(bytes)
         });
         places.next().or_else(|| {
-            let file = self.open_loose(oid).ok()??;
-            match loose::open(file) {
+            let (file, length) = self.open_loose(oid).ok()??;
+            match loose::open(file, length) {
                 Ok(Opened::Stream { kind, size, .. }) => (kind == ObjectKind::Blob).then_some(size),
                 _ => None,
             }
@@ -228,6 +240,31 @@ impl OdbDir {
     /// Opens a pack.
     pub(super) fn open_pack(&self, pack: &Pack) -> io::Result<Option<File>> {
         self.open_file(&pack.name)
+    }
+
+    /// Opens a pack for reading objects. It stays open until another one is read: the objects of a swap are in one or a few.
+    pub(super) fn open_to_read(&self, pack: &Arc<Pack>) -> io::Result<Option<Arc<File>>> {
+        let mut last = self
+            .last_read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, file)) = &*last
+            && Arc::ptr_eq(known, pack)
+        {
+            return Ok(Some(Arc::clone(file)));
+        }
+        let file = self.open_pack(pack)?.map(Arc::new);
+        *last = file.clone().map(|file| (Arc::clone(pack), file));
+        Ok(file)
+    }
+
+    /// Closes the pack that was read last: another file may have its name by now.
+    pub(super) fn close_read(&self) {
+        let mut last = self
+            .last_read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *last = None;
     }
 
     /// `pack/….pack` of every pack, in order.
@@ -254,6 +291,8 @@ impl OdbDir {
     pub(super) fn reload(&self) -> Packs {
         let mut listing = self.listing.write().unwrap_or_else(PoisonError::into_inner);
         let known = listing.take().unwrap_or_default().packs;
+        // One that was removed gives its space free when nobody has it open.
+        self.close_read();
         // Before the listing: a pack that comes meanwhile makes the next stamp another one.
         let stamp = self.pack_dir_stamp();
         let racy = stamp.is_some_and(|stamp| {

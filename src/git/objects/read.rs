@@ -60,7 +60,7 @@ pub(super) enum Opened {
 
 /// A difference in a pack that was opened.
 pub(super) struct Delta {
-    file: File,
+    file: Arc<File>,
     pack: Arc<Pack>,
     /// Where its entry begins.
     at: u64,
@@ -221,7 +221,7 @@ impl ObjectStore {
                     out.write_all(&bytes).context(|| cannot_pass_on(oid))?;
                     return Ok(Some(bytes.len() as u64));
                 }
-                Err(fault) => worst = Some(fault),
+                Err(fault) => worst = Some(place.doubted(fault)),
             }
         }
         worst.map_or(Ok(None), |fault| Err(unreadable(oid, fault)))
@@ -249,7 +249,7 @@ impl ObjectStore {
             match take(&place) {
                 Ok(Some(found)) => return Ok(Some(found)),
                 Ok(None) => {}
-                Err(fault) => worst = Some(fault),
+                Err(fault) => worst = Some(place.doubted(fault)),
             }
         }
         worst.map_or(Ok(None), |fault| Err(unreadable(oid, fault)))
@@ -277,19 +277,30 @@ fn proven(oid: Oid, (kind, bytes): Loaded) -> std::result::Result<Loaded, Fault>
 }
 
 impl Place<'_> {
+    /// What was read here was wrong: who reads again reads what is there by then.
+    fn doubted(&self, fault: Fault) -> Fault {
+        if let Self::Packed(dir, ..) = self {
+            dir.close_read();
+        }
+        fault
+    }
+
     /// Opens this copy; nothing when it is gone.
     fn open(&self, oid: Oid) -> std::result::Result<Option<Opened>, Fault> {
         match self {
-            Self::Loose(dir) => dir.open_loose(oid)?.map(loose::open).transpose(),
+            Self::Loose(dir) => dir
+                .open_loose(oid)?
+                .map(|(file, length)| loose::open(file, length))
+                .transpose(),
             Self::Packed(dir, pack, offset) => dir
-                .open_pack(pack)?
+                .open_to_read(pack)?
                 .map(|file| open_packed(file, pack, *offset))
                 .transpose(),
         }
     }
 }
 
-fn open_packed(file: File, pack: &Arc<Pack>, at: u64) -> std::result::Result<Opened, Fault> {
+fn open_packed(file: Arc<File>, pack: &Arc<Pack>, at: u64) -> std::result::Result<Opened, Fault> {
     Ok(match entry_at(&file, at)? {
         Entry::Whole(kind, size, length) => Opened::Stream {
             kind,
