@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use dirs::needed_dirs;
 use opened::OpenedDirs;
 use switch::Switch;
-use temps::{Temps, Written};
+use temps::{Place, Temps, Written};
 
 use super::capture::{HashOnly, Sink};
 use super::plan::{Extras, Plan, PlanEntry, Side};
@@ -39,7 +39,7 @@ use crate::git::Oid;
 use crate::git::access::{Access, Lost};
 use crate::git::access_list::AccessList;
 use crate::git::fs::{Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of};
-use crate::git::objects::{ObjectKind, PutError, hash};
+use crate::git::objects::{ObjectKind, PutError, hash, is_blob, reads_blob};
 use crate::git::path;
 use crate::progress::Progress;
 
@@ -92,6 +92,8 @@ pub struct Apply<'a> {
     pub securing: &'a mut dyn Securing,
     /// Owners and attributes that come back.
     pub access: &'a Granted<'a>,
+    /// Who may use what stands there now, as far as the backup's look at it told.
+    pub replaced: Option<&'a AccessList>,
     /// Directories that are never removed: the one `tw` was started in and its parents.
     pub protected: &'a [Vec<u8>],
     /// Told of each path.
@@ -162,11 +164,11 @@ impl Apply<'_> {
             self.root,
             self.tag,
             self.copy_blob,
-            *self.access,
+            (*self.access, self.replaced),
             self.progress,
         );
         // A full disk stops the swap here, where nothing has been touched yet.
-        let mut written = temps.write_all(plan)?;
+        let mut written = temps.write_all(plan, &BTreeSet::new())?;
         fail_point("apply-prepared");
         let mut opened = OpenedDirs::default();
         self.remove_all(plan, &needed, &mut opened, &mut applied)?;
@@ -182,6 +184,8 @@ impl Apply<'_> {
             }
         }
         fail_point("apply-dirs");
+        let in_new_dirs = temps.write_all(plan, &written)?;
+        written.extend(in_new_dirs);
         let mut stamps: BTreeMap<usize, Stamp> = BTreeMap::new();
         for (nth, entry) in plan.entries.iter().enumerate() {
             if let Some(side) = entry.after
@@ -324,7 +328,7 @@ impl Apply<'_> {
                 ),
             ));
         }
-        if !is_as_backed_up((self.expected)(&entry.path), (dir, temp), &moved)? {
+        if !is_as_backed_up((self.expected)(&entry.path), (dir, temp), &mut Vec::new())? {
             self.securing.secure(&entry.path, dir, temp, &moved)?;
             applied.late.push(entry.path.clone());
         }
@@ -350,9 +354,10 @@ impl Apply<'_> {
             let stamp = stamp_at(dir.as_fd(), name)?;
             return stamp.map_or_else(|| Err(Errno::NOENT.into()), |stamp| Ok(Some(stamp)));
         }
-        if temps.write(nth, entry, side, dir.as_fd())? == Written::Closed {
+        let place = Place::new(dir.as_fd());
+        if temps.write(nth, entry, side, &place)? == Written::Closed {
             opened.open_up(self.root, dir_path)?;
-            if temps.write(nth, entry, side, dir.as_fd())? == Written::Closed {
+            if temps.write(nth, entry, side, &place)? == Written::Closed {
                 return Err(Errno::ACCESS.into());
             }
         }
@@ -369,8 +374,8 @@ impl Apply<'_> {
         let Some(seen) = stamp_at(dir, name)? else {
             return Ok(false);
         };
-        let known =
-            seen.is_file() && is_as_backed_up((self.expected)(&entry.path), (dir, name), &seen)?;
+        let expected = (self.expected)(&entry.path);
+        let known = seen.is_file() && is_as_backed_up(expected, (dir, name), &mut Vec::new())?;
         if known && let Some(access) = self.access.of(&entry.path) {
             let now = Access::at(dir, name)?.map(|(access, _)| access);
             if now.as_ref() != Some(&*access) {
@@ -381,18 +386,34 @@ impl Apply<'_> {
     }
 }
 
-/// Whether a file is what the backup has: by its bytes, whatever its stamp says.
+/// Whether what stands at a name is what the backup has there: by its bytes, whatever its stamp says. `buffer` is room to read in.
 fn is_as_backed_up(
     expected: Expected,
     (dir, name): (BorrowedFd<'_>, &[u8]),
-    found: &Stamp,
+    buffer: &mut Vec<u8>,
 ) -> Result<bool> {
-    match expected {
-        Expected::Known { mode, size, oid } if (mode, size) == (found.mode, found.size) => {
-            Ok(content_oid(dir, name, found)? == Some(oid))
-        }
-        Expected::Known { .. } | Expected::Absent => Ok(false),
+    let Expected::Known { mode, size, oid } = expected else {
+        return Ok(false);
+    };
+    let is_as_seen = |found: &Stamp| (found.mode, found.size) == (mode, size);
+    if mode & 0o170_000 == 0o120_000 {
+        let found = stamp_at(dir, name)?;
+        return Ok(found.is_some_and(|found| is_as_seen(&found))
+            && is_blob(oid, &read_link_at(dir, name)?));
     }
+    // Opened before it is looked at, which spares a call for each of thousands. What cannot be opened is another thing than the
+    // file that the backup saw, and whoever is to secure it meets the same error.
+    let Ok(fd) = open_for_reading(dir, name) else {
+        return Ok(false);
+    };
+    let mut file = File::from(fd);
+    Ok(is_as_seen(&stamp_of(file.as_fd())?) && reads_blob(oid, size, &mut file, buffer)?)
+}
+
+/// Opens what is expected to be a file. Not blocking: a pipe that took its place would be waited for without end.
+fn open_for_reading(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    rustix::fs::openat(dir, OsStr::from_bytes(name), flags, Mode::empty())
 }
 
 /// A directory, and the entries in it with their places in the plan.
@@ -428,9 +449,7 @@ pub fn content_oid(dir: BorrowedFd<'_>, name: &[u8], stamp: &Stamp) -> Result<Op
     if !stamp.is_file() {
         return Ok(None);
     }
-    // Not blocking: a pipe that took the file's place would be waited for without end.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let fd = rustix::fs::openat(dir, OsStr::from_bytes(name), flags, Mode::empty())?;
+    let fd = open_for_reading(dir, name)?;
     match HashOnly.put_reader(stamp.size, &mut File::from(fd)) {
         Ok(oid) => Ok(Some(oid)),
         // It is being written to: whatever it has now, it is not what was seen.

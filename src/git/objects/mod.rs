@@ -23,6 +23,7 @@ mod pack_writer;
 mod part;
 mod read;
 mod remembered;
+mod same;
 mod store;
 mod stream;
 mod synced;
@@ -37,6 +38,7 @@ pub use hash::{Hasher, hash, is_collision};
 pub use keep::KeptPack;
 pub use new::{NewObjects, Storage};
 pub use part::PartOfId;
+pub use same::{is_blob, reads_blob};
 pub use store::ObjectStore;
 pub use writer::{ObjectWriter, PutError, WriteMode, Written};
 

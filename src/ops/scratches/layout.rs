@@ -127,6 +127,7 @@ pub fn lay_out(
         expected: &|_| Expected::Absent,
         securing: &mut NoOneElse,
         access: &Granted::by(&extras),
+        replaced: None,
         protected: &[],
         progress: there.progress,
     }

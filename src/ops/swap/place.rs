@@ -6,6 +6,7 @@ use super::goal::Aim;
 use super::protected_dirs;
 use super::secure::LateChanges;
 use crate::error::Result;
+use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
 use crate::store::Store;
 use crate::worktree::apply::{Applied, Apply, Expected, Granted};
@@ -21,6 +22,8 @@ pub(super) struct Placing<'a> {
     pub(super) tag: &'a str,
     /// What the backup has.
     pub(super) manifest: &'a Manifest,
+    /// Who may use it.
+    pub(super) replaced: &'a AccessList,
     pub(super) plan: &'a Plan,
     pub(super) blobs: &'a Blobs,
 }
@@ -42,6 +45,7 @@ impl Placing<'_> {
             expected: &expected,
             securing: late,
             access: &Granted::by(self.aim.extras()),
+            replaced: Some(self.replaced),
             protected: &protected_dirs(self.ctx),
             progress: self.ctx.progress,
         }

@@ -243,6 +243,7 @@ impl<'s> SwapRun<'_, '_, 's> {
             aim: &self.goal.aim,
             tag: &self.swap_id,
             manifest: &saved.capture.manifest,
+            replaced: saved.capture.access(self.ctx)?,
             plan,
             blobs: &blobs,
         }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::{ExpectedAt, InDir, by_dir, cannot_write, hollow, is_as_backed_up, temp_name};
 use crate::env::fail_point;
 use crate::error::{Result, ResultExt};
-use crate::git::fs::{Exchanged, Root, Stamp, exchange, stamp_at};
+use crate::git::fs::{Exchanged, Root, Stamp, exchange, rename_to_free, stamp_at};
 use crate::git::{path, threads};
 use crate::worktree::plan::{Plan, PlanEntry};
 
@@ -31,6 +31,15 @@ struct Done {
     stamps: Vec<(usize, Stamp)>,
     /// Where something was moved out.
     moved_out: Vec<usize>,
+}
+
+/// What one thread let go.
+#[derive(Default)]
+struct Discarded {
+    /// Where something else was moved out than the backup has.
+    others: Vec<usize>,
+    /// What files are read into.
+    buffer: Vec<u8>,
 }
 
 impl Switch<'_> {
@@ -72,10 +81,12 @@ impl Switch<'_> {
         done: &mut Done,
     ) -> Result<()> {
         let name = path::split(&entry.path).1;
-        if stamp_at(dir, name)?.is_some_and(|seen| seen.is_dir()) {
-            hollow::remove(self.root, &entry.path)?;
-        }
-        let exchanged = exchange(dir, &temp_name(self.tag, nth), name)?;
+        let temp = temp_name(self.tag, nth);
+        let exchanged = if entry.before.is_some() {
+            exchange(dir, &temp, name)?
+        } else {
+            self.place(entry, dir, &temp)?
+        };
         fail_point("apply-exchanged");
         if exchanged == Exchanged::Swapped {
             done.moved_out.push(nth);
@@ -85,6 +96,20 @@ impl Switch<'_> {
         Ok(())
     }
 
+    /// Puts a file where the backup has nothing.
+    fn place(&self, entry: &PlanEntry, dir: BorrowedFd<'_>, temp: &[u8]) -> Result<Exchanged> {
+        let name = path::split(&entry.path).1;
+        match rename_to_free(dir, temp, name) {
+            Ok(()) => return Ok(Exchanged::Placed),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        if stamp_at(dir, name)?.is_some_and(|seen| seen.is_dir()) {
+            hollow::remove(self.root, &entry.path)?;
+        }
+        Ok(exchange(dir, temp, name)?)
+    }
+
     /// Removes what was moved out, where the backup has it. Answers the others.
     pub(super) fn discard_all_replaced(
         &self,
@@ -92,35 +117,30 @@ impl Switch<'_> {
         moved_out: &BTreeSet<usize>,
     ) -> Result<BTreeSet<usize>> {
         let (dirs, amount) = by_dir(plan, moved_out.iter().copied());
-        let (late, failed) = threads::gather(&dirs, amount, |dir, late: &mut Vec<_>| {
-            self.discard_replaced_in(dir, late)
+        let (parts, failed) = threads::gather(&dirs, amount, |dir, done: &mut Discarded| {
+            self.discard_replaced_in(dir, done)
         });
         match failed {
             Some(error) => Err(error),
-            None => Ok(late.into_iter().flatten().collect()),
+            None => Ok(parts.into_iter().flat_map(|part| part.others).collect()),
         }
     }
 
-    fn discard_replaced_in(&self, (dir, entries): &InDir<'_>, late: &mut Vec<usize>) -> Result<()> {
+    fn discard_replaced_in(&self, (dir, entries): &InDir<'_>, done: &mut Discarded) -> Result<()> {
         let fd = self
             .root
             .open_dir(dir)
             .context(|| format!("cannot open '{}'", path::display(dir)))?;
         for (nth, entry) in entries {
             let temp = temp_name(self.tag, *nth);
-            let Some(moved) = stamp_at(fd.as_fd(), &temp)? else {
-                continue;
-            };
             let place = (fd.as_fd(), temp.as_slice());
-            let known = !moved.is_dir()
-                && is_as_backed_up((self.expected)(&entry.path), place, &moved)
-                    .context(|| cannot_write(entry))?;
-            if known {
+            let expected = (self.expected)(&entry.path);
+            if is_as_backed_up(expected, place, &mut done.buffer).context(|| cannot_write(entry))? {
                 fail_point("apply-letting-go");
                 rustix::fs::unlinkat(&fd, OsStr::from_bytes(&temp), AtFlags::empty())
                     .context(|| cannot_write(entry))?;
             } else {
-                late.push(*nth);
+                done.others.push(*nth);
             }
         }
         Ok(())

@@ -6,9 +6,11 @@
 //! beside others that were just removed is slow.)
 //!
 //! A file never has more bits for group and others than it will have, and gets its owner before its content and its special
-//! bits after it.
+//! bits after it. What a file has by itself when it is made in a directory is learned from the first one there: where that is all
+//! that it shall have, the others are made with it at once.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,8 +23,9 @@ use rustix::io::Errno;
 
 use super::{CopyBlob, Granted, InDir, by_dir, cannot_write, temp_name};
 use crate::env::fail_point;
-use crate::error::{Result, ResultExt};
-use crate::git::access::{Access, Lost, disinherit, without_capabilities};
+use crate::error::{Error, Result, ResultExt};
+use crate::git::access::{Access, Lost, disinherit, has_attributes, without_capabilities};
+use crate::git::access_list::AccessList;
 use crate::git::fs::Root;
 use crate::git::tree::LINK_MODE;
 use crate::git::{path, threads};
@@ -38,6 +41,47 @@ pub(super) enum Written {
     Closed,
 }
 
+/// A directory that temporary files are made in.
+pub(super) struct Place<'d> {
+    dir: BorrowedFd<'d>,
+    /// Its own owner and group, once they were asked for.
+    owner: Cell<Option<(u32, u32)>>,
+    by_itself: Cell<ByItself>,
+    /// Permission bits that a file was asked to be made with, and was.
+    exact: Cell<Option<u32>>,
+}
+
+impl<'d> Place<'d> {
+    pub(super) fn new(dir: BorrowedFd<'d>) -> Self {
+        Self {
+            dir,
+            owner: Cell::new(None),
+            by_itself: Cell::new(ByItself::Unknown),
+            exact: Cell::new(None),
+        }
+    }
+
+    fn owner(&self) -> rustix::io::Result<(u32, u32)> {
+        if let Some(owner) = self.owner.get() {
+            return Ok(owner);
+        }
+        let stat = rustix::fs::fstat(self.dir)?;
+        self.owner.set(Some((stat.st_uid, stat.st_gid)));
+        Ok((stat.st_uid, stat.st_gid))
+    }
+}
+
+/// What a file has when it was just made in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ByItself {
+    /// None was made yet.
+    Unknown,
+    /// This owner and group, no bits that were not asked for, and no attributes.
+    Owned(u32, u32),
+    /// Something else: each has to be looked at.
+    Various,
+}
+
 /// Writes temporary files.
 pub(super) struct Temps<'a> {
     root: &'a Root,
@@ -45,6 +89,8 @@ pub(super) struct Temps<'a> {
     copy_blob: CopyBlob<'a>,
     progress: &'a dyn Progress,
     granted: Granted<'a>,
+    /// See [`super::Apply::replaced`].
+    replaced: Option<&'a AccessList>,
     /// We are root: what replaces nothing gets the owner of its directory.
     privileged: bool,
     /// What could not be given.
@@ -56,7 +102,7 @@ impl<'a> Temps<'a> {
         root: &'a Root,
         tag: &'a str,
         copy_blob: CopyBlob<'a>,
-        granted: Granted<'a>,
+        (granted, replaced): (Granted<'a>, Option<&'a AccessList>),
         progress: &'a dyn Progress,
     ) -> Self {
         Self {
@@ -65,6 +111,7 @@ impl<'a> Temps<'a> {
             copy_blob,
             progress,
             granted,
+            replaced,
             privileged: rustix::process::geteuid().is_root(),
             lost: Mutex::default(),
         }
@@ -77,14 +124,21 @@ impl<'a> Temps<'a> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the new content of every entry that it can be written for now, and tells which these are.
+    /// Writes the new content of every entry that it can be written for now and is not among the `written`, and tells which these are.
     ///
     /// # Errors
-    /// One could not be written. None is there any more then.
-    pub(super) fn write_all(&self, plan: &Plan) -> Result<BTreeSet<usize>> {
-        let new = |entry: &PlanEntry| entry.after.is_some() && !entry.is_chmod();
+    /// One could not be written. None of these is there any more then.
+    pub(super) fn write_all(
+        &self,
+        plan: &Plan,
+        written: &BTreeSet<usize>,
+    ) -> Result<BTreeSet<usize>> {
+        let new = |nth: usize, entry: &PlanEntry| {
+            entry.after.is_some() && !entry.is_chmod() && !written.contains(&nth)
+        };
         let entries = plan.entries.iter().enumerate();
-        let entries = entries.filter(|(_, entry)| new(entry)).map(|(nth, _)| nth);
+        let entries = entries.filter(|(nth, entry)| new(*nth, entry));
+        let entries = entries.map(|(nth, _)| nth);
         let (dirs, amount) = by_dir(plan, entries);
         let (written, failed) =
             threads::gather(&dirs, amount, |dir, written| self.write_in(dir, written));
@@ -99,14 +153,15 @@ impl<'a> Temps<'a> {
     /// Writes what goes into one directory.
     fn write_in(&self, (dir, entries): &InDir<'_>, written: &mut Vec<usize>) -> Result<()> {
         let fd = match self.root.open_dir(dir) {
-            // The plan has still to make or open the directory: `Apply::put` writes these later.
+            // The plan has still to make or open the directory: these are written later.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(()),
             other => other.context(|| format!("cannot open '{}'", path::display(dir)))?,
         };
+        let place = Place::new(fd.as_fd());
         for &(nth, entry) in entries {
             if let Some(side) = entry.after
                 && self
-                    .write(nth, entry, side, fd.as_fd())
+                    .write(nth, entry, side, &place)
                     .context(|| cannot_write(entry))?
                     == Written::Whole
             {
@@ -128,19 +183,19 @@ impl<'a> Temps<'a> {
         }
     }
 
-    /// Writes one entry's new content beside its place in `dir`. After an error nothing of it is left.
+    /// Writes one entry's new content into the directory that it is for. After an error nothing of it is left.
     pub(super) fn write(
         &self,
         nth: usize,
         entry: &PlanEntry,
         side: Side,
-        dir: BorrowedFd<'_>,
+        place: &Place<'_>,
     ) -> Result<Written> {
         let temp = temp_name(self.tag, nth);
         let made = if side.node.mode == LINK_MODE {
-            self.link(dir, &temp, (entry, side))
+            self.link(place, &temp, (entry, side))
         } else {
-            self.file(dir, &temp, (entry, side))
+            self.file(place, &temp, (entry, side))
         };
         if matches!(made, Ok(Written::Whole)) {
             fail_point("apply-written");
@@ -151,43 +206,80 @@ impl<'a> Temps<'a> {
 
     fn link(
         &self,
-        dir: BorrowedFd<'_>,
+        place: &Place<'_>,
         temp: &[u8],
         (entry, side): (&PlanEntry, Side),
     ) -> Result<Written> {
         let mut target = Vec::new();
         (self.copy_blob)(side.node.oid, &mut target)?;
         let (target, name) = (OsStr::from_bytes(&target), OsStr::from_bytes(temp));
-        let link = || rustix::fs::symlinkat(target, dir, name);
-        let Some(()) = make(dir, temp, link)? else {
+        let link = || rustix::fs::symlinkat(target, place.dir, name);
+        let Some(()) = make(place.dir, temp, link)? else {
             return Ok(Written::Closed);
         };
-        self.own_link(dir, name, entry)
-            .inspect_err(|_| forget(dir, temp))?;
+        self.own_link(place, name, entry)
+            .inspect_err(|_| forget(place.dir, temp))?;
         Ok(Written::Whole)
     }
 
     fn file(
         &self,
-        dir: BorrowedFd<'_>,
+        place: &Place<'_>,
         temp: &[u8],
         (entry, side): (&PlanEntry, Side),
     ) -> Result<Written> {
-        let access = self.access(dir, entry)?;
-        let owner = self.owner(dir, access.as_deref())?;
+        let access = self.access(place.dir, entry)?;
+        let owner = self.owner(place, access.as_deref())?;
+        if self.comes_by_itself(place, side, (owner, access.as_deref())) {
+            return self.plain_file(place, temp, side);
+        }
         // Whoever opens it before it has its owner keeps what he opened: until then it is for us alone.
         let bits = if access.is_some() || owner.is_some() || side.perm & 0o200 == 0 {
             0o600
         } else {
             side.perm & 0o777
         };
-        let Some(fd) = make(dir, temp, || create(dir, temp, bits))? else {
+        let Some(fd) = make(place.dir, temp, || create(place.dir, temp, bits))? else {
             return Ok(Written::Closed);
         };
         let file = File::from(fd);
-        self.fill(&file, side, (owner, access.as_deref()))
+        learn(place, &file, bits)
+            .map_err(Error::from)
+            .and_then(|()| self.fill(&file, side, (owner, access.as_deref())))
             .map(|lost| self.note(entry, lost))
-            .inspect_err(|_| forget(dir, temp))?;
+            .inspect_err(|_| forget(place.dir, temp))?;
+        Ok(Written::Whole)
+    }
+
+    /// Whether a file that is made with its permission bits has everything that it shall have.
+    fn comes_by_itself(
+        &self,
+        place: &Place<'_>,
+        side: Side,
+        (owner, access): (Option<(u32, u32)>, Option<&Access>),
+    ) -> bool {
+        let ByItself::Owned(uid, gid) = place.by_itself.get() else {
+            return false;
+        };
+        let wanted = access.map(|access| (access.uid, access.gid)).or(owner);
+        wanted.is_none_or(|wanted| wanted == (uid, gid))
+            && access.is_none_or(|access| access.attributes.is_empty())
+            // The owner's bit for writing has to be there where a file system asks for it at each write.
+            && side.perm & !0o777 == 0
+            && side.perm & 0o200 != 0
+    }
+
+    /// Makes a file that needs nothing but its bytes, and those permission bits that the umask takes away.
+    fn plain_file(&self, place: &Place<'_>, temp: &[u8], side: Side) -> Result<Written> {
+        let create = || create(place.dir, temp, side.perm);
+        let Some(fd) = make(place.dir, temp, create)? else {
+            return Ok(Written::Closed);
+        };
+        let mut file = File::from(fd);
+        complete_bits(place, &file, side.perm)
+            .map_err(Error::from)
+            .and_then(|()| (self.copy_blob)(side.node.oid, &mut file))
+            .inspect_err(|_| forget(place.dir, temp))?;
         Ok(Written::Whole)
     }
 
@@ -232,41 +324,44 @@ impl<'a> Temps<'a> {
         if let Some(recorded) = self.granted.recorded.and_then(|all| all.of(&entry.path)) {
             return Ok(Some(recorded));
         }
-        let name = path::split(&entry.path).1;
-        let there = Access::at(dir, name)?;
-        let Some((mut access, _)) = there.filter(|(_, stat)| !is_dir(stat)) else {
-            return Ok(None);
+        let known = self.replaced.filter(|_| entry.before.is_some());
+        let mut access = match known.and_then(|all| all.of(&entry.path)) {
+            Some(access) => access,
+            None => match Access::at(dir, path::split(&entry.path).1)? {
+                Some((access, stat)) if !is_dir(&stat) => Cow::Owned(access),
+                _ => return Ok(None),
+            },
         };
         if self.granted.foreign {
-            without_capabilities(&mut access);
+            without_capabilities(access.to_mut());
         }
-        Ok(Some(Cow::Owned(access)))
+        Ok(Some(access))
     }
 
     /// Who shall own a file that is made as root where nothing says so.
     fn owner(
         &self,
-        dir: BorrowedFd<'_>,
+        place: &Place<'_>,
         access: Option<&Access>,
     ) -> rustix::io::Result<Option<(u32, u32)>> {
         if !self.privileged || access.is_some() {
             return Ok(None);
         }
-        let stat = rustix::fs::fstat(dir)?;
-        Ok(Some((stat.st_uid, stat.st_gid)))
+        place.owner().map(Some)
     }
 
     /// A new symlink gets the owner that a file would get.
     fn own_link(
         &self,
-        dir: BorrowedFd<'_>,
+        place: &Place<'_>,
         name: &OsStr,
         entry: &PlanEntry,
     ) -> rustix::io::Result<()> {
+        let dir = place.dir;
         let access = self.access(dir, entry)?;
         let owner = match &access {
             Some(access) => Some((access.uid, access.gid)),
-            None => self.owner(dir, None)?,
+            None => self.owner(place, None)?,
         };
         let Some((uid, gid)) = owner else {
             return Ok(());
@@ -282,6 +377,33 @@ impl<'a> Temps<'a> {
             other => other,
         }
     }
+}
+
+/// Takes note of what the first file in a directory has by itself, which was asked to have these bits.
+fn learn(place: &Place<'_>, file: &File, bits: u32) -> rustix::io::Result<()> {
+    if place.by_itself.get() != ByItself::Unknown {
+        return Ok(());
+    }
+    let made = rustix::fs::fstat(file)?;
+    let is_plain = made.st_mode & 0o7777 & !bits == 0 && !has_attributes(file)?;
+    place.by_itself.set(if is_plain {
+        ByItself::Owned(made.st_uid, made.st_gid)
+    } else {
+        ByItself::Various
+    });
+    Ok(())
+}
+
+/// Gives a file that was made with these bits the ones that it did not get.
+fn complete_bits(place: &Place<'_>, file: &File, bits: u32) -> rustix::io::Result<()> {
+    if place.exact.get() == Some(bits) {
+        return Ok(());
+    }
+    if rustix::fs::fstat(file)?.st_mode & 0o7777 != bits {
+        return rustix::fs::fchmod(file, Mode::from_raw_mode(bits));
+    }
+    place.exact.set(Some(bits));
+    Ok(())
 }
 
 pub(super) fn is_dir(stat: &Stat) -> bool {
@@ -332,7 +454,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::error::{Code, Error};
+    use crate::error::Code;
     use crate::git::Oid;
     use crate::git::tree::Node;
     use crate::progress::Silent;
@@ -382,9 +504,11 @@ mod tests {
         let bits = [0o644, 0o600, 0o444, 0o755, 0o4755, 0o2711, 0, 0o777];
         let entries = bits.map(|perm| entry("f", 7, 0o100_644, perm));
         for privileged in [false, rustix::process::geteuid().is_root()] {
-            let mut temps = Temps::new(&root, "t", &copy, Granted::default(), &Silent);
+            let mut temps = Temps::new(&root, "t", &copy, (Granted::default(), None), &Silent);
             temps.privileged = privileged;
-            let written = temps.write_all(&plan(entries.to_vec())).expect("written");
+            let written = temps
+                .write_all(&plan(entries.to_vec()), &BTreeSet::new())
+                .expect("written");
             assert_eq!(written.len(), bits.len());
             for (nth, perm) in bits.iter().enumerate() {
                 let file = dir.path().join(format!(".tw-t-{nth}"));
@@ -403,8 +527,10 @@ mod tests {
         let root = Root::open(dir.path()).expect("root");
         let paths = ["a", "file/x", "link/x", "new/x", "sub/x"];
         let entries = paths.map(|path| entry(path, 1, 0o100_644, 0o644)).to_vec();
-        let temps = Temps::new(&root, "t", &copy, Granted::default(), &Silent);
-        let written = temps.write_all(&plan(entries)).expect("written");
+        let temps = Temps::new(&root, "t", &copy, (Granted::default(), None), &Silent);
+        let written = temps
+            .write_all(&plan(entries), &BTreeSet::new())
+            .expect("written");
         assert_eq!(written, BTreeSet::from([0, 4]));
         assert_eq!(
             names(dir.path()),
@@ -424,8 +550,8 @@ mod tests {
             let good = (0..300).map(|nth| entry(&format!("sub/f{nth:03}"), 1, 0o100_644, 0o644));
             let link = entry("a", 2, LINK_MODE, 0);
             let entries = std::iter::once(link).chain(good).chain([bad]).collect();
-            let temps = Temps::new(&root, "t", &copy, Granted::default(), &Silent);
-            assert!(temps.write_all(&plan(entries)).is_err());
+            let temps = Temps::new(&root, "t", &copy, (Granted::default(), None), &Silent);
+            assert!(temps.write_all(&plan(entries), &BTreeSet::new()).is_err());
             assert_eq!(names(dir.path()), ["sub"]);
         }
     }

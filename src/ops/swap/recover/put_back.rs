@@ -170,6 +170,7 @@ impl<'a> Unfinished<'a> {
             // Other names than the dead swap's files, but its prefix: the next recovery finds both.
             tag: &format!("{}-r", journal.swap_id),
             manifest: &prepared.capture.manifest,
+            replaced: prepared.capture.access(ctx)?,
             plan: &prepared.plan,
             blobs: &prepared.blobs,
         }
