@@ -37,6 +37,7 @@ use std::path::Path;
 use super::Oid;
 use super::tree::Node;
 use crate::error::{Code, Error, Result};
+use crate::git::fs::Stamp;
 use crate::git::mapped::Bytes;
 
 pub use builder::Builder;
@@ -82,6 +83,45 @@ pub struct Stat {
     pub size: u32,
 }
 
+impl Stat {
+    /// What a stamp of a file on this device says.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the index keeps the low 32 bits"
+    )]
+    pub fn of(stamp: &Stamp, device: u64) -> Self {
+        const SECOND: i64 = 1_000_000_000;
+        let parts = |time: i64| {
+            (
+                time.div_euclid(SECOND) as u32,
+                time.rem_euclid(SECOND) as u32,
+            )
+        };
+        Self {
+            ctime: parts(stamp.ctime),
+            mtime: parts(stamp.mtime),
+            dev: device as u32,
+            ino: stamp.ino as u32,
+            uid: stamp.uid,
+            gid: stamp.gid,
+            size: munged(stamp.size),
+        }
+    }
+}
+
+/// git's `munge_st_size`: a size that is a multiple of 4 GiB must not look like an empty or a smudged file.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the index keeps the low 32 bits"
+)]
+fn munged(size: u64) -> u32 {
+    match size as u32 {
+        0 if size != 0 => 0x8000_0000,
+        size => size,
+    }
+}
+
 impl From<&std::fs::Metadata> for Stat {
     #[expect(
         clippy::cast_possible_truncation,
@@ -90,11 +130,6 @@ impl From<&std::fs::Metadata> for Stat {
     )]
     fn from(meta: &std::fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
-        // git's munge_st_size: a size that is a multiple of 4 GiB must not look like an empty or a smudged file.
-        let size = match meta.size() as u32 {
-            0 if meta.size() != 0 => 0x8000_0000,
-            size => size,
-        };
         Self {
             ctime: (meta.ctime() as u32, meta.ctime_nsec() as u32),
             mtime: (meta.mtime() as u32, meta.mtime_nsec() as u32),
@@ -102,7 +137,7 @@ impl From<&std::fs::Metadata> for Stat {
             ino: meta.ino() as u32,
             uid: meta.uid(),
             gid: meta.gid(),
-            size,
+            size: munged(meta.size()),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Versions, marks, stages, names, stat data.
 
+use std::os::unix::fs::MetadataExt;
+
 use super::*;
+use crate::git::fs::Root;
 
 #[test]
 fn a_missing_index_is_empty_and_a_written_one_is_gits() {
@@ -183,6 +186,9 @@ fn stat_data_is_what_git_would_write() {
         let meta = fs::symlink_metadata(sandbox.path(path)).expect("lstat");
         let at = index.position(path.as_bytes(), 0).expect("tracked");
         assert_eq!(index.entries()[at].stat, Stat::from(&meta), "{path}");
+        let root = Root::open(&sandbox.path("")).expect("root");
+        let stamp = root.stamp(path.as_bytes()).expect("lstat").expect("there");
+        assert_eq!(Stat::of(&stamp, meta.dev()), Stat::from(&meta), "{path}");
         index.set_stat(at, Stat::default());
         assert_eq!(index.entries()[at].stat, Stat::default());
     }

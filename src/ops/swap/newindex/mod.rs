@@ -92,9 +92,11 @@ pub(super) fn new_index(
         IndexSource::Entries(_) => &none,
     };
     let root = Root::open(ctx.repo.worktree_root())?;
+    let device = rustix::fs::fstat(root.fd())?.st_dev;
     let known = gitview::Known::default();
     let builder = IndexBuilder {
         ctx,
+        device,
         attributes: GitView::new(&ctx.repo, &store.objects, &root, None, known)?,
         store,
         capture,
@@ -129,6 +131,8 @@ pub(super) fn new_index(
 
 struct IndexBuilder<'a> {
     ctx: &'a Context<'a>,
+    /// The device of the working tree. git compares no devices unless it is built to.
+    device: u64,
     /// The attributes of the files as they are now.
     attributes: GitView<'a>,
     store: &'a Store,

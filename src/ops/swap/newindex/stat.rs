@@ -91,6 +91,10 @@ impl IndexBuilder<'_> {
         if !clean {
             return Stat::default();
         }
+        // As it was right after the swap put it there: of one that changed since git sees that, and looks for itself.
+        if let Some(stamp) = self.stamps.get(path) {
+            return Stat::of(stamp, self.device);
+        }
         let full = self
             .ctx
             .repo
@@ -124,11 +128,9 @@ impl IndexBuilder<'_> {
 
     /// Whether the file is still the one whose bytes are known: what somebody changed since must not come out looking clean.
     fn is_as_seen(&self, path: &[u8], meta: &Metadata) -> bool {
-        let seen = match self.stamps.get(path) {
-            Some(stamp) => Some(**stamp),
-            None if self.written.contains_key(path) => None,
-            None => self.finder.file(path).map(|file| file.stamp),
-        };
+        let written = self.written.contains_key(path);
+        let seen = self.finder.file(path).filter(|_| !written);
+        let seen = seen.map(|file| file.stamp);
         seen.is_none_or(|seen| {
             meta.is_dir()
                 || seen.mtime == nanoseconds(meta.mtime(), meta.mtime_nsec())
