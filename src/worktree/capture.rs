@@ -7,7 +7,7 @@ mod sink;
 mod trees;
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{ErrorKind, Read, Seek};
 use std::os::fd::AsFd;
 
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::access::has_attributes;
 use crate::git::fs::{Root, Stamp, is_racy, read_link_at, stamp_of};
-use crate::git::objects::{ObjectKind, PutError, is_collision};
+use crate::git::objects::{ObjectKind, PutError, is_blob, is_collision};
 use crate::git::path;
 use crate::git::threads;
 use crate::work::{Work, count};
@@ -37,20 +37,25 @@ const CHUNK: usize = 16;
 const WEIGHT: usize = 4;
 
 /// How the hashing is done.
-#[derive(Debug, Clone, Copy)]
-pub struct Hashing {
+#[derive(Clone, Copy)]
+pub struct Hashing<'a> {
     /// When the scan started, nanoseconds since the epoch: what may have changed since is racy.
     pub started: i64,
     /// Whether the owner's x bit decides the mode of regular files.
     pub modes_from_disk: bool,
+    /// See [`Likely`].
+    pub likely: Option<Likely<'a>>,
 }
+
+/// The blob that a path probably holds. That is quicker to find true than which other one it is.
+pub type Likely<'a> = &'a (dyn Fn(&[u8]) -> Option<Oid> + Sync);
 
 /// Gives every file flagged `TO_HASH` its object.
 pub fn hash_files(
     root: &Root,
     manifest: &mut Manifest,
     sink: &dyn Sink,
-    how: Hashing,
+    how: Hashing<'_>,
     progress: &dyn crate::progress::Progress,
 ) -> Result<()> {
     let mut files: Vec<FileToRead> = Vec::new();
@@ -103,7 +108,7 @@ pub struct Proven {
 pub fn prove_seeds(
     root: &Root,
     manifest: &mut Manifest,
-    how: Hashing,
+    how: Hashing<'_>,
     wanted: &dyn Fn(&[u8]) -> bool,
 ) -> Result<Proven> {
     let mut seeds: Vec<FileToRead> = Vec::new();
@@ -173,7 +178,7 @@ fn read_all(
     root: &Root,
     files: &[FileToRead],
     sink: &dyn Sink,
-    how: Hashing,
+    how: Hashing<'_>,
     advance: &(dyn Fn() + Sync),
 ) -> Result<impl Iterator<Item = (usize, usize, FileRec)> + use<>> {
     let chunks: Vec<_> = files.chunks(CHUNK).collect();
@@ -196,7 +201,7 @@ fn read_all(
 struct Reader<'a> {
     root: &'a Root,
     sink: &'a dyn Sink,
-    how: Hashing,
+    how: Hashing<'a>,
 }
 
 impl Reader<'_> {
@@ -251,10 +256,12 @@ impl Reader<'_> {
             if !before.is_file() {
                 return Ok(without(rec, Kind::Gone));
             }
-            // The try before has read to its end.
-            file.rewind()?;
+            if attempt > 1 {
+                // The try before has read to its end.
+                file.rewind()?;
+            }
             let last = attempt >= TRIES;
-            let oid = self.read_once(&mut file, &before, buffer, last);
+            let oid = self.read_once(&mut file, full, &before, buffer, last);
             let oid = match oid {
                 Ok(oid) => oid,
                 // A stream must have the size that it was announced with, so nothing could be taken as read: more tries.
@@ -312,20 +319,28 @@ impl Reader<'_> {
     fn read_once(
         &self,
         file: &mut File,
+        full: &[u8],
         before: &Stamp,
         buffer: &mut Vec<u8>,
         last: bool,
     ) -> std::result::Result<Oid, PutError> {
         if before.size <= WHOLE {
-            buffer.clear();
-            // One byte more than expected shows growth; on the last try whatever is there is taken, within reason.
-            let most = if last { WHOLE * 4 } else { before.size + 1 };
-            file.take(most)
-                .read_to_end(buffer)
-                .map_err(PutError::Source)?;
+            // On the last try whatever is there is taken, within reason.
+            let (most, enough) = if last {
+                (WHOLE * 4, WHOLE * 4)
+            } else {
+                (before.size + 1, before.size)
+            };
+            let data = read_up_to(file, most, enough, buffer).map_err(PutError::Source)?;
+            if let Some(oid) = self.how.likely.and_then(|likely| likely(full))
+                && is_blob(oid, data)
+                && self.sink.has(oid)
+            {
+                return Ok(oid);
+            }
             return self
                 .sink
-                .put(ObjectKind::Blob, buffer)
+                .put(ObjectKind::Blob, data)
                 .map_err(PutError::Failed);
         }
         if last {
@@ -336,6 +351,32 @@ impl Reader<'_> {
         }
         self.sink.put_reader(before.size, file)
     }
+}
+
+/// Reads at most so many bytes of a file, and no further once it has `enough` and not all that it asked for: then it has met the end.
+fn read_up_to<'b>(
+    file: &mut File,
+    most: u64,
+    enough: u64,
+    buffer: &'b mut Vec<u8>,
+) -> std::io::Result<&'b [u8]> {
+    let most = usize::try_from(most).map_err(std::io::Error::other)?;
+    let enough = usize::try_from(enough).map_err(std::io::Error::other)?;
+    if buffer.len() < most {
+        buffer.resize(most, 0);
+    }
+    let mut filled = 0;
+    while let Some(room) = buffer.get_mut(filled..most).filter(|room| !room.is_empty()) {
+        let count = match file.read(room) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        filled += count;
+        if count == 0 || filled == enough {
+            break;
+        }
+    }
+    Ok(buffer.get(..filled).unwrap_or_default())
 }
 
 fn without(rec: &FileRec, kind: Kind) -> FileRec {

@@ -116,6 +116,35 @@ fn the_first_snapshot_of_a_clean_checkout_stores_no_file() {
     );
 }
 
+#[test]
+fn a_trip_looks_at_what_it_replaces_once_and_reads_it_once() {
+    let sandbox = settled();
+    sandbox.write(".gitignore", "*.a\n");
+    counted(&sandbox, &["snapshot"]);
+    // Other rules, too: the way back looks at all under the rules of both sides.
+    sandbox.write(".gitignore", "*.b\n");
+    for dir in 0..DIRS {
+        for file in 0..FILES {
+            sandbox.write(format!("d{dir}/f{file}"), format!("changed {dir} {file}\n"));
+        }
+    }
+    let all = DIRS * FILES + 1;
+    settle();
+    let counts = counted(&sandbox, &["travel", "latest"]);
+    // One blob more is a list of the backup's record.
+    assert_eq!(of(&counts, ["file_reads", "blob_puts"]), [all, all + 1]);
+    // Compared with the cache, met again by the walk, and stamped when it is in place.
+    let stats = counts["stats"];
+    assert!(
+        (3 * all..3 * all + 60).contains(&stats),
+        "{stats} for {all} files"
+    );
+    settle();
+    let counts = counted(&sandbox, &["return"]);
+    // What is there is read for the experiment, and what is back for the proof: both are what they were thought to be.
+    assert_eq!(of(&counts, ["file_reads", "blob_puts"]), [2 * all, 1]);
+}
+
 /// The tree of the newest snapshot.
 fn tree_of_latest(sandbox: &Sandbox) -> String {
     let shown = sandbox.json(["show", "latest"]);

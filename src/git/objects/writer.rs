@@ -159,6 +159,22 @@ impl<'a> ObjectWriter<'a> {
         Ok(oid)
     }
 
+    /// Whether an object is there, whose very bytes the caller has seen, and will stay: then it counts as put.
+    pub fn reuse(&self, oid: Oid) -> bool {
+        if self.afresh {
+            return false;
+        }
+        // Another thread is at it, or was.
+        if locked(&self.fates).contains_key(&oid) {
+            return true;
+        }
+        let is_there = self.store.freshen(oid);
+        if is_there {
+            locked(&self.fates).entry(oid).or_insert(Fate::Reused);
+        }
+        is_there
+    }
+
     /// Writes a blob of exactly `size` bytes. One over a few MiB is streamed: its bytes are read once, in pieces, and what
     /// was written is taken back when it turns out to exist already.
     ///

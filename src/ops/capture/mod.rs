@@ -36,6 +36,7 @@ use crate::git::repo::Head;
 use crate::store::Store;
 use crate::store::snapshot::{Lists, Uncaptured};
 use crate::worktree::cache::{self, IndexMeta, Meta};
+use crate::worktree::capture::Likely;
 use crate::worktree::manifest::{Kind, Manifest, no_oid};
 use crate::worktree::scan::Suspects;
 pub use access::recorded as recorded_access;
@@ -92,6 +93,8 @@ pub struct CaptureOptions<'a> {
     pub prove: Prove,
     /// See [`Trust`].
     pub trust: Trust,
+    /// See [`Likely`].
+    pub likely: Option<Likely<'a>>,
 }
 
 /// Which ids that were taken from git's index are proven by content.
@@ -122,6 +125,7 @@ impl Default for CaptureOptions<'_> {
             leave_cache: false,
             prove: Prove::Cheap,
             trust: Trust::Nobody,
+            likely: None,
         }
     }
 }

@@ -290,6 +290,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         let how = Hashing {
             started: self.started,
             modes_from_disk: self.ctx.repo.file_mode()?,
+            likely: self.wanted.likely,
         };
         unchanged &= self.prove(&root, &mut manifest, how, way)?.looked_at == 0;
         if way == Way::Full {
@@ -329,7 +330,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         &self,
         root: &Root,
         manifest: &mut Manifest,
-        how: Hashing,
+        how: Hashing<'_>,
         way: Way,
     ) -> Result<Proven> {
         match &self.wanted.prove {

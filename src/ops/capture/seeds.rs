@@ -87,6 +87,7 @@ fn prove_cache(ctx: &Context<'_>, store: &Store) -> Result<Proven> {
     let how = Hashing {
         started: clock_nanos(),
         modes_from_disk: ctx.repo.file_mode()?,
+        likely: None,
     };
     let root = Root::open(ctx.repo.worktree_root())?;
     let proven = prove_seeds(&root, &mut manifest, how, &|_| true)?;

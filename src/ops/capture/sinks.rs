@@ -20,4 +20,8 @@ impl Sink for Writing<'_, '_> {
     ) -> std::result::Result<Oid, PutError> {
         self.0.put_reader(size, reader)
     }
+
+    fn has(&self, oid: Oid) -> bool {
+        self.0.reuse(oid)
+    }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::ReturnOperation;
 use crate::error::Result;
 use crate::git::fs::{Root, Stamp};
-use crate::git::{path, tree};
+use crate::git::path;
+use crate::git::tree::{self, Change};
 use crate::ops::capture::Capture;
 use crate::ops::swap::goal::Hidden;
 use crate::ops::swap::read_tree;
@@ -14,10 +15,7 @@ impl ReturnOperation<'_> {
     /// What the present's rules or the past's would hide from the experiment.
     pub(super) fn hidden(&self, seen: &Capture<'_>) -> Result<Hidden> {
         let read = |oid| read_tree(self.store, seen, oid);
-        let rules_differ = tree::diff(&read, Some(seen.tree), Some(self.backup.tree))?
-            .iter()
-            // Where no rule differs the second judgement would find the same, at the cost of another look at every path.
-            .any(|change| path::split(&change.path).1 == b".gitignore");
+        let changes = tree::diff(&read, Some(seen.tree), Some(self.backup.tree))?;
         let root = Root::open(self.ctx.repo.worktree_root())?;
         // What is forced in already would be hidden without that.
         let mut forced: BTreeSet<Vec<u8>> = seen.forced.clone();
@@ -43,8 +41,15 @@ impl ReturnOperation<'_> {
         }
         Ok(Hidden {
             // On disk are the past's rules; the present's are the other side.
-            other_rules: rules_differ.then_some(self.backup.tree),
+            other_rules: has_rules(&changes).then_some(self.backup.tree),
             forced,
         })
     }
+}
+
+/// Whether a rule of git's differs between two sides. Elsewhere a second judgement would find the same, at the cost of another look at
+/// every path.
+pub(super) fn has_rules(changes: &[Change]) -> bool {
+    let mut paths = changes.iter().map(|change| &change.path);
+    paths.any(|full| path::split(full).1 == b".gitignore")
 }

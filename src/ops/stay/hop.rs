@@ -51,12 +51,16 @@ impl<'a> ReturnOperation<'a> {
         dry_run: DryRun,
     ) -> Result<Crossing<'a>> {
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
+        let written = self.written_by_travel()?;
+        let likely = |full: &[u8]| written.blob(full);
         let discarded = RefCell::new(Vec::new());
         let limit = |manifest: &mut Manifest| self.limit(manifest, false, &discarded);
         let is_dry = dry_run == DryRun::Yes;
         let experiment = Experiment {
             extra: self.extra(),
             hidden: &hidden,
+            likely_rules: written.rules,
+            likely: &likely,
             before_hashing: if is_dry { None } else { Some(&limit) },
             discarded: &discarded,
             start: self.past_start()?,

@@ -10,6 +10,7 @@ mod hidden;
 mod hop;
 mod left_out;
 mod limit;
+mod written;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -158,9 +159,13 @@ impl<'a> ReturnOperation<'a> {
         let keep = self.keep(request)?;
         let (raw_head, head) = head_for(self.ctx, self.store, &self.backup)?;
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
+        let written = self.written_by_travel()?;
+        let likely = |full: &[u8]| written.blob(full);
         let experiment = Experiment {
             extra: self.extra(),
             hidden: &hidden,
+            likely_rules: written.rules,
+            likely: &likely,
             before_hashing: None,
             discarded: &RefCell::default(),
             start: None,
@@ -214,11 +219,15 @@ impl<'a> ReturnOperation<'a> {
         // Before HEAD moves away from them.
         let commits_made = self.commits_made()?;
         let hidden = |seen: &Capture<'_>| self.hidden(seen);
+        let written = self.written_by_travel()?;
+        let likely = |full: &[u8]| written.blob(full);
         let discarded = RefCell::new(Vec::new());
         let limit = |manifest: &mut Manifest| self.limit(manifest, request.discard, &discarded);
         let experiment = Experiment {
             extra: self.extra(),
             hidden: &hidden,
+            likely_rules: written.rules,
+            likely: &likely,
             before_hashing: Some(&limit),
             discarded: &discarded,
             start: self.past_start()?,

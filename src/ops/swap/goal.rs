@@ -20,6 +20,7 @@ use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::snapshot::Lists;
 use crate::store::stored::Stored;
+use crate::worktree::capture::Likely;
 use crate::worktree::plan::{EmptyDirs, Extras, Side, Takes};
 
 /// Which files the swap is about.
@@ -168,6 +169,10 @@ pub struct Experiment<'a> {
     pub extra: Map<String, Value>,
     /// Finds what the rules hide from a capture although it has to be in it.
     pub hidden: FindHidden<'a>,
+    /// What it will probably find of other rules: a capture under these at once spares one that finds it out.
+    pub likely_rules: Option<Oid>,
+    /// What the paths that were written when the past began probably hold.
+    pub likely: Likely<'a>,
     /// Looks at the scan before anything is hashed.
     pub before_hashing: Option<BeforeHashing<'a>>,
     /// Paths that `before_hashing` left out of the experiment; they stay in place.

@@ -55,7 +55,7 @@ pub fn prepare<'s>(
         others: OtherRepositories::of(store, goal)?,
         present: PresentOwn::of(ctx, store, goal)?,
         forced: goal.forced(),
-        other_rules: None,
+        other_rules: goal.experiment.as_ref().and_then(|left| left.likely_rules),
         prove: prove_first(goal, storing),
     };
     for _ in 0..TRIES {
@@ -158,6 +158,7 @@ impl<'s> Preparation<'_, '_, 's> {
             whole_index: true,
             before_hashing: experiment.and_then(|experiment| experiment.before_hashing),
             prove: self.prove.clone(),
+            likely: experiment.map(|experiment| experiment.likely),
             ..CaptureOptions::default()
         };
         capture(self.ctx, self.store, &options)
@@ -169,11 +170,13 @@ impl<'s> Preparation<'_, '_, 's> {
             return Ok(false);
         };
         let hidden = (experiment.hidden)(capture)?;
-        if hidden.forced.is_subset(&self.forced) && hidden.other_rules == self.other_rules {
+        // Where the rules turn out to be the same, both sides judged alike.
+        let other_rules = hidden.other_rules.or(self.other_rules);
+        if hidden.forced.is_subset(&self.forced) && other_rules == self.other_rules {
             return Ok(false);
         }
         self.forced.extend(hidden.forced);
-        self.other_rules = hidden.other_rules;
+        self.other_rules = other_rules;
         Ok(true)
     }
 }

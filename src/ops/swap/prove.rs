@@ -9,6 +9,7 @@ use super::extras::captured_extras;
 use super::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use super::read_tree;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::Oid;
 use crate::git::create;
 use crate::git::fs::{Root, Stamp};
 use crate::git::operation::{self, OperationState};
@@ -22,7 +23,7 @@ use crate::store::{Store, names};
 use crate::worktree::apply::Applied;
 use crate::worktree::cache::{self, Meta};
 use crate::worktree::manifest::{Kind, Manifest};
-use crate::worktree::plan::Extras;
+use crate::worktree::plan::{Extras, Plan};
 
 /// What has to be there.
 struct Claim<'a> {
@@ -60,12 +61,13 @@ pub(super) fn prove(
     store: &Store,
     goal: &Goal<'_>,
     saved: &Capture<'_>,
-    applied: &Applied,
+    (plan, applied): (&Plan, &Applied),
 ) -> Result<Vec<Vec<u8>>> {
     let Some(claim) = Claim::of(goal) else {
         return Ok(Vec::new());
     };
     let before: &Manifest = &saved.manifest;
+    let written = |full: &[u8]| blob_of(plan, full);
     let options = CaptureOptions {
         // What the backup saw of files that nobody touched since need not be hashed again.
         base: saved.recorded.clone().map(|meta| (before, meta)),
@@ -73,6 +75,7 @@ pub(super) fn prove(
         // What was captured against the rules then is compared now, too.
         forced: claim.git.lists.forced.iter().cloned().collect(),
         whole_index: true,
+        likely: Some(&written),
         ..CaptureOptions::default()
     };
     let seen = capture(ctx, store, &options)?;
@@ -107,6 +110,13 @@ pub(super) fn prove(
         cache::save(&store.dir.file("cache"), &seen.manifest, &meta)?;
     }
     Ok(changed_since)
+}
+
+/// The blob that the swap put at a path.
+fn blob_of(plan: &Plan, full: &[u8]) -> Option<Oid> {
+    let entries = &plan.entries;
+    let at = entries.binary_search_by(|entry| entry.path.as_slice().cmp(full));
+    entries.get(at.ok()?)?.after.map(|side| side.node.oid)
 }
 
 fn not_back(wrong: Vec<String>) -> Error {

@@ -262,7 +262,13 @@ impl<'s> SwapRun<'_, '_, 's> {
             operation::restore(&self.ctx.repo, &side.operation)?;
         }
         fail_point("swap-operation");
-        let changed_since = prove(self.ctx, self.store, self.goal, &saved.capture, &applied)?;
+        let changed_since = prove(
+            self.ctx,
+            self.store,
+            self.goal,
+            &saved.capture,
+            (plan, &applied),
+        )?;
         fail_point("swap-proved");
         Ok((applied, changed_since))
     }

@@ -18,6 +18,8 @@ pub trait Sink: Sync {
     /// # Errors
     /// `SizeChanged` when the reader gives fewer or more; nothing is stored then.
     fn put_reader(&self, size: u64, reader: &mut dyn Read) -> std::result::Result<Oid, PutError>;
+    /// Whether a blob is there already and will stay: then it need not be put.
+    fn has(&self, oid: Oid) -> bool;
 }
 
 /// The sink that only hashes.
@@ -49,5 +51,9 @@ impl Sink for HashOnly {
             return Err(PutError::SizeChanged);
         }
         hasher.finish().map_err(PutError::Failed)
+    }
+
+    fn has(&self, _: Oid) -> bool {
+        true
     }
 }

@@ -117,6 +117,7 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
         other => panic!("{other:?}"),
     };
     let how = Hashing {
+        likely: None,
         started: LATER,
         modes_from_disk: true,
     };
