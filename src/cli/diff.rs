@@ -1,10 +1,10 @@
 //! `tw diff`.
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 
 use serde::Serialize;
 
+use crate::cli::human::patch::patch;
 use crate::cli::human::style::Style;
 use crate::cli::prelude::*;
 use crate::git::textdiff::Layout;
@@ -181,7 +181,7 @@ pub fn print(page: &mut Page, diff: &Diff, form: Form) {
         Form::Stat => stat(page, diff),
         Form::Patch => {
             for file in &diff.files {
-                patch(page, file);
+                patch_of(page, file);
             }
         }
         Form::NameOnly => {
@@ -316,9 +316,8 @@ fn counts(file: &FileDiff, style: Style) -> String {
     }
 }
 
-/// A patch goes into a file or pipe byte for byte. On a terminal its lines are coloured, and whatever would steer the
-/// terminal is escaped.
-fn patch(page: &mut Page, file: &FileDiff) {
+/// A path's part of the patch.
+fn patch_of(page: &mut Page, file: &FileDiff) {
     if file.missing {
         page.line(format!(
             "{} {}: its bytes are not here",
@@ -326,30 +325,7 @@ fn patch(page: &mut Page, file: &FileDiff) {
             quoted(&file.path)
         ));
     }
-    let Some(patch) = &file.patch else { return };
-    if !page.options.terminal && !page.options.style.is_on() {
-        page.text.extend_from_slice(patch);
-        return;
+    if let Some(text) = &file.patch {
+        patch(page, text);
     }
-    for line in patch.split_inclusive(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let shown = if page.options.terminal {
-            tabs_kept(line)
-        } else {
-            String::from_utf8_lossy(line)
-        };
-        page.line(match line.first() {
-            Some(b'+') => page.options.style.green(&shown),
-            Some(b'-') => page.options.style.red(&shown),
-            Some(b'@') => page.options.style.cyan(&shown),
-            Some(b' ') | None => shown.into_owned(),
-            Some(_) => page.options.style.bold(&shown),
-        });
-    }
-}
-
-fn tabs_kept(line: &[u8]) -> Cow<'_, str> {
-    let text = String::from_utf8_lossy(line);
-    let parts: Vec<_> = text.split('\t').map(clean).collect();
-    Cow::Owned(parts.join("\t"))
 }

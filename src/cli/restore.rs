@@ -4,11 +4,13 @@ mod parts;
 
 use std::ffi::OsString;
 
+use crate::cli::human::patch::patch;
 use crate::cli::human::snapshot::headline_with_age;
 use crate::cli::human::swap::{changes, saved};
 use crate::cli::prelude::*;
+use crate::ops::line_range::LineRange;
 use crate::ops::outcome::Restored;
-use crate::ops::restore::hunks;
+use crate::ops::restore::{hunks, lines};
 
 /// Put files of a snapshot into the working tree
 ///
@@ -33,6 +35,10 @@ Examples:
 
   # Some hunks of a file
   tw restore latest -p src/main.rs
+
+  # Lines 10 to 20 of a file, as the snapshot has them; look first
+  tw restore latest -L 10,20 src/main.rs --dry-run
+  tw restore latest -L 10,20 src/main.rs
 
   # What was staged then, and no files
   tw restore latest --staged src
@@ -62,6 +68,17 @@ pub struct Args {
     #[arg(short, long, conflicts_with_all = ["staged", "dry_run"])]
     pub patch: bool,
 
+    /// Put back only these lines of one file: START,END or START,+COUNT; can be given several times
+    ///
+    /// The lines are counted in the snapshot's file, as in the '+' side of 'tw diff present SNAPSHOT PATH'. Each hunk that has one of
+    /// them, or lies between two of them, is put back whole; all others stay. Afterwards these lines stand together in the file.
+    #[arg(short = 'L', value_name = "RANGE", conflicts_with_all = ["staged", "patch"])]
+    pub lines: Vec<String>,
+
+    /// Refuse unless the file of -L is this blob now, which --dry-run with --json tells as 'found'
+    #[arg(long, value_name = "OID", requires = "lines")]
+    pub expect: Option<String>,
+
     #[command(flatten)]
     pub dry_run: flags::DryRun,
 }
@@ -79,6 +96,14 @@ impl Run for Args {
         if self.patch {
             return swapped(call, |context| in_parts(call, context, &request));
         }
+        if !self.lines.is_empty() {
+            let ranges = self.lines.iter().map(|word| LineRange::parse(word));
+            let wanted = lines::Wanted {
+                ranges: ranges.collect::<Result<_>>()?,
+                expect: self.expect.as_deref().map(blob).transpose()?,
+            };
+            return swapped(call, |context| lines::restore(context, &request, &wanted));
+        }
         swapped(call, |context| ops::restore::restore(context, &request))
     }
 }
@@ -90,7 +115,24 @@ fn in_parts(call: &Call<'_>, ctx: &Context<'_>, request: &request::Restore) -> R
     }
     let offer = hunks::offer(ctx, request)?;
     let chosen = parts::choose(call, &offer)?;
-    hunks::put(ctx, &offer, &chosen)
+    let mut restored = hunks::put(ctx, &offer, &chosen)?;
+    if restored.backup_id.is_none() {
+        restored.notices.push("nothing was chosen".to_owned());
+    }
+    Ok(restored)
+}
+
+/// The id of an object, in full: an abbreviated one may be another's by then.
+fn blob(word: &str) -> Result<String> {
+    let is_whole =
+        matches!(word.len(), 40 | 64) && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_whole {
+        return Ok(word.to_ascii_lowercase());
+    }
+    Err(
+        Error::usage(format!("'{}' is no whole id of an object", clean(word)))
+            .hint("'tw --json restore ... --dry-run' tells it as 'found'"),
+    )
 }
 
 impl Human for Restored {
@@ -106,7 +148,14 @@ impl Human for Restored {
             headline_with_age(&self.snapshot, &page.options)
         ));
         saved(page, "what was there", self.backup_id.as_deref());
-        changes(page, &self.changes, self.dry_run);
+        match self.lines.as_ref().map(|lines| &lines.patch) {
+            Some(None) => page.line("  none of these lines differs"),
+            Some(Some(text)) => {
+                changes(page, &self.changes, self.dry_run);
+                patch(page, text);
+            }
+            None => changes(page, &self.changes, self.dry_run),
+        }
         page.notices(&self.notices);
         if !self.dry_run && self.backup_id.is_some() {
             page.hint("'tw undo' takes it back");

@@ -5,6 +5,7 @@
 
 mod ends;
 mod same;
+pub mod written;
 
 use std::ops::Range;
 
@@ -109,26 +110,15 @@ pub fn compare_as(old: &[u8], new: &[u8], hunks: Hunks, layout: Layout) -> Resul
     };
     let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
     let (_, insertions, deletions) = patch.line_stats()?;
-    let mut diff = TextDiff {
+    let hunks = match hunks {
+        Hunks::Full => hunks_of(&patch)?,
+        Hunks::None => Vec::new(),
+    };
+    Ok(TextDiff {
         insertions,
         deletions,
-        hunks: Vec::new(),
-    };
-    if hunks == Hunks::Full {
-        for at in 0..patch.num_hunks() {
-            let (hunk, lines) = patch.hunk(at)?;
-            diff.hunks.extend_from_slice(hunk.header());
-            for line in 0..lines {
-                let line = patch.line_in_hunk(at, line)?;
-                // The others are the notes on a missing newline at the end, which begin with a newline themselves.
-                if matches!(line.origin(), ' ' | '+' | '-') {
-                    diff.hunks.push(line.origin() as u8);
-                }
-                diff.hunks.extend_from_slice(line.content());
-            }
-        }
-    }
-    Ok(diff)
+        hunks: hunks.into_iter().flat_map(|hunk| hunk.text).collect(),
+    })
 }
 
 /// A run of lines that differ, with the lines around it.
@@ -156,13 +146,24 @@ fn hunks_as(old: &[u8], new: &[u8], context: u32, ignores_space: bool) -> Result
         .force_text(true)
         .context_lines(context)
         .ignore_whitespace(ignores_space);
-    let patch = Patch::from_buffers(old, None, new, None, Some(&mut options))?;
+    hunks_of(&Patch::from_buffers(
+        old,
+        None,
+        new,
+        None,
+        Some(&mut options),
+    )?)
+}
+
+/// The one place where what libgit2 found becomes hunks.
+fn hunks_of(patch: &Patch<'_>) -> Result<Vec<Hunk>> {
     let mut hunks = Vec::new();
     for at in 0..patch.num_hunks() {
         let (hunk, lines) = patch.hunk(at)?;
         let mut text = hunk.header().to_vec();
         for line in 0..lines {
             let line = patch.line_in_hunk(at, line)?;
+            // The others are the notes on a missing newline at the end, which begin with a newline themselves.
             if matches!(line.origin(), ' ' | '+' | '-') {
                 text.push(line.origin() as u8);
             }
@@ -227,6 +228,17 @@ pub fn with_hunks<'h>(
     }
     text.extend(part(&old, at..old.len()));
     text
+}
+
+/// Whether a hunk without lines around it, at these lines of a text of so many, has something to do with a range of them. Where
+/// it has none of the text's lines, it stands between two; both have to be in the range, or the one that there is.
+pub fn touches(hunk: &Range<usize>, range: &Range<usize>, lines: usize) -> bool {
+    if !hunk.is_empty() {
+        return hunk.start < range.end && hunk.end > range.start;
+    }
+    let from = range.start < hunk.start || range.start == 0;
+    let to = hunk.start < range.end || range.end == lines;
+    from && to && (range.start..=range.end).contains(&hunk.start)
 }
 
 fn lines(text: &[u8]) -> Vec<&[u8]> {
@@ -410,6 +422,25 @@ mod tests {
         assert_eq!(at("a\nb\nc\n", "a\nc\n", 1..2), 1..1);
         assert_eq!(at("a\nb\nc\nd\n", "X\nd\n", 1..2), 0..1);
         assert_eq!(at("a\nb\nc\n", "b\nc\nd\n", 0..3), 0..2);
+    }
+
+    #[test]
+    fn a_hunk_is_meant_by_its_lines_or_by_those_around_it() {
+        for (hunk, range, meant) in [
+            (2..4, 0..2, false),
+            (2..4, 0..3, true),
+            (2..4, 3..9, true),
+            (2..4, 4..9, false),
+            (3..3, 2..4, true),
+            (3..3, 0..3, false),
+            (3..3, 3..9, false),
+            (0..0, 0..1, true),
+            (0..0, 1..9, false),
+            (9..9, 8..9, true),
+            (9..9, 0..8, false),
+        ] {
+            assert_eq!(touches(&hunk, &range, 9), meant, "{hunk:?} {range:?}");
+        }
     }
 
     #[test]

@@ -186,13 +186,21 @@ pub fn beside_head(
 
 /// How paths of patches are quoted, where patches are wanted.
 fn quoting(ctx: &Context<'_>, patches: Patches) -> Result<Option<QuotePath>> {
-    if patches == Patches::None {
-        return Ok(None);
+    match patches {
+        Patches::None => Ok(None),
+        Patches::Full => quote_path(ctx).map(Some),
     }
-    Ok(Some(match ctx.repo.config_bool("core.quotePath")? {
+}
+
+/// How git is told to quote paths.
+///
+/// # Errors
+/// git's configuration cannot be read.
+pub fn quote_path(ctx: &Context<'_>) -> Result<QuotePath> {
+    Ok(match ctx.repo.config_bool("core.quotePath")? {
         Some(false) => QuotePath::ControlOnly,
         _ => QuotePath::All,
-    }))
+    })
 }
 
 /// The paths in which the working tree differs from a stored tree, sorted by bytes.

@@ -33,6 +33,7 @@ pub mod issues;
 pub mod kept;
 pub mod known;
 pub mod label;
+pub mod line_range;
 pub mod list;
 pub mod log;
 pub mod merge;

@@ -305,12 +305,28 @@ pub struct Restored {
     pub dry_run: bool,
     /// git's index was put back, and no files.
     pub staged: bool,
+    /// The lines that were put back; only with -L.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lines: Option<RestoredLines>,
     /// Paths touched.
     pub changes: Changes,
     /// Whose files were put in place.
     pub snapshot: SnapshotView,
     /// Sentences for people.
     pub notices: Vec<String>,
+}
+
+/// Lines of one file that were put back.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct RestoredLines {
+    /// The blob that the file was: `--expect` of the same command refuses any other.
+    #[serde(serialize_with = "json::printed")]
+    #[schemars(with = "String")]
+    pub found: Oid,
+    /// From what the file was to what it becomes, with git's header lines; absent when nothing differs there.
+    #[serde(flatten, with = "OptionalText::<Patch>")]
+    pub patch: Option<Vec<u8>>,
 }
 
 /// Answer of `recover`.

@@ -60,6 +60,7 @@ pub fn put_back(
         backup_id: None,
         dry_run: request.dry_run == DryRun::Yes,
         staged: false,
+        lines: None,
         changes: Changes::default(),
         notices,
     };

@@ -1,6 +1,7 @@
 //! `tw restore`: files of a snapshot, or all of it, put back into the working tree; or entries of its index into git's.
 
 pub mod hunks;
+pub mod lines;
 mod staged;
 
 use super::Context;

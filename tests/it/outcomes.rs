@@ -137,6 +137,7 @@ fn restored() -> Restored {
         backup_id: Some("b_20260228_160000_000001".to_owned()),
         dry_run: false,
         staged: false,
+        lines: None,
         changes: changes(),
         notices: Vec::new(),
     }

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::cli::prelude::*;
 use crate::git::blame::Follow;
-use crate::ops::blame::{Blame, Blamed, By, Export, Exported, Format, LineRange};
+use crate::ops::blame::{Blame, Blamed, By, Export, Exported, Format};
+use crate::ops::line_range::LineRange;
 
 /// Show which prompt, person or commit each line comes from
 ///

@@ -1,7 +1,8 @@
 //! `tw blame` as a tool.
 
 use crate::mcp::tools::prelude::*;
-use crate::ops::blame::{self as op, By, LineRange};
+use crate::ops::blame::{self as op, By};
+use crate::ops::line_range::LineRange;
 
 /// # Tell where the lines of a file come from
 ///

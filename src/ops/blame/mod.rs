@@ -10,7 +10,6 @@ mod exchange;
 mod format;
 mod graph;
 mod groups;
-mod lines;
 mod named;
 mod origin;
 mod owners;
@@ -28,6 +27,7 @@ use std::ffi::OsString;
 
 use super::Context;
 use super::address;
+use super::line_range::{self, LineRange};
 use super::versions::{Scope, States, Talks};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
@@ -52,7 +52,6 @@ pub use crate::git::blame::Follow;
 pub use exchange::export::{Export, Exported, NoteState, export};
 pub use exchange::{Format, agent_trace, git_ai};
 pub use groups::{By, Group, Run, groups};
-pub use lines::Wanted as LineRange;
 pub use origin::{Blamed, Candidate, Kind, Line, Origin};
 
 /// So many names that a file had are looked for.
@@ -85,7 +84,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
     let states = States::read(ctx, store, Scope::All)?;
     let talks = Talks::read(store)?;
     let file = FileAsked::find(ctx, store, &states, request, &name)?;
-    let asked = lines::asked(&request.ranges, &file.text)?;
+    let asked = line_range::asked(&request.ranges, &file.text)?;
     let known = Known::read(ctx, store, &states)?;
     let inquiry = Inquiry {
         ctx,

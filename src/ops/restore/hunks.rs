@@ -1,4 +1,4 @@
-//! `tw restore -p`: parts of files put back, as a person chose them.
+//! `tw restore -p` and `-L`: parts of files put back, as a person chose them.
 //!
 //! Two steps: [`offer`] only looks, and [`put`] is a swap like any other of what was chosen. It refuses whole when a file is not what
 //! it was when its parts were offered: nobody was asked about what is there now.
@@ -7,23 +7,24 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use crate::error::{Code, Error, Result};
-use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
+use crate::git::Oid;
+use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode, hash};
 use crate::git::path;
-use crate::git::textdiff::{self, Hunk};
+use crate::git::textdiff::{self, Hunk, Layout, PatchSide};
 use crate::git::tree::{self, GITLINK_MODE, LINK_MODE, Node};
 use crate::ops::Context;
 use crate::ops::address;
-use crate::ops::capture::Capture;
-use crate::ops::compare::{Differing, differing};
+use crate::ops::capture::{Capture, Storing};
+use crate::ops::compare::{Differing, differing, quote_path};
 use crate::ops::outcome::{Changes, Restored};
 use crate::ops::pathspec::Pathspec;
 use crate::ops::record::Made;
-use crate::ops::request::Restore;
+use crate::ops::request::{DryRun, Restore};
 use crate::ops::snapshots;
 use crate::ops::swap::extras::stored_extras;
 use crate::ops::swap::goal::{Aim, Goal, PathChanges};
 use crate::ops::swap::notices::swap_notices;
-use crate::ops::swap::{read_tree, recover, swap};
+use crate::ops::swap::{changes, prepare, read_tree, recover, swap};
 use crate::store::Store;
 use crate::store::lock::Owner;
 use crate::store::state::State;
@@ -36,7 +37,7 @@ const CONTEXT: u32 = 3;
 
 /// What can be chosen of a snapshot.
 pub struct Offer {
-    stored: Stored,
+    pub(super) stored: Stored,
     /// The files that differ.
     pub files: Vec<FileOffer>,
 }
@@ -45,9 +46,9 @@ pub struct Offer {
 pub struct FileOffer {
     /// Its path.
     pub path: Vec<u8>,
-    here: Option<Node>,
+    pub(super) here: Option<Node>,
     there: Option<Node>,
-    texts: Option<(Vec<u8>, Vec<u8>)>,
+    pub(super) texts: Option<(Vec<u8>, Vec<u8>)>,
     /// What is asked about it, in order.
     pub parts: Vec<Part>,
 }
@@ -107,6 +108,36 @@ impl FileOffer {
         Ok(parts.into_iter().filter(within).collect())
     }
 
+    /// From what the file is to what it becomes with what was chosen of it, as git writes it. None: it stays, or has no lines.
+    ///
+    /// # Errors
+    /// git's configuration cannot be read.
+    pub(super) fn patch(&self, ctx: &Context<'_>, chosen: &[Part]) -> Result<Option<Vec<u8>>> {
+        let (Some(here), Some((old, _)), Some(becomes)) =
+            (self.here, &self.texts, self.chosen(chosen))
+        else {
+            return Ok(None);
+        };
+        let (Some(node), Some(new)) = (becomes.node, &becomes.text) else {
+            return Ok(None);
+        };
+        let quote = quote_path(ctx)?;
+        let node = Node {
+            oid: hash(ObjectKind::Blob, new)?,
+            ..node
+        };
+        let old = PatchSide {
+            node: here,
+            text: Some(old),
+        };
+        let new = PatchSide {
+            node,
+            text: Some(new),
+        };
+        let layout = Layout::default();
+        textdiff::patch(&self.path, Some(old), Some(new), quote, layout).map(Some)
+    }
+
     /// What the file becomes with what was chosen of it; its text where no object has that. None: it stays.
     fn chosen(&self, chosen: &[Part]) -> Option<Becomes> {
         let (Some(here), Some(there), Some((old, new))) = (self.here, self.there, &self.texts)
@@ -161,32 +192,14 @@ pub fn put(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Res
     let store = ctx.store()?;
     let lock = ctx.lock(&store.dir, "restore")?;
     let recovered = recover::recover_locked(ctx, store, &lock)?;
-    let becoming: Vec<(&FileOffer, Becomes)> = offer
-        .files
-        .iter()
-        .zip(chosen)
-        .filter_map(|(file, chosen)| Some((file, file.chosen(chosen)?)))
-        .collect();
-    let mut restored = Restored {
-        snapshot_id: offer.stored.id.to_string(),
-        snapshot: snapshots::view(store, &offer.stored)?,
-        backup_id: None,
-        dry_run: false,
-        staged: false,
-        changes: Changes::default(),
-        notices: recovered,
-    };
+    let becoming = becoming(offer, chosen);
+    let mut restored = answer(store, offer, DryRun::No)?;
+    restored.notices = recovered;
     if becoming.is_empty() {
-        restored.notices.push("nothing was chosen".to_owned());
         return Ok(restored);
     }
     let (nodes, kept) = write(store, becoming)?;
-    let putting = Putting {
-        store,
-        stored: &offer.stored,
-        extras: stored_extras(store, &offer.stored)?,
-        nodes,
-    };
+    let putting = Putting::new(store, offer, nodes)?;
     let swapped = putting.swap(ctx);
     kept.map_or(Ok(()), KeptPack::release)?;
     let swapped = swapped?;
@@ -195,6 +208,57 @@ pub fn put(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Res
     restored.backup_id = Some(swapped.backup_id);
     drop(lock);
     Ok(restored)
+}
+
+/// Tells what [`put`] would do. Nothing is written, not even objects.
+///
+/// # Errors
+/// As [`put`].
+pub fn look(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Restored> {
+    let store = ctx.store()?;
+    let becoming = becoming(offer, chosen);
+    let mut restored = answer(store, offer, DryRun::Yes)?;
+    if becoming.is_empty() {
+        return Ok(restored);
+    }
+    let mut unwritten = BTreeSet::new();
+    let mut nodes = Nodes::new();
+    for (file, becomes) in becoming {
+        let node = match (becomes.node, becomes.text) {
+            (Some(node), Some(text)) => {
+                let oid = hash(ObjectKind::Blob, &text)?;
+                unwritten.insert(oid);
+                Some(Node { oid, ..node })
+            }
+            (node, _) => node,
+        };
+        nodes.push((file, node));
+    }
+    let putting = Putting {
+        unwritten: RefCell::new(unwritten),
+        ..Putting::new(store, offer, nodes)?
+    };
+    restored.changes = putting.look(ctx)?;
+    Ok(restored)
+}
+
+fn becoming<'o>(offer: &'o Offer, chosen: &[Vec<Part>]) -> Vec<(&'o FileOffer, Becomes)> {
+    let both = offer.files.iter().zip(chosen);
+    both.filter_map(|(file, chosen)| Some((file, file.chosen(chosen)?)))
+        .collect()
+}
+
+fn answer(store: &Store, offer: &Offer, dry_run: DryRun) -> Result<Restored> {
+    Ok(Restored {
+        snapshot_id: offer.stored.id.to_string(),
+        snapshot: snapshots::view(store, &offer.stored)?,
+        backup_id: None,
+        dry_run: dry_run == DryRun::Yes,
+        staged: false,
+        lines: None,
+        changes: Changes::default(),
+        notices: Vec::new(),
+    })
 }
 
 /// Writes the texts that are new, and keeps them: no ref has them before the swap has ended.
@@ -231,6 +295,8 @@ struct Putting<'o> {
     stored: &'o Stored,
     extras: Extras,
     nodes: Nodes<'o>,
+    /// Texts that would be written.
+    unwritten: RefCell<BTreeSet<Oid>>,
 }
 
 struct Put {
@@ -239,10 +305,41 @@ struct Put {
     notices: Vec<String>,
 }
 
-impl Putting<'_> {
+impl<'o> Putting<'o> {
+    fn new(store: &'o Store, offer: &'o Offer, nodes: Nodes<'o>) -> Result<Self> {
+        Ok(Self {
+            store,
+            stored: &offer.stored,
+            extras: stored_extras(store, &offer.stored)?,
+            nodes,
+            unwritten: RefCell::default(),
+        })
+    }
+
+    fn look(&self, ctx: &Context<'_>) -> Result<Changes> {
+        self.with_goal(|goal| {
+            let prepared = prepare(ctx, self.store, goal, &Storing::No)?;
+            Ok(changes(&prepared.plan))
+        })
+    }
+
     fn swap(&self, ctx: &Context<'_>) -> Result<Put> {
+        let state_after = |before: &State, _: &Made<'_>| State {
+            workspace_root: ctx.repo.worktree_root().display().to_string(),
+            ..before.clone()
+        };
+        self.with_goal(|goal| {
+            let swapped = swap(ctx, self.store, goal, &state_after)?;
+            Ok(Put {
+                backup_id: swapped.saved.id.to_string(),
+                changes: swapped.changes(),
+                notices: swap_notices(&swapped.applied),
+            })
+        })
+    }
+
+    fn with_goal<T>(&self, act: impl FnOnce(&Goal<'_>) -> Result<T>) -> Result<T> {
         let find = |capture: &Capture<'_>| self.find(capture);
-        let unwritten = RefCell::default();
         let aim = Aim::Computed {
             compute: &find,
             // What a snapshot has although the rules of now leave it out is saved, too.
@@ -252,20 +349,10 @@ impl Putting<'_> {
                 .map(|(file, _)| file.path.clone())
                 .collect(),
             saved: &self.extras,
-            unwritten: &unwritten,
+            unwritten: &self.unwritten,
         };
         let title = format!("before restoring parts from {}", self.stored.id);
-        let goal = Goal::new("restore", title, aim);
-        let state_after = |before: &State, _: &Made<'_>| State {
-            workspace_root: ctx.repo.worktree_root().display().to_string(),
-            ..before.clone()
-        };
-        let swapped = swap(ctx, self.store, &goal, &state_after)?;
-        Ok(Put {
-            backup_id: swapped.saved.id.to_string(),
-            changes: swapped.changes(),
-            notices: swap_notices(&swapped.applied),
-        })
+        act(&Goal::new("restore", title, aim))
     }
 
     /// What the paths become, if they are still what they were.

@@ -63,6 +63,7 @@ pub(super) fn put_back(
         backup_id: None,
         dry_run: request.dry_run == DryRun::Yes,
         staged: true,
+        lines: None,
         changes: Changes::default(),
         notices: Vec::new(),
     };

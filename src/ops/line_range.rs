@@ -1,11 +1,11 @@
-//! Which lines of a file are asked for.
+//! `-L`: which lines of a file are meant, as git has it.
 
 use crate::error::{Code, Error, Result};
 use crate::git::textdiff::count_lines;
 
-/// `-L`: as git has it.
+/// A range of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct LineRange {
     start: Option<usize>,
     end: End,
     word: String,
@@ -21,7 +21,7 @@ enum End {
     Before(usize),
 }
 
-impl Wanted {
+impl LineRange {
     /// Reads `START,END`, either of which may be left out; `+N` and `-N` count from the start.
     ///
     /// # Errors
@@ -53,7 +53,10 @@ impl Wanted {
     }
 
     /// The lines, from 0, the end not among them.
-    fn of(&self, lines: usize) -> Result<std::ops::Range<usize>> {
+    ///
+    /// # Errors
+    /// `USAGE` for a range that begins behind the end of so many lines.
+    pub fn of(&self, lines: usize) -> Result<std::ops::Range<usize>> {
         let start = self.start.unwrap_or(1);
         if start > lines {
             let message = format!("'{}': the file has {lines} lines", self.word);
@@ -74,7 +77,7 @@ impl Wanted {
 ///
 /// # Errors
 /// `USAGE` for a range that begins behind the end.
-pub fn asked(ranges: &[Wanted], text: &[u8]) -> Result<Vec<usize>> {
+pub fn asked(ranges: &[LineRange], text: &[u8]) -> Result<Vec<usize>> {
     let lines = count_lines(text);
     if ranges.is_empty() {
         return Ok((0..lines).collect());
@@ -91,8 +94,8 @@ mod tests {
     use super::*;
 
     fn of(words: &[&str], lines: usize) -> Result<Vec<usize>> {
-        let ranges = words.iter().map(|word| Wanted::parse(word));
-        let ranges: Vec<Wanted> = ranges.collect::<Result<_>>()?;
+        let ranges = words.iter().map(|word| LineRange::parse(word));
+        let ranges: Vec<LineRange> = ranges.collect::<Result<_>>()?;
         asked(&ranges, "x\n".repeat(lines).as_bytes())
     }
 
