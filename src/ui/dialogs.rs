@@ -8,6 +8,31 @@ use super::model::{Dialog, Model, Purpose};
 use super::plans;
 use super::update::{Effect, search};
 
+/// The keys, in lines that 60 columns hold.
+pub const HELP: &str = "\
+j k, arrows   move; g G the ends
+Ctrl-d Ctrl-u half a page
+Tab           the next pane; Enter the diff; Esc back
+/  n  N       search in the pane, the next, the one before
+m             mark (two at most)
+c             compare the two marks, or the mark with this
++             more of a long diff
+t             travel there
+b             back: return to the present
+r             restore all of it; in the diff this file
+h             in the diff: restore this hunk
+R             rewind to the prompt: files, conversation
+u  U          undo, redo
+l             label
+o             open it in a directory of its own
+i             report an issue
+y             copy the id
+Ctrl-l, F5    read anew
+q, Ctrl-c     quit
+
+Whatever changes something shows first what it would do,
+and asks; Enter means no.";
+
 /// Takes a key in.
 pub fn on_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     match model.dialog.take() {
@@ -31,7 +56,10 @@ pub fn on_key(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
             };
             effects.push(Effect::Look(plans::rewind(&checkpoint, part)));
         }
-        Some(Dialog::Help) | None => {}
+        Some(Dialog::Help(top)) => {
+            model.dialog = scrolled(key.code, top, HELP).map(Dialog::Help);
+        }
+        None => {}
     }
 }
 

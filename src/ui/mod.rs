@@ -196,14 +196,16 @@ impl Program<'_> {
             return self.update(Event::Looked(plan, true, text));
         };
         let answered = self.command("looking …", &words)?;
-        if let Some(place) = plan.pinned.take().filter(|_| answered.done) {
-            let Some(meant) = answered.document.pointer(place).and_then(Value::as_str) else {
+        if let Some(pin) = plan.pinned.take().filter(|_| answered.done) {
+            let meant = answered.document.pointer(pin.place);
+            let Some(meant) = meant.and_then(Value::as_str) else {
                 let text = "it was not told what this would do".to_owned();
                 return self.update(Event::Looked(plan, false, text));
             };
-            plan.real.push(meant.into());
+            plan.add(format!("{}{meant}", pin.option).into());
         }
-        self.update(Event::Looked(plan, answered.done, answered.text))
+        let asks = answered.done && !plans::is_needless(&plan, &answered.document);
+        self.update(Event::Looked(plan, asks, answered.text))
     }
 
     fn do_it(&mut self, plan: &Plan) -> Result<bool> {

@@ -2,9 +2,8 @@
 //!
 //! Owns no thread, file or terminal: `update` changes it, `view` draws it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::sync::Arc;
 
 use super::patch::Line;
 use crate::env::Moment;
@@ -74,8 +73,25 @@ pub struct Plan {
     pub dry: Option<Vec<OsString>>,
     /// Does it.
     pub real: Vec<OsString>,
-    /// Where the answer of the dry run names what is meant, so that nothing else is done after it.
-    pub pinned: Option<&'static str>,
+    /// What of the answer of the dry run goes into the command line, so that nothing else is done after it.
+    pub pinned: Option<Pin>,
+}
+
+/// A part of an answer that becomes a word of a command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pin {
+    /// Where in the document it stands.
+    pub place: &'static str,
+    /// What stands before it in the word.
+    pub option: &'static str,
+}
+
+impl Plan {
+    /// Adds a word in front of those that are paths.
+    pub fn add(&mut self, word: OsString) {
+        let paths = self.real.iter().position(|word| word == "--");
+        self.real.insert(paths.unwrap_or(self.real.len()), word);
+    }
 }
 
 /// What is asked in a line of its own.
@@ -92,8 +108,8 @@ pub enum Purpose {
 /// What stands before everything else and takes the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialog {
-    /// The keys.
-    Help,
+    /// The keys, from this line on.
+    Help(usize),
     /// Shall this be done? It says what was found out, and from which line on it is shown.
     Ask(Plan, String, usize),
     /// What was done, or why not.
@@ -214,17 +230,33 @@ impl Model {
         (entry.kind != EntryKind::Issue).then_some(entry.id.as_str())
     }
 
-    /// The path that the cursor of the diff is at.
-    pub fn path(&self) -> Option<&Arc<[u8]>> {
-        self.diff.lines.get(self.diff.cursor)?.path.as_ref()
+    /// The line that the cursor of the diff is at, while the diff has the keys.
+    pub fn line(&self) -> Option<&Line> {
+        let line = self.diff.lines.get(self.diff.cursor);
+        line.filter(|_| self.pane == Pane::Diff)
+    }
+
+    /// The snapshot that a restore takes files from: in the diff of two that which it leads to.
+    pub fn source(&self) -> Option<&str> {
+        match (&self.diff.subject, self.pane) {
+            (Some(Subject::Between(_, to)), Pane::Diff) => Some(to),
+            _ => self.snapshot(),
+        }
     }
 
     /// Adds older entries, each group under a heading.
     pub fn add(&mut self, entries: Vec<Entry>) {
+        // Not each entry of a session knows who worked there.
+        let known = entries.iter().filter_map(|entry| {
+            let agent = entry.agent.clone()?;
+            Some((entry.session_id.clone(), agent))
+        });
+        let agents: HashMap<Option<String>, String> = known.collect();
         for entry in entries {
             let same = |last: &Entry| last.session_id == entry.session_id;
             if !self.entries.last().is_some_and(same) {
-                self.rows.push(Row::Group(group(&entry)));
+                let agent = agents.get(&entry.session_id);
+                self.rows.push(Row::Group(group(&entry, agent)));
             }
             self.rows.push(Row::Entry(self.entries.len()));
             self.entries.push(entry);
@@ -269,8 +301,8 @@ impl Model {
 }
 
 /// The heading over entries of one session.
-fn group(entry: &Entry) -> String {
-    match (&entry.session_id, &entry.agent) {
+fn group(entry: &Entry, agent: Option<&String>) -> String {
+    match (&entry.session_id, agent) {
         (Some(session), Some(agent)) => format!("{agent} {session}"),
         (Some(session), None) => format!("session {session}"),
         (None, _) => "no session".to_owned(),

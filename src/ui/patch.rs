@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::text::{self, LONGEST, shown};
 use super::words;
 use crate::git::path;
+use crate::git::textdiff::written::{self, LineKind, Whose};
 use crate::git::tree::Change;
 use crate::text::syntax::{self, Ink};
 
@@ -52,6 +53,8 @@ pub struct Line {
     pub parts: Vec<Part>,
     /// The path that it belongs to.
     pub path: Option<Arc<[u8]>>,
+    /// Within a hunk the lines of one side, from 1, which name what the hunk changed.
+    pub hunk: Option<(usize, usize)>,
 }
 
 impl Line {
@@ -65,6 +68,7 @@ impl Line {
                 changed: false,
             }],
             path: path.cloned(),
+            hunk: None,
         }
     }
 
@@ -85,32 +89,36 @@ pub fn file_line(change: &Change, path: &Arc<[u8]>) -> Line {
     Line::said(Kind::File, &format!("{letter} {name}"), Some(path))
 }
 
-/// The lines below a file's name, from the patch of one path.
-pub fn lines(patch: &[u8], path: &Arc<[u8]>) -> Vec<Line> {
+/// The lines below a file's name, from the patch of one path. Its hunks are named by their lines on the side that is asked for.
+pub fn lines(patch: &[u8], path: &Arc<[u8]>, side: Whose) -> Vec<Line> {
+    let mut lines = laid_out(patch, path);
+    let mut hunks = written::changed_lines(patch, side).into_iter();
+    let mut hunk = None;
+    for line in &mut lines {
+        if line.kind == Kind::Hunk {
+            hunk = hunks.next().flatten();
+        }
+        line.hunk = hunk.as_ref().map(|lines| (*lines.start(), *lines.end()));
+    }
+    lines
+}
+
+fn laid_out(patch: &[u8], path: &Arc<[u8]>) -> Vec<Line> {
     let comment = syntax::comment_of(path);
     let mut lines = Vec::new();
-    let mut in_hunk = false;
-    let mut raw: Vec<(Kind, String)> = Vec::new();
-    for line in patch.split_inclusive(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\n").unwrap_or(line);
-        let text = String::from_utf8_lossy(line);
-        let body = || text.get(1..).unwrap_or_default().to_owned();
-        if text.starts_with("diff --git ") {
-            in_hunk = false;
-        } else if text.starts_with("@@") {
-            in_hunk = true;
-            raw.push((Kind::Hunk, text.into_owned()));
-        } else if in_hunk {
-            raw.push(match text.chars().next() {
-                Some('+') => (Kind::Added, body()),
-                Some('-') => (Kind::Removed, body()),
-                Some('\\') => (Kind::Remark, text.into_owned()),
-                _ => (Kind::Context, body()),
-            });
-        } else if let Some(remark) = remark(&text) {
-            raw.push((Kind::Remark, remark));
-        }
-    }
+    let raw = written::read(patch).filter_map(|line| {
+        let text = String::from_utf8_lossy(line.text);
+        let kind = match line.kind {
+            LineKind::Header => return Some((Kind::Remark, remark(&text)?)),
+            LineKind::Hunk => Kind::Hunk,
+            LineKind::Context => Kind::Context,
+            LineKind::Added => Kind::Added,
+            LineKind::Removed => Kind::Removed,
+            LineKind::NoNewline => Kind::Remark,
+        };
+        Some((kind, text.into_owned()))
+    });
+    let raw: Vec<(Kind, String)> = raw.collect();
     let mut rest = raw.as_slice();
     while let Some((kind, text)) = rest.first() {
         let run =
@@ -159,7 +167,7 @@ fn replaced(
 
 /// What a line of the patch's head says to a person.
 fn remark(text: &str) -> Option<String> {
-    let skipped = ["index ", "--- ", "+++ "];
+    let skipped = ["diff --git ", "index ", "--- ", "+++ "];
     if skipped.iter().any(|start| text.starts_with(start)) {
         return None;
     }
@@ -198,6 +206,7 @@ fn line(kind: Kind, text: &str, changed: &[bool], comment: Option<&str>, path: &
         kind,
         parts,
         path: Some(Arc::clone(path)),
+        hunk: None,
     }
 }
 
@@ -212,7 +221,7 @@ mod tests {
         let patch =
             b"diff --git a/x b/x\nold mode 100644\nnew mode 100755\nindex 1..2\n--- a/x\n+++ b/x\n\
             @@ -1,2 +1,2 @@\n same\n-the old word\n+the new word\n\\ No newline at end of file\n";
-        let lines = lines(patch, &path);
+        let lines = lines(patch, &path, Whose::New);
         let kinds: Vec<Kind> = lines.iter().map(|line| line.kind).collect();
         assert_eq!(
             kinds,
@@ -224,6 +233,9 @@ mod tests {
         };
         let told: Vec<String> = lines.iter().map(changed).collect();
         assert_eq!(told, ["", "", "", "", "old", "new", ""]);
+        let named: Vec<_> = lines.iter().map(|line| line.hunk).collect();
+        let here = Some((2, 2));
+        assert_eq!(named, [None, None, here, here, here, here, here]);
     }
 
     #[test]
@@ -235,7 +247,10 @@ mod tests {
             let parts = line.parts.iter().filter(|part| part.changed);
             parts.map(|part| part.text.as_str()).collect()
         };
-        let told: Vec<String> = lines(patch, &path).iter().map(changed).collect();
+        let told: Vec<String> = lines(patch, &path, Whose::New)
+            .iter()
+            .map(changed)
+            .collect();
         assert_eq!(told, ["", "1", "2", "", "3", "4"]);
     }
 
@@ -243,7 +258,7 @@ mod tests {
     fn hostile_content_is_shown_and_binary_content_told() {
         let path: Arc<[u8]> = Arc::from(&b"x"[..]);
         let patch = b"diff --git a/x b/x\nBinary files a/x and b/x differ\ndiff --git a/x b/x\n@@ -0,0 +1 @@\n+\x1b]0;t\x07\xff\n";
-        let lines = lines(patch, &path);
+        let lines = lines(patch, &path, Whose::New);
         let texts: Vec<String> = lines.iter().map(Line::text).collect();
         assert_eq!(
             texts,

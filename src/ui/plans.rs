@@ -5,7 +5,9 @@
 
 use std::ffi::OsString;
 
-use super::model::{Dialog, Model, Pane, Plan, Purpose};
+use serde_json::Value;
+
+use super::model::{Dialog, Model, Pin, Plan, Purpose};
 use super::update::Effect;
 use crate::ops::pathspec::word_of;
 
@@ -16,10 +18,20 @@ pub const REPORT: [(&str, &str); 3] = [
     ("--success-criteria", "When does it count as solved?"),
 ];
 
+const NO_HUNK: &str = "h restores the hunk at the cursor of the diff; Enter opens the diff";
+
 /// Takes a letter that stands for a command.
 pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
-    let id = model.snapshot().map(str::to_owned);
-    match (letter, id) {
+    let id = match letter {
+        'r' | 'h' => model.source(),
+        _ => model.snapshot(),
+    };
+    match (letter, id.map(str::to_owned)) {
+        ('r', Some(id)) => effects.push(Effect::Look(restore(model, &id))),
+        ('h', Some(id)) => match hunk(model, &id) {
+            Some(plan) => effects.push(Effect::Look(plan)),
+            None => model.message = Some(NO_HUNK.to_owned()),
+        },
         ('u', _) => effects.push(Effect::Look(undo("undo"))),
         ('U', _) => effects.push(Effect::Look(undo("redo"))),
         ('b', _) => effects.push(Effect::Look(dry(&["return"], &[]))),
@@ -30,14 +42,13 @@ pub fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
             ));
         }
         ('t', Some(id)) => effects.push(Effect::Look(dry(&["travel", &id], &[]))),
-        ('r', Some(id)) => effects.push(Effect::Look(restore(model, &id))),
         ('o', Some(id)) => effects.push(Effect::Look(plain(&["open", &id]))),
         ('l', Some(id)) => model.dialog = Some(Dialog::Input(Purpose::Label(id), String::new())),
         ('R', Some(_)) => match checkpoint(model) {
             Some(checkpoint) => model.dialog = Some(Dialog::Rewind(checkpoint)),
             None => model.message = Some("there is no prompt here to rewind to".to_owned()),
         },
-        ('t' | 'r' | 'o' | 'l' | 'R', None) => {
+        ('t' | 'r' | 'h' | 'o' | 'l' | 'R', None) => {
             model.message = Some("an issue has no files of its own; choose a snapshot".to_owned());
         }
         _ => model.message = Some("? shows the keys".to_owned()),
@@ -85,15 +96,43 @@ fn dry(command: &[&str], tail: &[OsString]) -> Plan {
 
 /// The whole snapshot, or in the diff the path that the cursor is at.
 fn restore(model: &Model, id: &str) -> Plan {
-    let path = model.path().filter(|_| model.pane == Pane::Diff);
+    let path = model.line().and_then(|line| line.path.as_ref());
     let path = path.map(|path| word_of(path));
     dry(&["restore", id], path.as_slice())
+}
+
+/// Whether a dry run found that all is as it would be: then there is nothing to ask.
+pub fn is_needless(plan: &Plan, document: &Value) -> bool {
+    let is_empty = |place| {
+        let paths = document.pointer(place).and_then(Value::as_array);
+        paths.is_some_and(Vec::is_empty)
+    };
+    // Other commands change more than files.
+    let restores = plan.real.first().is_some_and(|verb| verb == "restore");
+    restores && is_empty("/changes/written") && is_empty("/changes/removed")
+}
+
+/// The lines of the hunk that the cursor of the diff is in; not where the file is another one by then.
+fn hunk(model: &Model, id: &str) -> Option<Plan> {
+    let line = model.line()?;
+    let (path, (from, to)) = (line.path.as_ref()?, line.hunk?);
+    let range = format!("-L{from},{to}");
+    Some(Plan {
+        pinned: Some(Pin {
+            place: "/lines/found",
+            option: "--expect=",
+        }),
+        ..dry(&["restore", id, &range], &[word_of(path)])
+    })
 }
 
 /// What the dry run named is what is taken back, whatever happens until the question is answered.
 fn undo(verb: &str) -> Plan {
     Plan {
-        pinned: Some("/level/swap_id"),
+        pinned: Some(Pin {
+            place: "/level/swap_id",
+            option: "",
+        }),
         ..dry(&[verb, "--into-past"], &[])
     }
 }

@@ -3,12 +3,15 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{Event as Typed, KeyCode, KeyEvent, KeyModifiers};
+use serde_json::json;
 
 use super::model::{Dialog, Model, Plan, Subject, Theme};
-use super::patch::{Kind, Line};
+use super::patch::{self, Kind, Line};
+use super::plans;
 use super::update::{Effect, Event, begin, update};
 use super::view::view;
 use crate::env::Moment;
+use crate::git::textdiff::written::Whose;
 use crate::ops::timeline::{Entry, EntryKind};
 
 const NOW: &str = "2026-02-28T15:30:12Z";
@@ -169,9 +172,22 @@ fn a_narrow_screen_shows_one_pane_at_a_time() {
     assert!(!ui.screen().contains("title 5") && ui.screen().contains("src/a.rs"));
     ui.types("\t");
     assert!(ui.screen().contains("second line"));
-    for line in ui.screen().lines() {
-        assert!(line.chars().count() <= 60, "{line}");
-    }
+    ui.types("\t");
+    let screen = ui.screen();
+    assert!(
+        screen.ends_with("? keys  q quit  Tab pane  Enter open  / search  t travel\n"),
+        "{screen}"
+    );
+    ui.types("?");
+    assert!(!ui.screen().contains("q, Ctrl-c"), "{}", ui.screen());
+    ui.types("jjjjjj");
+    let screen = ui.screen();
+    assert!(
+        screen.contains("q, Ctrl-c") && screen.contains("Enter means no"),
+        "{screen}"
+    );
+    ui.types("x");
+    assert_eq!(ui.model.dialog, None);
 }
 
 #[test]
@@ -234,6 +250,20 @@ fn nothing_is_done_before_it_was_shown_and_answered_with_y() {
 }
 
 #[test]
+fn a_restore_that_would_change_nothing_is_needless_and_a_travel_is_not() {
+    let mut ui = Ui::with((100, 30), some());
+    let nothing = json!({"changes": {"written": [], "removed": []}});
+    let something = json!({"changes": {"written": ["a"], "removed": []}});
+    ui.types("r");
+    let restore = ui.looked_at();
+    assert!(plans::is_needless(&restore, &nothing));
+    assert!(!plans::is_needless(&restore, &something));
+    assert!(!plans::is_needless(&restore, &json!({})));
+    ui.types("t");
+    assert!(!plans::is_needless(&ui.looked_at(), &nothing));
+}
+
+#[test]
 fn what_is_refused_is_told_and_not_asked() {
     let mut ui = Ui::with((100, 30), some());
     ui.happens(Event::Looked(
@@ -255,6 +285,48 @@ fn restore_in_the_diff_means_the_file_at_the_cursor() {
     assert_eq!(
         words(&ui.looked_at().real),
         "restore s_20260228_153012_000005 -- -odd name"
+    );
+}
+
+#[test]
+fn a_hunk_is_restored_by_the_lines_that_name_it_in_the_snapshot_that_the_diff_leads_to() {
+    let mut ui = Ui::with((100, 30), some());
+    let path = std::sync::Arc::from(&b"a.rs"[..]);
+    let patch = b"@@ -1,3 +1,3 @@\n same\n-old\n+new\n same\n";
+    let mut lines = vec![Line::said(Kind::File, "M a.rs", Some(&path))];
+    lines.extend(patch::lines(patch, &path, Whose::New));
+    ui.lines(lines.clone());
+    ui.types("h");
+    assert!(ui.asked().is_empty(), "the timeline has no hunk");
+    assert!(ui.screen().contains("Enter opens the diff"));
+    ui.types("\th");
+    assert!(ui.asked().is_empty(), "the name of a file is in no hunk");
+    ui.types("jjh");
+    let plan = ui.looked_at();
+    let id = "s_20260228_153012_000005";
+    assert_eq!(
+        words(plan.dry.as_deref().unwrap_or_default()),
+        format!("restore {id} -L2,2 --dry-run -- a.rs")
+    );
+    let mut pinned = plan.clone();
+    pinned.add("--expect=0123".into());
+    assert_eq!(
+        words(&pinned.real),
+        format!("restore {id} -L2,2 --expect=0123 -- a.rs")
+    );
+    // Two are compared, and the cursor of the timeline is at a third.
+    ui.key(KeyCode::Esc);
+    ui.types("mjjmkc");
+    ui.lines(lines);
+    ui.types("jjh");
+    assert_eq!(
+        words(&ui.looked_at().real),
+        "restore s_20260228_153012_000003 -L2,2 -- a.rs"
+    );
+    ui.types("r");
+    assert_eq!(
+        words(&ui.looked_at().real),
+        "restore s_20260228_153012_000003 -- a.rs"
     );
 }
 

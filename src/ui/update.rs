@@ -270,7 +270,7 @@ fn on_letter(model: &mut Model, letter: char, effects: &mut Vec<Effect>) {
         'g' => step(model, isize::MIN, effects),
         'G' => step(model, isize::MAX, effects),
         'q' => effects.push(Effect::Quit),
-        '?' => model.dialog = Some(Dialog::Help),
+        '?' => model.dialog = Some(Dialog::Help(0)),
         '/' => model.dialog = Some(Dialog::Input(Purpose::Search(model.pane), String::new())),
         'n' => find(model, true, effects),
         'N' => find(model, false, effects),

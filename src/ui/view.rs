@@ -132,7 +132,8 @@ fn list(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let lines = rows.into_iter().map(|(at, row)| match row {
         Row::Group(heading) => {
             let bold = colored(model.theme, Color::Cyan).add_modifier(Modifier::BOLD);
-            Text::styled(shown(heading), bold)
+            let room = usize::from(area.width);
+            Text::styled(cut(&shown(heading), room, model.theme), bold)
         }
         Row::Entry(_) => match entry_of(model, row) {
             Some(entry) => entry_line(model, entry, at == model.cursor, wide, area.width),
@@ -176,27 +177,27 @@ fn entry_line(model: &Model, entry: &Entry, here: bool, wide: usize, width: u16)
     let room = usize::from(width).saturating_sub(start.chars().count() + 3 + counts.len());
     let said = cut(&format!("{labels}{}", shown(&entry.title)), room, theme);
     let gap = room.saturating_sub(Span::raw(said.as_str()).width());
+    let sign = format!("{} ", sign(entry.kind, theme));
     let (color, bold) = match entry.kind {
         EntryKind::Prompt => (Color::Yellow, Modifier::BOLD),
         EntryKind::Swap => (Color::Magenta, Modifier::empty()),
         EntryKind::Issue => (Color::Red, Modifier::BOLD),
         _ => (Color::Reset, Modifier::empty()),
     };
-    let line = Text::from(vec![
-        Span::raw(start),
-        Span::styled(
-            format!("{} ", sign(entry.kind, theme)),
-            colored(theme, color),
-        ),
-        Span::styled(said, colored(theme, color).add_modifier(bold)),
-        Span::raw(" ".repeat(gap + 1)),
-        Span::styled(counts, Style::new().add_modifier(Modifier::DIM)),
-    ]);
+    let gap = " ".repeat(gap + 1);
     if here {
-        line.patch_style(Style::new().add_modifier(Modifier::REVERSED))
-    } else {
-        line
+        // Of one colour: reversed, each would be another background.
+        let line = format!("{start}{sign}{said}{gap}{counts}");
+        let style = Style::new().add_modifier(Modifier::REVERSED | bold);
+        return Text::styled(line, style);
     }
+    Text::from(vec![
+        Span::raw(start),
+        Span::styled(sign, colored(theme, color)),
+        Span::styled(said, colored(theme, color).add_modifier(bold)),
+        Span::raw(gap),
+        Span::styled(counts, Style::new().add_modifier(Modifier::DIM)),
+    ])
 }
 
 /// As much of a text as fits, with a mark that something is missing.
@@ -221,12 +222,12 @@ fn diff(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let lines = model.diff.lines.iter().enumerate().skip(model.diff.top);
     let lines: Vec<Text<'_>> = lines
         .take(usize::from(area.height))
-        .map(|(at, line)| diff_line(model, line, at == model.diff.cursor))
+        .map(|(at, line)| diff_line(model, line, at == model.diff.cursor, area.width))
         .collect();
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn diff_line(model: &Model, line: &Line, here: bool) -> Text<'static> {
+fn diff_line(model: &Model, line: &Line, here: bool, width: u16) -> Text<'static> {
     let theme = model.theme;
     let (sign, style) = match line.kind {
         Kind::File => (
@@ -240,6 +241,12 @@ fn diff_line(model: &Model, line: &Line, here: bool) -> Text<'static> {
         Kind::Removed => ("-", colored(theme, Color::Red)),
         Kind::More => ("", Style::new().add_modifier(Modifier::BOLD)),
     };
+    if here && model.pane == Pane::Diff {
+        let text = format!("{sign}{}", line.text());
+        let gap = usize::from(width).saturating_sub(Span::raw(text.as_str()).width());
+        let style = style.add_modifier(Modifier::REVERSED);
+        return Text::styled(text + &" ".repeat(gap), style);
+    }
     let mut spans = vec![Span::styled(sign, style)];
     for part in &line.parts {
         let mut look = match part.ink {
@@ -254,21 +261,60 @@ fn diff_line(model: &Model, line: &Line, here: bool) -> Text<'static> {
         }
         spans.push(Span::styled(part.text.clone(), look));
     }
-    let text = Text::from(spans);
-    if here && model.pane == Pane::Diff {
-        text.patch_style(Style::new().add_modifier(Modifier::REVERSED))
-    } else {
-        text
-    }
+    Text::from(spans)
 }
 
 fn status(model: &Model) -> Paragraph<'static> {
     let text = match (&model.message, &model.search) {
         (Some(message), _) => shown(message),
-        (None, Some(search)) => format!("/{}  n on  N back   ? keys  q quit", shown(&search.text)),
-        _ => {
-            "? keys  Tab pane  Enter open  / search  t travel  r restore  u undo  q quit".to_owned()
+        (None, Some(search)) => {
+            let searched = format!("/{}", shown(&search.text));
+            fitting(
+                model,
+                &[searched.as_str(), "n on", "N back", "? keys", "q quit"],
+            )
         }
+        _ => fitting(model, keys(model.pane)),
     };
     Paragraph::new(text).style(Style::new().add_modifier(Modifier::DIM))
+}
+
+/// What the last line tells of the keys; what is most wanted comes first, as narrow screens have no room for the rest.
+fn keys(pane: Pane) -> &'static [&'static str] {
+    match pane {
+        Pane::List => &[
+            "? keys",
+            "q quit",
+            "Tab pane",
+            "Enter open",
+            "/ search",
+            "t travel",
+            "r restore",
+            "u undo",
+        ],
+        Pane::Diff => &[
+            "? keys",
+            "q quit",
+            "Tab pane",
+            "h restore hunk",
+            "r file",
+            "/ search",
+            "Esc back",
+        ],
+        Pane::Prompt => &["? keys", "q quit", "Tab pane", "Esc back"],
+    }
+}
+
+/// As many of these as the last line holds.
+fn fitting(model: &Model, parts: &[&str]) -> String {
+    let mut line = String::new();
+    for part in parts {
+        let gap = if line.is_empty() { "" } else { "  " };
+        let wide = Span::raw(format!("{line}{gap}{part}")).width();
+        if wide > usize::from(model.size.0) && !line.is_empty() {
+            break;
+        }
+        line = line + gap + part;
+    }
+    line
 }

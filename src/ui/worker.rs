@@ -13,6 +13,7 @@ use super::patch::{self, Kind, Line};
 use super::update::{Effect, Event};
 use crate::env::Env;
 use crate::error::Result;
+use crate::git::textdiff::written::Whose;
 use crate::git::tree::Change;
 use crate::ops::Context;
 use crate::ops::timeline::{Entry, Filter, PathPatch, Timeline};
@@ -191,6 +192,10 @@ impl Thread {
             Subject::Entry(entry) => timeline.changes(entry)?,
             Subject::Between(old, new) => timeline.between(old, new)?,
         };
+        let side = match subject {
+            Subject::Entry(entry) => timeline.own_side(entry)?,
+            Subject::Between(..) => Whose::New,
+        };
         let mut out = Lines {
             thread: self,
             asked,
@@ -217,7 +222,7 @@ impl Thread {
                             .push(more(&format!("{files} more files: Enter or + shows more")));
                         break;
                     }
-                    out.add(of_path(timeline, change));
+                    out.add(of_path(timeline, change, side));
                 }
             }
         }
@@ -231,11 +236,11 @@ fn more(text: &str) -> Line {
 }
 
 /// What a path's change looks like. One that cannot be read says why, and hides no other.
-fn of_path(timeline: &Timeline<'_>, change: &Change) -> Vec<Line> {
+fn of_path(timeline: &Timeline<'_>, change: &Change, side: Whose) -> Vec<Line> {
     let path: Arc<[u8]> = Arc::from(change.path.as_slice());
     let mut lines = vec![patch::file_line(change, &path)];
     match timeline.patch(change, LARGEST) {
-        Ok(PathPatch::Text(text)) => lines.extend(patch::lines(&text, &path)),
+        Ok(PathPatch::Text(text)) => lines.extend(patch::lines(&text, &path, side)),
         Ok(PathPatch::TooLarge(bytes)) => {
             let text = format!("too large to be shown: {bytes} bytes; 'tw diff' compares it");
             lines.push(Line::said(Kind::Remark, &text, Some(&path)));

@@ -205,6 +205,58 @@ fn in_a_real_terminal_nothing_is_done_without_a_yes() {
     assert!(sandbox.ok(["label"]).contains("good"));
 }
 
+#[test]
+fn a_hunk_is_shown_restored_and_undone_and_refused_when_the_file_changed() {
+    let sandbox = Sandbox::new();
+    let text = |first: &str, last: &str| format!("{first}\n{}{last}\n", "same\n".repeat(9));
+    sandbox.write("notes.txt", text("a", "z"));
+    sandbox.ok(["snapshot", "-m", "before"]);
+    sandbox.write("notes.txt", text("first", "last"));
+    let id = sandbox.ok(["-q", "snapshot", "-m", "after"]);
+    let read = format!("diff {} ─", &id.trim()[id.trim().len() - 6..]);
+    let now = text("mine", "my own");
+    sandbox.write("notes.txt", &now);
+    let Some(tmux) = Tmux::start(&sandbox, (100, 30), "") else {
+        return;
+    };
+    tmux.shows("+first").shows("+last");
+    tmux.types(&["h"]).shows("Enter opens the diff");
+    // To the second hunk.
+    tmux.types(&["Enter", "G"]);
+    let asked = || {
+        tmux.types(&["h"])
+            .shows("would restore")
+            .shows("-L11,11 --expect=")
+            .shows("-my own")
+            .shows("+last");
+    };
+    asked();
+    assert!(!tmux.screen().contains("-mine"), "{}", tmux.screen());
+    tmux.types(&["Enter"]).shows("nothing was done");
+    assert_eq!(sandbox.text("notes.txt"), now);
+    asked();
+    // Somebody writes before the answer.
+    sandbox.write("notes.txt", format!("{now}more\n"));
+    tmux.types(&["y"])
+        .shows("is not what it was expected to be");
+    assert_eq!(sandbox.text("notes.txt"), format!("{now}more\n"));
+    tmux.types(&["Escape"])
+        .waits("the end of the dialog", |tmux| {
+            !tmux.screen().contains("expected to be")
+        });
+    sandbox.write("notes.txt", &now);
+    // All was read anew.
+    tmux.shows(&read).types(&["G"]);
+    asked();
+    tmux.types(&["y"]).shows("restored from");
+    assert_eq!(sandbox.text("notes.txt"), text("mine", "last"));
+    tmux.types(&["Escape"]).shows("restore (before");
+    tmux.types(&["u"]).shows("would undo restore");
+    tmux.types(&["y"]).shows("undid restore");
+    assert_eq!(sandbox.text("notes.txt"), now);
+    tmux.types(&["Escape"]).types(&["q"]).ended("0");
+}
+
 /// A report of the mouse as terminals send it: what was pressed or turned, and where, counted from 1.
 fn mouse(button: u8, column: usize, row: usize) -> Vec<String> {
     let report = format!("\x1b[<{button};{column};{row}M");

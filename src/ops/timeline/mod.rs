@@ -22,6 +22,7 @@ use super::pathspec::Pathspec;
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
+use crate::git::textdiff::written::Whose;
 use crate::git::threads;
 use crate::git::tree::Change;
 use crate::store::Store;
@@ -218,6 +219,19 @@ impl<'c> Timeline<'c> {
             own: own.map(|meta| meta.tree),
             between,
         })
+    }
+
+    /// The side of what an entry changed that its own snapshot is: a prompt's, and what a swap saved, was before.
+    ///
+    /// # Errors
+    /// When a record cannot be read.
+    pub fn own_side(&self, entry: &Entry) -> Result<Whose> {
+        if entry.kind == EntryKind::Swap {
+            return Ok(Whose::Old);
+        }
+        let trees = self.trees(entry)?;
+        let is_after = trees.between.is_some_and(|(_, new)| trees.own == Some(new));
+        Ok(if is_after { Whose::New } else { Whose::Old })
     }
 
     /// The paths that differ between two snapshots, backups or experiments. None where one of them is no more.

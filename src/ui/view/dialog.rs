@@ -8,37 +8,19 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line as Text;
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
+use super::super::dialogs::HELP;
 use super::super::model::{Dialog, Model, Purpose};
 use super::super::plans;
 use super::super::text::shown;
 use crate::text::command_line;
 
-const HELP: &str = "\
-j k, arrows      move; Ctrl-d Ctrl-u half a page; g G the ends
-Tab              the next pane; Enter opens the diff; Esc back to the timeline
-/  n  N          search in the pane, the next, the one before
-m                mark (two at most)
-c                compare the two marks, or the mark with this
-+                more of a long diff
-t                travel there
-b                back: return to the present
-r                restore all of it; in the diff: the file at the cursor
-R                rewind to the prompt: files, conversation, or both
-u  U             undo, redo
-l                label
-o                open it in a directory of its own
-i                report an issue
-y                copy the id
-Ctrl-l, F5       read anew
-q, Ctrl-c        quit
-
-Whatever changes something shows what it would do first and asks; Enter means no.";
-
 /// Draws it, if there is any.
 pub fn view(model: &Model, frame: &mut Frame<'_>) {
     match &model.dialog {
         None => {}
-        Some(Dialog::Help) => boxed(frame, "keys", HELP, 0, "any key closes"),
+        Some(Dialog::Help(top)) => {
+            boxed(frame, "keys", HELP, *top, "any key closes; j k scroll");
+        }
         Some(Dialog::Ask(plan, text, top)) => {
             let command = format!("{}\n\n{text}", command(&plan.real));
             boxed(
