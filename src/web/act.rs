@@ -40,11 +40,12 @@ pub enum Action {
     Travel { snapshot_id: String },
     /// Bring the present back.
     Return,
-    /// Put files of a snapshot into the working tree: all, or one path that an entry changed.
+    /// Put files of a snapshot into the working tree: all, one path that an entry changed, or one hunk of that.
     Restore {
         snapshot_id: String,
         entry: Option<Key>,
         number: Option<usize>,
+        hunk: Option<usize>,
     },
     /// Go back to a prompt: files, conversation, or both.
     Rewind {
@@ -181,7 +182,10 @@ impl Actions {
                 return Ok(again);
             }
         }
-        let flags: Vec<&str> = shown.words.consent.into_iter().collect();
+        let expect = shown.preview["lines"]["found"].as_str();
+        let expect = expect.map(|found| format!("--expect={found}"));
+        let flags = shown.words.consent.into_iter().chain(expect.as_deref());
+        let flags: Vec<&str> = flags.collect();
         let done = run(shared, &shown.words, &flags)?;
         (shared.serve.after_change)(&shared.serve.env, &shared.serve.start);
         Ok(json!({"ok": done["ok"], "error": done["error"], "done": done}))
@@ -254,15 +258,27 @@ fn words(context: &Context<'_>, shared: &Shared, action: &Action) -> Result<Word
             snapshot_id,
             entry,
             number,
+            hunk,
         } => {
             let mut words = Words {
                 dry_run: Some("--dry-run"),
                 ..plain(&["restore", id(snapshot_id)?])
             };
-            if let (Some(entry), Some(number)) = (entry, number) {
-                let of = Subject::Entry(entry.clone());
-                let change = web::change(context, &shared.serve.filter, &of, *number)?;
-                words.line.extend(["--".into(), word_of(&change.path)]);
+            let filter = &shared.serve.filter;
+            match (entry, number, hunk) {
+                (Some(entry), Some(number), Some(hunk)) => {
+                    let (path, lines) = web::hunk(context, filter, entry, (*number, *hunk))?;
+                    let range = format!("-L{},{}", lines.start(), lines.end());
+                    words
+                        .line
+                        .extend([range.into(), "--".into(), word_of(&path)]);
+                }
+                (Some(entry), Some(number), None) => {
+                    let of = Subject::Entry(entry.clone());
+                    let change = web::change(context, filter, &of, *number)?;
+                    words.line.extend(["--".into(), word_of(&change.path)]);
+                }
+                _ => {}
             }
             words
         }

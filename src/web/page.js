@@ -38,8 +38,11 @@
   const say = (text) => { $('status').textContent = text; };
   const alarm = (text) => { const place = $('alert'); place.replaceChildren(); if (text) put(place, text); };
   const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-  function time(at) {
-    const made = make('time', '', Number.isNaN(Date.parse(at)) ? at : clock.format(new Date(at)));
+  // In the list, where room is short, without what the year and the second say of this year.
+  const brief = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit' });
+  const short = (date) => (date.getFullYear() === new Date().getFullYear() ? brief : clock).format(date);
+  function time(at, shown = (date) => clock.format(date)) {
+    const made = make('time', '', Number.isNaN(Date.parse(at)) ? at : shown(new Date(at)));
     made.dateTime = at;
     return made;
   }
@@ -233,6 +236,7 @@
   function counts(entry) {
     const made = make('span');
     if (entry.files === null) return made;
+    if (!entry.files) { made.append('no file'); return made; }
     made.append(many(entry.files, 'file'));
     if (entry.insertions !== null) made.append(' ', make('span', 'plus', '+' + entry.insertions), ' ', make('span', 'minus', '\u2212' + entry.deletions));
     return made;
@@ -251,7 +255,7 @@
     first.append(make('span', 'badge ' + entry.kind, entry.kind), put(make('bdi'), entry.title || entry.id));
     for (const label of entry.labels) first.append(make('span', 'label', label));
     const second = make('div', 'quiet');
-    second.append(time(entry.at), ' ');
+    second.append(time(entry.at, short), ' ');
     if (entry.agent) second.append('\u00b7 ', put(make('span'), entry.agent), ' ');
     if (isMarked(entry)) second.append('\u00b7 marked ');
     const changed = counts(entry);
@@ -431,7 +435,7 @@
       $('facts').replaceChildren(...all);
       return;
     }
-    fact('kind', entry.kind + (entry.operation ? ' (' + entry.operation + ')' : ''));
+    fact('kind', entry.kind + (entry.operation && entry.operation !== entry.kind ? ' (' + entry.operation + ')' : ''));
     fact('id', entry.id);
     fact('at', time(entry.at));
     fact('session', entry.session_id && entry.session_id + (entry.agent ? ' (' + entry.agent + ')' : ''));
@@ -525,7 +529,7 @@
     missing: 'The bytes are not here.',
     'in-steps': 'It changed in several steps. This file has the lines of each of them, and not of all together.', 'left-out': 'Left out: the page would have become too large.',
   };
-  async function fillLines(entry, file, place, from, signal) {
+  async function fillLines(entry, file, place, from, signal, hunks = 0) {
     let told;
     try {
       told = await source.lines(entry, file, from, signal);
@@ -539,17 +543,32 @@
       return;
     }
     if (!told.lines.length && !from) place.append(make('p', 'note-line', 'Empty.'));
-    place.append(...laidOut(told.lines));
+    let hunk = hunks;
+    const restored = data.allow_changes && !entry.pair && entry.kind !== 'issue' && file.status === 'M';
+    place.append(...laidOut(told.lines, (line) => {
+      const made = lineOf(line);
+      if (line[0] === '@' && restored) made.append(hunkButton(entry, file, hunk, line[3]));
+      if (line[0] === '@') hunk += 1;
+      return made;
+    }));
     if (told.next === null) return;
     if (!data.live) {
       place.append(make('p', 'note-line', 'More lines are not in this file.'));
       return;
     }
-    const on = button('More lines', () => { on.remove(); fillLines(entry, file, place, told.next, signal); });
+    const on = button('More lines', () => { on.remove(); fillLines(entry, file, place, told.next, signal, hunk); });
     place.append(on);
   }
 
-  function laidOut(lines) {
+  function hunkButton(entry, file, hunk, head) {
+    const made = button('Restore this hunk', () => propose('Restore a hunk of ' + file.path, {
+      action: 'restore', snapshot_id: entry.id, entry: key(entry), number: file.number, hunk,
+    }));
+    made.append(make('span', 'unseen', ' of ' + file.path + ' ' + head));
+    return made;
+  }
+
+  function laidOut(lines, other = lineOf) {
     const made = [];
     for (let at = 0; at < lines.length;) {
       const run = (sign) => {
@@ -562,7 +581,7 @@
       const pairs = gone.length === come.length ? gone.map((line, n) => words(line[3], come[n][3])) : [];
       gone.forEach((line, n) => made.push(lineOf(line, pairs[n] && pairs[n][0])));
       come.forEach((line, n) => made.push(lineOf(line, pairs[n] && pairs[n][1])));
-      if (!gone.length && !come.length) { made.push(lineOf(lines[at])); at += 1; }
+      if (!gone.length && !come.length) { made.push(other(lines[at])); at += 1; }
     }
     return made;
   }
@@ -771,8 +790,34 @@
       const all = changes.written.map((path) => ['write', path]).concat(changes.removed.map((path) => ['remove', path]));
       if (all.length) parts.push(listOf(all.map(([does, path]) => does + ' ' + (path.path || path))));
     }
+    if (preview.lines && preview.lines.patch) {
+      const lines = make('div', 'lines');
+      lines.tabIndex = 0;
+      lines.setAttribute('role', 'region');
+      lines.setAttribute('aria-label', 'what would change');
+      lines.append(...laidOut(patchLines(preview.lines.patch)));
+      parts.push(lines);
+    }
     for (const notice of preview.notices || []) line(notice);
     return parts;
+  }
+
+  // The hunks of a patch, each line with its sign and its numbers on both sides.
+  function patchLines(patch) {
+    const made = [];
+    let [old, now] = [0, 0];
+    for (const line of patch.replace(/\n$/, '').split('\n')) {
+      const head = line.match(/^@@ -(\d+)\S* \+(\d+)/);
+      if (head) {
+        [old, now] = [Number(head[1]), Number(head[2])];
+        made.push(['@', null, null, line]);
+      } else if (made.length) {
+        const sign = line[0];
+        if (sign === '\\') made.push([sign, null, null, line.slice(2)]);
+        else made.push([sign, sign === '+' ? null : old++, sign === '-' ? null : now++, line.slice(1)]);
+      }
+    }
+    return made;
   }
 
   function listOf(texts) {
@@ -842,7 +887,7 @@
     // By itself it asks only while somebody looks, and that does not keep the server from ending.
     setInterval(() => { if (!document.hidden) look(); }, 10000);
   } else {
-    for (const id of ['where', 'where-label', 'present-key']) $(id).remove();
+    for (const id of ['where-field', 'present-key']) $(id).remove();
     put($('place'), 'written ' + clock.format(new Date(data.made_at)) + (data.prompts ? '' : ', without prompts'));
   }
   load();

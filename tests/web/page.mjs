@@ -418,5 +418,213 @@ await check('live: a rewind asks what goes back, and a directory says where it i
   await page.close();
 });
 
+// Every action, by keys alone; what it leads to is looked at light and dark, at three sizes.
+await check('live: every action works by keys alone, and axe finds nothing on the way', async () => {
+  const { page, wrong } = await open(address, { allowed: ownApi });
+  let looked = 0;
+  const audit = async (state) => {
+    for (const scheme of ['light', 'dark']) {
+      for (const [width, height] of SIZES) {
+        await page.setViewport({ width, height });
+        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
+        const { violations } = await axe(page);
+        assert.deepEqual(violations, [], `${state}, ${scheme}, ${width}`);
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0, `${state}, ${width}`);
+        if (pictures && scheme === 'light') await page.screenshot({ path: `${pictures}/${state}-${width}.png` });
+        looked += 1;
+      }
+    }
+  };
+  const active = () => page.evaluate(() => {
+    const at = document.activeElement;
+    return { id: at.id, name: at.name || '', text: at.textContent, list: at.id === 'list' };
+  });
+  // On to what a key would reach, as Tab goes; 'Restore this hunk' has more behind it for those who hear it.
+  const tab = async (is, what) => {
+    for (let tries = 0; tries < 120; tries += 1) {
+      if (is(await active())) return;
+      await page.keyboard.press('Tab');
+    }
+    assert.fail('Tab never reached ' + what);
+  };
+  const press = async (text) => {
+    await page.waitForFunction((text) => [...document.querySelectorAll('button')].some((button) => button.textContent.startsWith(text)), {}, text)
+      .catch(() => assert.fail('there is no button ' + text));
+    await tab((at) => at.text.startsWith(text) && at.id !== 'dialog', text);
+    await page.keyboard.press('Enter');
+  };
+  const dialog = async (pattern, focused = 'No') => {
+    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('dialog[open]')?.innerText), {}, pattern)
+      .catch(async () => assert.fail(pattern + ' is not in ' + await page.evaluate(() => document.querySelector('dialog').innerText)));
+    assert.equal((await active()).text, focused);
+  };
+  const yes = async (title) => {
+    await press('Yes, do it');
+    await page.waitForFunction((title) => document.querySelector('#status').textContent.startsWith('done: ' + title), {}, title)
+      .catch(async () => assert.fail('not done: ' + title + ' but ' + await page.evaluate(() => document.body.innerText)));
+    // What it has to say beside that.
+    if (await page.evaluate(() => document.querySelector('dialog').open)) {
+      await page.keyboard.press('Escape');
+      await page.waitForFunction(() => !document.querySelector('dialog').open);
+    }
+  };
+  const detail = (pattern) => page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('#detail').innerText), {}, pattern)
+    .catch(async () => assert.fail(pattern + ' is not in ' + await page.evaluate(() => document.querySelector('#detail').innerText)));
+  const chooses = async (id, value) => {
+    await tab((at) => at.id === id, id);
+    for (let tries = 0; tries < 10 && await page.evaluate((id) => document.getElementById(id).value, id) !== value; tries += 1) {
+      await page.keyboard.press('ArrowDown');
+    }
+    assert.equal(await page.evaluate((id) => document.getElementById(id).value, id), value);
+  };
+  const toList = async () => {
+    await page.keyboard.press('Escape');
+    await tab((at) => at.list, 'the list');
+  };
+  // The newest snapshot, the end of what a kind is chosen for.
+  const at = async (kind, key) => {
+    await tab((at) => at.id === 'kind', 'kind');
+    await page.keyboard.press('Home');
+    await chooses('kind', kind);
+    await page.waitForFunction((kind) => {
+      const rows = [...document.querySelectorAll('.row')];
+      return rows.length > 0 && rows.every((row) => row.firstChild.textContent.startsWith(kind));
+    }, {}, kind);
+    await toList();
+    await page.keyboard.press(key);
+  };
+
+  // Look, compare, search.
+  await at('snapshot', 'Home');
+  await detail('added <b>hostile.html');
+  await page.keyboard.press('Enter');
+  assert.equal((await active()).id, 'detail');
+  await audit('entry');
+  await toList();
+  for (const key of ['m', 'End', 'm', 'c']) await page.keyboard.press(key);
+  await detail('compared with [^]*added <b>hostile.html');
+  await audit('compared');
+  await toList();
+  await page.keyboard.press('p');
+  await detail('compared with the present[^]*a.txt');
+  await audit('present');
+  await toList();
+  await page.keyboard.press('/');
+  assert.equal((await active()).id, 'search');
+  await page.keyboard.type('two words');
+  await page.keyboard.press('Tab');
+  await chooses('where', 'content');
+  await page.keyboard.down('Shift');
+  await page.keyboard.press('Tab');
+  await page.keyboard.up('Shift');
+  await page.keyboard.press('Enter');
+  await detail('1 hit for [^]*a.txt:2[^]*two words');
+  await audit('hits');
+  await press('a.txt:2');
+  await detail('snapshot \\(manual\\)');
+
+  // Change something: each is shown first, and No is where the keys are.
+  await at('snapshot', 'End');
+  await press('Travel here');
+  await dialog('would then be in the past');
+  await audit('travel');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('#status').textContent === 'nothing was done');
+  await press('Travel here');
+  await dialog('would then be in the past');
+  await yes('Travel');
+  await page.waitForFunction(() => document.querySelector('#place').className === 'past');
+  await audit('past');
+  await press('Return to the present');
+  await dialog('would then be in the present');
+  await yes('Return');
+  await page.waitForFunction(() => document.querySelector('#place').className === 'present');
+
+  await at('snapshot', 'Home');
+  await press('Label');
+  assert.equal((await active()).name, 'name');
+  await audit('label');
+  await page.keyboard.type('by-keys');
+  await page.keyboard.press('Enter');
+  await dialog('by-keys[^]*is given to');
+  await audit('labelled');
+  await yes('Label');
+  await page.waitForFunction(() => document.querySelector('.row').textContent.includes('by-keys'));
+
+  await press('Report an issue');
+  for (const text of ['walked by keys', 'none went wrong', 'all are told']) {
+    await page.keyboard.type(text);
+    await page.keyboard.press('Tab');
+  }
+  await audit('report');
+  await press('Show what it would do');
+  await dialog('walked by keys[^]*none went wrong[^]*all are told');
+  await audit('reported');
+  await yes('Report');
+
+  await at('snapshot', 'End');
+  await press('Restore all of it');
+  await dialog('paths? would be written, \\d+ removed');
+  await audit('restore');
+  await yes('Restore all');
+  await press('Undo');
+  await dialog('would be written');
+  await audit('undo');
+  await yes('Undo');
+  await press('Redo');
+  await dialog('would be written');
+  await yes('Redo');
+  await press('Undo');
+  await dialog('would be written');
+  await yes('Undo');
+  await at('snapshot', 'Home');
+  await press('Restore this path');
+  await dialog('would be written');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !document.querySelector('dialog').open);
+  await at('turn-end', 'End');
+  await detail('modified a.txt');
+  await press('Restore this hunk');
+  await dialog('1 path would be written[^]*two words, again[^]*two words');
+  await audit('hunk');
+  await yes('Restore a hunk of a.txt');
+  await press('Undo');
+  await dialog('would be written');
+  await yes('Undo');
+
+  await at('prompt', 'End');
+  await press('Rewind to the prompt');
+  await dialog('Rewind to checkpoint 0[^]*What goes back');
+  await audit('rewind');
+  await press('The files');
+  await dialog('Files: \\d+ paths? would go back');
+  await audit('rewound');
+  await yes('Rewind');
+  await press('Undo');
+  await dialog('would be written');
+  await yes('Undo');
+  await press('Open in a directory');
+  await dialog('It would be laid out in /');
+  await audit('open');
+  await press('Yes, do it');
+  await dialog("Done: Open[^]* until 'tw close' removes it", 'Close');
+  await audit('opened');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement.id === 'list');
+  // What is refused says why.
+  await press('Report an issue');
+  await press('Show what it would do');
+  await dialog('symptom');
+  await press('Yes, do it');
+  await page.waitForFunction(() => document.activeElement.textContent === 'Close');
+  await audit('refused');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => !document.querySelector('dialog').open);
+
+  assert.ok(looked >= 100, String(looked));
+  assert.deepEqual(wrong, []);
+  await page.close();
+});
+
 await browser.close();
 process.exit(failed ? 1 : 0);

@@ -119,24 +119,5 @@ fn lines_of(file: &FileDiff, start: usize, count: usize) -> Lines {
     if file.binary {
         return Lines::none(What::Binary);
     }
-    let hunks = hunks(file.patch.as_deref().unwrap_or_default());
-    lines::of_hunks(&hunks, start, count)
-}
-
-/// A patch from its first hunk on. Where the type changed it has two parts, each with a head of its own, which is left out.
-fn hunks(patch: &[u8]) -> Vec<u8> {
-    let mut found = Vec::with_capacity(patch.len());
-    let mut in_hunk = false;
-    for line in patch.split_inclusive(|byte| *byte == b'\n') {
-        // No line of a hunk begins with this.
-        if line.starts_with(b"diff --git ") {
-            in_hunk = false;
-        } else if line.starts_with(b"@@") {
-            in_hunk = true;
-        }
-        if in_hunk {
-            found.extend_from_slice(line);
-        }
-    }
-    found
+    lines::of_hunks(file.patch.as_deref().unwrap_or_default(), start, count)
 }

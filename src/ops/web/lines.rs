@@ -1,9 +1,12 @@
 //! What changed in one path, as lines: numbered, with their sign, and no more of them than were asked for.
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::git::objects::ObjectStore;
+use crate::git::textdiff::written::{self, LineKind, Whose};
 use crate::git::textdiff::{self, Hunks};
 use crate::git::tree::{Change, GITLINK_MODE, Node};
 use crate::text::syntax::{self, Ink};
@@ -126,19 +129,42 @@ pub fn between(objects: &ObjectStore, change: &Change, from: usize, count: usize
     if change.old.map(|node| node.oid) == change.new.map(|node| node.oid) {
         return Ok(Lines::none(What::Mode));
     }
+    match hunks(objects, change)? {
+        Ok(hunks) => Ok(of_hunks(&hunks, from, count)),
+        Err(what) => Ok(Lines::none(what)),
+    }
+}
+
+/// The lines of the file before or after a change which name what its so-manyth hunk changed.
+///
+/// # Errors
+/// A damaged object.
+pub fn of_hunk(
+    objects: &ObjectStore,
+    change: &Change,
+    hunk: usize,
+    side: Whose,
+) -> Result<Option<RangeInclusive<usize>>> {
+    let Ok(hunks) = hunks(objects, change)? else {
+        return Ok(None);
+    };
+    let found = written::changed_lines(&hunks, side).into_iter().nth(hunk);
+    Ok(found.flatten())
+}
+
+/// What differs in lines, or why there are none.
+fn hunks(objects: &ObjectStore, change: &Change) -> Result<std::result::Result<Vec<u8>, What>> {
     let old = text(objects, change.old)?;
     let new = text(objects, change.new)?;
-    let (old, new) = match (old, new) {
-        (Ok(old), Ok(new)) => (old, new),
-        (Err(what), _) | (_, Err(what)) => return Ok(Lines::none(what)),
-    };
-    let hunks = textdiff::compare(&old, &new, Hunks::Full)?.hunks;
-    Ok(of_hunks(&hunks, from, count))
+    Ok(match (old, new) {
+        (Ok(old), Ok(new)) => Ok(textdiff::compare(&old, &new, Hunks::Full)?.hunks),
+        (Err(what), _) | (_, Err(what)) => Err(what),
+    })
 }
 
 /// So many lines of a patch's hunks, from this one on.
-pub(super) fn of_hunks(hunks: &[u8], from: usize, count: usize) -> Lines {
-    let mut lines = numbered(hunks).skip(from);
+pub(super) fn of_hunks(patch: &[u8], from: usize, count: usize) -> Lines {
+    let mut lines = numbered(patch).skip(from);
     let shown: Vec<Line> = lines.by_ref().take(count).collect();
     let next = lines.next().map(|_| from + shown.len());
     Lines {
@@ -171,56 +197,26 @@ fn text(objects: &ObjectStore, node: Option<Node>) -> Result<std::result::Result
 }
 
 /// The lines of a patch's hunks with their numbers.
-fn numbered(hunks: &[u8]) -> impl Iterator<Item = Line> {
-    let (mut old, mut new) = (0, 0);
-    hunks
-        .split_inclusive(|byte| *byte == b'\n')
-        .map(move |line| {
-            let line = line.strip_suffix(b"\n").unwrap_or(line);
-            let (sign, rest) = match line.split_first() {
-                Some((b'@', _)) => {
-                    (old, new) = starts(line).unwrap_or((old, new));
-                    return Line {
-                        sign: '@',
-                        old: None,
-                        new: None,
-                        text: shortened(line),
-                        inks: String::new(),
-                    };
-                }
-                Some((sign @ (b'+' | b'-' | b' '), rest)) => (char::from(*sign), rest),
-                // `\ No newline at end of file`
-                _ => ('\\', line.strip_prefix(b"\\ ").unwrap_or(line)),
-            };
-            let number = |counter: &mut usize, is_there: bool| {
-                is_there.then(|| {
-                    *counter += 1;
-                    *counter - 1
-                })
-            };
-            Line {
-                sign,
-                old: number(&mut old, matches!(sign, '-' | ' ')),
-                new: number(&mut new, matches!(sign, '+' | ' ')),
-                text: shortened(rest),
-                inks: String::new(),
+fn numbered(patch: &[u8]) -> impl Iterator<Item = Line> {
+    let lines = written::read(patch).filter(|line| line.kind != LineKind::Header);
+    lines.map(|line| {
+        let (sign, text) = match line.kind {
+            LineKind::Hunk => ('@', line.text),
+            LineKind::Added => ('+', line.text),
+            LineKind::Removed => ('-', line.text),
+            LineKind::Context => (' ', line.text),
+            LineKind::Header | LineKind::NoNewline => {
+                ('\\', line.text.strip_prefix(b"\\ ").unwrap_or(line.text))
             }
-        })
-}
-
-/// The numbers in `@@ -3,4 +5,6 @@`.
-fn starts(head: &[u8]) -> Option<(usize, usize)> {
-    let head = std::str::from_utf8(head).ok().or_else(|| {
-        // What stands behind the second `@@` is a line of the file.
-        let end = head.windows(3).skip(3).position(|part| part == b" @@")?;
-        std::str::from_utf8(head.get(..end + 3)?).ok()
-    })?;
-    let mut words = head.split(' ').skip(1);
-    let mut number = |sign: char| {
-        let word = words.next()?.strip_prefix(sign)?;
-        word.split(',').next()?.parse().ok()
-    };
-    Some((number('-')?, number('+')?))
+        };
+        Line {
+            sign,
+            old: line.is_of(Whose::Old).then_some(line.old),
+            new: line.is_of(Whose::New).then_some(line.new),
+            text: shortened(text),
+            inks: String::new(),
+        }
+    })
 }
 
 fn shortened(line: &[u8]) -> String {

@@ -10,6 +10,8 @@ mod lines;
 mod mine;
 mod summary;
 
+use std::ops::RangeInclusive;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -232,6 +234,28 @@ pub fn change(ctx: &Context<'_>, filter: &Filter, of: &Subject, number: usize) -
         Subject::Pair(from, to) => compared::between_snapshots(ctx, from, to)?,
     };
     changes.into_iter().nth(number).ok_or_else(no_such_path)
+}
+
+/// The path of a change of an entry, and the lines of its own snapshot's file, from 1, which name what the so-manyth hunk changed.
+///
+/// # Errors
+/// `PATH_NOT_FOUND` when there are not that many, or the hunk has no line there.
+pub fn hunk(
+    ctx: &Context<'_>,
+    filter: &Filter,
+    key: &Key,
+    (number, hunk): (usize, usize),
+) -> Result<(Vec<u8>, RangeInclusive<usize>)> {
+    let (timeline, entry) = find(around(ctx, filter, key)?, key)?;
+    let side = timeline.own_side(&entry)?;
+    let changes = timeline.changes(&entry)?.unwrap_or_default();
+    let change = changes.into_iter().nth(number).ok_or_else(no_such_path)?;
+    let found = lines::of_hunk(&ctx.store()?.objects, &change, hunk, side)?;
+    let lines = found.ok_or_else(|| {
+        Error::new(Code::PathNotFound, "there are no lines to restore")
+            .hint("restore the path as a whole")
+    })?;
+    Ok((change.path, lines))
 }
 
 fn no_such_path() -> Error {

@@ -155,3 +155,42 @@ fn no_change_without_allow_changes_the_token_and_the_origin() {
     assert_eq!(sandbox.state(), before);
     assert_eq!(confirm(&server, &shown)["ok"], true);
 }
+
+#[test]
+fn a_hunk_of_what_an_entry_changed_is_shown_first_and_then_restored_alone() {
+    let sandbox = Sandbox::new();
+    let text = |first: &str, last: &str| format!("{first}\n{}{last}\n", "same\n".repeat(9));
+    sandbox.write("a.txt", text("a", "z"));
+    sandbox.ok(["snapshot", "-m", "before"]);
+    sandbox.write("a.txt", text("first", "last"));
+    sandbox.ok(["snapshot", "-m", "after"]);
+    sandbox.write("a.txt", text("mine", "my own"));
+    let server = Server::start(&sandbox, &["web", "--allow-changes"]);
+    let listed = sandbox.json(["log", "--kind", "snapshot"]);
+    let entry = &listed["entries"][0];
+    let key = json!({
+        "kind": entry["kind"], "id": entry["id"], "at": entry["at"],
+        "session_id": entry["session_id"], "checkpoint_id": entry["checkpoint_id"],
+    });
+    let hunk = |n: usize| json!({"action": "restore", "snapshot_id": entry["id"], "entry": key, "number": 0, "hunk": n});
+    let shown = server.ask("try", &hunk(1));
+    let patch = shown["preview"]["lines"]["patch"].as_str().unwrap();
+    assert!(
+        patch.contains("-my own\n+last\n") && !patch.contains("mine"),
+        "{patch}"
+    );
+    // What somebody writes into the file meanwhile is shown first.
+    sandbox.write("a.txt", text("mine too", "my own"));
+    let again = confirm(&server, &shown);
+    assert_eq!(again["changed"], true, "{again}");
+    assert_eq!(sandbox.text("a.txt"), text("mine too", "my own"));
+    let done = confirm(&server, &again);
+    assert_eq!(done["ok"], true, "{done}");
+    assert_eq!(sandbox.text("a.txt"), text("mine too", "last"));
+    let shown = server.ask("try", &hunk(0));
+    assert_eq!(confirm(&server, &shown)["ok"], true);
+    assert_eq!(sandbox.text("a.txt"), text("first", "last"));
+    let own = server.own_headers();
+    let none = server.post("/api/try", &own, &hunk(2).to_string()).json();
+    assert_eq!(none["error"]["code"], "PATH_NOT_FOUND", "{none}");
+}

@@ -19,6 +19,8 @@ fn the_page_works_in_a_browser_by_keys_and_axe_finds_nothing() {
         return;
     }
     let sandbox = eventful();
+    // A hunk of the first turn that the present has otherwise.
+    sandbox.write("a.txt", "one\ntwo words, again\n");
     let file = sandbox.root().join("page.html");
     sandbox.ok(["web", "--export", file.to_str().unwrap(), "--prompts"]);
     let server = Server::start(&sandbox, &["web", "--allow-changes"]);
@@ -41,4 +43,8 @@ fn the_page_works_in_a_browser_by_keys_and_axe_finds_nothing() {
         said.lines().filter(|line| line.starts_with("ok ")).count() >= 20,
         "{said}"
     );
+    // What the keys of the page did is what the commands do, and all that was taken back is.
+    assert!(sandbox.ok(["label"]).contains("by-keys"));
+    assert!(sandbox.ok(["issue", "list"]).contains("none went wrong"));
+    assert_eq!(sandbox.text("a.txt"), "one\ntwo words, again\n");
 }
