@@ -72,7 +72,8 @@ fn every_test_that_a_document_names_is_there() {
 #[test]
 fn every_picture_that_a_document_shows_is_there() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    let text = std::fs::read_to_string(docs.join("ui.md")).unwrap();
+    let text = ["ui.md", "web.md"].map(|name| std::fs::read_to_string(docs.join(name)).unwrap());
+    let text = text.concat();
     let shown = Regex::new(r"!\[[^\]]+\]\((pictures/[^)]+)\)").unwrap();
     let shown: BTreeSet<PathBuf> = shown
         .captures_iter(&text)
@@ -84,7 +85,7 @@ fn every_picture_that_a_document_shows_is_there() {
         .filter(|path| path.extension().is_some())
         .collect();
     assert_eq!(shown, kept);
-    assert_eq!(shown.len(), 3);
+    assert_eq!(shown.len(), 6);
 }
 
 /// Whether a source has an item, or a type and its method.
