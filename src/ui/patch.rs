@@ -109,7 +109,7 @@ fn laid_out(patch: &[u8], path: &Arc<[u8]>) -> Vec<Line> {
     let raw = written::read(patch).filter_map(|line| {
         let text = String::from_utf8_lossy(line.text);
         let kind = match line.kind {
-            LineKind::Header => return Some((Kind::Remark, remark(&text)?)),
+            LineKind::Header => return remark(&text).map(|text| (Kind::Remark, text)),
             LineKind::Hunk => Kind::Hunk,
             LineKind::Context => Kind::Context,
             LineKind::Added => Kind::Added,

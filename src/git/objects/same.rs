@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn only_the_very_bytes_are_the_blob() {
-        let large = vec![7; (BUFFER + 3) as usize];
+        let large = vec![7; usize::try_from(BUFFER).expect("a buffer fits into memory") + 3];
         for content in [&b"content"[..], b"", b"x", &large] {
             let oid = hash(ObjectKind::Blob, content).expect("no attack");
             let size = content.len() as u64;

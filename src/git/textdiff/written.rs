@@ -120,13 +120,11 @@ fn changed_in(hunk: &[PatchLine<'_>], side: Whose) -> Option<RangeInclusive<usiz
     let named = runs.filter_map(|run| {
         let own = run.iter().filter(|line| line.is_of(side));
         let own = own.map(|line| line.number(side));
-        match (own.clone().min(), own.max()) {
-            (Some(from), Some(to)) => Some((from, to)),
-            _ => {
-                let next = run.first()?.number(side);
-                Some((next.saturating_sub(1).max(1), next.min(last)))
-            }
+        if let (Some(from), Some(to)) = (own.clone().min(), own.max()) {
+            return Some((from, to));
         }
+        let next = run.first()?.number(side);
+        Some((next.saturating_sub(1).max(1), next.min(last)))
     });
     let (from, to) = named.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))?;
     Some(from..=to)

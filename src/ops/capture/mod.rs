@@ -131,6 +131,10 @@ impl Default for CaptureOptions<'_> {
 }
 
 /// What was seen.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an answer of its own"
+)]
 pub struct Capture<'s> {
     /// Every name, with objects; of a look that is [quiet](Self::is_quiet) the root directory alone.
     pub manifest: Manifest,

@@ -230,7 +230,7 @@ impl<'a> Temps<'a> {
     ) -> Result<Written> {
         let access = self.access(place.dir, entry)?;
         let owner = self.owner(place, access.as_deref())?;
-        if self.comes_by_itself(place, side, (owner, access.as_deref())) {
+        if comes_by_itself(place, side, (owner, access.as_deref())) {
             return self.plain_file(place, temp, side);
         }
         // Whoever opens it before it has its owner keeps what he opened: until then it is for us alone.
@@ -249,24 +249,6 @@ impl<'a> Temps<'a> {
             .map(|lost| self.note(entry, lost))
             .inspect_err(|_| forget(place.dir, temp))?;
         Ok(Written::Whole)
-    }
-
-    /// Whether a file that is made with its permission bits has everything that it shall have.
-    fn comes_by_itself(
-        &self,
-        place: &Place<'_>,
-        side: Side,
-        (owner, access): (Option<(u32, u32)>, Option<&Access>),
-    ) -> bool {
-        let ByItself::Owned(uid, gid) = place.by_itself.get() else {
-            return false;
-        };
-        let wanted = access.map(|access| (access.uid, access.gid)).or(owner);
-        wanted.is_none_or(|wanted| wanted == (uid, gid))
-            && access.is_none_or(|access| access.attributes.is_empty())
-            // The owner's bit for writing has to be there where a file system asks for it at each write.
-            && side.perm & !0o777 == 0
-            && side.perm & 0o200 != 0
     }
 
     /// Makes a file that needs nothing but its bytes, and those permission bits that the umask takes away.
@@ -377,6 +359,23 @@ impl<'a> Temps<'a> {
             other => other,
         }
     }
+}
+
+/// Whether a file that is made with its permission bits has everything that it shall have.
+fn comes_by_itself(
+    place: &Place<'_>,
+    side: Side,
+    (owner, access): (Option<(u32, u32)>, Option<&Access>),
+) -> bool {
+    let ByItself::Owned(uid, gid) = place.by_itself.get() else {
+        return false;
+    };
+    let wanted = access.map(|access| (access.uid, access.gid)).or(owner);
+    wanted.is_none_or(|wanted| wanted == (uid, gid))
+        && access.is_none_or(|access| access.attributes.is_empty())
+        // The owner's bit for writing has to be there where a file system asks for it at each write.
+        && side.perm & !0o777 == 0
+        && side.perm & 0o200 != 0
 }
 
 /// Takes note of what the first file in a directory has by itself, which was asked to have these bits.

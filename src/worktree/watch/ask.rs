@@ -88,7 +88,8 @@ impl Private {
         let fd = rustix::fs::openat(CWD, own.join(DIR), flags, Mode::empty()).ok()?;
         let stat = rustix::fs::fstat(&fd).ok()?;
         let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
-        (is_ours && stat.st_mode & 0o077 == 0).then_some(Self { fd })
+        let others = Mode::from_raw_mode(stat.st_mode) & (Mode::RWXG | Mode::RWXO);
+        (is_ours && others.is_empty()).then_some(Self { fd })
     }
 
     /// A path to a name in it that is short, whatever the directory's own is: a socket's must be.

@@ -62,15 +62,12 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
         let byte = digits
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match byte {
-            Some(byte) => {
-                out.push(byte);
-                rest = behind.get(3..).unwrap_or_default();
-            }
-            None => {
-                out.push(first);
-                rest = behind;
-            }
+        if let Some(byte) = byte {
+            out.push(byte);
+            rest = behind.get(3..).unwrap_or_default();
+        } else {
+            out.push(first);
+            rest = behind;
         }
     }
     out

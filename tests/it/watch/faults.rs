@@ -83,7 +83,7 @@ fn lost_events_are_known_to_be_lost() {
     signal_to(pid, "STOP");
     let file = |nth: usize| watched.path(format!("d{}/f{}", nth % DIRS, nth / DIRS % FILES));
     for nth in 0..=most {
-        let mode = if nth / (DIRS * FILES) % 2 == 0 {
+        let mode = if (nth / (DIRS * FILES)).is_multiple_of(2) {
             0o600
         } else {
             0o644
