@@ -123,6 +123,7 @@ fn every_command_that_a_document_names_is_one() {
                 let by_name = [
                     ErrorKind::MissingRequiredArgument,
                     ErrorKind::DisplayHelp,
+                    ErrorKind::DisplayVersion,
                     ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
                 ];
                 let option = command.rsplit(' ').next().unwrap();

@@ -146,7 +146,19 @@ fn what_is_asked_for_alone_is_counted() {
 fn friction_has_kinds() {
     let sandbox = Sandbox::new();
     let tools = report(&sandbox, &["--kind", " Tools "]);
-    let own = report(&sandbox, &["--kind", "ci-cache"]);
+    let own = [
+        "issue",
+        "report",
+        "--kind",
+        "ci-cache",
+        "--task-context",
+        "x",
+    ];
+    let own = sandbox.json(
+        own.iter()
+            .chain(&["--symptom", "y", "--success-criteria", "z"]),
+    );
+    let own = own["issue_id"].as_str().unwrap().to_owned();
     let none = report(&sandbox, &[]);
     let kinds = |words: &[&str]| {
         let stats = sandbox.json(words);
@@ -154,6 +166,14 @@ fn friction_has_kinds() {
         let of = |kind: &Value| (kind["name"].clone(), kind["reports"].as_u64().unwrap());
         kinds.map(of).collect::<Vec<_>>()
     };
+    for (by, heading) in [
+        (&["stats", "--by", "agent"][..], "reported by"),
+        (&["stats", "--by", "severity"], "severity"),
+    ] {
+        let table = sandbox.ok(by);
+        assert!(table.starts_with(heading), "{table}");
+        assert!(!table.contains("kind "), "{table}");
+    }
     let (null, cache) = (Value::Null, json!("ci-cache"));
     let all = [(null.clone(), 1), (cache.clone(), 1), (json!("tools"), 1)];
     assert_eq!(kinds(&["stats"]), all);

@@ -93,6 +93,12 @@ fn what_is_exported_is_imported_elsewhere_line_by_line() {
             [(&one, &json!(3), &not_asked), (&two, &json!(1), &not_asked)]
         );
         let words = ["blame", "--export", format, "--write-notes"];
+        // As it stands in the document's own words, too.
+        let text = match format {
+            "git-ai" => sandbox.ok(["blame", "--export", "git-ai", "a b.txt"]),
+            _ => sandbox.ok(["blame", "--export", "agent-trace", "a b.txt"]),
+        };
+        assert!(text.contains(&first), "{text}");
         let with = |path| words.into_iter().chain([path]).collect::<Vec<&str>>();
         let document = sandbox.json(with("a b.txt"));
         for (at, commit) in [&first, &second].into_iter().enumerate() {
