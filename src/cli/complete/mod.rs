@@ -173,12 +173,16 @@ mod tests {
             "tw push allow_finding",
             "a fingerprint that a refusal tells",
         ),
+        ("tw restore expect", "an id that a dry run tells"),
+        ("tw restore lines", "numbers of lines"),
         (
             "tw share scan allow_finding",
             "a fingerprint that a refusal tells",
         ),
         ("tw snapshot label", "a new one"),
         ("tw try agent_args", "the agent's own words"),
+        ("tw watch audit", "a length of time"),
+        ("tw watch start audit", "a length of time"),
     ];
 
     fn is_offered(arg: &Arg) -> bool {
