@@ -1,7 +1,7 @@
 //! Whether bytes at hand are those of a blob whose id is known.
 //!
 //! By plain SHA-1, four times as fast as the look for collision attacks that new ids get. Of two contents made to collide each one
-//! carries the traces of the attack, so none that an id was made of ([`super::hash`], and git's own) has a twin.
+//! carries the traces of the attack, so none that an id was made of ([`super::hash()`], and git's own) has a twin.
 
 use std::io::{self, ErrorKind, Read};
 
