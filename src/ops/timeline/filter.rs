@@ -62,11 +62,23 @@ pub fn time(ctx: &Context<'_>, word: &str) -> Result<Moment> {
 /// As [`time`], of a word that says from when on: a day begins in the morning.
 ///
 /// # Errors
-/// As [`time`].
+/// As [`time`]; `USAGE` also for a time in the future, since which nothing can have happened.
 pub fn time_since(ctx: &Context<'_>, word: &str) -> Result<Moment> {
+    let now = ctx.env.now();
     // A day alone means its end. What already has a time of day takes no second one.
-    let morning = moment_of(&format!("{word} 00:00"), ctx.env.now());
-    time(ctx, word).map(|at| morning.filter(|morning| *morning < at).unwrap_or(at))
+    let morning = moment_of(&format!("{word} 00:00"), now);
+    let at = time(ctx, word)?;
+    let at = morning.filter(|morning| *morning < at).unwrap_or(at);
+    if at > now {
+        let message = format!(
+            "'{}' lies in the future: {}",
+            word.escape_debug(),
+            at.local()
+        );
+        return Err(Error::new(Code::Usage, message)
+            .hint("--since takes a time that has come: '2h', 'monday 9:00'"));
+    }
+    Ok(at)
 }
 
 /// A filter made ready.
