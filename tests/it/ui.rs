@@ -254,7 +254,9 @@ fn a_hunk_is_shown_restored_and_undone_and_refused_when_the_file_changed() {
     tmux.types(&["u"]).shows("would undo restore");
     tmux.types(&["y"]).shows("undid restore");
     assert_eq!(sandbox.text("notes.txt"), now);
-    tmux.types(&["Escape"]).types(&["q"]).ended("0");
+    // Escape and a key that comes at once behind it are one key to a terminal.
+    tmux.types(&["Escape"]).shows("undo (before");
+    tmux.types(&["q"]).ended("0");
 }
 
 /// A report of the mouse as terminals send it: what was pressed or turned, and where, counted from 1.
