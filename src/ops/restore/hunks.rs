@@ -222,18 +222,11 @@ pub fn look(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Re
         return Ok(restored);
     }
     let mut unwritten = BTreeSet::new();
-    let mut nodes = Nodes::new();
-    for (file, becomes) in becoming {
-        let node = match (becomes.node, becomes.text) {
-            (Some(node), Some(text)) => {
-                let oid = hash(ObjectKind::Blob, &text)?;
-                unwritten.insert(oid);
-                Some(Node { oid, ..node })
-            }
-            (node, _) => node,
-        };
-        nodes.push((file, node));
-    }
+    let nodes = nodes(becoming, |text| {
+        let oid = hash(ObjectKind::Blob, text)?;
+        unwritten.insert(oid);
+        Ok(oid)
+    })?;
     let putting = Putting {
         unwritten: RefCell::new(unwritten),
         ..Putting::new(store, offer, nodes)?
@@ -272,23 +265,32 @@ fn write<'o>(
         sync: true,
     };
     let writer = ObjectWriter::new(&store.objects, mode)?.afresh();
-    let mut nodes = Nodes::new();
-    for (file, becomes) in becoming {
-        let node = match (becomes.node, becomes.text) {
-            (Some(node), Some(text)) => Some(Node {
-                oid: writer.put(ObjectKind::Blob, &text)?,
-                ..node
-            }),
-            (node, _) => node,
-        };
-        nodes.push((file, node));
-    }
+    let nodes = nodes(becoming, |text| writer.put(ObjectKind::Blob, text))?;
     let written = writer.finish()?;
     store.objects.refresh();
     Ok((nodes, written.pack))
 }
 
 type Nodes<'o> = Vec<(&'o FileOffer, Option<Node>)>;
+
+/// What the paths become, each text under the id that `put` gives it.
+fn nodes(
+    becoming: Vec<(&FileOffer, Becomes)>,
+    mut put: impl FnMut(&[u8]) -> Result<Oid>,
+) -> Result<Nodes<'_>> {
+    let mut nodes = Nodes::new();
+    for (file, becomes) in becoming {
+        let node = match (becomes.node, becomes.text) {
+            (Some(node), Some(text)) => Some(Node {
+                oid: put(&text)?,
+                ..node
+            }),
+            (node, _) => node,
+        };
+        nodes.push((file, node));
+    }
+    Ok(nodes)
+}
 
 struct Putting<'o> {
     store: &'o Store,
