@@ -107,21 +107,18 @@ struct StatsPage {
 impl Human for StatsPage {
     fn print(&self, page: &mut Page) {
         let stats = &self.stats;
-        if stats.reports == 0 {
-            stats.print(page);
-            return;
-        }
-        match self.by {
-            Some(ByWord::Agent) => groups(page, AGENTS, &stats.agents),
-            Some(ByWord::Severity) => groups(page, SEVERITIES, &stats.severities),
-            Some(ByWord::Kind) => groups(page, KINDS, &stats.kinds),
-            _ => stats.print(page),
-        }
-        if matches!(
-            self.by,
-            Some(ByWord::Agent | ByWord::Severity | ByWord::Kind)
-        ) {
-            page.notices(&stats.notices);
+        let table = match self.by {
+            Some(ByWord::Agent) => Some((AGENTS, &stats.agents)),
+            Some(ByWord::Severity) => Some((SEVERITIES, &stats.severities)),
+            Some(ByWord::Kind) => Some((KINDS, &stats.kinds)),
+            _ => None,
+        };
+        match table.filter(|_| stats.reports > 0) {
+            Some((heads, found)) => {
+                groups(page, heads, found);
+                page.notices(&stats.notices);
+            }
+            None => stats.print(page),
         }
     }
 }

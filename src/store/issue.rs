@@ -374,6 +374,12 @@ impl Issue {
         }
     }
 
+    /// Whether it is of this kind of friction; an empty word stands for none.
+    pub fn is_of_kind(&self, wanted: &str) -> bool {
+        let kind = self.kind.as_deref().unwrap_or_default();
+        kind.eq_ignore_ascii_case(wanted.trim())
+    }
+
     /// Reads a stored issue.
     ///
     /// # Errors

@@ -85,11 +85,12 @@ impl Filter {
     /// Whether an issue is wanted.
     pub fn takes(&self, issue: &Issue) -> bool {
         let status = issue.status;
-        let kind = issue.kind.as_deref().unwrap_or_default();
-        let is_of_kind = |wanted: &String| wanted.trim().eq_ignore_ascii_case(kind);
         self.status.is_none_or(|wanted| wanted == status)
             && !(self.active && status.is_closed())
-            && self.kind.as_ref().is_none_or(is_of_kind)
+            && self
+                .kind
+                .as_ref()
+                .is_none_or(|wanted| issue.is_of_kind(wanted))
     }
 
     /// What was asked for, in a word.

@@ -246,15 +246,12 @@ fn is_proven(issue: &Issue) -> bool {
 fn takes(request: &Request<'_>, issue: &Issue, now: Moment) -> bool {
     let at = reported_at(issue, now);
     let agent = issue.agent.as_deref().unwrap_or_default();
-    let kind = issue.kind.as_deref().unwrap_or_default();
     request.since.is_none_or(|since| at >= since)
         && request.until.is_none_or(|until| at <= until)
         && request
             .agent
             .is_none_or(|wanted| agent.eq_ignore_ascii_case(wanted))
-        && request
-            .kind
-            .is_none_or(|wanted| kind.eq_ignore_ascii_case(wanted.trim()))
+        && request.kind.is_none_or(|wanted| issue.is_of_kind(wanted))
 }
 
 /// From the first report, or from when on was asked for, to the end of what was asked for. None: nothing was reported.
