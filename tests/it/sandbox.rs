@@ -46,6 +46,11 @@ pub fn executable(program: &OsStr) -> PathBuf {
     file
 }
 
+/// A stamp younger than a tick of the clock is looked at again next time.
+pub fn settle() {
+    std::thread::sleep(std::time::Duration::from_millis(60));
+}
+
 /// What one test works in: `home/`, `tmp/` and the repository `repo/`, all under one temporary directory.
 pub struct Sandbox {
     root: TempDir,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, settle};
 use crate::stage::taken;
 use crate::summary::copies;
 
@@ -23,11 +23,6 @@ fn counted(sandbox: &Sandbox, args: &[&str]) -> BTreeMap<String, u64> {
         (name.to_owned(), count.parse().unwrap())
     };
     text.lines().map(count).collect()
-}
-
-/// A stamp younger than a tick of the clock is looked at again next time.
-fn settle() {
-    std::thread::sleep(std::time::Duration::from_millis(60));
 }
 
 #[test]

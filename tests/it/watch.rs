@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, settle};
+use crate::work::{DIRS, FILES, settled};
 
 /// A sandbox with a watcher in it.
 pub struct Watched {
@@ -29,31 +30,6 @@ impl std::ops::Deref for Watched {
     fn deref(&self) -> &Sandbox {
         &self.sandbox
     }
-}
-
-/// Each tree has so many directories with so many files, one of which is empty.
-const DIRS: usize = 20;
-const FILES: usize = 30;
-
-/// A committed tree of 600 files whose stamps are no longer fresh.
-fn tree() -> Sandbox {
-    let sandbox = Sandbox::unborn();
-    for dir in 0..DIRS {
-        for file in 0..FILES {
-            sandbox.write(format!("d{dir}/f{file}"), format!("{dir} {file}\n"));
-        }
-    }
-    sandbox.git(["add", "."]);
-    sandbox.git(["commit", "-q", "-m", "all"]);
-    settle();
-    sandbox.git(["update-index", "-q", "--really-refresh"]);
-    settle();
-    sandbox
-}
-
-/// A stamp younger than a tick of the clock is looked at again next time.
-fn settle() {
-    std::thread::sleep(Duration::from_millis(60));
 }
 
 impl Watched {

@@ -1,18 +1,17 @@
 //! What a command may cost, by counts of a debug build: these hold where times would only be noise.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, settle};
 
 /// Directories and files in each of the tree that is counted in.
-const DIRS: u64 = 20;
-const FILES: u64 = 30;
+pub const DIRS: u64 = 20;
+pub const FILES: u64 = 30;
 
 type Counts = BTreeMap<String, u64>;
 
 /// A clean tree of 600 files, one of them empty, whose stamps are no longer fresh.
-fn settled() -> Sandbox {
+pub fn settled() -> Sandbox {
     let sandbox = Sandbox::unborn();
     for dir in 0..DIRS {
         for file in 0..FILES {
@@ -26,11 +25,6 @@ fn settled() -> Sandbox {
     sandbox.git(["update-index", "-q", "--really-refresh"]);
     settle();
     sandbox
-}
-
-/// A stamp younger than a tick of the clock is looked at again next time.
-fn settle() {
-    std::thread::sleep(Duration::from_millis(60));
 }
 
 fn counted(sandbox: &Sandbox, args: &[&str]) -> Counts {

@@ -102,7 +102,7 @@ fn what_it_leaves_out_is_as_it_was() {
 #[test]
 #[expect(unsafe_code, reason = "a memory map of a file of the test's own")]
 fn a_store_into_a_map_is_seen_once_the_map_is_gone_and_before_when_the_file_was_written() {
-    let watched = Watched::start(tree(), &[]);
+    let watched = Watched::start(settled(), &[]);
     let open = |file: &str| {
         let options = fs::OpenOptions::new().read(true).write(true).clone();
         options.open(watched.path(file)).unwrap()
@@ -151,7 +151,7 @@ fn a_store_into_a_map_is_seen_once_the_map_is_gone_and_before_when_the_file_was_
 
 #[test]
 fn rules_nested_repositories_and_sparse_entries_count_as_without_it() {
-    let watched = Watched::start(tree(), &[]);
+    let watched = Watched::start(settled(), &[]);
     let paths = |id: &str| {
         let name = format!("refs/timewarp/snapshots/{id}");
         watched.git(["ls-tree", "-r", "--name-only", &name])

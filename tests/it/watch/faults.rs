@@ -5,11 +5,11 @@ use std::os::unix::net::UnixListener;
 use super::ways::{is_alive, wait_for_end};
 use super::*;
 
-const ALL: u64 = (DIRS * FILES) as u64;
+const ALL: u64 = DIRS * FILES;
 
 #[test]
 fn one_that_is_killed_stopped_or_somebody_else_costs_a_full_look() {
-    let watched = Watched::start(tree(), &[]);
+    let watched = Watched::start(settled(), &[]);
     let is_full = |watched: &Watched| watched.check() >= ALL;
     // What it was asked is kept: a byte of that changes, and the whole does not count.
     let kept = watched.path(".git/timewarp/cache.watched");
@@ -72,16 +72,16 @@ fn one_that_is_killed_stopped_or_somebody_else_costs_a_full_look() {
 
 #[test]
 fn lost_events_are_known_to_be_lost() {
-    let watched = Watched::start(tree(), &[]);
+    let watched = Watched::start(settled(), &[]);
     let most = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
-    let most: usize = most.trim().parse().unwrap();
+    let most: u64 = most.trim().parse().unwrap();
     if most > 100_000 {
         crate::sandbox::skipped("a queue of events", "this one is too long to be filled");
         return;
     }
     let pid = watched.pid();
     signal_to(pid, "STOP");
-    let file = |nth: usize| watched.path(format!("d{}/f{}", nth % DIRS, nth / DIRS % FILES));
+    let file = |nth: u64| watched.path(format!("d{}/f{}", nth % DIRS, nth / DIRS % FILES));
     for nth in 0..=most {
         let mode = if (nth / (DIRS * FILES)).is_multiple_of(2) {
             0o600
@@ -101,7 +101,7 @@ fn lost_events_are_known_to_be_lost() {
 
 #[test]
 fn what_it_missed_is_found_by_an_audit_and_turns_it_off() {
-    let watched = Watched::start(tree(), &["--audit", "1s"]);
+    let watched = Watched::start(settled(), &["--audit", "1s"]);
     let pid = watched.pid();
     // A name elsewhere, of which no event tells: writes through it have no event here either.
     let outside = watched.root().join("tmp/outside");

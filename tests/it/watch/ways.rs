@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_snapshot_looks_only_where_something_changed() {
-    let watched = Watched::start(tree(), &[]);
+    let watched = Watched::start(settled(), &[]);
     let (_, quiet) = watched.take();
     assert!(quiet < 10, "{quiet} looked at in an unchanged tree");
     // Also when it is asked whether a new one is needed at all.
@@ -19,19 +19,16 @@ fn a_snapshot_looks_only_where_something_changed() {
     watched.write("d3/f3", "changed again\n");
     watched.take();
     let (_, swap) = watched.counted(&["-q", "travel", &first]);
-    assert!(swap >= (DIRS * FILES) as u64, "{swap} looked at by a swap");
+    assert!(swap >= DIRS * FILES, "{swap} looked at by a swap");
     let (_, back) = watched.counted(&["-q", "return"]);
-    assert!(
-        back >= (DIRS * FILES) as u64,
-        "{back} looked at by a return"
-    );
+    assert!(back >= DIRS * FILES, "{back} looked at by a return");
     assert_eq!(watched.text("d3/f3"), "changed again\n");
     watched.check();
 }
 
 #[test]
 fn it_is_started_once_told_of_and_ends_with_its_working_tree() {
-    let watched = Watched::of(tree());
+    let watched = Watched::of(settled());
     assert_eq!(watched.status()["state"], "off");
     let stopped = watched.json(["watch", "stop"]);
     assert_eq!(stopped["stopped"], false);
@@ -66,7 +63,7 @@ fn it_is_started_once_told_of_and_ends_with_its_working_tree() {
 
 #[test]
 fn a_hook_starts_it_when_the_settings_ask_for_it() {
-    let watched = Watched::of(tree());
+    let watched = Watched::of(settled());
     let hook = |event: &str| {
         let mut command = watched.sandbox.tw_command();
         command.env_remove("TW_NO_BACKGROUND");
