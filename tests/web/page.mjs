@@ -32,6 +32,43 @@ async function check(name, work) {
   }
 }
 
+async function lookAs(page, scheme, width, height) {
+  await page.setViewport({ width, height });
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
+}
+
+// What somebody does who has keys alone.
+function byKeys(page) {
+  const active = () => page.evaluate(() => {
+    const at = document.activeElement;
+    return { id: at.id, name: at.name || '', text: at.textContent, list: at.id === 'list' };
+  });
+  // On to what a key would reach, as Tab goes; 'Restore this hunk' has more behind it for those who hear it.
+  const tab = async (is, what) => {
+    for (let tries = 0; tries < 120; tries += 1) {
+      if (is(await active())) return;
+      await page.keyboard.press('Tab');
+    }
+    assert.fail('Tab never reached ' + what);
+  };
+  const press = async (text) => {
+    await page.waitForFunction((text) => [...document.querySelectorAll('button')].some((button) => button.textContent.startsWith(text)), {}, text)
+      .catch(() => assert.fail('there is no button ' + text));
+    await tab((at) => at.text.startsWith(text) && at.id !== 'dialog', text);
+    await page.keyboard.press('Enter');
+  };
+  const dialog = async (pattern, focused = 'No') => {
+    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('dialog[open]')?.innerText), {}, pattern)
+      .catch(async () => assert.fail(pattern + ' is not in ' + await page.evaluate(() => document.querySelector('dialog').innerText)));
+    assert.equal((await active()).text, focused);
+  };
+  const leave = async () => {
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(() => !document.querySelector('dialog').open);
+  };
+  return { active, tab, press, dialog, leave };
+}
+
 // A page that tells of everything it should not do.
 async function open(where, { width = 1600, height = 900, scheme = 'light', allowed = () => false } = {}) {
   const page = await browser.newPage();
@@ -43,8 +80,7 @@ async function open(where, { width = 1600, height = 900, scheme = 'light', allow
     const url = request.url();
     if (url !== where && !allowed(url)) wrong.push('request: ' + url);
   });
-  await page.setViewport({ width, height });
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
+  await lookAs(page, scheme, width, height);
   page.setDefaultTimeout(5000);
   await page.goto(where);
   await page.waitForSelector('.row').catch((error) => { throw new Error(error.message + '; ' + wrong.join('; ')); });
@@ -384,34 +420,19 @@ await check('live: a rewind asks what goes back, and a directory says where it i
   await page.waitForFunction(() => document.querySelector('#status').textContent === '2 entries');
   await page.focus('#list');
   await page.keyboard.press('End');
-  const modal = async (pattern) => {
-    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('dialog[open]')?.innerText), {}, pattern)
-      .catch(async () => assert.fail(pattern + ' is not in ' + await page.evaluate(() => document.querySelector('dialog').innerText)));
-    return page.evaluate(() => document.activeElement.textContent);
-  };
-  // From the list to the entry, and on to a button, as Tab goes.
-  const press = async (text) => {
-    await page.waitForFunction((text) => [...document.querySelectorAll('button')].some((button) => button.textContent === text), {}, text);
-    for (let tries = 0; tries < 40; tries += 1) {
-      if (await page.evaluate((text) => document.activeElement.textContent === text, text)) break;
-      await page.keyboard.press('Tab');
-    }
-    assert.equal(await page.evaluate(() => document.activeElement.textContent), text);
-    await page.keyboard.press('Enter');
-  };
+  const { press, dialog, leave } = byKeys(page);
   await page.keyboard.press('Enter');
   await press('Rewind to the prompt');
-  assert.equal(await modal('Rewind to checkpoint 0: write the parser[^]*What goes back'), 'No');
+  await dialog('Rewind to checkpoint 0: write the parser[^]*What goes back');
   const { violations } = await axe(page);
   assert.deepEqual(violations, []);
   await press('The files');
-  assert.equal(await modal('Files: \\d+ paths? would go back'), 'No');
-  await page.keyboard.press('Escape');
-  await page.waitForFunction(() => !document.querySelector('dialog').open);
+  await dialog('Files: \\d+ paths? would go back');
+  await leave();
   await press('Open in a directory');
-  assert.equal(await modal('It would be laid out in /'), 'No');
+  await dialog('It would be laid out in /');
   await press('Yes, do it');
-  assert.equal(await modal("Done: Open[^]*It is in /[^]* until 'tw close' removes it"), 'Close');
+  await dialog("Done: Open[^]*It is in /[^]* until 'tw close' removes it", 'Close');
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.activeElement.id === 'list');
   assert.deepEqual(wrong, []);
@@ -425,8 +446,7 @@ await check('live: every action works by keys alone, and axe finds nothing on th
   const audit = async (state) => {
     for (const scheme of ['light', 'dark']) {
       for (const [width, height] of SIZES) {
-        await page.setViewport({ width, height });
-        await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' }]);
+        await lookAs(page, scheme, width, height);
         const { violations } = await axe(page);
         assert.deepEqual(violations, [], `${state}, ${scheme}, ${width}`);
         assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0, `${state}, ${width}`);
@@ -435,38 +455,13 @@ await check('live: every action works by keys alone, and axe finds nothing on th
       }
     }
   };
-  const active = () => page.evaluate(() => {
-    const at = document.activeElement;
-    return { id: at.id, name: at.name || '', text: at.textContent, list: at.id === 'list' };
-  });
-  // On to what a key would reach, as Tab goes; 'Restore this hunk' has more behind it for those who hear it.
-  const tab = async (is, what) => {
-    for (let tries = 0; tries < 120; tries += 1) {
-      if (is(await active())) return;
-      await page.keyboard.press('Tab');
-    }
-    assert.fail('Tab never reached ' + what);
-  };
-  const press = async (text) => {
-    await page.waitForFunction((text) => [...document.querySelectorAll('button')].some((button) => button.textContent.startsWith(text)), {}, text)
-      .catch(() => assert.fail('there is no button ' + text));
-    await tab((at) => at.text.startsWith(text) && at.id !== 'dialog', text);
-    await page.keyboard.press('Enter');
-  };
-  const dialog = async (pattern, focused = 'No') => {
-    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('dialog[open]')?.innerText), {}, pattern)
-      .catch(async () => assert.fail(pattern + ' is not in ' + await page.evaluate(() => document.querySelector('dialog').innerText)));
-    assert.equal((await active()).text, focused);
-  };
+  const { active, tab, press, dialog, leave } = byKeys(page);
   const yes = async (title) => {
     await press('Yes, do it');
     await page.waitForFunction((title) => document.querySelector('#status').textContent.startsWith('done: ' + title), {}, title)
       .catch(async () => assert.fail('not done: ' + title + ' but ' + await page.evaluate(() => document.body.innerText)));
     // What it has to say beside that.
-    if (await page.evaluate(() => document.querySelector('dialog').open)) {
-      await page.keyboard.press('Escape');
-      await page.waitForFunction(() => !document.querySelector('dialog').open);
-    }
+    if (await page.evaluate(() => document.querySelector('dialog').open)) await leave();
   };
   const detail = (pattern) => page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector('#detail').innerText), {}, pattern)
     .catch(async () => assert.fail(pattern + ' is not in ' + await page.evaluate(() => document.querySelector('#detail').innerText)));
@@ -580,8 +575,7 @@ await check('live: every action works by keys alone, and axe finds nothing on th
   await at('snapshot', 'Home');
   await press('Restore this path');
   await dialog('would be written');
-  await page.keyboard.press('Escape');
-  await page.waitForFunction(() => !document.querySelector('dialog').open);
+  await leave();
   await at('turn-end', 'End');
   await detail('modified a.txt');
   await press('Restore this hunk');
