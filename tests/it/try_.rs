@@ -33,7 +33,11 @@ fn beside(sandbox: &Sandbox) -> PathBuf {
 fn swept(sandbox: &Sandbox) {
     let begun = Instant::now();
     while beside(sandbox).exists() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "litter stays");
+        if begun.elapsed() > Duration::from_secs(20) {
+            let found = sandbox.command("find").arg(beside(sandbox)).output();
+            let found = String::from_utf8(found.unwrap().stdout).unwrap();
+            panic!("litter stays:\n{found}");
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(sandbox.git(["worktree", "list"]).lines().count(), 1);
