@@ -171,6 +171,20 @@ fn an_open_directory_is_listed_and_is_not_collected() {
     );
 }
 
+/// A death leaves it when it was made again for a scratch that had not been begun yet.
+#[test]
+fn an_empty_directory_of_scratches_goes_and_one_with_something_in_it_stays() {
+    let sandbox = Sandbox::new();
+    let beside = sandbox.root().join("repo.tw");
+    std::fs::create_dir(&beside).unwrap();
+    sandbox.ok(["scratch", "gc"]);
+    assert!(!beside.exists());
+    std::fs::create_dir(&beside).unwrap();
+    std::fs::write(beside.join("mine"), "").unwrap();
+    sandbox.ok(["scratch", "gc"]);
+    assert!(beside.join("mine").exists());
+}
+
 #[test]
 fn the_directory_of_scratches_can_be_set() {
     let sandbox = Sandbox::new();

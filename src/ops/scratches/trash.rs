@@ -43,9 +43,11 @@ pub fn trash_of(dir: &Path) -> PathBuf {
     dir.with_file_name(DIR)
 }
 
-/// Empties a trash directory: in the background, or here where that is turned off.
+/// Empties a trash directory: in the background, or here where that is turned off. The directory of scratches goes with it when
+/// nothing is left there, also where there is no trash: a death may have left it alone, made again for a scratch that never was.
 pub fn empty(trash: &Path, env: &Env) {
     if !trash.is_dir() {
+        remove_above(trash);
         return;
     }
     // The program of a unit test is no `tw`.
@@ -91,6 +93,10 @@ fn delete_all(trash: &Path) {
     }
     // Each only when empty.
     let _ = std::fs::remove_dir(trash);
+    remove_above(trash);
+}
+
+fn remove_above(trash: &Path) {
     if let Some(above) = trash.parent().filter(|above| is_beside(above)) {
         let _ = std::fs::remove_dir(above);
     }
