@@ -147,6 +147,11 @@ impl Human for Service {
     }
 }
 
+fn counted(number: Option<u64>, what: &str) -> String {
+    let number = usize::try_from(number.unwrap_or_default());
+    count(number.unwrap_or(usize::MAX), what)
+}
+
 impl Human for Watching {
     fn print(&self, page: &mut Page) {
         let pid = self.pid.unwrap_or_default();
@@ -164,14 +169,11 @@ impl Human for Watching {
         });
         if self.state == State::Running {
             page.line(format!(
-                "  asked {} times, {} unanswered; {}; events lost {} times",
-                self.asked.unwrap_or_default(),
+                "  {}, {} unanswered; {}; events lost {}",
+                counted(self.asked, "question"),
                 self.unanswered.unwrap_or_default(),
-                count(
-                    usize::try_from(self.audits.unwrap_or_default()).unwrap_or(usize::MAX),
-                    "audit"
-                ),
-                self.overflows.unwrap_or_default()
+                counted(self.audits, "audit"),
+                counted(self.overflows, "time")
             ));
         }
     }
