@@ -40,12 +40,14 @@ class Formula
   def bash_completion = Place.new(prefix/"etc/bash_completion.d")
   def zsh_completion = Place.new(prefix/"share/zsh/site-functions")
   def fish_completion = Place.new(prefix/"share/fish/vendor_completions.d")
-  def testpath = Pathname.new(Dir.pwd)
+  def testpath = Pathname.new(ENV.fetch("HOME"))
   def std_cargo_args = ["--locked", "--root=#{prefix}", "--path=."]
 
   def system(*words)
     Kernel.system(*words.map(&:to_s), exception: true)
   end
+
+  def cd(dir, &) = Dir.chdir(dir, &)
 
   def shell_output(command)
     output = `#{command}`
