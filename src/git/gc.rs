@@ -5,11 +5,13 @@
 //! there. A bare `git prune` says nothing of itself and is not seen.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::fs::{Durable, write_atomic};
 use super::process;
+use crate::error::Result;
 
 /// git: a file older than this was left behind.
 const STALE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -43,6 +45,33 @@ pub fn is_running(common_dir: &Path) -> bool {
         *dead = Some(this);
     }
     *dead != Some(this)
+}
+
+/// A gc of our own, in a repository in which git runs none: it holds the same file, and goes by the same rules for others.
+#[must_use]
+pub struct Collecting(PathBuf);
+
+impl Collecting {
+    /// Says that one begins; None while another is under way. Whoever calls holds a lock against a second one of ours.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn begin(common_dir: &Path) -> Result<Option<Self>> {
+        if is_running(common_dir) {
+            return Ok(None);
+        }
+        let file = common_dir.join("gc.pid");
+        let text = format!("{} {}", std::process::id(), host().unwrap_or_default());
+        write_atomic(&file, text.as_bytes(), Durable::No)?;
+        Ok(Some(Self(file)))
+    }
+}
+
+impl Drop for Collecting {
+    fn drop(&mut self) {
+        // One that stays counts as dead as soon as this process is.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// This machine's name, where it can be read.

@@ -28,11 +28,11 @@ use crate::git::fs::remove_optional;
 const SMALL: u64 = 32 << 20;
 const TRAILER: u64 = 20;
 
-/// A pack that may go into another.
-struct Small {
+/// A pack of ours that nothing holds as it is.
+pub(super) struct Free {
     /// The path of the pack file.
-    path: PathBuf,
-    size: u64,
+    pub(super) path: PathBuf,
+    pub(super) size: u64,
 }
 
 impl ObjectStore {
@@ -44,7 +44,7 @@ impl ObjectStore {
     pub fn fold_packs(&self, limit: usize, note: &str) -> Result<usize> {
         let dir = self.own().path.join("pack");
         clear_left_indexes(&dir)?;
-        let packs = small_packs(&dir);
+        let packs = free_packs(&dir, SMALL);
         if packs.len() <= limit.max(1) {
             return Ok(0);
         }
@@ -53,7 +53,7 @@ impl ObjectStore {
         let mut writer = PackWriter::create(&target).context(what)?;
         let mut seen = HashSet::new();
         for pack in &packs {
-            copy(pack, &mut seen, &mut writer)
+            copy(&pack.path, pack.size, &mut seen, &mut writer)
                 .context(|| format!("cannot fold '{}'", pack.path.display()))?;
         }
         let kept = writer
@@ -96,11 +96,11 @@ fn clear_left_indexes(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The packs of ours that nothing holds as they are.
-fn small_packs(dir: &Path) -> Vec<Small> {
+/// The packs of ours that nothing holds as they are, up to a size.
+pub(super) fn free_packs(dir: &Path, most: u64) -> Vec<Free> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let named = Named::read(dir);
-    let small = |path: PathBuf| {
+    let free = |path: PathBuf| {
         let name = path.file_stem()?.to_str()?;
         let beside = |end| path.with_extension(end).exists();
         let is_free = path.extension()? == "pack"
@@ -111,23 +111,28 @@ fn small_packs(dir: &Path) -> Vec<Small> {
                 .into_iter()
                 .any(beside);
         let meta = path.symlink_metadata().ok().filter(|_| is_free)?;
-        Some(Small {
+        Some(Free {
             size: meta.len(),
             path,
         })
     };
-    let packs = entries.filter_map(|entry| small(entry.path()));
-    packs.filter(|pack| pack.size <= SMALL).collect()
+    let packs = entries.filter_map(|entry| free(entry.path()));
+    packs.filter(|pack| pack.size <= most).collect()
 }
 
-/// Appends what a pack has and no other had.
-fn copy(pack: &Small, seen: &mut HashSet<git2::Oid>, to: &mut PackWriter) -> io::Result<()> {
-    let file = crate::git::regular::open(&pack.path)?;
-    let idx = Idx::open(&crate::git::regular::open(pack.path.with_extension("idx"))?)?;
+/// Appends what a pack of this size has and is not among what was seen.
+pub(super) fn copy(
+    pack: &Path,
+    size: u64,
+    seen: &mut HashSet<git2::Oid>,
+    to: &mut PackWriter,
+) -> io::Result<()> {
+    let file = crate::git::regular::open(pack)?;
+    let idx = Idx::open(&crate::git::regular::open(pack.with_extension("idx"))?)?;
     let mut entries = idx.entries().ok_or(io::ErrorKind::InvalidData)?;
     entries.sort_unstable_by_key(|entry| entry.offset);
     let ends = entries.iter().skip(1).map(|entry| entry.offset);
-    let ends: Vec<u64> = ends.chain([pack.size.saturating_sub(TRAILER)]).collect();
+    let ends: Vec<u64> = ends.chain([size.saturating_sub(TRAILER)]).collect();
     let mut bytes = Vec::new();
     for (entry, end) in entries.iter().zip(ends) {
         if !seen.insert(entry.oid) {
@@ -135,7 +140,7 @@ fn copy(pack: &Small, seen: &mut HashSet<git2::Oid>, to: &mut PackWriter) -> io:
         }
         let length = end
             .checked_sub(entry.offset)
-            .filter(|length| *length <= SMALL);
+            .filter(|length| *length <= size);
         let length = length.and_then(|length| usize::try_from(length).ok());
         bytes.resize(length.ok_or(io::ErrorKind::InvalidData)?, 0);
         file.read_exact_at(&mut bytes, entry.offset)?;

@@ -4,7 +4,7 @@
 //! pack, then idx), and the proof on every read that bytes hash to their name. Promises never to start a process, never to
 //! touch the network, and to leave no named litter but what git's own prune clears (`tmp_*`).
 //!
-//! Left out on purpose: refs and reachability (the caller looks its objects up once more when the ref is in place), delta
+//! Left out on purpose: refs (the caller looks its objects up once more when the ref is in place), delta
 //! compression (git's gc does that), and SHA-256.
 
 mod deflate;
@@ -22,6 +22,7 @@ mod odb_dir;
 mod pack_writer;
 mod part;
 mod read;
+mod reclaim;
 mod remembered;
 mod same;
 mod store;
@@ -39,6 +40,7 @@ pub use keep::KeptPack;
 pub use new::{NewObjects, Storage};
 pub use part::PartOfId;
 pub use same::{is_blob, reads_blob};
+pub use reclaim::{Reclaimed, Thoroughness};
 pub use store::ObjectStore;
 pub use writer::{ObjectWriter, PutError, WriteMode, Written};
 
