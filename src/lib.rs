@@ -13,6 +13,7 @@
 //!   back to one.
 //! - **issue**: a report of friction tied to a snapshot. **desk**: its files in `.timewarp/issues/`, a checkout of its record
 //!   for editors.
+//! - **private repository**: the git directory of a directory without git, outside of it, known by the directory's identity.
 //! - **anchor**: the ref that holds the objects whose ids the cache remembers; while it stands they need no look.
 //! - **racy**: of a stamp: so fresh that a later change may not show in it; as in git.
 //! - **settled**: of a swap: all that it wrote is on disk, also after a power cut.

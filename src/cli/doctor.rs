@@ -5,6 +5,8 @@ use crate::ops::outcome::{CheckStatus, Checkup};
 
 /// Check the repository and what tw keeps in it
 ///
+/// In a directory without git that was moved, it finds the history that was kept for it ('tw init --here').
+///
 /// Looks at HEAD, refs, records, caches, locks and settings, and names for each problem the command that mends it. An agent
 /// that is newer than what tw was tried with is named, as no problem. Changes nothing. The exit code is 1 when a check found an error, 0 otherwise, also with warnings.
 #[derive(Debug, clap::Args)]
@@ -18,7 +20,12 @@ impl Run for Args {
     const DOCUMENTS: &[Document] = &[document::<Checkup>("doctor")];
 
     fn run(&self, call: &Call<'_>) -> Reply {
-        reply(ops::doctor::doctor(&call.open()?))
+        match call.open() {
+            Err(error) if error.code() == Code::NotARepository => {
+                reply(ops::doctor::outside(call.start, call.env, error))
+            }
+            context => reply(ops::doctor::doctor(&context?)),
+        }
     }
 }
 

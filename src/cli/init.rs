@@ -1,11 +1,13 @@
 //! `tw init`: on a terminal it shows what it would set up, and asks once.
 
+mod here;
 mod page;
 
 use clap::ArgGroup;
 
 use crate::cli::ask::Flag;
 use crate::cli::prelude::*;
+use crate::ops::here::{Directories, KeptHere};
 use crate::ops::init::Init;
 use crate::ops::install::{Install, Installed, Way, Whose};
 use crate::ops::request::DryRun;
@@ -28,6 +30,8 @@ use page::{Done, Offer, Room};
 /// --remove takes out what was put in and leaves every byte that is not tw's. Alone it takes out everything: of every agent,
 /// in the project and in your own settings, and git's hooks here; it asks first, and needs -y without a terminal.
 /// .timewarp/ and its lines in info/exclude stay.
+///
+/// --here is for a directory without git: tw keeps its history in a private repository outside of it.
 ///
 /// A file that cannot be edited is named and makes the command fail; all others are done.
 #[derive(Debug, clap::Args)]
@@ -54,7 +58,11 @@ Examples:
   tw init --remove
 
   # Guard against publishing tw's refs
-  tw init --git-hooks"
+  tw init --git-hooks
+
+  # Keep the history of a directory that has no git; which are there?
+  tw init --here
+  tw init --here --list"
 )]
 pub struct Args {
     /// List what would be written, and write nothing
@@ -79,15 +87,25 @@ pub struct Args {
     #[arg(long)]
     pub git_hooks: bool,
 
-    /// Take out what was put in; without --agent and --git-hooks, everything
+    /// Take out what was put in; without --agent, --git-hooks and --here, everything
     #[arg(long)]
     pub remove: bool,
+
+    #[command(flatten)]
+    pub without_git: here::Options,
 }
 
 impl Run for Args {
-    const DOCUMENTS: &[Document] = &[document::<Installed>("init")];
+    const DOCUMENTS: &[Document] = &[
+        document::<Installed>("init"),
+        document::<KeptHere>("init --here"),
+        document::<Directories>("init --list"),
+    ];
 
     fn run(&self, call: &Call<'_>) -> Reply {
+        if self.without_git.here {
+            return self.without_git.run(call, self.remove, self.dry_run);
+        }
         let request = self.request(call);
         if !request.config && self.user && self.agent.is_empty() && self.git_hooks {
             return Err(Error::usage(
@@ -99,6 +117,11 @@ impl Run for Args {
             Err(error) if error.code() == Code::NotARepository && !request.config => None,
             other => Some(other?),
         };
+        if self.git_hooks && !self.remove && ctx.as_ref().is_some_and(|ctx| ctx.repo.is_private()) {
+            return Err(Error::usage(
+                "a directory without git has no hooks of git's",
+            ));
+        }
         let session = Session {
             call,
             room: Room {

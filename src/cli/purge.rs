@@ -86,7 +86,7 @@ impl Human for Purged {
         for sentence in unreached {
             page.line(format!("not reached: {}", clean(&sentence)));
         }
-        if !self.dry_run {
+        if !self.dry_run && !self.finish.is_empty() {
             page.hint(format!("'{}' really deletes the old bytes", self.finish));
         }
     }

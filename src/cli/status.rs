@@ -148,7 +148,12 @@ fn repository(page: &mut Page, status: &Status) {
         .as_deref()
         .map(|name| clean(name.strip_prefix("refs/heads/").unwrap_or(name)));
     let oid = repository.head.oid.map(|oid| oid.to_string());
-    page.line(format!("  HEAD {}", at(branch.as_deref(), oid.as_deref())));
+    // In a private repository nobody commits, unless git was told of it.
+    if repository.private && oid.is_none() {
+        page.line("  no git here: the history is in a private repository");
+    } else {
+        page.line(format!("  HEAD {}", at(branch.as_deref(), oid.as_deref())));
+    }
     let counts = repository.counts;
     page.line(format!(
         "  {}, {}, {}",

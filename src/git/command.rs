@@ -163,7 +163,9 @@ impl<'a> Git<'a> {
 /// `IO` when it cannot be started or its pipes fail.
 pub(super) fn run_child(mut command: Command, stdin: &[u8], name: &str) -> Result<Output> {
     let child = command.spawn().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::new(Code::Io, "git is not on the PATH").caused_by(error),
+        ErrorKind::NotFound => Error::new(Code::Io, "git is not on the PATH")
+            .hint("this needs the program 'git': install it, or put it on the PATH")
+            .caused_by(error),
         _ => error.into(),
     });
     Running(child.context(|| format!("run 'git {name}'"))?)

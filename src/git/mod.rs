@@ -21,6 +21,7 @@ pub mod objects;
 pub mod operation;
 pub mod own;
 pub mod path;
+pub mod private;
 pub mod process;
 pub mod reflog;
 pub mod refs;

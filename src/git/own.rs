@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::fs::Stamp;
 use super::objects::ObjectStore;
+use super::private;
 use super::repo::{Repo, holds_repository, is_git_directory};
 
 /// What in a git directory may be a symlink to where the rest of the repository is. Hooks, `info` and the like are no part of
@@ -48,7 +49,7 @@ pub struct OwnDirs {
 
 impl OwnDirs {
     /// The git directory, the common one, every object directory, and of an alternate in a repository that repository, whose
-    /// refs say what its gc keeps; with what any of them has elsewhere by a symlink.
+    /// refs say what its gc keeps; with what any of them has elsewhere by a symlink. And where the user's private repositories are.
     pub fn of(repo: &Repo, objects: &ObjectStore) -> Self {
         let mut own = Self {
             dirs: Vec::new(),
@@ -60,6 +61,9 @@ impl OwnDirs {
         }
         let worktrees = repo.common_dir().join("worktrees");
         own.add_symlinks_in(&worktrees);
+        if let Some(dir) = private::inside(repo.worktree_root(), repo.env()) {
+            own.add(&dir);
+        }
         for dir in objects.object_dirs() {
             own.add(dir);
             if let Some(above) = dir.parent()

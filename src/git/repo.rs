@@ -25,15 +25,15 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, RepositoryOpenFlags};
 
 pub use self::config::{ConfigEntry, ConfigLevel};
-pub use self::discover::{holds_repository, is_git_directory};
+pub use self::discover::{has_git, holds_repository, is_git_directory};
 pub use self::head::Head;
-pub use self::settings::SharedRepository;
+pub use self::settings::{SharedRepository, Values};
 
 use self::config::{Config, Dirs, Sources};
 use self::discover::{Discovered, Limits};
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
-use crate::git::regular;
+use crate::git::{private, regular};
 
 /// An open repository with a working tree.
 pub struct Repo {
@@ -43,6 +43,7 @@ pub struct Repo {
     common_dir: PathBuf,
     root: PathBuf,
     linked: bool,
+    private: bool,
     index: PathBuf,
     config: Config,
     env: Env,
@@ -52,13 +53,22 @@ impl Repo {
     /// Finds and opens the repository of `start` by walking up.
     ///
     /// # Errors
-    /// `NOT_A_REPOSITORY` when there is none; `UNSAFE_REPOSITORY` when someone else owns it; `UNSUPPORTED_REPOSITORY` when
+    /// `NOT_A_REPOSITORY` when there is none, not even a private one; `UNSAFE_REPOSITORY` when someone else owns it; `UNSUPPORTED_REPOSITORY` when
     /// it is bare or of a format that is not read here (SHA-256, reftable); `INVALID_CONFIG` when git's own configuration
     /// does not parse.
     pub fn discover(start: &Path, env: &Env) -> Result<Self> {
         let sources = Sources::from_env(env);
-        let found = discover::find(start, &Limits::from_env(env))?;
+        let found = discover::find(start, &Limits::from_env(env), env)?;
         Self::open(found, &sources, env)
+    }
+
+    /// Whether a directory may become a workspace of this user's, by git's rule of ownership.
+    ///
+    /// # Errors
+    /// `UNSAFE_REPOSITORY` when it belongs to somebody else and `safe.directory` does not name it; `INVALID_CONFIG`.
+    pub fn check_owner(dir: &Path, env: &Env) -> Result<()> {
+        let protected = Config::protected(&Sources::from_env(env), dir)?;
+        trust::check(&Discovered::at(dir), &protected, env)
     }
 
     fn open(found: Discovered, sources: &Sources, env: &Env) -> Result<Self> {
@@ -75,6 +85,7 @@ impl Repo {
         let repo = Self {
             git2: OnceCell::new(),
             linked: found.is_linked(),
+            private: found.is_private || (found.is_linked() && private::holds(&found.common_dir)),
             index: super::fs::followed(found.git_dir.join("index")),
             config: Config::merged(protected, local),
             git_dir: found.git_dir,
@@ -117,6 +128,11 @@ impl Repo {
     /// Whether `git worktree add` made this worktree.
     pub fn is_linked_worktree(&self) -> bool {
         self.linked
+    }
+
+    /// Whether this is the private repository of a directory without git, or a scratch of one.
+    pub fn is_private(&self) -> bool {
+        self.private
     }
 
     /// Whether the repository is bare, so that its own HEAD is the checkout of nothing. Linked worktrees it may have.

@@ -28,7 +28,7 @@ pub fn complete(document: &mut Value, code: Code) {
 fn usual(code: Code) -> Option<&'static str> {
     Some(match code {
         Code::NotARepository => {
-            "give 'dir', a directory in a git working tree and in a root of the client"
+            "give 'dir', a directory in a git working tree (or one of 'tw init --here') and in a root of the client"
         }
         Code::SnapshotNotFound | Code::InvalidAddress => {
             "timewarp_list shows the ids; give more of one"

@@ -14,7 +14,7 @@ use super::outcome::{ConfigEntry, ConfigListing};
 use super::settings::{KEYS, Key, Origin, Settings};
 use crate::error::{Code, Error, Result};
 use crate::git::command::Git;
-use crate::git::repo::{ConfigEntry as GitEntry, ConfigLevel};
+use crate::git::repo::{ConfigEntry as GitEntry, ConfigLevel, Values};
 
 /// Which of git's files is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -115,6 +115,15 @@ fn tried(key: &'static Key, value: &str) -> Result<Value> {
 }
 
 fn write(ctx: &Context<'_>, key: &Key, file: File, change: &Change) -> Result<()> {
+    if ctx.repo.is_private() {
+        // Its user need not have git.
+        let own = file == File::Local;
+        return match change {
+            Change::Set(value) => ctx.repo.set_config(own, key.git, Values::Only(value)),
+            Change::Add(value) => ctx.repo.set_config(own, key.git, Values::OneMore(value)),
+            Change::Unset => ctx.repo.set_config(own, key.git, Values::None),
+        };
+    }
     let mut git = Git::new(&ctx.repo).arg("config");
     // git is told nothing of the environment: the file that is named there is named to it.
     git = match (file, ctx.env.var("GIT_CONFIG_GLOBAL")) {

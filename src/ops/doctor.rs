@@ -2,10 +2,13 @@
 
 mod hooked;
 mod kept;
+mod private;
 mod versions;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+pub use private::outside;
 
 use super::Context;
 use super::issues::desk::exclude::{check_desk, is_desk_excluded};
@@ -19,6 +22,9 @@ use crate::error::{Error, Result};
 use crate::git::command::Git;
 use crate::store::Store;
 use crate::store::lock::{git_locks, is_dead_lock};
+
+/// What is said in a directory without git where there is no program of that name either.
+const NO_GIT: &str = "there is no git, and only blame, push and pull need it";
 
 /// How many names a message carries.
 const SHOWN: usize = 5;
@@ -38,6 +44,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
         interrupted(&worktrees),
         locks(&worktrees),
     ];
+    checks.extend(private::check(ctx));
     checks.extend(kept::snapshots(ctx, store));
     checks.push(tell("undo-log", undo_log(store, &worktrees)));
     checks.push(tell("labels", kept::labels(store)));
@@ -96,6 +103,9 @@ fn listed(names: &[String]) -> String {
 
 fn git(ctx: &Context<'_>) -> Check {
     let version = Git::new(&ctx.repo).arg("--version").run();
+    if ctx.repo.is_private() && version.is_err() {
+        return tell("git", Ok(ok(NO_GIT)));
+    }
     tell(
         "git",
         match version {

@@ -443,6 +443,8 @@ pub struct Pruned {
     pub kept: usize,
     /// Upper bound of what git can reclaim.
     pub bytes: u64,
+    /// What was taken back on disk, of this and of earlier times: in a directory without git, where no gc of git's does it.
+    pub reclaimed: u64,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
@@ -459,7 +461,7 @@ pub struct Purged {
     pub rewritten: Vec<Rewritten>,
     /// What it cannot reach: one sentence each (branches, stash, clones).
     pub unreachable: Vec<String>,
-    /// The command that really deletes.
+    /// The command that really deletes; empty where that is done.
     pub finish: String,
 }
 

@@ -1,4 +1,4 @@
-//! `tw prune`: what retention lets go, recovered first and under the lock.
+//! `tw prune`: what retention lets go, recovered first and under the lock. In a private repository the room is taken back, too.
 
 use super::Context;
 use super::outcome::Pruned;
@@ -17,8 +17,14 @@ pub fn prune(ctx: &Context<'_>, request: &Prune) -> Result<Pruned> {
         return prune_locked(ctx, store, request);
     }
     let mut notices = super::swap::recover::recover_by_itself(ctx, store)?;
-    let _lock = ctx.lock(&store.dir, "prune")?;
+    let lock = ctx.lock(&store.dir, "prune")?;
     let mut pruned = prune_locked(ctx, store, request)?;
+    drop(lock);
+    // What was forgotten is forgotten, whatever keeps its bytes.
+    match super::reclaim::old(ctx) {
+        Ok(done) => pruned.reclaimed = done.bytes,
+        Err(error) => notices.push(format!("no room was taken back: {}", error.message())),
+    }
     notices.append(&mut pruned.notices);
     pruned.notices = notices;
     Ok(pruned)

@@ -2,7 +2,8 @@
 //!
 //! Snapshots, backups and experiments are written anew without the paths: their trees, index commits, conflict stages and
 //! lists. Refs, labels and notes move from old to new in one transaction, and undo levels and states that name the old commits
-//! follow. It ends with what it cannot reach. The old bytes are git's to delete: the outcome names the command.
+//! follow. It ends with what it cannot reach. The old bytes are git's to delete: the outcome names the command. In a private repository they go
+//! at once.
 
 mod elsewhere;
 mod follow;
@@ -23,7 +24,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::durable::sync_everything;
 use crate::git::notes::prepare_moved_notes;
-use crate::git::objects::{NewObjects, ObjectWriter, WriteMode};
+use crate::git::objects::{NewObjects, ObjectWriter, Thoroughness, WriteMode};
 use crate::git::path::RepoPath;
 use crate::git::refs::Transaction;
 use crate::store::Store;
@@ -97,7 +98,12 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     // The refusals were asked again under the locks: before them a swap could still begin.
     purging.settle()?;
     let found = purging.carry_out()?;
-    purging.answer(DryRun::No, found)
+    let is_deleted = super::reclaim::run(ctx, &worktrees, Thoroughness::Everything)?.is_some();
+    let mut answer = purging.answer(DryRun::No, found)?;
+    if is_deleted {
+        answer.finish.clear();
+    }
+    Ok(answer)
 }
 
 /// What was, or would be, rewritten: id, old commit, new commit; and what could not be read.

@@ -144,6 +144,9 @@ fn bring_back(ctx: &Context<'_>, store: &Store, one: &Dropped) -> Result<()> {
 
 /// Whether everything that hangs on a commit is there, its history included, as git's own fetch would ask.
 fn is_connected(ctx: &Context<'_>, commit: Oid) -> Result<bool> {
+    if ctx.repo.is_private() {
+        return Ok(ctx.store()?.objects.reachable([commit]).is_ok());
+    }
     let mut git = Git::new(&ctx.repo).args(["rev-list", "--objects", "--quiet"]);
     if ctx.repo.config("extensions.partialClone")?.is_some() {
         // What was never fetched is not missing, and must not be fetched for this.

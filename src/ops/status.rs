@@ -136,6 +136,7 @@ fn repository(ctx: &Context<'_>, store: &Store) -> Result<RepositoryInfo> {
         workspace_root: ctx.repo.worktree_root().to_owned(),
         worktree: ctx.repo.worktree_name(),
         git_dir: ctx.repo.git_dir().to_owned(),
+        private: ctx.repo.is_private(),
         repository_id: store.repository_id()?,
         head: Head {
             reference: head.reference,

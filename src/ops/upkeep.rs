@@ -1,7 +1,8 @@
 //! Keeping quick what grows with use: thousands of loose refs become packed ones, many small packs become one.
 //!
 //! Never in the way of a command: a process of its own does it, started when so many records were made since the last time
-//! (`cli::background`). Only refs and packs of ours are touched, and git's gc is never run. A kill at any moment leaves what
+//! (`cli::background`). Only refs and packs of ours are touched, and git's gc is never run; what it would do in a private repository is
+//! `ops::reclaim`'s. A kill at any moment leaves what
 //! git reads the same way.
 
 use std::time::Duration;
@@ -101,6 +102,7 @@ pub fn run(ctx: &Context<'_>) -> Result<()> {
         let note = Owner::this_process("upkeep").line();
         objects.fold_packs(PACKS, note.trim_end())?;
     }
+    super::reclaim::old(ctx)?;
     let done = format!("{seq}\n");
     fs::write_atomic(&store.common(FILE), done.as_bytes(), Durable::No)
 }

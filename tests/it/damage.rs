@@ -11,10 +11,22 @@ use crate::sandbox::{Ran, Sandbox, executable};
 
 /// Files that only a command under way may have: temporary names, locks of the dead, what recovery works from.
 pub fn litter(sandbox: &Sandbox) -> Vec<String> {
+    let mut found = litter_in(&sandbox.repo());
+    if !sandbox.git_dir().starts_with(sandbox.repo()) {
+        found.extend(litter_in(&sandbox.git_dir()));
+    }
+    found.sort();
+    found
+}
+
+fn litter_in(top: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    walk(&sandbox.repo(), &mut |path| {
+    walk(top, &mut |path| {
         let name = path.file_name().unwrap().to_string_lossy();
-        let ours_only = path.components().any(|part| part.as_os_str() == "timewarp");
+        let shown = path.strip_prefix(top).unwrap();
+        let ours_only = shown
+            .components()
+            .any(|part| part.as_os_str() == "timewarp");
         let is_litter = name.starts_with(".tw-")
             || name.ends_with(".lock")
             || name.ends_with(".keep")
@@ -25,11 +37,9 @@ pub fn litter(sandbox: &Sandbox) -> Vec<String> {
             || name == "packed-refs.new"
             || ours_only && path.parent().is_some_and(|dir| dir.ends_with("running"));
         if is_litter {
-            let shown = path.strip_prefix(sandbox.repo()).unwrap();
             found.push(shown.display().to_string());
         }
     });
-    found.sort();
     found
 }
 
@@ -47,7 +57,7 @@ pub fn walk(dir: &Path, each: &mut dyn FnMut(&Path)) {
 /// The blobs of what stands in the working tree, with the path of one that has it.
 pub fn blobs(sandbox: &Sandbox) -> BTreeMap<String, PathBuf> {
     let mut blobs = BTreeMap::new();
-    let git_dir = sandbox.path(".git");
+    let git_dir = sandbox.git_dir();
     walk(&sandbox.repo(), &mut |path| {
         let meta = path.symlink_metadata().unwrap();
         let bytes = if path.starts_with(&git_dir) {
@@ -110,7 +120,7 @@ pub fn document(ran: &Ran) -> Value {
 
 /// `state.json`, or null.
 pub fn state_json(sandbox: &Sandbox) -> Value {
-    std::fs::read(sandbox.path(".git/timewarp/state.json"))
+    std::fs::read(sandbox.git_dir().join("timewarp/state.json"))
         .map_or(Value::Null, |bytes| serde_json::from_slice(&bytes).unwrap())
 }
 

@@ -1,5 +1,6 @@
 //! The examples run, and the documents show what they say: `examples/loop.sh` in `docs/protocol.md`, whole,
-//! `examples/rewind.sh` in `docs/rewind.md` and `examples/share.sh` in `docs/sharing.md`, piece by piece. `TW_BLESS=1` puts a new run into both.
+//! `examples/rewind.sh` in `docs/rewind.md` and `examples/share.sh` in `docs/sharing.md` and
+//! `examples/without-git.sh` in `docs/without-git.md`, piece by piece. `TW_BLESS=1` puts a new run into both.
 
 use std::path::{Path, PathBuf};
 
@@ -130,4 +131,12 @@ fn the_sharing_runs_and_the_document_shows_it() {
     assert!(said.contains("\nexit status 5\n"), "{said}");
     let count = pieces_are_said("docs/sharing.md", &said);
     assert!(count >= 8, "the document shows what the example says");
+}
+
+#[test]
+fn a_directory_without_git_is_kept_and_the_document_shows_it() {
+    let said = said_by("examples/without-git.sh");
+    assert!(said.contains("\n$ ls -A\ntodo.md\n"), "{said}");
+    let count = pieces_are_said("docs/without-git.md", &said);
+    assert!(count >= 10, "the document shows what the example says");
 }

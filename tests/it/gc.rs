@@ -107,7 +107,12 @@ fn sweep(sandbox: &Sandbox) {
 }
 
 /// Runs `tw`, stops it at a fail point, lets `meanwhile` work, and lets it end, which must be well.
-fn with_pause(sandbox: &Sandbox, args: &[&str], point: &str, meanwhile: &dyn Fn(&Sandbox)) -> bool {
+pub fn with_pause(
+    sandbox: &Sandbox,
+    args: &[&str],
+    point: &str,
+    meanwhile: &dyn Fn(&Sandbox),
+) -> bool {
     let mut child = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
         .current_dir(sandbox.repo())
         .env("TW_STOP_POINT", point)

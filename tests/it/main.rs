@@ -96,4 +96,5 @@ mod undo;
 mod upkeep;
 mod watch;
 mod web;
+mod without_git;
 mod work;

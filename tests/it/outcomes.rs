@@ -196,6 +196,7 @@ fn status() -> Status {
             since: "2026-02-28T16:29:00Z".to_owned(),
         }),
         repository: RepositoryInfo {
+            private: false,
             workspace_root: "/work/tree".into(),
             worktree: "main".to_owned(),
             git_dir: "/work/tree/.git".into(),
@@ -348,6 +349,7 @@ fn pruned() -> Pruned {
         }],
         kept: 11,
         bytes: 5120,
+        reclaimed: 0,
         notices: Vec::new(),
     }
 }

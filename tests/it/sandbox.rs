@@ -57,6 +57,8 @@ pub struct Sandbox {
     now: Cell<i64>,
     /// Ids and commit ids in the order in which they were first shown, for [`Sandbox::redact`].
     seen: RefCell<Vec<String>>,
+    /// The private repository of a working tree without git: git is told of it, and `tw` finds no git.
+    private: Option<PathBuf>,
 }
 
 /// How a command ended.
@@ -142,7 +144,32 @@ impl Sandbox {
             root,
             now: Cell::new(BEGIN),
             seen: RefCell::default(),
+            private: None,
         }
+    }
+
+    /// A working tree without git, whose history is kept in a private repository. `tw` runs without git on its PATH; git, run
+    /// beside it, is told where the repository is.
+    pub fn without_git() -> Self {
+        let mut sandbox = Self::bare_room();
+        std::fs::create_dir(sandbox.repo()).unwrap();
+        let bin = sandbox.root().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        for tool in [
+            "sh", "cat", "env", "grep", "ls", "mkdir", "rm", "sleep", "test", "touch", "true",
+        ] {
+            symlink(executable(tool.as_ref()), bin.join(tool)).unwrap();
+        }
+        // Nothing else is known yet than that there is one.
+        sandbox.private = Some(PathBuf::new());
+        let made = sandbox.json(["init", "--here", "-y"]);
+        sandbox.private = Some(PathBuf::from(made["repository"].as_str().unwrap()));
+        sandbox
+    }
+
+    /// The git directory.
+    pub fn git_dir(&self) -> PathBuf {
+        self.private.clone().unwrap_or_else(|| self.path(".git"))
     }
 
     /// The directory that holds everything.
@@ -246,13 +273,23 @@ impl Sandbox {
             .env("GIT_COMMITTER_DATE", &date)
             .env("TW_TEST_NOW", rfc3339(now));
         let repo = self.repo();
+        if let Some(git_dir) = &self.private {
+            command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", &repo);
+        }
         command.current_dir(if repo.is_dir() { repo } else { self.root() });
         command
     }
 
     /// The `tw` command, for tests that add to its environment or its input.
     pub fn tw_command(&self) -> Command {
-        self.command(env!("CARGO_BIN_EXE_tw"))
+        let mut command = self.command(env!("CARGO_BIN_EXE_tw"));
+        if self.private.is_some() {
+            command
+                .env("PATH", self.root().join("bin"))
+                .env_remove("GIT_DIR")
+                .env_remove("GIT_WORK_TREE");
+        }
+        command
     }
 
     /// Runs `tw` in the working tree.
@@ -352,6 +389,9 @@ impl Sandbox {
             command
                 .env(format!("GIT_{role}_NAME"), "Test")
                 .env(format!("GIT_{role}_EMAIL"), "test@example.com");
+        }
+        if !dir.as_ref().starts_with(self.repo()) {
+            command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
         }
         run(command.current_dir(dir).args(args))
     }
@@ -495,6 +535,8 @@ fn schema_name(args: &[String]) -> String {
         Some("web") if args.iter().any(|arg| arg == "--export") => "web-export",
         Some("config") if words.next().is_some() => "config-key",
         Some("label") if words.next().is_none() => "label-list",
+        Some("init") if args.iter().any(|arg| arg == "--list") => "init-list",
+        Some("init") if args.iter().any(|arg| arg == "--here") => "init-here",
         Some("st") => "status",
         Some(name) => name,
         None => "status",

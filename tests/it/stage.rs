@@ -66,17 +66,44 @@ pub struct Stage {
     pub bytes: BTreeMap<String, PathBuf>,
 }
 
-/// Copies a directory over another.
+/// Makes what is in a directory the content of another, which stays the same one: by that a directory without git is known.
 fn copy(from: &Path, to: &Path) {
-    if to.exists() {
-        std::fs::remove_dir_all(to).unwrap();
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(to).unwrap() {
+        let path = entry.unwrap().path();
+        if path.symlink_metadata().unwrap().is_dir() {
+            std::fs::remove_dir_all(path).unwrap();
+        } else {
+            std::fs::remove_file(path).unwrap();
+        }
     }
     let done = std::process::Command::new("cp")
         .arg("-a")
-        .args([from, to])
+        .args([&from.join("."), to])
         .status()
         .unwrap();
     assert!(done.success());
+}
+
+/// Copies the working tree and, where that is elsewhere, the git directory into `room`, or from it.
+fn copy_all(sandbox: &Sandbox, room: &str, way: Copying) {
+    let room = sandbox.root().join(room);
+    let mut both = vec![(sandbox.repo(), room.join("tree"))];
+    if !sandbox.git_dir().starts_with(sandbox.repo()) {
+        both.push((sandbox.git_dir(), room.join("repository")));
+    }
+    for (there, here) in both {
+        match way {
+            Copying::Away => copy(&there, &here),
+            Copying::Back => copy(&here, &there),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Copying {
+    Away,
+    Back,
 }
 
 impl Stage {
@@ -85,7 +112,7 @@ impl Stage {
         let old = sandbox.state();
         let old_mode = state_json(&sandbox)["mode"].clone();
         let mut bytes = blobs(&sandbox);
-        copy(&sandbox.repo(), &sandbox.root().join("saved"));
+        copy_all(&sandbox, "saved", Copying::Away);
         sandbox.ok(args);
         bytes.extend(blobs(&sandbox));
         Self {
@@ -102,12 +129,12 @@ impl Stage {
 
     /// Puts the repository back to where it was.
     pub fn rewind(&self) {
-        copy(&self.sandbox.root().join("saved"), &self.sandbox.repo());
+        copy_all(&self.sandbox, "saved", Copying::Back);
     }
 
     /// Makes what is there now the place that [`Stage::rewind`] leads to.
     pub fn keep_this(&self) {
-        copy(&self.sandbox.repo(), &self.sandbox.root().join("saved"));
+        copy_all(&self.sandbox, "saved", Copying::Away);
     }
 
     /// Runs the command to its death at a fail point.
@@ -153,9 +180,9 @@ impl Stage {
             if !is_full() {
                 return stage.recover_and_check(WAYS[tried % WAYS.len()], place);
             }
-            copy(&stage.sandbox.repo(), &stage.sandbox.root().join("crashed"));
+            copy_all(&stage.sandbox, "crashed", Copying::Away);
             for way in WAYS {
-                copy(&stage.sandbox.root().join("crashed"), &stage.sandbox.repo());
+                copy_all(&stage.sandbox, "crashed", Copying::Back);
                 stage.recover_and_check(way, place);
             }
         })
@@ -164,7 +191,11 @@ impl Stage {
     /// Recovers in one way, and checks.
     pub fn recover_and_check(&self, way: &[&str], place: &str) {
         let context = format!("tw {:?} killed at {place}, then tw {way:?}", self.args);
-        let journalled = self.sandbox.exists(".git/timewarp/journal.json");
+        let journalled = self
+            .sandbox
+            .git_dir()
+            .join("timewarp/journal.json")
+            .exists();
         let ran = self.sandbox.tw([&["--json"], way].concat());
         assert_eq!(ran.code, 0, "{context}: {}{}", ran.out(), ran.err());
         if journalled && way == ["snapshot"] {
@@ -219,7 +250,11 @@ fn is_full() -> bool {
 /// A snapshot, and a present far from it: another commit, a conflict under way, all changes of type, untracked files, an
 /// empty directory, odd modes.
 pub fn eventful() -> (Sandbox, String) {
-    let sandbox = Sandbox::new();
+    eventful_in(Sandbox::new())
+}
+
+/// The same in a repository with one commit.
+pub fn eventful_in(sandbox: Sandbox) -> (Sandbox, String) {
     sandbox.write("dir/b.txt", "b\n");
     sandbox.write("dir/sub/c.txt", "c\n");
     sandbox.write("run.sh", "#!/bin/sh\n");

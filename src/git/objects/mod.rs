@@ -39,8 +39,8 @@ pub use hash::{Hasher, hash, is_collision};
 pub use keep::KeptPack;
 pub use new::{NewObjects, Storage};
 pub use part::PartOfId;
-pub use same::{is_blob, reads_blob};
 pub use reclaim::{Reclaimed, Thoroughness};
+pub use same::{is_blob, reads_blob};
 pub use store::ObjectStore;
 pub use writer::{ObjectWriter, PutError, WriteMode, Written};
 

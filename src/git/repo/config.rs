@@ -122,6 +122,16 @@ pub(super) fn user_file(env: &Env, name: &str) -> Option<PathBuf> {
     Some(base.join("git").join(name))
 }
 
+/// The file that `git config --global` writes: `~/.gitconfig`, unless there is none and one under the user's configuration.
+pub(super) fn user_config(env: &Env) -> Option<PathBuf> {
+    if let Some(named) = env.var("GIT_CONFIG_GLOBAL") {
+        return Some(PathBuf::from(named));
+    }
+    let own = env.home()?.join(".gitconfig");
+    let other = user_file(env, "config").filter(|file| file.exists() && !own.exists());
+    Some(other.unwrap_or(own))
+}
+
 /// `GIT_CONFIG_COUNT`, `GIT_CONFIG_KEY_<n>`, `GIT_CONFIG_VALUE_<n>`.
 fn command_entries(env: &Env) -> Vec<(String, Vec<u8>)> {
     let count = env

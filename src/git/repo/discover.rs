@@ -2,7 +2,7 @@
 //!
 //! Owns git's rules for what is a git directory, `.git` files, ceilings and file system boundaries. `GIT_DIR` and its
 //! kin are not looked at: only `GIT_CEILING_DIRECTORIES` and `GIT_DISCOVERY_ACROSS_FILESYSTEM` steer the walk, as they
-//! do for git. Leaves out whether the repository may be trusted and can be read; see `trust` and `format`.
+//! do for git. Where no `.git` was found, the user's private repositories are asked (`git::private`). Leaves out whether the repository may be trusted and can be read; see `trust` and `format`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::private::{Directory, Known, Registry};
 
 /// A `.git` file is one short line; more than this is none.
 const MAX_GITFILE: u64 = 1 << 20;
@@ -51,44 +52,118 @@ impl Limits {
 pub(super) struct Discovered {
     pub git_dir: PathBuf,
     pub common_dir: PathBuf,
-    /// The `.git` file that led here.
+    /// The `.git` file that led here, or the registry's entry of a private repository: whoever owns it says what is read.
     pub gitfile: Option<PathBuf>,
     /// The directory that holds `.git`; `None` when the walk began inside the git directory.
     pub top: Option<PathBuf>,
+    /// The git directory is the private repository of `top`, which has no `.git`.
+    pub is_private: bool,
 }
 
 impl Discovered {
+    /// A directory that is all of it.
+    pub fn at(dir: &Path) -> Self {
+        Self {
+            git_dir: dir.to_path_buf(),
+            common_dir: dir.to_path_buf(),
+            gitfile: None,
+            top: Some(dir.to_path_buf()),
+            is_private: false,
+        }
+    }
+
     /// Whether this is a linked worktree's git directory.
     pub fn is_linked(&self) -> bool {
         self.git_dir != self.common_dir && self.git_dir.join("gitdir").is_file()
     }
 }
 
-/// Walks up from `start`.
+/// Walks up from `start`. A repository of git's, wherever on the way, comes before any private one.
 ///
 /// # Errors
-/// `NOT_A_REPOSITORY` when there is none, or a `.git` file leads nowhere.
-pub(super) fn find(start: &Path, limits: &Limits) -> Result<Discovered> {
+/// `NOT_A_REPOSITORY` when there is none, a `.git` file leads nowhere, or a directory whose history is kept was moved here.
+pub(super) fn find(start: &Path, limits: &Limits, env: &Env) -> Result<Discovered> {
     let start = std::fs::canonicalize(start)
         .context(|| format!("look for a repository in '{}'", start.display()))?;
     let device = std::fs::metadata(&start)?.dev();
     let mut dir = start.as_path();
+    let mut seen = Vec::new();
     loop {
+        seen.push(dir);
         if let Some(found) = look(dir)? {
             return Ok(found);
         }
         let Some(parent) = dir.parent() else {
-            return Err(none(&start, None));
+            return find_private(&seen, None, env);
         };
         // A ceiling is not gone up into; whoever starts in one is still answered.
         if limits.ceilings.iter().any(|ceiling| ceiling == parent) {
-            return Err(none(&start, None));
+            return find_private(&seen, None, env);
         }
         if !limits.across_filesystems && std::fs::metadata(parent)?.dev() != device {
-            return Err(none(&start, Some(dir)));
+            return find_private(&seen, Some(dir), env);
         }
         dir = parent;
     }
+}
+
+/// The private repository of the nearest of these directories that has one.
+fn find_private(seen: &[&Path], boundary: Option<&Path>, env: &Env) -> Result<Discovered> {
+    let start = seen.first().copied().unwrap_or(Path::new("/"));
+    if let Some(head) = damaged_head(start) {
+        return Err(damaged(&head));
+    }
+    let mut hints = Vec::new();
+    if let Some(registry) = Registry::of(env).filter(Registry::exists) {
+        for dir in seen {
+            match registry.look(dir)? {
+                Some(Known::Here(known)) => return from_private(&known, dir),
+                Some(Known::Moved(known)) => return Err(moved(dir, &known)),
+                Some(Known::SetAside(_)) => hints.push(format!(
+                    "the history of '{}' was set aside: 'tw init --here' there goes on with it",
+                    dir.display()
+                )),
+                Some(Known::Former(_)) => hints.push(format!(
+                    "another directory was at '{0}', whose history is kept: 'tw init --here --adopt {0}' there goes on with it",
+                    dir.display()
+                )),
+                None => {}
+            }
+        }
+    }
+    Err(none(start, hints, boundary))
+}
+
+fn from_private(known: &Directory, dir: &Path) -> Result<Discovered> {
+    let repository = known.repository();
+    let found = from_git_dir(&repository).ok_or_else(|| {
+        let message = format!(
+            "the private repository '{}' of '{}' is damaged",
+            repository.display(),
+            dir.display()
+        );
+        Error::new(Code::NotARepository, message)
+    })?;
+    Ok(Discovered {
+        gitfile: Some(known.entry().to_path_buf()),
+        top: Some(dir.to_path_buf()),
+        is_private: true,
+        ..found
+    })
+}
+
+fn moved(dir: &Path, known: &Directory) -> Error {
+    let message = format!(
+        "'{}' was '{}' when tw last kept its history",
+        dir.display(),
+        known.path().display()
+    );
+    Error::new(Code::NotARepository, message)
+        .hint(format!(
+            "run 'tw init --here' in '{}' to go on with it",
+            dir.display()
+        ))
+        .detail("moved_from", known.path().display().to_string())
 }
 
 /// One step: `.git` in `dir`, then `dir` itself.
@@ -164,6 +239,7 @@ fn from_git_dir(dir: &Path) -> Option<Discovered> {
         common_dir,
         gitfile: None,
         top: None,
+        is_private: false,
     })
 }
 
@@ -184,6 +260,12 @@ pub fn holds_repository(dir: &Path) -> bool {
         return is_unreadable(&dot_git) || from_gitfile(dir, &dot_git, meta.len()).is_ok();
     }
     from_git_dir(&dot_git).is_some()
+}
+
+/// Whether something of git's is in a directory or above it, were it damaged: an empty `.git` is nothing.
+pub fn has_git(dir: &Path) -> bool {
+    let mut git_dirs = dir.ancestors().map(|dir| dir.join(".git"));
+    git_dirs.any(|dot_git| dot_git.is_file() || dot_git.join("objects").is_dir())
 }
 
 fn is_unreadable(file: &Path) -> bool {
@@ -229,14 +311,15 @@ fn damaged_head(start: &Path) -> Option<PathBuf> {
     head.symlink_metadata().is_ok().then_some(head)
 }
 
-fn none(start: &Path, boundary: Option<&Path>) -> Error {
-    if let Some(head) = damaged_head(start) {
-        let head = head.display();
-        let message = format!("'{head}' is damaged: it names neither a branch nor a commit");
-        return Error::new(Code::NotARepository, message).hint(format!(
-            "put it back with the name of your branch: echo 'ref: refs/heads/NAME' > '{head}'"
-        ));
-    }
+fn damaged(head: &Path) -> Error {
+    let head = head.display();
+    let message = format!("'{head}' is damaged: it names neither a branch nor a commit");
+    Error::new(Code::NotARepository, message).hint(format!(
+        "put it back with the name of your branch: echo 'ref: refs/heads/NAME' > '{head}'"
+    ))
+}
+
+fn none(start: &Path, hints: Vec<String>, boundary: Option<&Path>) -> Error {
     let error = Error::new(
         Code::NotARepository,
         format!(
@@ -244,7 +327,8 @@ fn none(start: &Path, boundary: Option<&Path>) -> Error {
             start.display()
         ),
     )
-    .hint("run 'git init' to make this directory a repository");
+    .hint("run 'git init' to make this directory a repository, or 'tw init --here' to have its history kept without git");
+    let error = hints.into_iter().fold(error, Error::hint);
     match boundary {
         Some(dir) => error.hint(format!(
             "the search stopped at the file system boundary '{}'; set GIT_DISCOVERY_ACROSS_FILESYSTEM=1 to go on",
@@ -270,11 +354,11 @@ mod tests {
         let root = std::fs::canonicalize(temp.path()).expect("resolved");
         make(&root.join(".git"));
         std::fs::create_dir_all(root.join("a/b/.git")).expect("made");
-        let found = find(&root.join("a/b"), &Limits::default()).expect("found");
+        let found = find(&root.join("a/b"), &Limits::default(), &Env::default()).expect("found");
         assert_eq!(found.top.as_deref(), Some(root.as_path()));
         assert_eq!(found.git_dir, root.join(".git"));
         make(&root.join("a/.git"));
-        let found = find(&root.join("a/b"), &Limits::default()).expect("found");
+        let found = find(&root.join("a/b"), &Limits::default(), &Env::default()).expect("found");
         assert_eq!(found.git_dir, root.join("a/.git"));
     }
 
@@ -288,11 +372,11 @@ mod tests {
             ceilings: vec![root.clone()],
             ..Limits::default()
         };
-        let error = find(&root.join("a/b"), &limits).expect_err("stopped");
+        let error = find(&root.join("a/b"), &limits, &Env::default()).expect_err("stopped");
         assert_eq!(error.code(), Code::NotARepository);
         assert!(error.message().contains("a/b"), "{error}");
         assert!(error.hints().iter().any(|hint| hint.contains("git init")));
-        assert!(find(&root, &limits).is_ok());
+        assert!(find(&root, &limits, &Env::default()).is_ok());
     }
 
     #[test]
@@ -302,11 +386,12 @@ mod tests {
         make(&root.join("store/x"));
         std::fs::create_dir(root.join("work")).expect("made");
         std::fs::write(root.join("work/.git"), "gitdir: ../store/x\n").expect("written");
-        let found = find(&root.join("work"), &Limits::default()).expect("found");
+        let found = find(&root.join("work"), &Limits::default(), &Env::default()).expect("found");
         assert_eq!(found.git_dir, root.join("store/x"));
         assert_eq!(found.gitfile, Some(root.join("work/.git")));
         std::fs::write(root.join("work/.git"), "gitdir: ../nowhere\n").expect("written");
-        let error = find(&root.join("work"), &Limits::default()).expect_err("leads nowhere");
+        let error = find(&root.join("work"), &Limits::default(), &Env::default())
+            .expect_err("leads nowhere");
         assert_eq!(error.code(), Code::NotARepository);
     }
 }

@@ -84,7 +84,10 @@ pub(super) fn worktree_root(found: &Discovered, local: &Config) -> Result<PathBu
     {
         return Err(bare(&found.git_dir));
     }
-    let root = if let Some(entry) = own("core.worktree") {
+    let root = if let Some(top) = found.top.as_ref().filter(|_| found.is_private) {
+        // The registry knows, by the directory's identity.
+        top.clone()
+    } else if let Some(entry) = own("core.worktree") {
         let value = entry.value.clone().unwrap_or_default();
         found.git_dir.join(OsStr::from_bytes(&value))
     } else if let Some(top) = &found.top {

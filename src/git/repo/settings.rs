@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::Repo;
-use super::config::{ConfigEntry, user_file};
-use crate::error::{Code, Error, Result};
+use super::config::{ConfigEntry, user_config, user_file};
+use crate::error::{Code, Error, Result, ResultExt};
 
 /// `core.sharedRepository`: who else may write here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,51 @@ pub enum SharedRepository {
     Mode(u32),
 }
 
+/// What a key shall have in one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values<'a> {
+    /// This one alone.
+    Only(&'a str),
+    /// What it has, and this.
+    OneMore(&'a str),
+    /// None.
+    None,
+}
+
 impl Repo {
+    /// Changes a key without git, in the repository's own file or in the user's. What is there stays as it is written.
+    ///
+    /// # Errors
+    /// There is no home directory; the file is locked or cannot be written.
+    pub fn set_config(&self, own: bool, key: &str, values: Values<'_>) -> Result<()> {
+        let file = if own {
+            self.common_dir.join("config")
+        } else {
+            user_config(&self.env).ok_or_else(|| {
+                Error::new(Code::Usage, "there is no home directory: HOME is not set")
+            })?
+        };
+        let what = || format!("cannot write '{}'", file.display());
+        let mut config = git2::Config::open(&file).context(what)?;
+        // Matches no value that there is, or every one.
+        let pattern = match values {
+            Values::OneMore(_) => "^$.",
+            _ => ".*",
+        };
+        match values {
+            Values::Only(value) => match config.remove_multivar(key, pattern) {
+                Err(error) if error.code() != git2::ErrorCode::NotFound => Err(error),
+                _ => config.set_str(key, value),
+            },
+            Values::OneMore(value) => config.set_multivar(key, pattern, value),
+            Values::None => match config.remove_multivar(key, pattern) {
+                Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(()),
+                other => other,
+            },
+        }
+        .context(what)
+    }
+
     /// The strongest value of a configuration key, lossy text; empty for a key without a value.
     pub fn config(&self, key: &str) -> Result<Option<String>> {
         Ok(self.config.entry(key).map(ConfigEntry::text))

@@ -239,7 +239,8 @@ fn another_owner_is_refused() {
         command: vec![("safe.directory".to_owned(), b"*".to_vec())],
         ..super::Sources::default()
     };
-    let found = super::discover::find(test.dir(), &super::Limits::default()).expect("found");
+    let found = super::discover::find(test.dir(), &super::Limits::default(), &Env::default())
+        .expect("found");
     let repo = Repo::open(found, &sources, &Env::default()).expect("trusted");
     assert!(repo.head().expect("read").oid.is_some());
     assert!(!repo.git2().expect("opened").is_bare());

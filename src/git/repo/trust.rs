@@ -92,6 +92,7 @@ mod tests {
             common_dir: dir.join(".git"),
             gitfile: None,
             top: Some(dir.to_path_buf()),
+            is_private: false,
         }
     }
 

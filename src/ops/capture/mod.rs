@@ -9,7 +9,7 @@ mod access;
 mod derived;
 pub mod heldcommits;
 mod index;
-mod rules;
+pub mod rules;
 mod run;
 pub mod seeds;
 mod sinks;

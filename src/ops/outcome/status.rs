@@ -110,6 +110,8 @@ pub struct RepositoryInfo {
     /// This worktree's git directory.
     #[serde(flatten, with = "Text::<GitDir>")]
     pub git_dir: PathBuf,
+    /// It is the private repository of a directory without git.
+    pub private: bool,
     /// The repository's random id; null: no snapshot was ever taken.
     pub repository_id: Option<String>,
     /// HEAD.

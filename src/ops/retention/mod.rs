@@ -148,6 +148,7 @@ pub fn answer(dry_run: DryRun, gone: Vec<Candidate>, total: usize, notices: Vec<
         kept: total.saturating_sub(forgotten.len()),
         bytes: forgotten.iter().map(|one| one.bytes).sum(),
         forgotten,
+        reclaimed: 0,
         notices,
     }
 }

@@ -35,6 +35,7 @@ use crate::git::command::Git;
 use crate::git::create;
 use crate::git::fs::{Durable, remove_optional, write_atomic};
 use crate::git::path;
+use crate::git::private::linked;
 use crate::git::refs::Reason;
 use crate::store::Store;
 use crate::store::lock::hold_file_within;
@@ -170,6 +171,10 @@ fn some_of(paths: &[&[u8]]) -> String {
 fn add_worktree(ctx: &Context<'_>, dir: &Path, stored: &Stored) -> Result<()> {
     // Of a snapshot without a HEAD the snapshot itself stands in, until HEAD is written below.
     let commit = stored.head.unwrap_or(stored.commit);
+    if ctx.repo.is_private() {
+        // Its user need not have git.
+        return linked::add(&ctx.repo, dir, commit);
+    }
     Git::new(&ctx.repo)
         .args(["worktree", "add", "--quiet", "--no-checkout", "--detach"])
         .arg(dir)

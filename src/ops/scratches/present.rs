@@ -11,6 +11,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
@@ -20,12 +21,18 @@ use crate::error::{Result, ResultExt};
 use crate::git::command::Git;
 use crate::git::fs::{Root, Stamp, read_link_at, stamp_at, stamp_of};
 use crate::git::hex::hex;
+use crate::git::regular::read_rules;
+use crate::git::repo::holds_repository;
 use crate::git::tree::{self, Node, ReadTree};
 use crate::git::{Oid, path, threads};
 use crate::ops::Context;
+use crate::ops::capture::rules::rule_parts;
 use crate::ops::capture::{CaptureOptions, Storing, capture};
+use crate::worktree::ignore::{Globals, PathRules, PatternFile, Verdict};
 use crate::worktree::manifest::{Kind, Manifest};
-use crate::worktree::scan::DESK;
+use crate::worktree::scan::{DESK, read_ignore_file};
+
+use super::survey::names;
 
 /// Names the ignored files that scratches need.
 const INCLUDE: &str = ".worktreeinclude";
@@ -173,6 +180,9 @@ impl<'a> Present<'a> {
         if !is_there && globs.is_empty() {
             return Ok(Vec::new());
         }
+        if repo.is_private() {
+            return self.wanted_without_git(is_there.then_some(&file));
+        }
         let list = |git: Git<'_>| -> Result<Vec<Vec<u8>>> {
             let bytes = git.run()?;
             let names = bytes.split(|byte| *byte == 0);
@@ -200,6 +210,54 @@ impl<'a> Present<'a> {
             .filter(|full| is_ignored(full))
             .cloned()
             .collect())
+    }
+}
+
+impl Present<'_> {
+    /// The same where nobody need have git: every ignored file is held against the lists.
+    fn wanted_without_git(&self, file: Option<&std::path::PathBuf>) -> Result<Vec<Vec<u8>>> {
+        let repo = &self.ctx.repo;
+        let (globals, _, _) = rule_parts(self.ctx, &[], &[])?;
+        let mut lines = match file {
+            Some(file) => read_rules(file)?.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        for glob in &self.ctx.settings.scratch_include {
+            lines.push(b'\n');
+            lines.extend_from_slice(glob.as_bytes());
+        }
+        let named = Globals {
+            info_exclude: PatternFile::parse(&lines, b""),
+            excludes_file: PatternFile::default(),
+            ignore_case: globals.ignore_case,
+        };
+        let root = Root::open(repo.worktree_root())?;
+        let mut ignored = PathRules::new(globals, |dir| read_ignore_file(&root, dir));
+        let mut named = PathRules::new(Arc::new(named), |_| Ok(None));
+        let mut found = Vec::new();
+        let mut pending = vec![Vec::new()];
+        while let Some(dir) = pending.pop() {
+            for name in names(&root, &dir)? {
+                let full = path::join(&dir, &name);
+                if !path::is_safe(&full) || path::is_within(&full, DESK) {
+                    continue;
+                }
+                let Some(stamp) = root.stamp(&full)? else {
+                    continue;
+                };
+                if stamp.is_dir() {
+                    if !holds_repository(&repo.worktree_root().join(OsStr::from_bytes(&full))) {
+                        pending.push(full);
+                    }
+                } else if named.is_path_ignored(&full, false)? == Verdict::Ignored
+                    && ignored.is_path_ignored(&full, false)? == Verdict::Ignored
+                {
+                    found.push(full);
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
     }
 }
 

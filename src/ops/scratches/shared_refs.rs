@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::git::command::Git;
+use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::store::names;
 
@@ -15,8 +16,11 @@ impl SharedRefs {
     /// As they are now.
     ///
     /// # Errors
-    /// git fails.
+    /// git fails, or a ref cannot be read.
     pub fn look(repo: &Repo) -> Result<Self> {
+        if repo.is_private() {
+            return Self::read(repo);
+        }
         let format = "--format=%(refname) %(objectname)%(symref)";
         let bytes = Git::new(repo).args(["for-each-ref", format]).run()?;
         let text = String::from_utf8_lossy(&bytes);
@@ -28,6 +32,18 @@ impl SharedRefs {
                 .map(|(name, oid)| (name.to_owned(), oid.to_owned()))
                 .collect(),
         ))
+    }
+
+    /// Without git: a private repository has its refs as files.
+    fn read(repo: &Repo) -> Result<Self> {
+        let refs = Refs::new(repo.common_dir(), repo.git_dir());
+        let mut found = BTreeMap::new();
+        for (name, oid) in refs.read_all("refs/")? {
+            if !(name.starts_with(names::ROOT) || name.starts_with(names::NOTES)) {
+                found.insert(name, oid?.to_string());
+            }
+        }
+        Ok(Self(found))
     }
 
     /// The names of those that were made, changed or deleted since.

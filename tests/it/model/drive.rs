@@ -63,6 +63,15 @@ pub struct Drive {
     pub problems: Vec<String>,
 }
 
+/// Where the repository is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Git {
+    /// `.git`.
+    InTheDirectory,
+    /// The directory has none, and `tw` no git program: its history is in a private repository.
+    Elsewhere,
+}
+
 const BEGIN: [&str; 4] = [
     "put a 'v0\\n'; put d/a 'v0\\n'; put d/e/c 'v1\\n'; put x.sh 'v0\\n'; chmod 755 x.sh",
     "git add -A; git commit -q -m first",
@@ -71,10 +80,13 @@ const BEGIN: [&str; 4] = [
 ];
 
 impl Drive {
-    pub fn new(unborn: bool) -> Self {
+    pub fn new(unborn: bool, git: Git) -> Self {
         let mut drive = Self {
             watcher: None,
-            sandbox: Sandbox::bare_room(),
+            sandbox: match git {
+                Git::InTheDirectory => Sandbox::bare_room(),
+                Git::Elsewhere => Sandbox::without_git(),
+            },
             lines: Vec::new(),
             saved: Vec::new(),
             home: None,
@@ -86,11 +98,19 @@ impl Drive {
             problems: Vec::new(),
         };
         for dir in ["repo", "rules"] {
-            std::fs::create_dir(drive.sandbox.root().join(dir)).unwrap();
+            std::fs::create_dir_all(drive.sandbox.root().join(dir)).unwrap();
         }
         let rules = drive.sandbox.root().join("rules");
         drive.sandbox.git_in(&rules, ["init", "-q", "--template="]);
-        drive.shell("git init -q --template= -b main; git config core.quotePath false; git config gc.auto 0");
+        match git {
+            Git::InTheDirectory => drive.shell("git init -q --template= -b main"),
+            Git::Elsewhere => drive.lines.push(
+                "tw -q init --here -y; export GIT_WORK_TREE=$PWD \
+                 GIT_DIR=$(tw --json init --here | sed -n 's/.*\"repository\": *\"\\([^\"]*\\)\".*/\\1/p')"
+                    .to_owned(),
+            ),
+        }
+        drive.shell("git config core.quotePath false; git config gc.auto 0");
         if !unborn {
             for line in BEGIN {
                 drive.shell(line);
@@ -242,7 +262,7 @@ impl Drive {
         self.lines.push(format!(
             "S{at}=$(tw --json snapshot | sed 's/.*\"snapshot_id\": *\"\\([^\"]*\\)\".*/\\1/;q')"
         ));
-        let index = self.sandbox.path(".git/index");
+        let index = self.sandbox.git_dir().join("index");
         let bytes = std::fs::read(&index).ok();
         let answered = self.tw(&["snapshot"]);
         if !answered.ok() {
@@ -543,6 +563,8 @@ impl Drive {
             .sandbox
             .command("git")
             .current_dir(&room)
+            .env_remove("GIT_DIR")
+            .env_remove("GIT_WORK_TREE")
             .args(["check-ignore", "--no-index", "-z", "--stdin"])
             .write_stdin(asked)
             .output()

@@ -6,7 +6,8 @@
 //! records. A failure shrinks to a short shell script, which stands in the message.
 //!
 //! `TW_MODEL_CASES` and `TW_MODEL_STEPS` make the run longer, `TW_MODEL_SEED` repeats or varies it, `TW_MODEL_WATCH` has it run
-//! with a watcher (`tw watch`) beside it. Crashes in mid-swap and
+//! with a watcher (`tw watch`) beside it. `TW_MODEL_WITHOUT_GIT=1` has all of it in a directory without git, whose private repository
+//! only plain git is told of; an ordinary run does a little of that. Crashes in mid-swap and
 //! several processes at once are left to their own tests.
 
 mod drive;
@@ -18,7 +19,7 @@ use std::fmt::Write as _;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use drive::Drive;
+use drive::{Drive, Git};
 use step::Case;
 
 /// A number from the environment, or what an ordinary run takes.
@@ -35,8 +36,8 @@ fn seeded(seed: u64) -> TestRng {
     TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
 }
 
-fn run(case: &Case) -> Result<(), TestCaseError> {
-    let mut drive = Drive::new(case.unborn);
+fn run(case: &Case, git: Git) -> Result<(), TestCaseError> {
+    let mut drive = Drive::new(case.unborn, git);
     for step in &case.steps {
         drive.step(step);
         if !drive.problems.is_empty() {
@@ -57,7 +58,19 @@ fn run(case: &Case) -> Result<(), TestCaseError> {
 
 #[test]
 fn random_steps_keep_the_promises() {
-    let cases = number("TW_MODEL_CASES", 14);
+    let git = match number("TW_MODEL_WITHOUT_GIT", 0) {
+        0 => Git::InTheDirectory,
+        _ => Git::Elsewhere,
+    };
+    try_cases(number("TW_MODEL_CASES", 14), git);
+}
+
+#[test]
+fn random_steps_keep_the_promises_without_git() {
+    try_cases(3, Git::Elsewhere);
+}
+
+fn try_cases(cases: u64, git: Git) {
     let steps = number("TW_MODEL_STEPS", 30);
     let seed = number("TW_MODEL_SEED", 1);
     let config = Config {
@@ -67,8 +80,11 @@ fn random_steps_keep_the_promises() {
         ..Config::default()
     };
     let strategy = step::cases(usize::try_from(steps).unwrap());
-    let again = format!("TW_MODEL_SEED={seed} TW_MODEL_CASES={cases} TW_MODEL_STEPS={steps}");
-    match TestRunner::new_with_rng(config, seeded(seed)).run(&strategy, |case| run(&case)) {
+    let mut again = format!("TW_MODEL_SEED={seed} TW_MODEL_CASES={cases} TW_MODEL_STEPS={steps}");
+    if git == Git::Elsewhere {
+        again.push_str(" TW_MODEL_WITHOUT_GIT=1");
+    }
+    match TestRunner::new_with_rng(config, seeded(seed)).run(&strategy, |case| run(&case, git)) {
         Ok(()) => {}
         Err(TestError::Fail(reason, _)) => panic!("{again}\n{reason}"),
         Err(TestError::Abort(reason)) => panic!("{again}\naborted: {reason}"),

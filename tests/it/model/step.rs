@@ -53,7 +53,7 @@ mode() { if [ -f "$1" ] && [ ! -L "$1" ]; then chmod "$2" "$1"; fi; }
 dirmode() { if [ -d "$1" ] && [ ! -L "$1" ]; then chmod "$2" "$1"; fi; }
 move() { if [ -e "$1" ]; then case $2/ in "$1"/*) return;; esac; mv "$1" .moved; rm -rf "$2"; room "$2"; mv .moved "$2"; fi; }
 branch() { git checkout -q "$1" -- || git checkout -q -b "$1"; }
-clone() { rm -rf n; git init -q --template= n; echo n > n/f; git -C n add f; git -C n commit -q -m n; echo more > n/g; }
+clone() ( unset GIT_DIR GIT_WORK_TREE; rm -rf n; git init -q --template= n; echo n > n/f; git -C n add f; git -C n commit -q -m n; echo more > n/g )
 "#;
 
 /// One step.

@@ -132,7 +132,7 @@ impl World {
         refs.retain(|name, _| {
             !name.starts_with("refs/timewarp/") && !name.starts_with("refs/notes/timewarp/")
         });
-        let head = std::fs::read_to_string(repo.join(".git/HEAD")).unwrap();
+        let head = std::fs::read_to_string(sandbox.git_dir().join("HEAD")).unwrap();
         let head_oid = match head.trim_end().strip_prefix("ref: ") {
             Some(name) => refs.get(name).cloned(),
             None => Some(head.trim_end().to_owned()),
@@ -145,8 +145,8 @@ impl World {
             head,
             head_oid,
             refs,
-            operation: operation(&repo.join(".git")),
-            mode: mode(&repo),
+            operation: operation(&sandbox.git_dir()),
+            mode: mode(&sandbox.git_dir()),
         }
     }
 
@@ -266,8 +266,8 @@ fn operation(git_dir: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-fn mode(repo: &Path) -> Mode {
-    let Ok(bytes) = std::fs::read(repo.join(".git/timewarp/state.json")) else {
+fn mode(git_dir: &Path) -> Mode {
+    let Ok(bytes) = std::fs::read(git_dir.join("timewarp/state.json")) else {
         return Mode::Present;
     };
     let state: serde_json::Value = serde_json::from_slice(&bytes).unwrap();

@@ -220,6 +220,27 @@ fn set_back(ctx: &Context<'_>, store: &Store, record: &Record, lost: &[Lost]) ->
 fn newest_whole(ctx: &Context<'_>, store: &Store, record: &Record) -> Result<Option<Oid>> {
     let name = record.record_ref();
     let word = name.rsplit('/').next().unwrap_or_default();
+    let mut best: Option<(i64, Oid)> = None;
+    for oid in all_commits(ctx, store)? {
+        let Ok(raw) = store.commit(oid) else { continue };
+        let younger = best.is_none_or(|(time, best)| {
+            raw.author_time > time || raw.author_time == time && raw.parents.contains(&best)
+        });
+        let is_its = String::from_utf8_lossy(&raw.message).contains(word);
+        if younger && is_its && is_whole_record(store, record, oid, raw.tree) {
+            best = Some((raw.author_time, oid));
+        }
+    }
+    Ok(best.map(|(_, oid)| oid))
+}
+
+/// Every commit that there is, reachable or not; in a private repository, whose user need not have git, each of them is looked at.
+fn all_commits(ctx: &Context<'_>, store: &Store) -> Result<Vec<Oid>> {
+    if ctx.repo.is_private() {
+        let mut found = store.objects.all_ids()?;
+        found.retain(|oid| store.objects.is_commit(*oid));
+        return Ok(found);
+    }
     let kind = [
         "--batch-all-objects",
         // In the order of the packs: git need not sort all ids first.
@@ -231,25 +252,13 @@ fn newest_whole(ctx: &Context<'_>, store: &Store, record: &Record) -> Result<Opt
         .args(kind)
         .output()?
         .stdout;
-    let commits = String::from_utf8_lossy(&listed);
-    let mut best: Option<(i64, Oid)> = None;
-    for oid in commits
+    let listed = String::from_utf8_lossy(&listed);
+    let commits = listed
         .lines()
-        .filter_map(|line| line.strip_prefix(ObjectKind::Commit.name()))
-    {
-        let Ok(oid) = Oid::from_str(oid.trim()) else {
-            continue;
-        };
-        let Ok(raw) = store.commit(oid) else { continue };
-        let younger = best.is_none_or(|(time, best)| {
-            raw.author_time > time || raw.author_time == time && raw.parents.contains(&best)
-        });
-        let is_its = String::from_utf8_lossy(&raw.message).contains(word);
-        if younger && is_its && is_whole_record(store, record, oid, raw.tree) {
-            best = Some((raw.author_time, oid));
-        }
-    }
-    Ok(best.map(|(_, oid)| oid))
+        .filter_map(|line| line.strip_prefix(ObjectKind::Commit.name()));
+    Ok(commits
+        .filter_map(|oid| Oid::from_str(oid.trim()).ok())
+        .collect())
 }
 
 fn is_whole_record(store: &Store, record: &Record, oid: Oid, tree: Oid) -> bool {

@@ -1,0 +1,55 @@
+//! Linked worktrees of a private repository, made without git: what `git worktree add --no-checkout --detach` would have made.
+
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use git2::Oid;
+
+use crate::error::{Result, ResultExt};
+use crate::git::create;
+use crate::git::fs::{Durable, write_atomic, write_atomic_with_mode};
+use crate::git::repo::Repo;
+
+/// Makes the directory `dir`, which is empty, a worktree with its HEAD at `commit`.
+///
+/// # Errors
+/// The disk refuses; then what was made is named by its `gitdir` file.
+pub fn add(repo: &Repo, dir: &Path, commit: Oid) -> Result<()> {
+    let worktrees = repo.common_dir().join("worktrees");
+    create::private_dir(&worktrees)?;
+    let git_dir = free(&worktrees, dir)?;
+    let link = dir.join(".git");
+    let line = |path: &Path, before: &str| {
+        let mut text = before.as_bytes().to_vec();
+        text.extend_from_slice(path.as_os_str().as_bytes());
+        text.push(b'\n');
+        text
+    };
+    // First: by it whoever comes after a death knows what to take back.
+    write_atomic(&git_dir.join("gitdir"), &line(&link, ""), Durable::No)?;
+    write_atomic(&git_dir.join("commondir"), b"../..\n", Durable::No)?;
+    let head = format!("{commit}\n");
+    write_atomic(&git_dir.join("HEAD"), head.as_bytes(), Durable::No)?;
+    write_atomic_with_mode(&link, &line(&git_dir, "gitdir: "), Durable::No, 0o644)
+}
+
+/// A new git directory, named after the worktree, with a number where that is taken.
+fn free(worktrees: &Path, dir: &Path) -> Result<PathBuf> {
+    let name = dir.file_name().unwrap_or_default();
+    let mut number = 0;
+    loop {
+        let mut wanted = name.to_owned();
+        if number > 0 {
+            wanted.push(number.to_string());
+        }
+        let git_dir = worktrees.join(wanted);
+        match create::new_dir(&git_dir, 0o700) {
+            Ok(()) => return Ok(git_dir),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => {
+                return Err(error).context(|| format!("cannot create '{}'", git_dir.display()));
+            }
+        }
+    }
+}

@@ -1,0 +1,502 @@
+//! `tw init --here`: a private repository for a directory without git; the end of it; going on with one after a move; and the list of
+//! them.
+//!
+//! Each is planned first, so that whoever is asked sees what would be done, and carried out under the registry's lock on what holds
+//! then. What the registry promises is said in `git::private`. Nothing is written into the directory itself.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::env::Env;
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::private::{Directory, Identity, Known, Registry, Standing};
+use crate::git::refs::Refs;
+use crate::git::repo::{Repo, has_git};
+use crate::json;
+use crate::store::id::IdKind;
+use crate::store::lock::{Hold, WorktreeLock, hold_file_within};
+use crate::store::names;
+use crate::store::state::{Mode, StateDir};
+
+/// How long another command that changes the registry is waited for.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// A history for the directory; one that it had is gone on with.
+    Keep,
+    /// The history of a directory that is gone, by its path or its key.
+    Adopt(PathBuf),
+    /// An end to it, with or without what was kept.
+    Remove {
+        /// Nothing of it stays.
+        delete_history: bool,
+    },
+}
+
+/// What becomes of the private repository of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Became {
+    /// A new one was made.
+    Created,
+    /// There is one already.
+    Unchanged,
+    /// The directory was moved, or its history had been set aside: it goes on.
+    Attached,
+    /// It goes on with the history of another directory, which is gone.
+    Adopted,
+    /// It stays, and nothing is added to it.
+    SetAside,
+    /// It went.
+    Deleted,
+}
+
+/// Answer of `init --here`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "init_here")]
+pub struct KeptHere {
+    /// Nothing was written.
+    pub dry_run: bool,
+    /// The directory.
+    #[serde(serialize_with = "json::file")]
+    #[schemars(with = "String")]
+    pub path: PathBuf,
+    /// What became of its private repository, or would.
+    pub became: Became,
+    /// The private repository: a git directory. Null where none was made yet.
+    #[serde(serialize_with = "json::file_or_null")]
+    #[schemars(with = "Option<String>")]
+    pub repository: Option<PathBuf>,
+    /// Where the directory with this history was before, when that was elsewhere.
+    #[serde(serialize_with = "json::file_or_null")]
+    #[schemars(with = "Option<String>")]
+    pub was_at: Option<PathBuf>,
+    /// How many snapshots it has.
+    pub snapshots: usize,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// One directory whose history is kept.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Kept {
+    /// Where it was last.
+    #[serde(serialize_with = "json::file")]
+    #[schemars(with = "String")]
+    pub path: PathBuf,
+    /// How it stands.
+    pub standing: Stands,
+    /// Its key, which `--adopt` takes, too.
+    pub key: String,
+    /// Its private repository.
+    #[serde(serialize_with = "json::file")]
+    #[schemars(with = "String")]
+    pub repository: PathBuf,
+    /// When its history began, RFC 3339.
+    pub created_at: String,
+    /// How many snapshots it has.
+    pub snapshots: usize,
+    /// What it takes on disk.
+    pub bytes: u64,
+}
+
+/// How a directory stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Stands {
+    /// Where it was.
+    InPlace,
+    /// Nothing is at its path.
+    Gone,
+    /// Another directory is at its path.
+    Replaced,
+    /// Its history was set aside.
+    SetAside,
+}
+
+/// Answer of `init --here --list`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "init_list")]
+pub struct Directories {
+    /// By path.
+    pub directories: Vec<Kept>,
+}
+
+/// What would be done.
+#[derive(Debug)]
+pub struct Plan {
+    registry: Registry,
+    dir: PathBuf,
+    wish: Wish,
+    became: Became,
+    /// The history that it is about; none before one is made.
+    known: Option<Directory>,
+    notices: Vec<String>,
+}
+
+/// Plans.
+///
+/// # Errors
+/// `USAGE` in a repository of git's; `UNSAFE_WORKSPACE` for `/`, a home directory and what is above it; `UNSAFE_REPOSITORY` for a
+/// directory of somebody else's; `NOT_A_REPOSITORY` when there is nothing to remove; `PATH_NOT_FOUND` when there is nothing to adopt,
+/// `HELD` when that is another directory's that stands where it was, or in use.
+pub fn plan(start: &Path, env: &Env, wish: &Wish) -> Result<Plan> {
+    let dir = start
+        .canonicalize()
+        .context(|| format!("cannot resolve '{}'", start.display()))?;
+    let registry = Registry::of(env).ok_or_else(|| {
+        Error::new(
+            Code::Usage,
+            "there is no place for a private repository: neither HOME nor XDG_STATE_HOME is set",
+        )
+    })?;
+    let known = if registry.exists() {
+        registry.look(&dir)?
+    } else {
+        None
+    };
+    let mut plan = Plan {
+        registry,
+        dir,
+        wish: wish.clone(),
+        became: Became::Created,
+        known: None,
+        notices: Vec::new(),
+    };
+    match wish {
+        Wish::Remove { delete_history } => plan.removal(known, *delete_history)?,
+        Wish::Keep => {
+            plan.check_place(env)?;
+            plan.keeping(known)?;
+        }
+        Wish::Adopt(named) => {
+            plan.check_place(env)?;
+            plan.adoption(known, &resolved(&plan.dir.join(named)), named)?;
+        }
+    }
+    Ok(plan)
+}
+
+impl Plan {
+    /// Whether there is anything to do.
+    pub fn changes(&self) -> bool {
+        self.became != Became::Unchanged
+    }
+
+    /// What a person is asked.
+    pub fn question(&self) -> String {
+        let dir = self.dir.display();
+        let held = self.known.as_ref().map_or_else(String::new, snapshots_of);
+        let was = self
+            .known
+            .as_ref()
+            .map_or(self.dir.as_path(), Directory::path);
+        let is_elsewhere = was != self.dir;
+        let was = was.display();
+        let root = self.registry.root().display();
+        match self.became {
+            Became::Created | Became::Unchanged => {
+                format!("Keep the history of '{dir}' in a private repository in '{root}'?")
+            }
+            Became::Attached if !is_elsewhere => {
+                format!("Go on with the history of '{dir}' ({held})?")
+            }
+            Became::Attached | Became::Adopted => {
+                format!("Go on in '{dir}' with the history of '{was}' ({held})?")
+            }
+            Became::SetAside => {
+                format!("Add nothing more to the history of '{dir}'? What it has stays: {held}.")
+            }
+            Became::Deleted => {
+                format!("Delete the history of '{was}', {held}? This cannot be undone.")
+            }
+        }
+    }
+
+    /// What the answer would be.
+    pub fn preview(self) -> KeptHere {
+        let repository = self.known.as_ref().map(Directory::repository);
+        self.answer(true, repository)
+    }
+
+    /// Does it, unless something else is to be done by now.
+    ///
+    /// # Errors
+    /// As [`plan`]; `BUSY`; the disk refuses.
+    pub fn carry_out(self, env: &Env) -> Result<KeptHere> {
+        self.registry.prepare()?;
+        let _lock = hold_file_within(&self.registry.root().join("lock"), WAIT)?;
+        let now = plan(&self.dir, env, &self.wish)?;
+        if now.became != self.became || now.known != self.known {
+            let message = format!("the history of '{}' was just changed", self.dir.display());
+            return Err(Error::new(Code::Busy, message));
+        }
+        // Nobody is in the middle of something there.
+        let _quiet = match &self.known {
+            Some(known) if self.changes() => {
+                let state = StateDir::new(&known.repository());
+                state.create()?;
+                let hold = Hold::Exclusive;
+                Some(WorktreeLock::acquire(state.path(), hold, "init", WAIT)?)
+            }
+            _ => None,
+        };
+        let registry = &self.registry;
+        let done = match (self.became, &self.known) {
+            (Became::Created, _) => Some(registry.begin(&self.dir, env.now().rfc3339())?),
+            (Became::Attached | Became::Adopted, Some(known)) => {
+                Some(registry.attach(known, &self.dir)?)
+            }
+            (Became::SetAside, Some(known)) => {
+                registry.set_aside(known)?;
+                Some(known.clone())
+            }
+            (Became::Deleted, Some(known)) => {
+                let answer = registry.delete(known);
+                answer.map(|()| None)?
+            }
+            (_, known) => known.clone(),
+        };
+        let repository = done.as_ref().map(Directory::repository);
+        Ok(self.answer(false, repository))
+    }
+
+    fn answer(self, dry_run: bool, repository: Option<PathBuf>) -> KeptHere {
+        let is_elsewhere = |known: &&Directory| known.path() != self.dir;
+        let was_at = self.known.as_ref().filter(is_elsewhere);
+        let snapshots = repository.as_deref().map_or(0, snapshots_in);
+        KeptHere {
+            dry_run,
+            was_at: was_at.map(|known| known.path().to_owned()),
+            path: self.dir,
+            became: self.became,
+            snapshots,
+            repository,
+            notices: self.notices,
+        }
+    }
+
+    /// Refuses where nobody should begin.
+    fn check_place(&self, env: &Env) -> Result<()> {
+        match Repo::discover(&self.dir, env) {
+            Ok(repo) if !repo.is_private() => return Err(in_git(&self.dir, &repo)),
+            Ok(_) => {}
+            // A repository that is there and damaged is mended, not covered.
+            Err(error) if error.code() == Code::NotARepository && !has_git(&self.dir) => {}
+            Err(error) => return Err(error),
+        }
+        let home = env.home().and_then(|home| home.canonicalize().ok());
+        if self.dir == Path::new("/") || home.is_some_and(|home| home.starts_with(&self.dir)) {
+            let message = format!("'{}' is a home directory or above one", self.dir.display());
+            return Err(Error::new(Code::UnsafeWorkspace, message)
+                .hint("choose a directory below it: tw -C DIR init --here"));
+        }
+        Repo::check_owner(&self.dir, env)
+    }
+
+    fn keeping(&mut self, known: Option<Known>) -> Result<()> {
+        match known {
+            Some(Known::Here(known)) => {
+                self.became = Became::Unchanged;
+                self.known = Some(known);
+            }
+            Some(Known::Moved(known) | Known::SetAside(known)) => {
+                self.became = Became::Attached;
+                self.known = Some(known);
+            }
+            Some(Known::Former(former)) => {
+                let here = self.dir.display();
+                self.notices.push(format!(
+                    "another directory was at '{here}' before, whose history is kept ({}): 'tw init --here --remove --delete-history', then 'tw init --here --adopt {}' goes on with it",
+                    snapshots_of(&former),
+                    former.key()
+                ));
+            }
+            None => {}
+        }
+        if self.became == Became::Created && !Identity::of(&self.dir)?.is_certain() {
+            self.notices.push(
+                "this file system does not tell when a directory was made: one that is made at this path later may be taken for this one"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn adoption(&mut self, known: Option<Known>, named: &Path, word: &Path) -> Result<()> {
+        match known {
+            Some(Known::Here(own) | Known::Moved(own) | Known::SetAside(own)) => {
+                if own.path() == named || Path::new(own.key()) == word {
+                    return self.keeping(self.registry.look(&self.dir)?);
+                }
+                let message = format!("'{}' has a history of its own", self.dir.display());
+                return Err(Error::new(Code::Held, message).hint(
+                    "'tw init --here --remove --delete-history' deletes it; then another can be adopted",
+                ));
+            }
+            Some(Known::Former(_)) | None => {}
+        }
+        let mut all = self.registry.all()?;
+        all.retain(|one| one.path() == named || Path::new(one.key()) == word);
+        if all.iter().any(|one| one.standing() == Standing::InPlace) {
+            let message = format!("'{}' is still where it was", named.display());
+            return Err(Error::new(Code::Held, message)
+                .hint("a directory that was copied begins a history of its own: tw init --here"));
+        }
+        let see = "'tw init --here --list' shows what there is";
+        match all.as_slice() {
+            [one] => {
+                check_free(one)?;
+                self.became = Became::Adopted;
+                self.known = Some(one.clone());
+                Ok(())
+            }
+            [] => {
+                let message = format!("no history of '{}' is kept", word.display());
+                Err(Error::new(Code::PathNotFound, message).hint(see))
+            }
+            many => {
+                let keys: Vec<&str> = many.iter().map(Directory::key).collect();
+                let message = format!(
+                    "several directories were at '{}'; say which by its key: {}",
+                    named.display(),
+                    keys.join(", ")
+                );
+                Err(Error::new(Code::AmbiguousAddress, message).hint(see))
+            }
+        }
+    }
+
+    fn removal(&mut self, known: Option<Known>, delete_history: bool) -> Result<()> {
+        let own = match known {
+            Some(Known::Here(own) | Known::Moved(own)) => own,
+            Some(Known::SetAside(own)) if delete_history => own,
+            Some(Known::SetAside(own)) => {
+                self.became = Became::Unchanged;
+                self.known = Some(own);
+                return Ok(());
+            }
+            Some(Known::Former(_)) | None => {
+                let message = format!("no history of '{}' is kept without git", self.dir.display());
+                return Err(Error::new(Code::NotARepository, message)
+                    .hint("'tw init --here --list' shows what there is"));
+            }
+        };
+        check_free(&own)?;
+        self.became = if delete_history {
+            Became::Deleted
+        } else {
+            Became::SetAside
+        };
+        self.known = Some(own);
+        Ok(())
+    }
+}
+
+/// A path as the registry has it: what leads to it is resolved, for it may be gone itself.
+fn resolved(path: &Path) -> PathBuf {
+    let there = path.canonicalize().ok();
+    let above = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    there.or_else(above).unwrap_or_else(|| path.to_owned())
+}
+
+/// Refuses what somebody stands in the middle of: the past, an unfinished swap, open directories.
+fn check_free(known: &Directory) -> Result<()> {
+    let held = |what: &str, hint: &str| {
+        let message = format!("the history of '{}' {what}", known.path().display());
+        Err(Error::new(Code::Held, message).hint(hint))
+    };
+    let repository = known.repository();
+    let dir = StateDir::new(&repository);
+    if known.standing() == Standing::InPlace {
+        if dir.state()?.mode == Mode::Past {
+            return held("is in the past", "run 'tw return' there first");
+        }
+        if dir.has_journal() {
+            return held("has an unfinished swap", "run 'tw recover' there first");
+        }
+    }
+    if repository.join("worktrees").exists() {
+        return held(
+            "has open directories",
+            "'tw close DIR' closes one; 'tw scratch list' shows them",
+        );
+    }
+    Ok(())
+}
+
+fn in_git(dir: &Path, repo: &Repo) -> Error {
+    let message = format!(
+        "'{}' is in the git repository '{}': every command works there already",
+        dir.display(),
+        repo.worktree_root().display()
+    );
+    Error::new(Code::Usage, message).hint("'tw init' sets up the coding agents that you use")
+}
+
+/// How many snapshots a directory has, in words.
+pub fn snapshots_of(known: &Directory) -> String {
+    match snapshots_in(&known.repository()) {
+        1 => "1 snapshot".to_owned(),
+        more => format!("{more} snapshots"),
+    }
+}
+
+/// None where they cannot be read.
+fn snapshots_in(repository: &Path) -> usize {
+    let refs = Refs::new(repository, repository);
+    refs.names(names::prefix(IdKind::Snapshot))
+        .map_or(0, |names| names.len())
+}
+
+/// What a directory takes on disk with all that is in it.
+pub fn bytes_in(dir: &Path) -> u64 {
+    let mut sum = 0;
+    let mut pending = vec![dir.to_owned()];
+    while let Some(at) = pending.pop() {
+        for entry in std::fs::read_dir(&at).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(meta) if meta.is_dir() => pending.push(entry.path()),
+                Ok(meta) => sum += meta.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    sum
+}
+
+/// Every directory of this user whose history is kept.
+///
+/// # Errors
+/// `CORRUPT_RECORD`, `NEWER_RECORD`; the registry cannot be read.
+pub fn list(env: &Env) -> Result<Directories> {
+    let all = match Registry::of(env) {
+        Some(registry) => registry.all()?,
+        None => Vec::new(),
+    };
+    let directories = all.into_iter().map(|one| Kept {
+        path: one.path().to_owned(),
+        standing: match one.standing() {
+            Standing::InPlace => Stands::InPlace,
+            Standing::Gone => Stands::Gone,
+            Standing::Replaced => Stands::Replaced,
+            Standing::SetAside => Stands::SetAside,
+        },
+        key: one.key().to_owned(),
+        created_at: one.created_at().to_owned(),
+        snapshots: snapshots_in(&one.repository()),
+        bytes: bytes_in(&one.repository()),
+        repository: one.repository(),
+    });
+    Ok(Directories {
+        directories: directories.collect(),
+    })
+}
