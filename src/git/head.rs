@@ -1,6 +1,7 @@
 //! HEAD as a swap needs it: its raw bytes read and put back, its reflog, who else is on a branch, which commits hang on it.
 //!
-//! The caller holds `HEAD.lock`; nothing here takes it. No branch is ever moved.
+//! The caller holds `HEAD.lock`; nothing here takes it. Where HEAD is in a reftable, which that lock does not keep others
+//! from, it is compared and put in one step: [`super::refs`] says why. No branch is ever moved.
 
 use std::fs::Metadata;
 use std::io::Write;
@@ -9,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::Oid;
 use super::create;
-use super::fs::{Durable, read_optional, sync_parent, write_atomic_with_mode};
+use super::fs::{Durable, read_optional, remove_optional, sync_parent, write_atomic_with_mode};
 use super::objects::{ObjectStore, PartOfId};
+use super::refs::{LogEntry, OwnChange, RefFormat, Refs, Value, head_of};
 use super::regular::{self, Links};
 use super::repo::Repo;
 use crate::env::Moment;
@@ -21,8 +23,11 @@ const COMMITS: usize = 100;
 
 impl Repo {
     /// The bytes of this worktree's HEAD file. For one that is a symlink, as old versions of git made it: `symlink: ` and
-    /// where it leads.
+    /// where it leads. Of one in a reftable, what the file would be.
     pub fn raw_head(&self) -> Result<String> {
+        if self.refs().format() == RefFormat::Reftable {
+            return Ok(raw_text(self.refs().read_value("HEAD")?));
+        }
         String::from_utf8(raw_head_in(self.git_dir())?).map_err(|_| {
             Error::new(
                 Code::UnsupportedRepository,
@@ -31,8 +36,89 @@ impl Repo {
         })
     }
 
-    /// Puts HEAD's bytes in place, whole. The caller holds `HEAD.lock`.
-    pub fn write_raw_head(&self, text: &str) -> Result<()> {
+    /// Puts HEAD's bytes in place, whole, and when `log` is given tells its reflog so. The caller holds `HEAD.lock`.
+    ///
+    /// # Errors
+    /// `BUSY` when HEAD is not `before` any more; nothing has changed then.
+    pub fn move_head(
+        &self,
+        before: Option<&str>,
+        after: &str,
+        log: Option<(Moment, &str)>,
+    ) -> Result<()> {
+        if let Some(change) = self.refs().change_own()? {
+            return self.move_reftable_head(change, before, after, log);
+        }
+        if before.is_some_and(|before| self.raw_head().is_ok_and(|now| now != before)) {
+            return Err(moved_meanwhile());
+        }
+        let Some((at, message)) = log else {
+            return self.write_raw_head(after);
+        };
+        let old = self.head()?.oid;
+        self.write_raw_head(after)?;
+        self.append_head_reflog(old, self.head()?.oid, at, message)
+    }
+
+    fn move_reftable_head(
+        &self,
+        mut change: OwnChange,
+        before: Option<&str>,
+        after: &str,
+        log: Option<(Moment, &str)>,
+    ) -> Result<()> {
+        let now = change.find("HEAD")?;
+        let commit = |value: &Option<Value>| match value {
+            Some(Value::Direct(oid)) => Ok(Some(*oid)),
+            Some(Value::Symbolic(name)) => match self.refs().read(name) {
+                Err(error) if error.code() == Code::CorruptRecord => Ok(None),
+                read => read,
+            },
+            None => Ok(None),
+        };
+        let old = commit(&now)?;
+        let now = raw_text(now);
+        if before.is_some_and(|before| now != before) {
+            return Err(moved_meanwhile());
+        }
+        let text = after.trim_end();
+        let value = match text.strip_prefix("ref: ").or(text.strip_prefix(SYMLINK)) {
+            Some(name) => Value::Symbolic(name.to_owned()),
+            None => Value::Direct(Oid::from_str(text)?),
+        };
+        let value = Some(value);
+        // git goes on with a log that is there, whatever the setting says now.
+        if let Some((at, message)) = log
+            && (self.logs_refs() || change.has_log("HEAD")?)
+        {
+            let entry = LogEntry {
+                old,
+                new: commit(&value)?,
+                at: at.seconds(),
+                message: message.to_owned(),
+            };
+            change.log("HEAD", entry);
+        }
+        if now != after {
+            change.put("HEAD", value);
+        }
+        change.commit()
+    }
+
+    /// Takes HEAD's reflog away, in a worktree that was just made.
+    pub fn forget_head_reflog(&self) -> Result<()> {
+        if let Some(mut change) = self.refs().change_own()? {
+            change.forget_log("HEAD");
+            return change.commit();
+        }
+        remove_optional(&self.git_dir().join("logs/HEAD"))
+    }
+
+    fn logs_refs(&self) -> bool {
+        self.config_bool("core.logAllRefUpdates").ok().flatten() != Some(false)
+    }
+
+    fn write_raw_head(&self, text: &str) -> Result<()> {
         let path = self.git_dir().join("HEAD");
         if let Some(target) = text.strip_prefix(SYMLINK) {
             return put_symlink(target.trim_end(), &path)
@@ -43,8 +129,7 @@ impl Repo {
         write_atomic_with_mode(&path, text.as_bytes(), Durable::Yes, mode)
     }
 
-    /// Appends one entry to HEAD's reflog.
-    pub fn append_head_reflog(
+    fn append_head_reflog(
         &self,
         old: Option<Oid>,
         new: Option<Oid>,
@@ -53,8 +138,7 @@ impl Repo {
     ) -> Result<()> {
         let path = self.git_dir().join("logs/HEAD");
         // git goes on with a log that is there, whatever the setting says now.
-        if !path.exists() && self.config_bool("core.logAllRefUpdates").ok().flatten() == Some(false)
-        {
+        if !path.exists() && !self.logs_refs() {
             return Ok(());
         }
         let zero = Oid::ZERO_SHA1;
@@ -85,7 +169,7 @@ impl Repo {
             }
         }
         for dir in dirs {
-            if dir != self.git_dir() && is_on_branch(&dir, branch)? {
+            if dir != self.git_dir() && self.is_on_branch(&dir, branch)? {
                 return Ok(Some(dir));
             }
         }
@@ -121,8 +205,7 @@ impl Repo {
             walk.hide(base)?;
         }
         for prefix in ["refs/heads/", "refs/tags/", "refs/remotes/"] {
-            let refs = super::refs::Refs::new(self.common_dir(), self.git_dir());
-            for (name, oid) in refs.list(prefix)? {
+            for (name, oid) in self.refs().list(prefix)? {
                 // A tag of a blob hides nothing.
                 if Some(name.as_str()) != own {
                     let _ = walk.hide(oid);
@@ -144,7 +227,11 @@ impl Repo {
         let git_dir = resolve_git_dir(&dir)?;
         let common = crate::git::regular::read_to_string(git_dir.join("commondir")).ok();
         let common = common.map_or_else(|| git_dir.clone(), |text| git_dir.join(text.trim()));
-        let refs = super::refs::Refs::new(common, git_dir);
+        let format = match head_of(&git_dir) {
+            Some(_) => RefFormat::Reftable,
+            None => RefFormat::Files,
+        };
+        let refs = Refs::new(common, git_dir, format);
         refs.read("HEAD").ok().flatten()
     }
 }
@@ -187,22 +274,42 @@ fn put_symlink(target: &str, path: &Path) -> std::io::Result<()> {
     sync_parent(path)
 }
 
-fn is_on_branch(git_dir: &Path, branch: &str) -> Result<bool> {
-    let line = |name: &str| -> Result<Option<String>> {
-        let bytes = read_optional(&git_dir.join(name))?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
-    };
-    let head = String::from_utf8_lossy(&raw_head_in(git_dir)?)
-        .trim()
-        .to_owned();
-    let on = |prefix: &str| head.strip_prefix(prefix) == Some(branch);
-    let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
-    Ok(on("ref: ")
+/// HEAD as the bytes of a file, where there is none.
+fn raw_text(head: Option<Value>) -> String {
+    match head {
+        Some(Value::Direct(oid)) => format!("{oid}\n"),
+        Some(Value::Symbolic(name)) => format!("ref: {name}\n"),
+        None => String::new(),
+    }
+}
+
+fn moved_meanwhile() -> Error {
+    Error::new(Code::Busy, "HEAD was moved by somebody else meanwhile")
+        .hint("wait for the git command that runs here")
+}
+
+impl Repo {
+    /// Whether the worktree with this git directory is on a branch, rebases or bisects it.
+    fn is_on_branch(&self, git_dir: &Path, branch: &str) -> Result<bool> {
+        let line = |name: &str| -> Result<Option<String>> {
+            let bytes = read_optional(&git_dir.join(name))?;
+            Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()))
+        };
+        let refs = Refs::new(self.common_dir(), git_dir, self.refs().format());
+        let head = match refs.format() {
+            RefFormat::Reftable => raw_text(refs.read_value("HEAD")?).into_bytes(),
+            RefFormat::Files => raw_head_in(git_dir)?,
+        };
+        let head = String::from_utf8_lossy(&head).trim().to_owned();
+        let on = |prefix: &str| head.strip_prefix(prefix) == Some(branch);
+        let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+        Ok(on("ref: ")
         || on(SYMLINK)
         || line("rebase-merge/head-name")?.as_deref() == Some(branch)
         || line("rebase-apply/head-name")?.as_deref() == Some(branch)
         // git writes a branch without `refs/heads/` there.
         || line("BISECT_START")?.as_deref() == Some(short))
+    }
 }
 
 impl Repo {
@@ -211,7 +318,7 @@ impl Repo {
         if let Some(part) = PartOfId::parse(name.as_bytes()) {
             return objects.resolve(part).filter(|oid| objects.is_commit(*oid));
         }
-        let refs = super::refs::Refs::new(self.common_dir(), self.git_dir());
+        let refs = self.refs();
         // git's order for short names, as far as a ref of ours or a tag or branch of the user's goes.
         let mut oids = ["", "refs/", "refs/tags/", "refs/heads/"]
             .iter()

@@ -11,6 +11,7 @@ mod commits;
 mod files;
 mod names;
 mod refs;
+mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +21,8 @@ pub use self::names::{is_known_name, is_known_ref};
 
 use super::create;
 use super::objects::ObjectStore;
-use super::repo::{Repo, SharedRepository};
+use super::refs::RefFormat;
+use super::repo::Repo;
 use crate::error::{Code, Error, Result, ResultExt};
 
 /// The largest file that an operation may have.
@@ -73,8 +75,12 @@ pub fn read(repo: &Repo, objects: &ObjectStore) -> Result<OperationState> {
 
 fn read_into(repo: &Repo, state: &mut OperationState) -> Result<()> {
     let dir = files::open(repo.git_dir())?;
-    files::read(&dir, state)?;
-    refs::read(&dir, state)
+    let format = repo.refs().format();
+    files::read(&dir, format, state)?;
+    match format {
+        RefFormat::Files => refs::read(&dir, state),
+        RefFormat::Reftable => tables::read(repo.refs(), state),
+    }
 }
 
 /// Makes the git directory have exactly this state: files and refs of the list that are not in it go, and the directories
@@ -87,8 +93,12 @@ pub fn restore(repo: &Repo, state: &OperationState) -> Result<()> {
     check(state)?;
     let dir = files::open(repo.git_dir())?;
     let sharing = create::sharing(repo.git_dir());
-    files::restore(&dir, &state.files, sharing)
-        .and_then(|()| refs::restore(&dir, &state.refs, sharing))
+    let format = repo.refs().format();
+    files::restore(&dir, format, &state.files, sharing)
+        .and_then(|()| match repo.refs().change_own()? {
+            None => refs::restore(&dir, &state.refs, sharing),
+            Some(change) => tables::restore(repo.refs(), change, state),
+        })
         .context(|| "put back the operation under way")
 }
 
@@ -121,11 +131,18 @@ fn check(state: &OperationState) -> Result<()> {
     }
 }
 
-/// The state as it is where `core.sharedRepository` has this value: with the bits that [`restore`] gives the files.
-pub fn shared(state: &OperationState, sharing: SharedRepository) -> OperationState {
+/// The state as it is when [`restore`] has put it into this repository: files have the bits that `core.sharedRepository`
+/// gives them, and what is kept as a ref has none of its own.
+pub fn as_kept(state: &OperationState, repo: &Repo) -> OperationState {
+    let sharing = create::sharing(repo.git_dir());
+    let format = repo.refs().format();
     let mut state = state.clone();
-    for (_, _, mode) in &mut state.files {
-        *mode = create::shared_bits(*mode, sharing);
+    for (name, _, mode) in &mut state.files {
+        *mode = if format == RefFormat::Reftable && tables::is_ref(name) {
+            tables::MODE
+        } else {
+            create::shared_bits(*mode, sharing)
+        };
     }
     state
 }

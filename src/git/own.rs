@@ -15,7 +15,7 @@ use super::repo::{Repo, holds_repository, is_git_directory};
 
 /// What in a git directory may be a symlink to where the rest of the repository is. Hooks, `info` and the like are no part of
 /// it: people keep them in the working tree on purpose, and track them.
-const PARTS: [&str; 4] = ["refs", "logs", "worktrees", "timewarp"];
+const PARTS: [&str; 5] = ["refs", "reftable", "logs", "worktrees", "timewarp"];
 
 /// A directory, wherever it is reached from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,14 @@
-//! HEAD's reflog: where HEAD was, and what moved it.
+//! Reflogs: where HEAD, or another ref, was, and what moved it.
 //!
 //! git keeps it as long as it is told to; where it is turned off there is none, and that is no error. A line that is none is passed
 //! over.
 
-use std::path::Path;
-
 use git2::Oid;
 
+use super::refs::LogEntry;
 use super::regular;
+use super::repo::Repo;
+use crate::error::Result;
 
 /// A move of HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,11 +68,38 @@ impl Move {
     }
 }
 
-/// The moves, oldest first. `git_dir` is the worktree's own.
-pub fn read(git_dir: &Path) -> Vec<Move> {
-    let bytes = regular::read(git_dir.join("logs/HEAD")).unwrap_or_default();
+/// The moves of this worktree's HEAD, oldest first.
+pub fn read(repo: &Repo) -> Vec<Move> {
+    of_ref(repo, "HEAD").unwrap_or_default()
+}
+
+/// The moves of a ref, oldest first.
+///
+/// # Errors
+/// Its log cannot be read.
+pub fn of_ref(repo: &Repo, name: &str) -> Result<Vec<Move>> {
+    if let Some(entries) = repo.refs().log(name)? {
+        return Ok(entries.into_iter().map(Move::from).collect());
+    }
+    let dir = if name == "HEAD" {
+        repo.git_dir()
+    } else {
+        repo.common_dir()
+    };
+    let bytes = regular::read_optional(&dir.join("logs").join(name))?.unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n');
-    lines.filter_map(Move::parse).collect()
+    Ok(lines.filter_map(Move::parse).collect())
+}
+
+impl From<LogEntry> for Move {
+    fn from(entry: LogEntry) -> Self {
+        Self {
+            old: entry.old,
+            new: entry.new.unwrap_or(Oid::ZERO_SHA1),
+            at: entry.at,
+            message: entry.message,
+        }
+    }
 }
 
 #[cfg(test)]

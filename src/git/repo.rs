@@ -33,6 +33,7 @@ use self::config::{Config, Dirs, Sources};
 use self::discover::{Discovered, Limits};
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
+use crate::git::refs::{RefFormat, Refs};
 use crate::git::{private, regular};
 
 /// An open repository with a working tree.
@@ -45,6 +46,7 @@ pub struct Repo {
     linked: bool,
     private: bool,
     index: PathBuf,
+    refs: Refs,
     config: Config,
     env: Env,
 }
@@ -54,7 +56,7 @@ impl Repo {
     ///
     /// # Errors
     /// `NOT_A_REPOSITORY` when there is none, not even a private one; `UNSAFE_REPOSITORY` when someone else owns it; `UNSUPPORTED_REPOSITORY` when
-    /// it is bare or of a format that is not read here (SHA-256, reftable); `INVALID_CONFIG` when git's own configuration
+    /// it is bare or of a format that is not read here (SHA-256); `INVALID_CONFIG` when git's own configuration
     /// does not parse.
     pub fn discover(start: &Path, env: &Env) -> Result<Self> {
         let sources = Sources::from_env(env);
@@ -87,6 +89,11 @@ impl Repo {
             linked: found.is_linked(),
             private: found.is_private || (found.is_linked() && private::holds(&found.common_dir)),
             index: super::fs::followed(found.git_dir.join("index")),
+            refs: Refs::new(
+                &found.common_dir,
+                &found.git_dir,
+                format::ref_format(&local),
+            ),
             config: Config::merged(protected, local),
             git_dir: found.git_dir,
             common_dir: found.common_dir,
@@ -125,6 +132,11 @@ impl Repo {
         self.common_dir.join("objects")
     }
 
+    /// Its refs, as this worktree sees them.
+    pub fn refs(&self) -> &Refs {
+        &self.refs
+    }
+
     /// Whether `git worktree add` made this worktree.
     pub fn is_linked_worktree(&self) -> bool {
         self.linked
@@ -160,6 +172,9 @@ impl Repo {
 
     /// Where HEAD points, read afresh.
     pub fn head(&self) -> Result<Head> {
+        if self.refs.format() == RefFormat::Reftable {
+            return head::read_reftable(&self.refs);
+        }
         head::read(Dirs {
             git_dir: &self.git_dir,
             common_dir: &self.common_dir,
@@ -169,7 +184,7 @@ impl Repo {
     /// What to say of a HEAD whose branch is broken, with the commands that mend it; `None` for any other.
     pub fn broken_branch(&self, head: &Head) -> Option<String> {
         let branch = head.reference.as_deref().filter(|_| head.broken)?;
-        Some(head::mending(&self.common_dir, branch))
+        Some(head::mending(&self.refs, &self.common_dir, branch))
     }
 
     /// libgit2's handle, for this layer alone. Its view of the environment is its own: ask [`Repo`] for configuration.
@@ -187,6 +202,10 @@ impl Repo {
     /// Opens exactly this git directory. Not by libgit2's own walk and never from the environment.
     fn open_git2(&self) -> Result<git2::Repository> {
         let git_dir = &self.git_dir;
+        if self.refs.format() == RefFormat::Reftable {
+            // Which libgit2 knows nothing of. Its refs are asked for nowhere.
+            return open_objects(&self.common_dir);
+        }
         format::teach_libgit2();
         let flags = RepositoryOpenFlags::NO_SEARCH
             | RepositoryOpenFlags::NO_DOTGIT

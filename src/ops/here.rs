@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::private::{Directory, Identity, Known, Registry, Standing};
-use crate::git::refs::Refs;
+use crate::git::refs::{RefFormat, Refs};
 use crate::git::repo::{Repo, has_git};
 use crate::json;
 use crate::store::id::IdKind;
@@ -452,7 +452,7 @@ pub fn snapshots_of(known: &Directory) -> String {
 
 /// None where they cannot be read.
 fn snapshots_in(repository: &Path) -> usize {
-    let refs = Refs::new(repository, repository);
+    let refs = Refs::new(repository, repository, RefFormat::Files);
     refs.names(names::prefix(IdKind::Snapshot))
         .map_or(0, |names| names.len())
 }

@@ -99,7 +99,7 @@ fn roots(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<Vec
     let common = ctx.repo.common_dir();
     let mut found = Vec::new();
     for worktree in worktrees {
-        let refs = Refs::new(common, &worktree.git_dir);
+        let refs = Refs::new(common, &worktree.git_dir, ctx.repo.refs().format());
         for (_, oid) in refs.read_all("refs/")? {
             found.push(oid?);
         }

@@ -50,7 +50,7 @@ impl Store {
     pub fn open(repo: &Rc<Repo>) -> Result<Self> {
         Ok(Self {
             repo: Rc::clone(repo),
-            refs: Refs::new(repo.common_dir(), repo.git_dir()),
+            refs: repo.refs().clone(),
             objects: ObjectStore::open(repo.common_dir())?,
             dir: StateDir::new(repo.git_dir()),
         })

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use timewarp::git::Oid;
 use timewarp::git::commit::RawCommit;
-use timewarp::git::refs::Refs;
+use timewarp::git::refs::{RefFormat, Refs};
 use timewarp::store::snapshot::SnapshotRecord;
 use timewarp::store::state::{Journal, State, parse_versioned};
 use timewarp::worktree::cache;
@@ -21,7 +21,7 @@ use timewarp::worktree::watch::message::{Answer, Place, Request, Token};
 use timewarp::worktree::watch::seen::{self, About, Seen};
 
 use crate::damage::{document, walk};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Format, Sandbox};
 use crate::stage::{eventful, in_the_past, taken};
 use crate::transcripts::{KINDS, Talk};
 
@@ -470,7 +470,7 @@ fn packed_refs_and_loose_ones() {
     let loose = sandbox.path(".git/refs/timewarp/snapshots/s_20260101_000000_abcdef");
     std::fs::create_dir_all(loose.parent().unwrap()).unwrap();
     let good = read(&packed);
-    let refs = Refs::new(sandbox.path(".git"), sandbox.path(".git"));
+    let refs = Refs::new(sandbox.path(".git"), sandbox.path(".git"), RefFormat::Files);
     let known = refs.names("refs/").unwrap();
     let seeds = [
         format!("{}\n", "1".repeat(40)).into_bytes(),
@@ -492,6 +492,36 @@ fn packed_refs_and_loose_ones() {
             }
         }
     });
+}
+
+#[test]
+fn reftables() {
+    let sandbox = Sandbox::new_as(Format::reftable());
+    let (one, two) = ("refs/heads/one", "refs/heads/two");
+    sandbox.git(["branch", "one"]);
+    sandbox.git(["tag", "-a", "-m", "t", "v1"]);
+    sandbox.git(["symbolic-ref", two, one]);
+    sandbox.git(["branch", "-D", "one"]);
+    let whole = |more: &str| {
+        sandbox.git_in(
+            sandbox.repo(),
+            ["update-ref", "--create-reflog", more, "HEAD"],
+        );
+        sandbox.git(["pack-refs", "--all"]);
+        let list = sandbox.text(".git/reftable/tables.list");
+        read(&sandbox.path(".git/reftable").join(list.trim()))
+    };
+    let small = whole("refs/timewarp/snapshots/s_20260228_153012_ab12cd");
+    let names = (0..400).map(|n| format!("create refs/much/more/of/them/{n} HEAD\n"));
+    let mut many = sandbox.command("git");
+    many.args(["update-ref", "--stdin"])
+        .write_stdin(names.collect::<String>());
+    many.assert().success();
+    let seeds = [small, whole("refs/heads/again")];
+    for seed in &seeds {
+        parsers::reftable(seed);
+    }
+    rounds(300, |random| parsers::reftable(&random.damaged(&seeds)));
 }
 
 /// Whole commands over damaged files: an answer or an error, and the working tree is not touched.

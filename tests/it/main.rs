@@ -58,6 +58,7 @@ mod power;
 mod provided;
 mod readme;
 mod recover;
+mod reftable;
 mod regular_files;
 mod replay;
 mod report;

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -54,11 +54,58 @@ pub fn settle() {
 /// What one test works in: `home/`, `tmp/` and the repository `repo/`, all under one temporary directory.
 pub struct Sandbox {
     root: TempDir,
+    format: Format,
     now: Cell<i64>,
     /// Ids and commit ids in the order in which they were first shown, for [`Sandbox::redact`].
     seen: RefCell<Vec<String>>,
     /// The private repository of a working tree without git: git is told of it, and `tw` finds no git.
     private: Option<PathBuf>,
+}
+
+/// How the repositories of a sandbox are kept. Every `git init` and `git clone` in it goes by this: it is told to git in the
+/// environment of each command.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Format {
+    /// `files` or `reftable`; what git takes without being told, when empty.
+    pub refs: String,
+}
+
+impl Format {
+    /// That of this run: `TW_TEST_REFS`.
+    fn of_run() -> Self {
+        let refs = std::env::var("TW_TEST_REFS").unwrap_or_default();
+        Self { refs }
+    }
+
+    /// With refs in the reftable format.
+    pub fn reftable() -> Self {
+        let refs = "reftable".to_owned();
+        Self { refs }
+    }
+
+    fn environment(&self) -> Vec<(&'static str, &str)> {
+        let all = [("GIT_DEFAULT_REF_FORMAT", self.refs.as_str())];
+        all.into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .collect()
+    }
+
+    /// What was made once for all sandboxes of this format.
+    fn template(&self, kind: &'static str, make: impl FnOnce() -> Template) -> Arc<Template> {
+        static MADE: Mutex<BTreeMap<(&str, Format), Arc<Template>>> = Mutex::new(BTreeMap::new());
+        let key = (kind, self.clone());
+        let known = |key| {
+            let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+            made.get(key).cloned()
+        };
+        if let Some(known) = known(&key) {
+            return known;
+        }
+        // Not under the lock, which making one takes as well; two that are made at once are alike.
+        let made = Arc::new(make());
+        let mut all = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(key).or_insert(made))
+    }
 }
 
 /// How a command ended.
@@ -99,31 +146,40 @@ impl Ran {
 impl Sandbox {
     /// A repository without a commit, on branch `main`.
     pub fn unborn() -> Self {
-        static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
-            let made = Sandbox::bare_room();
+        Self::unborn_as(Format::of_run())
+    }
+
+    fn unborn_as(format: Format) -> Self {
+        let template = format.template("unborn", || {
+            let made = Sandbox::bare_room_as(format.clone());
             std::fs::create_dir(made.repo()).unwrap();
             made.git(["init", "-q", "-b", "main"]);
             Template::of(&made.path(".git"))
         });
-        let sandbox = Self::bare_room();
+        let sandbox = Self::bare_room_as(format);
         std::fs::create_dir(sandbox.repo()).unwrap();
-        TEMPLATE.lay_out(&sandbox.path(".git"));
+        template.lay_out(&sandbox.path(".git"));
         sandbox.wait(STEP);
         sandbox
     }
 
     /// A repository with one commit of `a.txt`.
     pub fn new() -> Self {
-        static TEMPLATE: LazyLock<Template> = LazyLock::new(|| {
-            let made = Sandbox::unborn();
+        Self::new_as(Format::of_run())
+    }
+
+    /// A repository with one commit of `a.txt`, kept in another way than those of this run.
+    pub fn new_as(format: Format) -> Self {
+        let template = format.template("new", || {
+            let made = Sandbox::unborn_as(format.clone());
             made.write("a.txt", "one\n");
             made.git(["add", "a.txt"]);
             made.git(["commit", "-q", "-m", "first"]);
             Template::of(&made.path(".git"))
         });
-        let sandbox = Self::bare_room();
+        let sandbox = Self::bare_room_as(format);
         sandbox.write("a.txt", "one\n");
-        TEMPLATE.lay_out(&sandbox.path(".git"));
+        template.lay_out(&sandbox.path(".git"));
         // The index knows the template's file.
         sandbox.git(["update-index", "-q", "--refresh"]);
         sandbox.wait(2 * STEP);
@@ -132,6 +188,10 @@ impl Sandbox {
 
     /// No repository at all; `repo/` does not exist.
     pub fn bare_room() -> Self {
+        Self::bare_room_as(Format::of_run())
+    }
+
+    fn bare_room_as(format: Format) -> Self {
         announce();
         let root = tempfile::Builder::new()
             .prefix("tw-it-")
@@ -142,6 +202,7 @@ impl Sandbox {
         }
         Self {
             root,
+            format,
             now: Cell::new(BEGIN),
             seen: RefCell::default(),
             private: None,
@@ -186,6 +247,11 @@ impl Sandbox {
     /// The user's home.
     pub fn home(&self) -> PathBuf {
         self.root().join("home")
+    }
+
+    /// Whether the repository keeps its refs in the reftable format: for tests of what only the other one has.
+    pub fn has_reftable(&self) -> bool {
+        self.format.refs == "reftable"
     }
 
     /// Lets the clock run for so many seconds, beyond the step of each command.
@@ -271,7 +337,8 @@ impl Sandbox {
             .env("TW_NO_BACKGROUND", "1")
             .env("GIT_AUTHOR_DATE", &date)
             .env("GIT_COMMITTER_DATE", &date)
-            .env("TW_TEST_NOW", rfc3339(now));
+            .env("TW_TEST_NOW", rfc3339(now))
+            .envs(self.format.environment());
         let repo = self.repo();
         if let Some(git_dir) = &self.private {
             command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", &repo);

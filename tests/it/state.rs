@@ -55,17 +55,42 @@ impl State {
         ] {
             insert_lines(&mut facts, name, &git(args));
         }
-        let refs = git(&[
+        let git_dir = sandbox.git_in(worktree, ["rev-parse", "--absolute-git-dir"]);
+        let git_dir = PathBuf::from(git_dir.trim_end());
+        let has_reftable = git_dir.join("reftable").is_dir();
+        let mut list = vec![
             "for-each-ref",
             "--format=%(refname) %(objectname) %(symref)",
-        ]);
+        ];
+        // What is beside HEAD is a file otherwise.
+        list.extend(has_reftable.then_some("--include-root-refs"));
+        let refs = git(&list);
         let ours = |line: &&str| {
             !line.starts_with("refs/timewarp/") && !line.starts_with("refs/notes/timewarp/")
         };
-        let refs: Vec<_> = refs.lines().filter(ours).collect();
+        let is_beside_head = |line: &&str| {
+            let name = line.split(' ').next().unwrap();
+            name.bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+                && name.len() > 1
+        };
+        let refs = refs.lines().filter(ours);
+        let (beside_head, refs): (Vec<_>, Vec<_>) = refs.partition(is_beside_head);
         insert_lines(&mut facts, "ref", &refs.join("\n"));
-        let git_dir = sandbox.git_in(worktree, ["rev-parse", "--absolute-git-dir"]);
-        operation(&PathBuf::from(git_dir.trim_end()), &mut facts);
+        operation(&git_dir, &mut facts);
+        for line in beside_head {
+            let (name, value) = line.split_once(' ').unwrap();
+            let name = match name {
+                "HEAD" => "HEAD".to_owned(),
+                other => format!("operation {other}"),
+            };
+            facts.insert(name, value.to_owned());
+        }
+        if has_reftable {
+            // An unborn one is no ref to git.
+            let branch = git(&["symbolic-ref", "-q", "HEAD"]);
+            facts.insert("HEAD's branch".to_owned(), branch);
+        }
         Self(facts)
     }
 

@@ -13,9 +13,11 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
 use super::names::DIRS;
+use super::tables;
 use super::{MAX_FILE, OperationFile, OperationState, is_known_name};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::create;
+use crate::git::refs::RefFormat;
 use crate::git::repo::SharedRepository;
 
 const OWN_DIR: &str = "timewarp";
@@ -119,15 +121,20 @@ pub(super) fn read_entry(dir: &OwnedFd, name: &str) -> Result<Entry> {
 }
 
 /// Adds every file of the list to `state`, and what else lies in the operations' own directories to its unknowns.
-pub(super) fn read(git_dir: &OwnedFd, state: &mut OperationState) -> Result<()> {
+pub(super) fn read(git_dir: &OwnedFd, format: RefFormat, state: &mut OperationState) -> Result<()> {
     for name in list(git_dir)? {
         if DIRS.contains(&name.as_str()) {
             read_dir(git_dir, &name, state)?;
-        } else if is_known_name(&name) {
+        } else if is_file(&name, format) {
             add(git_dir, &name, name.clone(), state)?;
         }
     }
     Ok(())
+}
+
+/// Whether a name in the git directory is that of a file of an operation; of those that are refs in this format it is not.
+fn is_file(name: &str, format: RefFormat) -> bool {
+    is_known_name(name) && (format == RefFormat::Files || !tables::is_ref(name))
 }
 
 fn read_dir(git_dir: &OwnedFd, name: &str, state: &mut OperationState) -> Result<()> {
@@ -158,6 +165,7 @@ fn add(dir: &OwnedFd, file: &str, full: String, state: &mut OperationState) -> R
 /// Makes the files be exactly `files`.
 pub(super) fn restore(
     git_dir: &OwnedFd,
+    format: RefFormat,
     files: &[OperationFile],
     sharing: SharedRepository,
 ) -> Result<()> {
@@ -165,13 +173,16 @@ pub(super) fn restore(
         files.iter().map(|file| (file.0.as_str(), file)).collect();
     for name in list(git_dir)? {
         if !DIRS.contains(&name.as_str())
-            && is_known_name(&name)
+            && is_file(&name, format)
             && !wanted.contains_key(name.as_str())
         {
             remove(git_dir, &name)?;
         }
     }
-    for (name, content, mode) in files.iter().filter(|file| !file.0.contains('/')) {
+    for (name, content, mode) in files.iter().filter(|file| is_file(&file.0, format)) {
+        if name.contains('/') {
+            continue;
+        }
         write((git_dir, git_dir), name, content, *mode, sharing)?;
     }
     for name in DIRS {

@@ -10,7 +10,7 @@ pub(super) const DIRS: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"]
 pub(super) const REF_DIRS: [&str; 2] = ["bisect", "rewritten"];
 
 /// Files in the git directory itself.
-const TOP: [&str; 21] = [
+pub(super) const TOP: [&str; 21] = [
     "AUTO_MERGE",
     "BISECT_ANCESTORS_OK",
     "BISECT_EXPECTED_REV",

@@ -124,13 +124,13 @@ impl<'a> Check<'a> {
 }
 
 /// The names above `name` that could be refs: `refs/a` and `refs/a/b` for `refs/a/b/c`.
-fn above(name: &str) -> impl Iterator<Item = &str> {
+pub(super) fn above(name: &str) -> impl Iterator<Item = &str> {
     name.match_indices('/')
         .skip(1)
         .filter_map(|(at, _)| name.get(..at))
 }
 
-fn equals(name: &str, value: Option<Value>, expected: Oid) -> Result<(), Reason> {
+pub(super) fn equals(name: &str, value: Option<Value>, expected: Oid) -> Result<(), Reason> {
     let found = match value {
         Some(Value::Direct(oid)) => Some(oid),
         Some(Value::Symbolic(target)) => {

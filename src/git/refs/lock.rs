@@ -196,6 +196,7 @@ pub(super) fn clear_locks_of(common_dir: &Path, dead: &Dead) -> error::Result<bo
             }
         }
     }
+    found |= super::reftable::clear_locks_of(common_dir, &inodes)?;
     let packed = common_dir.join("packed-refs");
     let packed = std::fs::canonicalize(&packed).unwrap_or(packed);
     let lock = lock_path(&packed);
@@ -212,7 +213,7 @@ fn is_known(path: &Path, inodes: &HashSet<Inode>) -> bool {
         .is_ok_and(|meta| inodes.contains(&(meta.dev(), meta.ino())))
 }
 
-fn remove_known(path: &Path, inodes: &HashSet<Inode>) -> error::Result<bool> {
+pub(super) fn remove_known(path: &Path, inodes: &HashSet<Inode>) -> error::Result<bool> {
     if !is_known(path, inodes) {
         return Ok(false);
     }

@@ -15,7 +15,7 @@ use super::name::{is_valid_component, is_valid_name};
 
 /// What a ref file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(in crate::git) enum Value {
     Direct(Oid),
     Symbolic(String),
 }

@@ -1,8 +1,9 @@
-//! Bare ref primitives on git's files backend.
+//! Bare ref primitives on both of git's backends.
 //!
-//! Owns reading, listing and changing refs by name: loose files, `packed-refs`, and transactions that lock as git locks
-//! and state the old values. Promises to cost the same with ten refs and ten thousand, to start no hook and to write no
-//! reflog. Leaves out the reftable backend, refs of other worktrees (`worktrees/<name>/…`) and
+//! Owns reading, listing and changing refs by name, and transactions that lock as git locks and state the old values: in
+//! loose files and `packed-refs`, or in the stacks of [`reftable`], whichever the repository has. [`Refs`] is the one
+//! place that decides between them. Promises to cost the same with ten refs and ten thousand, to start no hook and to
+//! write no reflog but HEAD's. Leaves out refs of other worktrees (`worktrees/<name>/…`) and
 //! `core.sharedRepository`'s modes.
 
 mod check;
@@ -13,9 +14,11 @@ mod loose;
 mod name;
 mod pack;
 mod packed;
+mod reftable;
 mod rewrite;
 #[cfg(test)]
 pub(in crate::git) mod sandbox;
+mod stacks;
 mod transaction;
 
 use std::borrow::Cow;
@@ -29,9 +32,12 @@ use crate::git::liveness::Dead;
 use crate::git::threads;
 
 pub use failure::{Reason, TransactionError};
-use loose::Value;
+pub(in crate::git) use loose::Value;
 pub use name::{is_valid_component, is_valid_name};
 use packed::Packed;
+pub(in crate::git) use reftable::LogEntry;
+use stacks::Stacks;
+pub(in crate::git) use stacks::{OwnChange, head_of};
 pub use transaction::{Prepared, Transaction};
 
 /// How many symbolic refs are followed before it is called a loop; git's own limit.
@@ -52,20 +58,50 @@ pub fn standing(refs: &Refs, name: &str) -> Result<Option<Oid>> {
     }
 }
 
-/// The refs of a repository, seen from one worktree. Keeps nothing open and nothing in memory, so it can be shared by
-/// threads and never shows an old state.
+/// The refs of a repository, seen from one worktree. Keeps nothing open but tables, which never change, and nothing in
+/// memory, so it can be shared by threads and never shows an old state.
 #[derive(Debug, Clone)]
 pub struct Refs {
     common_dir: PathBuf,
     git_dir: PathBuf,
+    /// Where the repository has its refs in the reftable format.
+    stacks: Option<Stacks>,
+}
+
+/// How a repository keeps its refs: `extensions.refStorage`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RefFormat {
+    /// A file for each, and `packed-refs`.
+    #[default]
+    Files,
+    /// Tables of them.
+    Reftable,
 }
 
 impl Refs {
     /// The refs under `common_dir`, with HEAD and the per-worktree refs under `git_dir`.
-    pub fn new(common_dir: impl Into<PathBuf>, git_dir: impl Into<PathBuf>) -> Self {
+    pub fn new(
+        common_dir: impl Into<PathBuf>,
+        git_dir: impl Into<PathBuf>,
+        format: RefFormat,
+    ) -> Self {
+        let (common_dir, git_dir) = (common_dir.into(), git_dir.into());
+        let stacks = match format {
+            RefFormat::Files => None,
+            RefFormat::Reftable => Some(Stacks::of(&common_dir, &git_dir)),
+        };
         Self {
-            common_dir: common_dir.into(),
-            git_dir: git_dir.into(),
+            common_dir,
+            git_dir,
+            stacks,
+        }
+    }
+
+    /// How they are kept.
+    pub fn format(&self) -> RefFormat {
+        match self.stacks {
+            None => RefFormat::Files,
+            Some(_) => RefFormat::Reftable,
         }
     }
 
@@ -89,6 +125,10 @@ impl Refs {
     /// The names that begin with `prefix`, sorted, each once. No ref file is opened: a name may turn out to be broken
     /// or gone. Lock files and names that git would not take are left out.
     pub fn names(&self, prefix: &str) -> Result<Vec<String>> {
+        if let Some(stacks) = &self.stacks {
+            let refs = stacks.list(prefix)?;
+            return Ok(refs.into_iter().map(|(name, _)| name).collect());
+        }
         let mut names = self.loose_names(prefix)?;
         self.each_packed(prefix, |name| names.push(name.to_owned()))?;
         names.sort_unstable();
@@ -101,6 +141,10 @@ impl Refs {
     /// # Errors
     /// As [`Refs::names`].
     pub fn each_name(&self, prefix: &str, mut see: impl FnMut(&str)) -> Result<()> {
+        if self.stacks.is_some() {
+            self.names(prefix)?.iter().for_each(|name| see(name));
+            return Ok(());
+        }
         for name in self.loose_names(prefix)? {
             see(&name);
         }
@@ -134,6 +178,18 @@ impl Refs {
     /// As [`Refs::list`], with broken refs among the others and what [`Refs::read`] says of them. Many loose ones are read
     /// by several threads.
     pub fn read_all(&self, prefix: &str) -> Result<Vec<(String, Result<Oid>)>> {
+        if let Some(stacks) = &self.stacks {
+            let refs = stacks.list(prefix)?.into_iter();
+            let followed = refs.filter_map(|(name, value)| {
+                let value = match value {
+                    Ok(Value::Direct(oid)) => Some(Ok(oid)),
+                    Ok(Value::Symbolic(_)) => self.read(&name).transpose(),
+                    Err(error) => Some(Err(error)),
+                };
+                Some((name, value?))
+            });
+            return Ok(followed.collect());
+        }
         let loose = self.loose_names(prefix)?;
         let values = threads::map(&loose, |name| loose::read(&self.path(name), name));
         // After the loose ones, as in `names`.
@@ -175,6 +231,15 @@ impl Refs {
     /// # Errors
     /// When there is no such ref, or the disk refuses.
     pub fn sync(&self, name: &str) -> Result<()> {
+        if let Some(stacks) = &self.stacks {
+            return match self.read_value(name)? {
+                Some(_) => reftable::sync(stacks.of_name(name)),
+                None => Err(Error::new(
+                    Code::Io,
+                    format!("there is no ref '{name}' to sync"),
+                )),
+            };
+        }
         let file = match crate::git::regular::open(self.path(name)) {
             Err(error) if loose::is_absent(&error) && self.read(name)?.is_some() => {
                 crate::git::regular::open(self.common_dir.join("packed-refs"))
@@ -214,9 +279,12 @@ impl Refs {
     }
 
     /// What the ref itself says, symbolic refs not followed.
-    fn read_value(&self, name: &str) -> Result<Option<Value>> {
+    pub(in crate::git) fn read_value(&self, name: &str) -> Result<Option<Value>> {
         if !(is_ours_to_name(name) || name::is_root_name(name)) {
             return Ok(None);
+        }
+        if let Some(stacks) = self.stacks.as_ref().filter(|_| !is_file_always(name)) {
+            return stacks.of_name(name).view()?.find(name);
         }
         if let Some(value) = loose::read(&self.path(name), name)? {
             return Ok(Some(value));
@@ -249,6 +317,29 @@ impl Refs {
         Ok(names)
     }
 
+    /// Opens a change of what this worktree has for itself. None: in the files backend these are files.
+    ///
+    /// # Errors
+    /// `BUSY` when somebody else holds the refs.
+    pub(in crate::git) fn change_own(&self) -> Result<Option<OwnChange>> {
+        let stacks = self.stacks.as_ref();
+        stacks
+            .map(|stacks| OwnChange::begin(self, stacks))
+            .transpose()
+    }
+
+    /// The log of a ref, oldest entry first. None: in the files backend it is a file.
+    ///
+    /// # Errors
+    /// A table is damaged.
+    pub(in crate::git) fn log(&self, name: &str) -> Result<Option<Vec<LogEntry>>> {
+        let stacks = self.stacks.as_ref();
+        let view = stacks
+            .map(|stacks| stacks.of_name(name).view())
+            .transpose()?;
+        view.map(|view| view.log(name)).transpose()
+    }
+
     /// The file of a ref whose name has been checked.
     fn path(&self, name: &str) -> PathBuf {
         self.base(name).join(name)
@@ -261,6 +352,26 @@ impl Refs {
             &self.git_dir
         }
     }
+}
+
+/// Whether git keeps this one as a file whatever the format: it may say more than a ref can.
+fn is_file_always(name: &str) -> bool {
+    matches!(name, "FETCH_HEAD" | "MERGE_HEAD")
+}
+
+/// Whether git keeps `name`, which stands beside HEAD, as a ref and not as a file of another meaning: the rules of git's
+/// `is_root_ref`.
+pub(in crate::git) fn is_root_ref(name: &str) -> bool {
+    let irregular = [
+        "AUTO_MERGE",
+        "BISECT_EXPECTED_REV",
+        "MERGE_AUTOSTASH",
+        "NOTES_MERGE_PARTIAL",
+        "NOTES_MERGE_REF",
+    ];
+    name::is_root_name(name)
+        && !is_file_always(name)
+        && (name == "HEAD" || name.ends_with("_HEAD") || irregular.contains(&name))
 }
 
 /// Whether `name` is a valid ref name below `refs/`.

@@ -32,6 +32,10 @@ impl Refs {
         limit: usize,
         is_packable: &(dyn Fn(Oid) -> bool + Sync),
     ) -> Result<usize> {
+        if self.stacks.is_some() {
+            // Each change folds what it can.
+            return Ok(0);
+        }
         let loose = self.loose_of(prefixes)?;
         if loose.len() <= limit {
             return Ok(0);

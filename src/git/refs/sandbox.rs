@@ -6,18 +6,28 @@ use std::process::{Command, Stdio};
 use crate::env::Env;
 use crate::git::Oid;
 
-use super::Refs;
+use super::{RefFormat, Refs};
 
 pub(in crate::git) struct Sandbox {
     dir: tempfile::TempDir,
+    format: RefFormat,
 }
 
 impl Sandbox {
     pub(in crate::git) fn new() -> Self {
+        Self::with(RefFormat::Files)
+    }
+
+    pub(in crate::git) fn with(format: RefFormat) -> Self {
         let dir = tempfile::tempdir().expect("temporary directory");
         std::fs::create_dir(dir.path().join("home")).expect("home");
-        let sandbox = Self { dir };
-        sandbox.git(&["init", "-q", "-b", "main", "repo"]);
+        let sandbox = Self { dir, format };
+        let name = match format {
+            RefFormat::Files => "files",
+            RefFormat::Reftable => "reftable",
+        };
+        let format = format!("--ref-format={name}");
+        sandbox.git(&["init", "-q", "-b", "main", &format, "repo"]);
         sandbox
     }
 
@@ -30,7 +40,7 @@ impl Sandbox {
     }
 
     pub(in crate::git) fn refs(&self) -> Refs {
-        Refs::new(self.git_dir(), self.git_dir())
+        Refs::new(self.git_dir(), self.git_dir(), self.format)
     }
 
     /// Runs git in the repository and gives what it printed; it must succeed.

@@ -159,7 +159,7 @@ fn per_worktree_refs_live_in_the_worktrees_own_directory() {
     create(&sandbox.refs(), "refs/heads/main", commit).expect("create");
     sandbox.git(&["worktree", "add", "-q", "--detach", "../other", "main"]);
     let own = sandbox.git_dir().join("worktrees/other");
-    let linked = Refs::new(sandbox.git_dir(), &own);
+    let linked = Refs::new(sandbox.git_dir(), &own, RefFormat::Files);
     create(&linked, "refs/bisect/bad", commit).expect("create");
     create(&linked, "refs/probe/a", commit).expect("create");
     assert!(own.join("refs/bisect/bad").exists());

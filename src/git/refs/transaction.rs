@@ -1,6 +1,6 @@
 //! Transactions: several refs changed together, each stating its old value.
 //!
-//! Owns the order of things. Every changed ref is locked as git locks it, in sorted order; then the old values are
+//! Owns the order of things in loose and packed refs; [`super::stacks`] has its own, simpler one. Every changed ref is locked as git locks it, in sorted order; then the old values are
 //! checked; then creations and updates are renamed into place in the order they were given (callers rely on "chat
 //! first, issue last"); then deletions, from `packed-refs` in one rewrite and only then their loose files, so that a kill
 //! in between never brings an older value back. A kill leaves a prefix of that order and stale locks, never half a ref.
@@ -27,6 +27,7 @@ use super::failure::{Reason, TransactionError};
 use super::lock::{LockError, LockFile, Locking, lock_path};
 use super::loose::is_absent;
 use super::rewrite::Rewrite;
+use super::stacks::PreparedStack;
 
 /// Changes to be made together. Nothing happens before [`Transaction::commit`].
 #[derive(Debug)]
@@ -103,7 +104,11 @@ impl Transaction {
     /// As [`Transaction::commit`].
     pub fn prepare(self) -> Result<Prepared, TransactionError> {
         Check::names(&self.edits)?;
-        let mut prepared = Prepared {
+        if let Some(stacks) = &self.refs.stacks {
+            let prepared = PreparedStack::new(&self.refs, stacks, self.edits, self.flush)?;
+            return Ok(Prepared(Backend::Stack(prepared)));
+        }
+        let mut prepared = PreparedFiles {
             locking: Locking::new(&self.refs.common_dir, self.flush),
             refs: self.refs,
             locks: BTreeMap::new(),
@@ -113,7 +118,7 @@ impl Transaction {
         };
         prepared.lock()?;
         prepared.check()?;
-        Ok(prepared)
+        Ok(Prepared(Backend::Files(prepared)))
     }
 
     fn push(&mut self, name: &str, change: Change) {
@@ -140,7 +145,38 @@ impl Change {
 /// A transaction whose refs are locked and whose old values hold.
 #[derive(Debug)]
 #[must_use = "a prepared transaction that is dropped changes nothing"]
-pub struct Prepared {
+pub struct Prepared(Backend);
+
+#[derive(Debug)]
+enum Backend {
+    Files(PreparedFiles),
+    Stack(PreparedStack),
+}
+
+impl Prepared {
+    /// Takes a ref out of the transaction and unlocks it.
+    pub fn leave_out(&mut self, name: &str) {
+        match &mut self.0 {
+            Backend::Files(files) => files.leave_out(name),
+            Backend::Stack(stack) => stack.leave_out(name),
+        }
+    }
+
+    /// Makes the changes.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`].
+    pub fn commit(self) -> Result<(), TransactionError> {
+        match self.0 {
+            Backend::Files(files) => files.commit(),
+            Backend::Stack(stack) => stack.commit(),
+        }
+    }
+}
+
+/// One of loose and packed refs.
+#[derive(Debug)]
+struct PreparedFiles {
     refs: Refs,
     /// By ref name: sorted, which is the order of locking.
     locks: BTreeMap<String, LockFile>,
@@ -150,18 +186,13 @@ pub struct Prepared {
     locking: Locking,
 }
 
-impl Prepared {
-    /// Takes a ref out of the transaction and unlocks it.
-    pub fn leave_out(&mut self, name: &str) {
+impl PreparedFiles {
+    fn leave_out(&mut self, name: &str) {
         self.edits.retain(|edit| edit.name != name);
         self.locks.remove(name);
     }
 
-    /// Makes the changes.
-    ///
-    /// # Errors
-    /// As [`Transaction::commit`].
-    pub fn commit(mut self) -> Result<(), TransactionError> {
+    fn commit(mut self) -> Result<(), TransactionError> {
         fail_point("refs-locked");
         let mut placed = 0;
         let done = self
@@ -339,7 +370,7 @@ impl Edit {
     }
 }
 
-impl Drop for Prepared {
+impl Drop for PreparedFiles {
     /// Unlocks, then removes the directories that a deletion, or a lock that came to nothing, leaves empty.
     fn drop(&mut self) {
         self.rewrite = None;

@@ -285,8 +285,10 @@ impl Config {
         } else if let Some(pattern) = condition.strip_prefix("gitdir/i:") {
             self.dir_matches(pattern, file, git_dir, true)
         } else if let Some(pattern) = condition.strip_prefix("onbranch:") {
-            let head = crate::git::regular::read(git_dir.join("HEAD")).unwrap_or_default();
-            let branch = head.trim_ascii().strip_prefix(b"ref: refs/heads/");
+            let head = super::head::reference_in(git_dir);
+            let branch = head
+                .as_deref()
+                .and_then(|head| head.strip_prefix(b"refs/heads/"));
             branch.is_some_and(|branch| {
                 wildmatch(&with_beneath(pattern.into()), branch, Flags::PATHNAME)
             })

@@ -11,6 +11,7 @@ use std::sync::Once;
 use super::config::{Config, ConfigEntry};
 use super::discover::Discovered;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::refs::RefFormat;
 
 /// Extensions that change nothing for us. `objectFormat` and `refStorage` are judged by their value.
 const EXTENSIONS: [&str; 9] = [
@@ -43,7 +44,8 @@ pub(super) fn check(local: &Config) -> Result<()> {
         let value = entry.text();
         let known = match name {
             "objectformat" => value.eq_ignore_ascii_case("sha1"),
-            "refstorage" => value.eq_ignore_ascii_case("files"),
+            // git takes this one from version 1 on alone.
+            "refstorage" => version == 1 && ref_storage(&value).is_some(),
             // git: an unknown extension counts only from version 1 on.
             _ => version == 0 || EXTENSIONS.contains(&name),
         };
@@ -56,6 +58,21 @@ pub(super) fn check(local: &Config) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// How the repository keeps its refs. [`check`] has let it pass.
+pub(super) fn ref_format(local: &Config) -> RefFormat {
+    let entry = local.entry("extensions.refStorage");
+    let format = entry.and_then(|entry| ref_storage(&entry.text()));
+    format.unwrap_or_default()
+}
+
+fn ref_storage(value: &str) -> Option<RefFormat> {
+    match value {
+        "files" => Some(RefFormat::Files),
+        "reftable" => Some(RefFormat::Reftable),
+        _ => None,
+    }
 }
 
 /// An extension as git's documentation spells it.

@@ -1,7 +1,7 @@
-//! HEAD as it stands on disk: one small file, and the branch it names.
+//! HEAD as it stands on disk: one small file, and the branch it names; or a record of a reftable.
 //!
 //! Owns the reading of `HEAD`, of loose refs on the way to a commit id, and of `packed-refs`, by binary search, so that
-//! a hundred thousand refs cost nothing. Leaves out reftable, which discovery refuses, and every write.
+//! a hundred thousand refs cost nothing. Leaves out every write.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::config::Dirs;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::refs::{RefFormat, Refs, Value, head_of};
 use crate::git::regular;
 
 /// How many symbolic refs may stand in a row, as in git.
@@ -49,21 +50,63 @@ enum Target {
     Link(String),
 }
 
+impl Head {
+    fn detached(oid: Oid) -> Self {
+        Self {
+            reference: None,
+            oid: Some(oid),
+            detached: true,
+            unborn: false,
+            broken: false,
+            symlink: false,
+        }
+    }
+}
+
+/// HEAD where refs are in the reftable format.
+pub(super) fn read_reftable(refs: &Refs) -> Result<Head> {
+    let reference = match refs.read_value("HEAD")? {
+        None => return Err(corrupt("HEAD")),
+        Some(Value::Direct(oid)) => return Ok(Head::detached(oid)),
+        Some(Value::Symbolic(name)) => checked(name.as_bytes())?,
+    };
+    let resolved = if git2::Reference::is_valid_name(&reference) {
+        refs.read(&reference)
+    } else {
+        Err(corrupt(&reference))
+    };
+    let (oid, broken) = match resolved {
+        Err(error) if error.code() == Code::CorruptRecord => (None, true),
+        resolved => (resolved?, false),
+    };
+    Ok(Head {
+        reference: Some(reference),
+        oid,
+        detached: false,
+        unborn: oid.is_none(),
+        broken,
+        symlink: false,
+    })
+}
+
+/// The ref that a git directory's HEAD names, for who knows nothing else of the repository.
+pub(super) fn reference_in(git_dir: &Path) -> Option<Vec<u8>> {
+    if let Some(head) = head_of(git_dir) {
+        return match head {
+            Value::Symbolic(name) => Some(name.into_bytes()),
+            Value::Direct(_) => None,
+        };
+    }
+    let head = regular::read(git_dir.join("HEAD")).unwrap_or_default();
+    head.trim_ascii().strip_prefix(b"ref: ").map(<[u8]>::to_vec)
+}
+
 pub(super) fn read(dirs: Dirs<'_>) -> Result<Head> {
     let Some(target) = read_loose(&dirs.git_dir.join("HEAD"), "HEAD")? else {
         return Err(corrupt("HEAD"));
     };
     let (reference, symlink) = match target {
-        Target::Oid(oid) => {
-            return Ok(Head {
-                reference: None,
-                oid: Some(oid),
-                detached: true,
-                unborn: false,
-                broken: false,
-                symlink: false,
-            });
-        }
+        Target::Oid(oid) => return Ok(Head::detached(oid)),
         Target::Ref(name) => (name, false),
         Target::Link(name) => (name, true),
     };
@@ -205,10 +248,15 @@ fn parse_oid(content: &[u8]) -> Option<Oid> {
 }
 
 /// How to put a broken branch back: where its reflog ends, when there is one.
-pub(super) fn mending(common_dir: &Path, branch: &str) -> String {
+pub(super) fn mending(refs: &Refs, common_dir: &Path, branch: &str) -> String {
     if !git2::Reference::is_valid_name(branch) {
         return format!(
             "HEAD names '{branch}', which is not a valid name of a branch, and counts as without a commit; to go on elsewhere: git symbolic-ref HEAD refs/heads/NAME"
+        );
+    }
+    if refs.format() == RefFormat::Reftable {
+        return format!(
+            "'{branch}' leads through too many symbolic refs, and counts as without a commit; 'git symbolic-ref {branch}' says where it leads"
         );
     }
     let log = crate::git::regular::read(common_dir.join("logs").join(branch)).unwrap_or_default();

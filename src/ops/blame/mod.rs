@@ -328,7 +328,7 @@ impl Known {
         let here = ctx.repo.worktree_name();
         let mut chains = states.chains.iter();
         let chain = chains.position(|chain| chain.is_present && chain.worktree == here);
-        let moves = reflog::read(ctx.repo.git_dir());
+        let moves = reflog::read(&ctx.repo);
         let moved = chain.map(|chain| commits::moved(&store.objects, states, chain, &moves));
         let by_commit = states.all.iter().enumerate();
         let current = store.dir.state()?.current_snapshot_id;

@@ -13,6 +13,7 @@ use crate::git::index::{Checksum, Index};
 use crate::git::notes::{blob_bytes, notes_at};
 use crate::git::objects::ObjectKind;
 use crate::git::path;
+use crate::git::reflog;
 use crate::git::tree;
 use crate::ops::Context;
 use crate::ops::event_log;
@@ -139,15 +140,10 @@ impl Search<'_> {
     /// Every stash: its files, its index, and its untracked files.
     fn stash(&mut self) -> Result<()> {
         // Only the newest stash has a ref; the others stand in its reflog.
-        let log = self.ctx.repo.common_dir().join("logs/refs/stash");
-        let bytes = read_optional(&log)?.unwrap_or_default();
-        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+        let moves = reflog::of_ref(&self.ctx.repo, "refs/stash")?;
         // The log grows at its end, and stash@{0} is the newest.
-        let lines = lines.iter().filter(|line| !line.is_empty()).rev();
-        for (nth, line) in lines.enumerate() {
-            let id = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
-            let oid = Oid::from_str(&String::from_utf8_lossy(id)).ok();
-            let Some(raw) = oid.and_then(|oid| self.store.commit(oid).ok()) else {
+        for (nth, stashed) in moves.iter().rev().enumerate() {
+            let Ok(raw) = self.store.commit(stashed.new) else {
                 continue;
             };
             let mut found = self.has(raw.tree);

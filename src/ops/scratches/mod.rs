@@ -33,7 +33,7 @@ use super::worktrees::{OPENED, OpenedDir};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::command::Git;
 use crate::git::create;
-use crate::git::fs::{Durable, remove_optional, write_atomic};
+use crate::git::fs::{Durable, write_atomic};
 use crate::git::path;
 use crate::git::private::linked;
 use crate::git::refs::Reason;
@@ -264,6 +264,8 @@ fn unborn_head(there: &Context<'_>, store: &Store, stored: &Stored) -> Result<()
     while store.refs.read(&branch)?.is_some() {
         branch.push_str("-again");
     }
-    there.repo.write_raw_head(&format!("ref: {branch}\n"))?;
-    remove_optional(&there.repo.git_dir().join("logs/HEAD"))
+    there
+        .repo
+        .move_head(None, &format!("ref: {branch}\n"), None)?;
+    there.repo.forget_head_reflog()
 }

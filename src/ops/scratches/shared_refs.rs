@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::error::Result;
 use crate::git::command::Git;
-use crate::git::refs::Refs;
 use crate::git::repo::Repo;
 use crate::store::names;
 
@@ -36,9 +35,8 @@ impl SharedRefs {
 
     /// Without git: a private repository has its refs as files.
     fn read(repo: &Repo) -> Result<Self> {
-        let refs = Refs::new(repo.common_dir(), repo.git_dir());
         let mut found = BTreeMap::new();
-        for (name, oid) in refs.read_all("refs/")? {
+        for (name, oid) in repo.refs().read_all("refs/")? {
             if !(name.starts_with(names::ROOT) || name.starts_with(names::NOTES)) {
                 found.insert(name, oid?.to_string());
             }

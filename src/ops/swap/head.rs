@@ -6,7 +6,7 @@
 use crate::error::{Code, Error, Result};
 use crate::git::head::SYMLINK;
 use crate::git::operation::{self, OperationState};
-use crate::git::refs::Refs;
+use crate::git::refs::RefFormat;
 use crate::ops::Context;
 use crate::ops::outcome::HeadReport;
 use crate::store::Store;
@@ -44,8 +44,7 @@ pub fn is_past_branch(name: &str) -> bool {
 /// # Errors
 /// When the refs, or another worktree's HEAD, cannot be read.
 pub fn unborn_branch(ctx: &Context<'_>, what: &str) -> Result<String> {
-    let refs = Refs::new(ctx.repo.common_dir(), ctx.repo.git_dir());
-    let taken = refs.names("refs/heads/timewarp")?;
+    let taken = ctx.repo.refs().names("refs/heads/timewarp")?;
     let base = match taken.first() {
         // A branch of that name leaves no room beneath it.
         Some(name) if name == "refs/heads/timewarp" => format!("refs/heads/timewarp-{what}"),
@@ -124,8 +123,10 @@ pub fn head_for(ctx: &Context<'_>, store: &Store, saved: &Stored) -> Result<(Str
         None
     };
     let text = match (reason, oid) {
-        // Old repositories, and `core.preferSymlinkRefs`, have HEAD as a symbolic link.
-        (None, _) if recorded.symlink => format!("{SYMLINK}{branch}\n"),
+        // Old repositories, and `core.preferSymlinkRefs`, have HEAD as a symbolic link. A reftable has none.
+        (None, _) if recorded.symlink && ctx.repo.refs().format() == RefFormat::Files => {
+            format!("{SYMLINK}{branch}\n")
+        }
         (None, _) => format!("ref: {branch}\n"),
         (Some(_), Some(oid)) => format!("{oid}\n"),
         // Unborn, and somebody made the branch meanwhile: an unborn branch of ours keeps their commits safe.

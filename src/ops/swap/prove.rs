@@ -10,7 +10,6 @@ use super::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use super::read_tree;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-use crate::git::create;
 use crate::git::fs::{Root, Stamp};
 use crate::git::operation::{self, OperationState};
 use crate::git::path;
@@ -216,9 +215,8 @@ fn git_state(
     if ctx.repo.raw_head()? != claimed.raw_head {
         wrong.push("HEAD".to_owned());
     }
-    let sharing = create::sharing(ctx.repo.git_dir());
-    let as_shared = |state| operation::shared(state, sharing);
-    if !operation::equal(&as_shared(operation), &as_shared(&claimed.operation)) {
+    let as_kept = |state| operation::as_kept(state, &ctx.repo);
+    if !operation::equal(&as_kept(operation), &as_kept(&claimed.operation)) {
         wrong.push("the operation under way".to_owned());
     }
     let lists = claimed.lists;

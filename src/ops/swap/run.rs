@@ -292,17 +292,11 @@ impl<'s> SwapRun<'_, '_, 's> {
 
     fn put_head(&self, journal: &mut Journal) -> Result<()> {
         if let Some((before, after)) = &journal.head {
-            let old = self.ctx.repo.head()?.oid;
-            self.ctx.repo.write_raw_head(after)?;
-            let new = self.ctx.repo.head()?.oid;
+            let target = journal.target_id.as_deref().unwrap_or(&journal.backup_id);
+            let message = format!("tw {}: {target}", journal.operation);
             // git's reflog tells of moves only.
-            if before != after {
-                let target = journal.target_id.as_deref().unwrap_or(&journal.backup_id);
-                let message = format!("tw {}: {target}", journal.operation);
-                self.ctx
-                    .repo
-                    .append_head_reflog(old, new, self.ctx.env.now(), &message)?;
-            }
+            let log = (before != after).then(|| (self.ctx.env.now(), message.as_str()));
+            self.ctx.repo.move_head(Some(before), after, log)?;
         }
         journal.head_left = undo_log::head_mark(self.ctx)?;
         Ok(())

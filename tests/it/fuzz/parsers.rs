@@ -14,7 +14,7 @@ use timewarp::git::Oid;
 use timewarp::git::commit::RawCommit;
 use timewarp::git::index::{Checksum, Index, TreeSource};
 use timewarp::git::objects::{ObjectStore, hash};
-use timewarp::git::refs::Refs;
+use timewarp::git::refs::{RefFormat, Refs};
 use timewarp::git::repo::Repo;
 use timewarp::ops::blame::agent_trace::{Note, Records};
 use timewarp::ops::blame::git_ai::Log;
@@ -142,10 +142,36 @@ pub fn objects(bytes: &[u8]) {
 pub fn packed_refs(bytes: &[u8]) {
     in_room(|room| {
         std::fs::write(room.join("packed-refs"), bytes).unwrap();
-        let refs = Refs::new(room.to_owned(), room.to_owned());
+        let refs = Refs::new(room.to_owned(), room.to_owned(), RefFormat::Files);
         let _ = refs.list("refs/timewarp/");
         for name in refs.names("refs/").unwrap_or_default() {
             let _ = refs.read(&name);
+        }
+    });
+}
+
+/// A table of refs and logs, as the only one of a stack.
+pub fn reftable(bytes: &[u8]) {
+    in_room(|room| {
+        let room = room.join("tables");
+        let dir = room.join("reftable");
+        let _ = std::fs::remove_dir_all(&room);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("a.ref"), bytes).unwrap();
+        std::fs::write(dir.join("tables.list"), "a.ref\n").unwrap();
+        let refs = || Refs::new(&room, &room, RefFormat::Reftable);
+        let read = refs();
+        let names = read.names("refs/").unwrap_or_default();
+        let _ = (read.list("refs/heads/"), read.read("HEAD"));
+        for name in &names {
+            let _ = read.read(name);
+        }
+        // Takes in all that the table has, logs too.
+        let oid = Oid::from_str(&"8".repeat(40)).unwrap();
+        let mut change = read.transaction();
+        change.create("refs/timewarp/made", oid);
+        if change.commit().is_ok() {
+            assert_eq!(refs().read("refs/timewarp/made").unwrap(), Some(oid));
         }
     });
 }

@@ -26,7 +26,7 @@ impl Unfinished<'_> {
         if let Some((before, after)) = &journal.head {
             let now = ctx.repo.raw_head()?;
             if now == *after {
-                ctx.repo.write_raw_head(before)?;
+                ctx.repo.move_head(Some(after), before, None)?;
             } else if now != *before {
                 notices.push("HEAD was changed since and stays as it is".to_owned());
             }
@@ -58,7 +58,7 @@ impl Unfinished<'_> {
             self.put_index_forward(IndexSource::Snapshot { stored, lists })?;
         }
         if let Some((_, after)) = &journal.head {
-            ctx.repo.write_raw_head(after)?;
+            ctx.repo.move_head(None, after, None)?;
         }
         if let (true, Some(target)) = (journal.swaps_operation, &target) {
             // What the past gets of an operation is not all that the snapshot has.
