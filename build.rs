@@ -94,9 +94,10 @@ fn checkout(root: &Path) -> Option<MadeOf> {
     if Path::new(&top).canonicalize().ok()? != root.canonicalize().ok()? {
         return None;
     }
-    // Each commit and each change of branch adds a line to it.
+    // Each commit and each change of branch adds to it: a line, or a table.
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
-    let watched = SOURCES.into_iter().chain([log.as_str()]);
+    let tables = git(&["rev-parse", "--git-path", "reftable/tables.list"])?;
+    let watched = SOURCES.into_iter().chain([log.as_str(), tables.as_str()]);
     let watched = watched.filter(|path| root.join(path).exists());
     let commit = git(&[
         "log",

@@ -1,12 +1,12 @@
 //! Ref files that a crash left empty, or that hold garbage: what git goes on with, `tw` goes on with, and says what mends it.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Format, Sandbox};
 
 /// What a crash, or a bad disk, leaves of a ref.
 const BROKEN: [&str; 3] = ["", "garbage\n", "1234"];
 
 fn sandbox() -> (Sandbox, String) {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::new_as(Format::ref_files());
     sandbox.write("a.txt", "changed\n");
     sandbox.write("new.txt", "new\n");
     let tip = sandbox.git(["rev-parse", "HEAD"]).trim().to_owned();
@@ -51,7 +51,7 @@ fn a_broken_branch_stops_no_snapshot_and_no_trip() {
         sandbox.ok(["travel", earlier]);
         let returned = sandbox.json(["return"]);
         assert_eq!(returned["verified"], true, "{text:?}: {returned}");
-        assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+        assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
         assert_eq!(
             sandbox.text(".git/refs/heads/main"),
             text,
@@ -77,7 +77,7 @@ fn the_present_comes_back_although_its_branch_broke_meanwhile() {
         let returned = sandbox.json(["return"]);
         assert_eq!(returned["verified"], true, "{text:?}: {returned}");
         assert_eq!(returned["head"]["reason"], "branch-broken");
-        assert_eq!(sandbox.text(".git/HEAD"), format!("{tip}\n"));
+        assert_eq!(sandbox.head(), format!("{tip}\n"));
         assert!(
             returned["notices"]
                 .to_string()
@@ -130,7 +130,7 @@ fn a_head_that_names_what_is_no_branch_is_kept() {
             let returned = sandbox.json(["return"]);
             assert_eq!(returned["verified"], true, "{name}: {returned}");
             assert_eq!(returned["head"]["restored"], true, "{name}: {returned}");
-            assert_eq!(sandbox.text(".git/HEAD"), head);
+            assert_eq!(sandbox.head(), head);
             assert_eq!(sandbox.text("a.txt"), "changed\n");
             assert_eq!(
                 sandbox.text(format!(".git/refs/heads/{name}")),

@@ -22,7 +22,7 @@ use timewarp::worktree::watch::seen::{self, About, Seen};
 
 use crate::damage::{document, walk};
 use crate::sandbox::{Format, Sandbox};
-use crate::stage::{eventful, in_the_past, taken};
+use crate::stage::{eventful, eventful_as, in_the_past, taken};
 use crate::transcripts::{KINDS, Talk};
 
 /// A small generator of numbers, the same ones for one seed.
@@ -462,7 +462,7 @@ fn every_target_calls_a_parser_that_is_fuzzed_here() {
 
 #[test]
 fn packed_refs_and_loose_ones() {
-    let (sandbox, id) = eventful();
+    let (sandbox, id) = eventful_as(Format::ref_files());
     sandbox.json(["label", &id, "name"]);
     sandbox.git(["tag", "-a", "-m", "t", "v1"]);
     sandbox.git(["pack-refs", "--all"]);

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Format, Sandbox};
 
 const FIELDS: [&str; 6] = [
     "--task-context",
@@ -17,7 +17,10 @@ const FIELDS: [&str; 6] = [
 
 /// A repository with a snapshot, for issues to be tied to.
 fn ready() -> Sandbox {
-    let sandbox = Sandbox::new();
+    with_snapshot(Sandbox::new())
+}
+
+fn with_snapshot(sandbox: Sandbox) -> Sandbox {
     sandbox.json(["snapshot"]);
     sandbox
 }
@@ -606,7 +609,7 @@ fn a_report_that_was_killed_is_whole_or_absent() {
         "ref-placed:5",
         "issue-recorded:1",
     ] {
-        let sandbox = ready();
+        let sandbox = with_snapshot(Sandbox::new_as(Format::ref_files()));
         let transcript = transcript(&sandbox);
         let mut command = sandbox.tw_command();
         command

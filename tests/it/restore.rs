@@ -66,7 +66,7 @@ fn head_index_and_mode_stay() {
     sandbox.json(["restore", &id]);
     assert_eq!(sandbox.git(["ls-files", "-s"]), index);
     assert_eq!(sandbox.git(["reflog"]), reflog);
-    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
     assert_eq!(state_json(&sandbox)["mode"], "present");
     let (error, _) = sandbox.json_error(["return"]);
     assert_eq!(error["code"], "NOT_IN_PAST");

@@ -77,6 +77,12 @@ impl Format {
         Self { refs }
     }
 
+    /// With refs in files, whatever this run has: for tests of what only they have.
+    pub fn ref_files() -> Self {
+        let refs = "files".to_owned();
+        Self { refs }
+    }
+
     /// With refs in the reftable format.
     pub fn reftable() -> Self {
         let refs = "reftable".to_owned();
@@ -149,7 +155,8 @@ impl Sandbox {
         Self::unborn_as(Format::of_run())
     }
 
-    fn unborn_as(format: Format) -> Self {
+    /// [`unborn`](Self::unborn), kept in another way.
+    pub fn unborn_as(format: Format) -> Self {
         let template = format.template("unborn", || {
             let made = Sandbox::bare_room_as(format.clone());
             std::fs::create_dir(made.repo()).unwrap();
@@ -249,7 +256,7 @@ impl Sandbox {
         self.root().join("home")
     }
 
-    /// Whether the repository keeps its refs in the reftable format: for tests of what only the other one has.
+    /// Whether the repository keeps its refs in the reftable format.
     pub fn has_reftable(&self) -> bool {
         self.format.refs == "reftable"
     }
@@ -282,6 +289,28 @@ impl Sandbox {
     /// Reads a file as text.
     pub fn text(&self, path: impl AsRef<Path>) -> String {
         String::from_utf8(self.read(path)).unwrap()
+    }
+
+    /// What HEAD is, as its file says it, or would where there are tables.
+    pub fn head(&self) -> String {
+        if !self.has_reftable() {
+            return std::fs::read_to_string(self.git_dir().join("HEAD")).unwrap();
+        }
+        let branch = self.try_git(["symbolic-ref", "-q", "HEAD"]);
+        match branch.code {
+            0 => format!("ref: {}", branch.out()),
+            _ => self.git(["rev-parse", "HEAD"]),
+        }
+    }
+
+    /// Whether there is a ref of this whole name, whatever became of its commit.
+    pub fn has_ref(&self, name: &str) -> bool {
+        self.try_git(["show-ref", "--exists", name]).code == 0
+    }
+
+    /// Whether there is a commit of this name beside HEAD, such as `MERGE_HEAD`.
+    pub fn has_beside_head(&self, name: &str) -> bool {
+        self.try_git(["rev-parse", "-q", "--verify", name]).code == 0
     }
 
     /// Makes a directory and what leads to it.

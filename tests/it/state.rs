@@ -88,8 +88,8 @@ impl State {
         }
         if has_reftable {
             // An unborn one is no ref to git.
-            let branch = git(&["symbolic-ref", "-q", "HEAD"]);
-            facts.insert("HEAD's branch".to_owned(), branch);
+            let unborn = || git(&["symbolic-ref", "-q", "HEAD"]);
+            facts.entry("HEAD".to_owned()).or_insert_with(unborn);
         }
         Self(facts)
     }

@@ -220,7 +220,7 @@ fn files_only_leaves_head_and_index_alone() {
     assert_eq!(sandbox.text("a.txt"), "one\n");
     assert_eq!(sandbox.text("b.txt"), "then\n");
     assert_eq!(sandbox.git(["ls-files", "-s"]), index);
-    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
     assert_eq!(
         sandbox.git(["status", "--porcelain"]),
         " M a.txt\nAM b.txt\n"

@@ -306,7 +306,7 @@ fn when_head_moved_since_a_return_head_and_index_stay_and_it_says_so() {
     assert_eq!(sandbox.text("tried.txt"), "tried\n");
     assert_eq!(sandbox.text("b.txt"), "then\n");
     assert_eq!(sandbox.git(["rev-parse", "HEAD"]), head);
-    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
     assert_eq!(sandbox.git(["ls-files", "-s"]), index);
     assert_eq!(sandbox.json(["return"])["verified"], true);
     present.assert_same(&sandbox.state());
@@ -323,7 +323,7 @@ fn undo_of_a_travel_after_the_branch_moved_leaves_head_detached() {
     sandbox.git(["branch", "-f", "main", "main~1"]);
     let answer = sandbox.json(["undo"]);
     assert_eq!(answer["head_stayed"], "branch-moved");
-    assert_eq!(sandbox.text(".git/HEAD"), tip);
+    assert_eq!(sandbox.head(), tip);
     assert_eq!(sandbox.git(["status", "--porcelain"]), "");
 }
 

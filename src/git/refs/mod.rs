@@ -24,6 +24,7 @@ mod transaction;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Code, Error, Result, ResultExt};
@@ -211,6 +212,14 @@ impl Refs {
         Ok(there
             .filter_map(|(name, value)| Some((name, value?)))
             .collect())
+    }
+
+    /// When a ref was written at the latest, in seconds, as far as its own file or table says it; `packed-refs` says nothing.
+    pub fn written_at(&self, name: &str) -> Option<i64> {
+        match &self.stacks {
+            Some(stacks) => stacks.of_name(name).view().ok()?.written_at(name),
+            None => Some(self.path(name).metadata().ok()?.mtime()),
+        }
     }
 
     /// Removes the locks that the dead left on refs and on `packed-refs`.

@@ -7,8 +7,8 @@ use timewarp::git::objects::ObjectKind;
 
 use super::{FORGED, Model, assert_harmless, calm, outside, plant, put, tree};
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, walk};
-use crate::sandbox::Sandbox;
-use crate::stage::{eventful, in_the_past, taken};
+use crate::sandbox::{Format, Sandbox};
+use crate::stage::{eventful, eventful_as, in_the_past, taken};
 
 #[test]
 fn documents_that_are_no_record_hide_no_other() {
@@ -146,7 +146,7 @@ fn assert_not_entered(sandbox: &Sandbox, what: &str) {
 
 #[test]
 fn operation_files_of_unknown_names_are_never_put_in_place() {
-    let (sandbox, _) = eventful();
+    let (sandbox, _) = eventful_as(Format::ref_files());
     let id = taken(&sandbox);
     let names: [&[u8]; 8] = [
         b"hooks",

@@ -132,7 +132,7 @@ impl World {
         refs.retain(|name, _| {
             !name.starts_with("refs/timewarp/") && !name.starts_with("refs/notes/timewarp/")
         });
-        let head = std::fs::read_to_string(sandbox.git_dir().join("HEAD")).unwrap();
+        let head = sandbox.head();
         let head_oid = match head.trim_end().strip_prefix("ref: ") {
             Some(name) => refs.get(name).cloned(),
             None => Some(head.trim_end().to_owned()),

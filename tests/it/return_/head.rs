@@ -28,7 +28,7 @@ fn stays_detached(sandbox: &Sandbox, tip: &str, reason: &str) -> Value {
     assert_eq!(head["reason"], reason);
     assert_eq!(head["ref"], "refs/heads/main");
     assert_eq!(head["oid"], tip);
-    assert_eq!(sandbox.text(".git/HEAD"), format!("{tip}\n"));
+    assert_eq!(sandbox.head(), format!("{tip}\n"));
     assert_eq!(sandbox.git(["status", "--porcelain"]), "A  b.txt\n");
     assert_eq!(sandbox.text("a.txt"), "two\n");
     let notice = answer["notices"][0].as_str().unwrap();
@@ -72,10 +72,7 @@ fn an_unborn_branch_that_was_born_keeps_its_commits() {
     let answer = sandbox.json(["return"]);
     assert_eq!(answer["head"]["restored"], false);
     assert_eq!(answer["head"]["reason"], "branch-moved");
-    assert_eq!(
-        sandbox.text(".git/HEAD"),
-        "ref: refs/heads/timewarp/present\n"
-    );
+    assert_eq!(sandbox.head(), "ref: refs/heads/timewarp/present\n");
     assert_eq!(sandbox.git(["rev-parse", "main"]), made);
     assert_eq!(sandbox.git(["status", "--porcelain"]), "A  a.txt\n");
 }
@@ -143,7 +140,7 @@ fn a_checkout_of_another_branch_in_the_past_is_undone() {
     sandbox.git(["checkout", "-q", "other"]);
     let answer = sandbox.json(["return"]);
     assert_eq!(answer["head"]["restored"], true);
-    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
     assert_eq!(sandbox.git(["rev-parse", "HEAD"]).trim(), tip);
     assert_eq!(list(&answer["changed_since"]), Vec::<String>::new());
 }

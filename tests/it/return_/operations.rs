@@ -130,13 +130,13 @@ fn a_rebase_by_the_merge_backend() {
         [
             &|sandbox| {
                 sandbox.git(["rebase", "--abort"]);
-                assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+                assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
                 assert_eq!(sandbox.git(["log", "-1", "--format=%s"]), "main 2\n");
             },
             &|sandbox| {
                 resolve(sandbox);
                 sandbox.git(["-c", "core.editor=true", "rebase", "--continue"]);
-                assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+                assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
                 assert_eq!(
                     sandbox.git(["log", "--format=%s"]),
                     "main 2\nmain 1\nother 2\nother 1\nfirst\n"
@@ -153,7 +153,7 @@ fn a_rebase_by_the_apply_backend() {
         [
             &|sandbox| {
                 sandbox.git(["rebase", "--abort"]);
-                assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+                assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
             },
             &|sandbox| {
                 resolve(sandbox);
@@ -245,7 +245,7 @@ fn a_bisect() {
         [
             &|sandbox| {
                 sandbox.git(["bisect", "reset"]);
-                assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+                assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
             },
             &|sandbox| {
                 let ran = sandbox.git(["bisect", "bad"]);

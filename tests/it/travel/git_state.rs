@@ -12,7 +12,7 @@ fn head_is_detached_at_the_snapshots_commit_and_branches_stay() {
     sandbox.git(["commit", "-q", "-am", "second"]);
     let now = sandbox.git(["rev-parse", "HEAD"]);
     sandbox.json(["travel", &id]);
-    assert_eq!(sandbox.text(".git/HEAD"), then);
+    assert_eq!(sandbox.head(), then);
     assert_eq!(sandbox.git(["rev-parse", "main"]), now);
     assert_eq!(sandbox.git(["status", "--porcelain"]), "");
 }
@@ -92,7 +92,7 @@ fn each_swap_is_one_entry_of_heads_reflog_and_checkout_dash_means_the_same() {
         sandbox.git(["rev-parse", "HEAD~1"])
     );
     sandbox.git(["checkout", "-q", "-"]);
-    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/other\n");
+    assert_eq!(sandbox.head(), "ref: refs/heads/other\n");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn an_unborn_snapshot_puts_head_on_an_unborn_branch() {
     let id = snapshot(&sandbox);
     sandbox.git(["commit", "-q", "-m", "first"]);
     sandbox.assert_round_trip(&id, |sandbox| {
-        assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/timewarp/past\n");
+        assert_eq!(sandbox.head(), "ref: refs/heads/timewarp/past\n");
         assert_eq!(
             sandbox.git(["for-each-ref", "--format=%(refname)", "refs/heads"]),
             "refs/heads/main\n"
@@ -126,7 +126,7 @@ fn each_travel_to_an_unborn_snapshot_finds_an_unborn_branch() {
     for expected in ["timewarp/past", "timewarp/past-2", "timewarp/past-3"] {
         sandbox.ok(["travel", &id]);
         let head = format!("ref: refs/heads/{expected}\n");
-        assert_eq!(sandbox.text(".git/HEAD"), head);
+        assert_eq!(sandbox.head(), head);
         assert_eq!(sandbox.git(["status", "--porcelain"]), "A  a.txt\n");
         assert_ne!(
             sandbox
@@ -149,7 +149,7 @@ fn each_travel_to_an_unborn_snapshot_finds_an_unborn_branch() {
             "the commit stays"
         );
     }
-    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_branch_in_the_way_of_the_unborn_one_stays() {
     sandbox.git(["commit", "-q", "-m", "first"]);
     sandbox.git(["branch", "timewarp"]);
     sandbox.assert_round_trip(&id, |sandbox| {
-        assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/timewarp-past\n");
+        assert_eq!(sandbox.head(), "ref: refs/heads/timewarp-past\n");
     });
     sandbox.ok(["travel", &id]);
     sandbox.git(["add", "a.txt"]);
@@ -173,12 +173,9 @@ fn a_branch_in_the_way_of_the_unborn_one_stays() {
     let other = sandbox.root().join("other");
     assert_eq!(sandbox.tw_in(&other, ["travel", &id]).code, 0);
     sandbox.ok(["travel", &id]);
-    assert_eq!(
-        sandbox.text(".git/HEAD"),
-        "ref: refs/heads/timewarp/past-2\n"
-    );
-    let there = std::fs::read_to_string(sandbox.path(".git/worktrees/other/HEAD")).unwrap();
-    assert_eq!(there, "ref: refs/heads/timewarp/past\n");
+    assert_eq!(sandbox.head(), "ref: refs/heads/timewarp/past-2\n");
+    let there = sandbox.git(["-C", "../other", "symbolic-ref", "HEAD"]);
+    assert_eq!(there, "refs/heads/timewarp/past\n");
 }
 
 #[test]
@@ -192,7 +189,7 @@ fn a_present_that_is_unborn_comes_back() {
     sandbox.assert_round_trip(&id, |sandbox| {
         sandbox.git(["status"]);
     });
-    assert_eq!(sandbox.text(".git/HEAD"), "ref: refs/heads/main\n");
+    assert_eq!(sandbox.head(), "ref: refs/heads/main\n");
 }
 
 /// A branch `other` that conflicts with `main` in `a.txt`, and changes `b.txt` alone.
@@ -232,12 +229,12 @@ fn a_merge_cherry_pick_or_revert_of_the_snapshot_is_put_in_place() {
         sandbox.git([abort, "--abort"]);
         let answer = sandbox.json(["travel", &id]);
         assert_eq!(list(&answer["notices"]), Vec::<String>::new());
-        assert!(sandbox.exists(format!(".git/{head}")), "{head}");
+        assert!(sandbox.has_beside_head(head), "{head}");
         assert_eq!(sandbox.git(["status", "--porcelain=v2"]), then);
         assert_eq!(sandbox.git(["ls-files", "-u"]), stages);
         sandbox.git([abort, "--abort"]);
         assert_eq!(sandbox.json(["return"])["verified"], true);
-        assert!(!sandbox.exists(format!(".git/{head}")));
+        assert!(!sandbox.has_beside_head(head));
         assert_eq!(sandbox.git(["status", "--porcelain"]), "");
     }
 }

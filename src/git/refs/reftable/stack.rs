@@ -143,6 +143,17 @@ impl View {
         Ok(None)
     }
 
+    /// When the table that says what a ref is was written, in seconds. Tables that were folded into one count from then on.
+    pub(in crate::git::refs) fn written_at(&self, name: &str) -> Option<i64> {
+        for (_, table) in self.tables.iter().rev() {
+            let mut records = table.seek(Section::Refs, name.as_bytes()).ok()?;
+            if records.advance().ok()? && records.key() == name.as_bytes() {
+                return table.written_at();
+            }
+        }
+        None
+    }
+
     /// The refs whose names begin with `prefix`, sorted. Names that are not UTF-8 are nobody's here.
     ///
     /// # Errors

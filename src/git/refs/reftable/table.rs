@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use super::block::{Block, Cursor, HEADER, Section, inflate};
@@ -102,6 +102,11 @@ impl Table {
                 index: log_index,
             },
         })
+    }
+
+    /// When its file was written, in seconds.
+    pub(super) fn written_at(&self) -> Option<i64> {
+        Some(self.file.metadata().ok()?.mtime())
     }
 
     /// The records of a section from the first whose key is not less than `key`.

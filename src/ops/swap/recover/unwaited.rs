@@ -8,7 +8,6 @@
 //! What is left of a lost snapshot is not pruned by us: `git fsck --lost-found` has it until git's own gc takes it.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 
 use crate::error::{Code, Result};
 use crate::git::Oid;
@@ -110,15 +109,11 @@ fn find(ctx: &Context<'_>, store: &Store) -> Result<Vec<Lost>> {
     Ok(found)
 }
 
-/// Whether a ref may be younger than what is known to be on disk, by its commit's time or its file's.
+/// Whether a ref may be younger than what is known to be on disk, by its commit's time or its own.
 fn is_young(store: &Store, name: &str, commit: Option<Oid>, since: i64) -> bool {
     const NANOS: i64 = 1_000_000_000;
     let made = commit.and_then(|oid| store.commit(oid).ok());
-    let file = store.repo.common_dir().join(name).metadata().ok();
-    let times = [
-        made.map(|raw| raw.author_time),
-        file.map(|meta| meta.mtime()),
-    ];
+    let times = [made.map(|raw| raw.author_time), store.refs.written_at(name)];
     times
         .into_iter()
         .max()
