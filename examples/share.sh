@@ -58,10 +58,13 @@ run 'tw push || echo "exit status $?"'
 tw issue edit "$id" --task-context 'releasing at night' >/dev/null 2>&1
 run 'tw push -v'
 tw session start --agent claude >/dev/null 2>&1
+tw try -n 1 -- sh -c 'echo two >>a.txt' >/dev/null 2>&1
 tw push >/dev/null 2>&1
 cd ..
 run 'git -C hub.git for-each-ref'
-run 'git -C hub.git ls-tree -r --name-only refs/timewarp-shared/v1'
+run 'git -C hub.git ls-tree -r --name-only refs/timewarp-shared/v1 | sort -t/ -k3'
 cd ben
 tw pull >/dev/null 2>&1
 run 'tw session list'
+run 'tw try list'
+run 'tw list --kind experiment'

@@ -9,12 +9,15 @@ use crate::cli::human::text::short;
 use crate::cli::human::{USUAL_TAIL, screen};
 use crate::cli::prelude::*;
 use crate::cli::selection::Selection;
-use crate::ops::outcome::{Invalid, Listed, Listing};
+use crate::ops::list::Listing;
+use crate::ops::outcome::{Invalid, Listed};
+use crate::ops::sharing::experiments::SharedExperiment;
 
 /// List snapshots, newest first
 ///
 /// Without options: the snapshots of this worktree that were taken in the present, all of them. Each line has the id,
-/// its age and its title; the part of the id that is enough to name it stands out on a terminal.
+/// its age and its title; the part of the id that is enough to name it stands out on a terminal. Where experiments are
+/// asked for without a filter, those that others shared follow, with the name that each is claimed by (see tw-share(1)).
 #[derive(Debug, clap::Args)]
 #[command(
     visible_alias = "ls",
@@ -137,8 +140,14 @@ impl Human for Listing {
             let id = page.options.style.id(&id, unique);
             page.line(format!("{id}{}", line.trim_end()));
         }
+        for one in &self.shared {
+            page.line(shared_line(one, &page.options));
+        }
         for Invalid { id, reason } in &self.invalid {
             page.note(format!("'{id}' cannot be read: {reason}"));
+        }
+        if !self.shared.is_empty() {
+            return;
         }
         if self.total == 0 && self.invalid.is_empty() {
             page.note("there is nothing to list");
@@ -156,6 +165,20 @@ impl Human for Listing {
     fn brief(&self) -> Option<Vec<String>> {
         Some(self.snapshots.iter().map(|row| row.id.clone()).collect())
     }
+}
+
+/// An experiment of somebody else: what was said of it.
+fn shared_line(shared: &SharedExperiment, options: &RenderOptions) -> String {
+    let mut parts = vec![
+        clean(&shared.experiment_id),
+        options.ago(&shared.created_at),
+    ];
+    if let Some(from) = &shared.started_from {
+        parts.push(format!("experiment on {}", clean(from)));
+    }
+    parts.extend(shared.agent.as_deref().map(clean));
+    parts.push(format!("(claimed by {})", clean(&shared.claimed_by)));
+    parts.join("  ")
 }
 
 /// Its title, cut where a line of the terminal ends, unless everything is asked for. `beside` tells how wide the rest is.

@@ -6,9 +6,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::Context;
 use super::history::{in_order, is_listed_here};
-use super::outcome::{Invalid, Listed, Listing};
+use super::outcome::{Invalid, Listed};
+use super::sharing::experiments::{SharedExperiment, left_by_others};
 use super::timeline::{Filter, Timeline};
 use crate::error::Result;
 use crate::git::Oid;
@@ -41,6 +45,26 @@ pub struct List {
     pub all_worktrees: bool,
     /// What else is asked of them; its limit and its worktrees do not count.
     pub filter: Filter,
+}
+
+/// Answer of `list`: newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listing {
+    /// What was asked for, newest first.
+    pub snapshots: Vec<Listed>,
+    /// Experiments that others shared ('tw pull') and that are not here, newest first: where experiments are asked for, and no filter is given. `-n`
+    /// counts them behind ours.
+    pub shared: Vec<SharedExperiment>,
+    /// For each entry, the length of the shortest part of its random tail that names it.
+    #[serde(skip)]
+    pub unique_tail: Vec<usize>,
+    /// How many there are in all, whatever was asked for.
+    pub total: usize,
+    /// Whether a filter left some out.
+    #[serde(skip)]
+    pub chosen: bool,
+    /// Records that cannot be read. They hide nothing.
+    pub invalid: Vec<Invalid>,
 }
 
 /// Up to so many are read one by one.
@@ -76,16 +100,43 @@ pub fn list(ctx: &Context<'_>, request: &List) -> Result<Listing> {
         .iter()
         .map(|summary| short.length(&summary.id))
         .collect();
+    let (shared, unread) = shared(ctx, store, request, summaries.len());
     let listed = summaries
         .into_iter()
         .map(|summary| listed(summary, &labels, repository.as_deref()));
     Ok(Listing {
         unique_tail,
         snapshots: listed.collect(),
-        invalid,
+        shared,
+        invalid: invalid.into_iter().chain(unread).collect(),
         total: ids.len(),
         chosen: request.filter.chooses() || request.limit == Some(0),
     })
+}
+
+/// The experiments that others shared, behind `ours`. They cost what is shared, and are looked at when experiments are asked for.
+fn shared(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &List,
+    ours: usize,
+) -> (Vec<SharedExperiment>, Option<Invalid>) {
+    let is_asked_for = matches!(request.kind, ListKind::Experiment | ListKind::All);
+    if !is_asked_for || request.filter.chooses() {
+        return (Vec::new(), None);
+    }
+    let limit = request.limit.unwrap_or(usize::MAX);
+    match left_by_others(ctx, store) {
+        Ok(mut shared) => {
+            shared.truncate(limit.saturating_sub(ours));
+            (shared, None)
+        }
+        Err(error) => {
+            let id = "shared".to_owned();
+            let reason = error.message().to_owned();
+            (Vec::new(), Some(Invalid { id, reason }))
+        }
+    }
 }
 
 /// What there is to list.

@@ -62,23 +62,6 @@ pub struct Taken {
     pub notices: Vec<String>,
 }
 
-/// Answer of `list`: newest first.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Listing {
-    /// What was asked for, newest first.
-    pub snapshots: Vec<Listed>,
-    /// For each entry, the length of the shortest part of its random tail that names it.
-    #[serde(skip)]
-    pub unique_tail: Vec<usize>,
-    /// How many there are in all, whatever was asked for.
-    pub total: usize,
-    /// Whether a filter left some out.
-    #[serde(skip)]
-    pub chosen: bool,
-    /// Records that cannot be read. They hide nothing.
-    pub invalid: Vec<Invalid>,
-}
-
 /// A record that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(inline)]

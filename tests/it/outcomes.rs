@@ -13,10 +13,11 @@ use timewarp::env::Moment;
 use timewarp::git::Oid;
 use timewarp::git::path::RepoPath;
 use timewarp::ops::install::{AgentFile, AgentFiles, Became, Installed};
+use timewarp::ops::list::Listing;
 use timewarp::ops::outcome::{
     Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry, ConfigListing, Counts,
     Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport, Interrupted, Invalid,
-    Labelled, Listed, Listing, MovedAside, Opened, OtherDiff, OtherKind, Pruned, Purged, Recovered,
+    Labelled, Listed, MovedAside, Opened, OtherDiff, OtherKind, Pruned, Purged, Recovered,
     RepositoryInfo, Restored, Returned, Rewritten, SessionHere, Shown, SnapshotView, Status, Taken,
     Travelled, Work, WorkedOn,
 };
@@ -327,6 +328,7 @@ fn listing() -> Listing {
     backup.kind = "backup";
     Listing {
         snapshots: vec![listed(snapshot()), backup],
+        shared: Vec::new(),
         unique_tail: vec![4, 4],
         invalid: vec![Invalid {
             id: "s_20260101_000000_aaaaaa".to_owned(),

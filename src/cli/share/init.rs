@@ -5,7 +5,7 @@ use crate::cli::prelude::*;
 use crate::ops::share::{self, Init, Named};
 use crate::ops::sharing::Prompts;
 
-/// Name the remote to share issues and sessions with
+/// Name the remote to share issues, sessions and experiments with
 ///
 /// Sends nothing, and does not ask the remote. What is named counts in this repository alone: it is in no file that a
 /// clone has, and no team's settings can set it. Giving it again changes it.
@@ -15,14 +15,14 @@ Examples:
   # A remote that git knows
   tw share init origin
 
-  # With the prompts of sessions and the conversations of issues
+  # With the prompts of sessions, the conversations of issues and the commands of tries
   tw share init origin --prompts redacted")]
 pub struct Args {
     /// The remote, as 'git remote' lists it
     #[arg(value_name = "REMOTE", add = complete::remotes())]
     pub remote: String,
 
-    /// Whether prompts and conversations go along: none or redacted
+    /// Whether prompts, conversations and the commands of tries go along: none or redacted
     #[arg(
         long,
         value_name = "WHICH",
@@ -52,8 +52,10 @@ impl Run for Args {
 impl Human for Named {
     fn print(&self, page: &mut Page) {
         let what = match self.prompts {
-            Prompts::None => "issues and sessions, without prompts and conversations",
-            Prompts::Redacted => "issues and sessions, with redacted prompts and conversations",
+            Prompts::None => "issues, sessions and experiments, without prompts and conversations",
+            Prompts::Redacted => {
+                "issues, sessions and experiments, with redacted prompts and conversations"
+            }
         };
         let remote = clean(&self.remote);
         page.line(format!(

@@ -11,11 +11,12 @@ use crate::cli::call::verbs;
 use crate::cli::prelude::*;
 use crate::ops::sharing::{Changed, Conflict, Prompts, Refused};
 
-/// Share issues and sessions with others through a remote: off until you name one
+/// Share issues, sessions and experiments through a remote: off until you name one
 ///
-/// The remote gets one ref, refs/timewarp-shared/v1, with one JSON file for each issue and each session. 'tw push' sends, 'tw pull'
-/// brings what others sent; each field is merged by itself. Of a session go ids, agent and times. Prompts and conversations stay here
-/// unless --prompts redacted is given, and so do snapshots and their files, unless 'tw push --snapshots SNAPSHOT' names
+/// The remote gets one ref, refs/timewarp-shared/v1, with one JSON file for each issue, session, experiment and try. 'tw push' sends, 'tw pull'
+/// brings what others sent; each field is merged by itself. Of a session go ids, agent and times, of an experiment what it was made
+/// from, of a try how its runs came out. Prompts, conversations and the commands of tries stay here
+/// unless --prompts redacted is given, and so do the files of snapshots and experiments, unless 'tw push --snapshots SNAPSHOT' names
 /// them. docs/sharing.md lists field by field what goes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -76,9 +77,11 @@ impl From<PromptsWord> for Prompts {
 
 /// A line for each record.
 pub fn changed(page: &mut Page, records: &[Changed]) {
+    let kinds = records.iter().map(|record| record.kind.as_str().len());
+    let width = kinds.max().unwrap_or_default();
     for record in records {
         let mut line = format!(
-            "  {:<8} {:<5} {}",
+            "  {:<8} {:<width$} {}",
             record.change.as_str(),
             record.kind.as_str(),
             page.id(&record.id)

@@ -31,9 +31,11 @@ impl Human for Standing {
         };
         let what = match self.prompts {
             Some(Prompts::Redacted) => {
-                "issues and sessions, with redacted prompts and conversations"
+                "issues, sessions and experiments, with redacted prompts and conversations"
             }
-            Some(Prompts::None) | None => "issues and sessions, without prompts and conversations",
+            Some(Prompts::None) | None => {
+                "issues, sessions and experiments, without prompts and conversations"
+            }
         };
         page.line(format!(
             "sharing {what}, with '{}' ({})",

@@ -15,6 +15,7 @@ use crate::cli::prelude::*;
 use crate::cli::progress::Lines;
 use crate::ops::tries::{Check, Status, Try, TryRun};
 use crate::ops::try_::{self, Start, Tried};
+use crate::store::issue::DiffStat;
 
 /// Run a command several times side by side, each in a scratch, and rank what came of it
 ///
@@ -228,8 +229,9 @@ fn base(check: &Check) -> String {
     format!("  before the runs, '{command}' {ended}")
 }
 
-fn line(run: &TryRun) -> String {
-    let size = match run.diff_stat {
+/// How much a run changed.
+pub fn size(changed: Option<DiffStat>) -> String {
+    match changed {
         Some(stat) if stat.files > 0 => {
             format!(
                 "{} +{} -{}",
@@ -240,7 +242,11 @@ fn line(run: &TryRun) -> String {
         }
         Some(_) => "no change".to_owned(),
         None => "not saved".to_owned(),
-    };
+    }
+}
+
+fn line(run: &TryRun) -> String {
+    let size = size(run.diff_stat);
     let status = run.status.as_str();
     let group = run
         .group

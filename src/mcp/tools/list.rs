@@ -37,7 +37,7 @@ enum Kind {
 
 impl Request for List {
     const NAME: &str = "timewarp_list";
-    const OUTPUTS: &[Document] = &[document::<ops::outcome::Listing>("list")];
+    const OUTPUTS: &[Document] = &[document::<ops::list::Listing>("list")];
     const EFFECT: Effect = Effect::ReadOnly;
     const QUOTES: Option<&str> = Some("titles and hints of snapshots");
 

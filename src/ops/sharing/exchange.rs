@@ -429,7 +429,7 @@ pub fn take_in(
     ctx.progress
         .begin("writing", Some(plan.differences.len() as u64));
     // Conversations first: an issue says whether it has one.
-    for kind in [Kind::Chat, Kind::Issue, Kind::Session] {
+    for kind in [Kind::Chat, Kind::Issue, Kind::Session, Kind::Experiment] {
         for one in plan.differences.iter().filter(|one| one.key.0 == kind) {
             ctx.progress.advance(1);
             if !one.is_incoming {

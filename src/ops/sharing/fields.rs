@@ -23,12 +23,15 @@ pub enum Kind {
     Chat,
     /// A session.
     Session,
+    /// What a stay in the past or a scratch left, or a try.
+    Experiment,
 }
 
 json::words!(Kind {
     Issue = "issue",
     Chat = "chat",
     Session = "session",
+    Experiment = "experiment",
 });
 
 impl Kind {
@@ -38,6 +41,7 @@ impl Kind {
             Self::Issue => "issues",
             Self::Chat => "chats",
             Self::Session => "sessions",
+            Self::Experiment => "experiments",
         }
     }
 
@@ -50,7 +54,7 @@ impl Kind {
     fn objects(self) -> &'static [&'static str] {
         match self {
             Self::Issue => &["experiment", "experiment/extra"],
-            Self::Chat | Self::Session => &[],
+            Self::Chat | Self::Session | Self::Experiment => &[],
         }
     }
 
@@ -68,6 +72,7 @@ impl Kind {
                 ("turn_ends", "created_at"),
                 ("rewinds", "rewound_at"),
             ],
+            Self::Experiment => &[("runs", "started_at")],
         }
     }
 
@@ -76,8 +81,8 @@ impl Kind {
         match self {
             Self::Issue => PRIVATE,
             Self::Chat => &["version"],
-            // Only what is named goes at all: see `sessions::record`.
-            Self::Session => &[],
+            // Only what is named goes at all: see `sessions::record`, `experiments::left` and `experiments::tried`.
+            Self::Session | Self::Experiment => &[],
         }
     }
 }

@@ -6,7 +6,8 @@
 //! - [`fields`]: a record as fields with names, and back (pure);
 //! - [`record`]: a record as several repositories edited it, and the one merge of two such (pure);
 //! - [`tree`]: such records as a git tree. What is read may be hostile: everything is bounded before it is read;
-//! - [`sessions`]: what of a session goes, and those of others;
+//! - [`others`]: records of others that are kept nowhere else;
+//! - [`sessions`], [`experiments`]: what of them goes, and those of others;
 //! - [`own`]: what our own records say now, and what is put into them;
 //! - [`scan`]: secrets in what would go;
 //! - [`exchange`]: fetch, merge, push;
@@ -17,7 +18,9 @@
 //! one that talks to the network (`git::network`). Leaves out approving: a command that came with a record does not run here.
 
 pub mod exchange;
+pub mod experiments;
 pub mod fields;
+pub mod others;
 pub mod own;
 pub mod record;
 pub mod scan;
@@ -43,7 +46,9 @@ pub enum Subject {
     Chat,
     /// A session.
     Session,
-    /// A snapshot or an experiment.
+    /// What is said of something that a stay in the past or a scratch left, or of a try.
+    Experiment,
+    /// The files of a snapshot or an experiment.
     Snapshot,
 }
 
@@ -51,6 +56,7 @@ crate::json::words!(Subject {
     Issue = "issue",
     Chat = "chat",
     Session = "session",
+    Experiment = "experiment",
     Snapshot = "snapshot",
 });
 
@@ -60,6 +66,7 @@ impl From<fields::Kind> for Subject {
             fields::Kind::Issue => Self::Issue,
             fields::Kind::Chat => Self::Chat,
             fields::Kind::Session => Self::Session,
+            fields::Kind::Experiment => Self::Experiment,
         }
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! An issue that came from elsewhere becomes a record like any other, with `claimed_by` and, where values lost, `conflicts`: both are
 //! written here alone and never taken from what came. It annotates its snapshot where that is here, else an object that does not exist.
-//! What others deleted stays here, and says so. What would not be a record of ours is refused. Sessions of others are in the tree of our
-//! side alone.
+//! What others deleted stays here, and says so. What would not be a record of ours is refused. Sessions and experiments of others are in the
+//! tree of our side alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::experiments;
 use super::fields::{
     Fields, Kind, PRIVATE_OF_RUN, PROOF_RUN, name_in_list, proofs_of, put_together, run_id,
     take_apart,
@@ -23,10 +24,12 @@ use crate::git::Oid;
 use crate::git::objects::{NewObjects, ObjectKind};
 use crate::ops::Context;
 use crate::ops::issues::desk;
+use crate::ops::kept;
+use crate::ops::tries::Try;
 use crate::store::Store;
 use crate::store::chat::Chat;
 use crate::store::checkpoint;
-use crate::store::id::{IssueId, SnapshotId};
+use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::issue::{CHAT_FILE, Issue};
 use crate::store::names::{self, Record, RecordKind, session_component};
 use crate::store::records::{Json, VERSION};
@@ -71,6 +74,8 @@ impl Own {
             own.look_at(ctx, store, Kind::Chat)?;
         }
         own.look_at_sessions(ctx, store, setup)?;
+        own.look_at_left(ctx, store)?;
+        own.look_at_tries(ctx, store, setup)?;
         Ok(own)
     }
 
@@ -98,11 +103,60 @@ impl Own {
         Ok(())
     }
 
+    /// What stays in the past and scratches left. What came from elsewhere is not ours to share; one that is gone here stays as it was shared.
+    fn look_at_left(&mut self, ctx: &Context<'_>, store: &Store) -> Result<()> {
+        let all = store.summaries(&[IdKind::Experiment])?;
+        for (id, error) in all.invalid {
+            let notice = format!("experiment {id} stays here: {}", error.message());
+            self.notices.push(notice);
+        }
+        let repository = store.repository_id()?;
+        let ours = all.found.into_iter();
+        for one in ours.filter(|one| repository.as_ref() == Some(&one.repository_id)) {
+            let document = serde_json::from_str(&one.document).unwrap_or_default();
+            let key = (Kind::Experiment, one.id.to_string());
+            self.take(ctx, store, key, experiments::left(&document))?;
+        }
+        Ok(())
+    }
+
+    /// Those that have ended. One of ours that was dropped is deleted: only somebody's hand drops one.
+    fn look_at_tries(&mut self, ctx: &Context<'_>, store: &Store, setup: &Setup) -> Result<()> {
+        let tries = match kept::all::<Try>(ctx) {
+            Ok(tries) => tries,
+            Err(error) => {
+                let notice = format!("tries stay here: {}", error.message());
+                self.notices.push(notice);
+                return Ok(());
+            }
+        };
+        let mut here = BTreeSet::new();
+        for one in tries {
+            here.insert(one.try_id.clone());
+            if one.ended_at.is_some() && experiments::is_try(&one.try_id) {
+                let json = experiments::tried(&one, setup.prompts, ctx.redactor());
+                self.take(ctx, store, (Kind::Experiment, one.try_id), json)?;
+            }
+        }
+        let known: Vec<Key> = self.tree.records.keys().cloned().collect();
+        for key in known {
+            let is_gone =
+                key.0 == Kind::Experiment && experiments::is_try(&key.1) && !here.contains(&key.1);
+            if is_gone
+                && let Some(record) = self.tree.record(&store.objects, &key)?
+                && record.claimed_by(&self.author).is_none()
+            {
+                self.notice_deletion(ctx, store, key)?;
+            }
+        }
+        Ok(())
+    }
+
     fn look_at(&mut self, ctx: &Context<'_>, store: &Store, kind: Kind) -> Result<()> {
         let records = match kind {
             Kind::Issue => RecordKind::Issues,
             Kind::Chat => RecordKind::Chats,
-            Kind::Session => return Ok(()),
+            Kind::Session | Kind::Experiment => return Ok(()),
         };
         if kind == Kind::Issue {
             // What an editor left on a desk is part of the record.
@@ -154,8 +208,13 @@ impl Own {
             let what = "a field stays here: its name is too long";
             self.notices.push(format!("{} {id}: {what}", kind.as_str()));
         }
-        let mut at = ["updated_at", "captured_at", "last_active_at"].into_iter();
-        let at = at.find_map(|name| json.get(name)?.as_str());
+        let times: &[&str] = match kind {
+            Kind::Issue | Kind::Chat | Kind::Session => {
+                &["updated_at", "captured_at", "last_active_at"]
+            }
+            Kind::Experiment => &["ended_at", "created_at"],
+        };
+        let at = times.iter().find_map(|name| json.get(*name)?.as_str());
         let at = at.and_then(Moment::parse_rfc3339);
         let mut shared = self.tree.record(&store.objects, &key)?.unwrap_or_default();
         if shared.edit(&now, at.unwrap_or_else(|| ctx.env.now()), &self.author) {
@@ -211,12 +270,12 @@ pub fn put(
     shared: &Shared,
     (now, author): (Option<&Fields>, &Author),
 ) -> Result<()> {
-    if *kind == Kind::Session {
-        // Ours is in the register, whatever others say of it.
-        return match now {
-            Some(_) => Ok(()),
-            None => SharedSession::read(id, shared, author).map(drop),
-        };
+    // Ours is where such are kept, whatever others say of it.
+    match kind {
+        Kind::Issue | Kind::Chat => {}
+        Kind::Session | Kind::Experiment if now.is_some() => return Ok(()),
+        Kind::Session => return SharedSession::read(id, shared, author).map(drop),
+        Kind::Experiment => return experiments::verify(id, shared, author),
     }
     let Some(issue) = IssueId::parse(id) else {
         return Ok(());
@@ -254,7 +313,7 @@ pub fn put(
             author,
         };
         match kind {
-            Kind::Issue | Kind::Session => {
+            Kind::Issue | Kind::Session | Kind::Experiment => {
                 of.complete(&mut json, has_chat);
                 let read = Issue::from_json(&json)?;
                 if before.as_ref().and_then(|json| Issue::from_json(json).ok()) == Some(read) {

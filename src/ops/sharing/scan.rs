@@ -121,6 +121,10 @@ pub fn refuse(found: &[Finding]) -> Result<()> {
         let hint = "texts of sessions stay here without --prompts redacted: 'tw share init REMOTE'";
         error = error.hint(hint);
     }
+    if found.iter().any(|one| one.kind == Subject::Experiment) {
+        let hint = "'tw try drop TRY' takes a try out; commands of tries stay here without --prompts redacted";
+        error = error.hint(hint);
+    }
     Err(error.hint("'tw issue edit ISSUE' takes a text out; what it was stays in this repository's history alone"))
 }
 

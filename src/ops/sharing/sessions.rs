@@ -9,22 +9,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Kind, put_together};
+use super::others::{LONGEST, of_others as records, wrong};
 use super::record::{Author, Shared};
-use super::setup::{Prompts, author};
-use super::tree;
+use super::setup::Prompts;
 use crate::env::Moment;
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::ops::Context;
 use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::checkpoint::{Checkpoint, Rewind, SessionNotes, TurnEnd};
 use crate::store::id::SnapshotId;
-use crate::store::names::{SHARED_OWN, session_component};
+use crate::store::names::session_component;
 use crate::store::records::Json;
 use crate::store::session::SessionRecord;
-
-/// A longer id, name of an agent, or kind is none.
-const LONGEST: usize = 400;
 
 /// What of a session goes.
 pub fn record(
@@ -203,34 +200,22 @@ impl SharedSession {
     }
 }
 
-fn wrong(why: &str) -> Error {
-    Error::new(Code::CorruptRecord, why)
-}
-
 /// The sessions that others shared and that are none of ours, last active first. What cannot be read was refused when it came.
 ///
 /// # Errors
 /// Our side of what is shared cannot be read.
 pub fn of_others(ctx: &Context<'_>, store: &Store) -> Result<Vec<SharedSession>> {
-    let Some(commit) = store.refs.read(SHARED_OWN)? else {
-        return Ok(Vec::new());
-    };
-    let mut shared = tree::read(&store.objects, commit)?;
-    let keys: Vec<tree::Key> = shared.records.keys().cloned().collect();
     let mut found = Vec::new();
-    let author = author(ctx, store)?;
+    let Some((author, records)) = records(ctx, store, Kind::Session)? else {
+        return Ok(found);
+    };
     let ours = ctx.sessions();
-    for key in keys.into_iter().filter(|key| key.0 == Kind::Session) {
-        let Some(record) = shared.record(&store.objects, &key)? else {
+    for one in records {
+        let Ok(session) = SharedSession::read(&one.id, &one.record, &author) else {
             continue;
         };
-        let Ok(session) = SharedSession::read(&key.1, &record, &author) else {
-            continue;
-        };
-        let is_another = record.claimed_by(&author).is_some();
         // One that cannot be read is ours all the same.
-        let is_here = !matches!(ours.get(&session.session_id), Ok(None));
-        if is_another && !is_here && record.deletion().is_none() {
+        if matches!(ours.get(&session.session_id), Ok(None)) {
             found.push(session);
         }
     }

@@ -48,13 +48,15 @@ enum Step {
     },
 }
 
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 8] = [
     "symptom",
     "severity",
     "experiment/repro",
     "comments/c_1",
     "comments/c_2",
     "updated_at",
+    "runs/r_1",
+    "base_verify",
 ];
 const PLACES: usize = 4;
 
@@ -151,8 +153,10 @@ proptest! {
             }
             ends.push(heard);
         }
-        let bytes: Vec<Vec<u8>> = ends.iter().map(|end| end.shared.encode(Kind::Issue, ID)).collect();
-        prop_assert!(bytes.windows(2).all(|pair| pair[0] == pair[1]));
+        for kind in Kind::ALL {
+            let bytes: Vec<Vec<u8>> = ends.iter().map(|end| end.shared.encode(kind, ID)).collect();
+            prop_assert!(bytes.windows(2).all(|pair| pair[0] == pair[1]));
+        }
         // And nobody has an edit to make of what it then has.
         for (number, end) in ends.iter_mut().enumerate() {
             let before = end.shared.clone();
@@ -186,9 +190,11 @@ proptest! {
             if place.shared == Shared::default() {
                 continue;
             }
-            let bytes = place.shared.encode(Kind::Issue, ID);
-            let read = Shared::decode(Kind::Issue, ID, &bytes);
-            prop_assert_eq!(read.as_ref(), Ok(&place.shared));
+            for kind in Kind::ALL {
+                let bytes = place.shared.encode(kind, ID);
+                let read = Shared::decode(kind, ID, &bytes);
+                prop_assert_eq!(read.as_ref(), Ok(&place.shared));
+            }
         }
     }
 

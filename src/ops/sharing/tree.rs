@@ -1,5 +1,5 @@
-//! Shared records as a git tree: `format.json`, and `issues/<2>/<id>.json`, `chats/<2>/<id>.json`, `sessions/<2>/<id>.json`, where `<2>` are the first two hex
-//! digits of the id's sha256.
+//! Shared records as a git tree: `format.json`, and `issues/<2>/<id>.json`, `chats/<2>/<id>.json`, `sessions/<2>/<id>.json`,
+//! `experiments/<2>/<id>.json`, where `<2>` are the first two hex digits of the id's sha256.
 //!
 //! What is read may be hostile. A ref may name anything; a tree may hold any number of entries of any size and kind. Sizes are looked at
 //! before anything is loaded, numbers are bounded, an id has to be one, and a path has to be the one that its id has. What is not as it
@@ -12,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::Refused;
+use super::experiments;
 use super::fields::{Kind, canonical};
 use super::record::Shared;
 use crate::error::{Code, Error, Result};
@@ -171,6 +172,7 @@ fn check(
     let id = name.strip_suffix(".json").filter(|id| match kind {
         Kind::Issue | Kind::Chat => IssueId::parse(id).is_some(),
         Kind::Session => session_component(id) == *id,
+        Kind::Experiment => experiments::is_id(id),
     });
     let id = id.ok_or("its name is no id")?.to_owned();
     if path(kind, &id) != at {

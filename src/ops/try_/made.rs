@@ -12,6 +12,7 @@ use crate::ops::kept;
 use crate::ops::outcome::Diff;
 use crate::ops::pathspec::Pathspec;
 use crate::ops::request::DryRun;
+use crate::ops::sharing::experiments::tried_by_others;
 use crate::ops::swap::recover;
 use crate::ops::tries::{Try, TryRun};
 use crate::store::Store;
@@ -19,13 +20,20 @@ use crate::store::id::{IssueId, SnapshotId};
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
 
-/// Lists tries, newest first.
+/// Lists tries, newest first. Those of others that cannot be read hide none of ours.
 ///
 /// # Errors
 /// One cannot be read.
 pub fn list(ctx: &Context<'_>) -> Result<Tries> {
+    let mut notices = Vec::new();
+    let shared = tried_by_others(ctx, ctx.store()?).unwrap_or_else(|error| {
+        notices.push(error.message().to_owned());
+        Vec::new()
+    });
     Ok(Tries {
         tries: kept::all::<Try>(ctx)?,
+        shared,
+        notices,
     })
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::merge::Reason;
 use super::outcome::Changes;
 use super::request::DryRun;
+use super::sharing::experiments::SharedTry;
 use super::tries::Try;
 use crate::git::path::RepoPath;
 use crate::json::{self, Text, Texts};
@@ -71,6 +72,10 @@ pub struct Tried {
 pub struct Tries {
     /// Newest first.
     pub tries: Vec<Try>,
+    /// Those that others shared ('tw pull'), newest first.
+    pub shared: Vec<SharedTry>,
+    /// Sentences for people.
+    pub notices: Vec<String>,
 }
 
 /// Answer of `try log`.

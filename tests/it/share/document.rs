@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use regex::Regex;
 use serde_json::{Value, json};
 use timewarp::ops::sharing::fields::{Kind, PRIVATE_OF_RUN};
-use timewarp::ops::sharing::{Prompts, sessions};
+use timewarp::ops::sharing::{Prompts, experiments, sessions};
+use timewarp::ops::tries::Try;
 use timewarp::redact::Redactor;
 use timewarp::store::checkpoint::SessionNotes;
 use timewarp::store::session::SessionRecord;
@@ -85,6 +86,7 @@ fn every_field_is_named_and_what_is_said_of_it_is_so() {
     );
 
     said_of_sessions(&text);
+    said_of_experiments(&text);
 
     let rows = table(&text, "Of each edit");
     assert_eq!(
@@ -168,6 +170,55 @@ fn said_of_sessions(text: &str) {
         all.difference(&few).cloned().collect::<BTreeSet<_>>(),
         BTreeSet::from(texts)
     );
+}
+
+/// What is said of experiments and tries is what goes, with texts and without.
+fn said_of_experiments(text: &str) {
+    let keys = |value: &Value| -> BTreeSet<String> {
+        let all = value.as_object().expect("an object");
+        all.keys()
+            .filter(|name| *name != "later")
+            .cloned()
+            .collect()
+    };
+    let going = |rows: &BTreeMap<String, bool>| -> BTreeSet<String> {
+        let going = rows.iter().filter(|(_, stays)| !**stays);
+        going.map(|(name, _)| name.clone()).collect()
+    };
+    let record = json!({"version": 1, "snapshot_id": "x", "kind": "experiment", "created_at": "c", "session_id": "s", "agent": "a",
+        "worktree": "/p", "workspace_root": "/p", "trigger": "return", "label": "l", "initial_task_hint": "h", "env_fingerprint": {"git": "2"},
+        "head": {"ref": "refs/heads/x", "oid": "1"}, "seq": 1, "repository_id": "r", "stats": {"files": 1}, "opened_from": "s_1", "later": "/p"});
+    let mut left: BTreeSet<String> = experiments::left(&record).keys().cloned().collect();
+    assert!(left.remove("experiment_id"));
+    left.extend(["snapshot_id", "opened_from"].map(str::to_owned));
+    let rows = table(text, "Of what a stay in the past or a scratch left (");
+    assert_eq!(names(&rows), left);
+    assert_eq!(experiments::left(&record)["head"], "1");
+
+    let check = json!({"command": "c", "status": "passed", "exit": 0, "duration_ms": 1, "output_tail": "/p"});
+    let run = json!({"run": 1, "slot": 1, "command": "c", "status": "passed", "exit": 0, "verify": check, "duration_ms": 1,
+        "diff_stat": {"files": 1, "insertions": 1, "deletions": 1}, "experiment_id": "x", "group": 1, "protected": ["p"], "escapes": ["p"],
+        "refs_made": ["p"], "uncertain": true, "leaks": ["p"], "log": "/p", "issue_run": 1, "error": "/p", "started_at": "s", "ended_at": "e",
+        "tree": "t"});
+    let whole = json!({"version": 1, "try_id": "t", "created_at": "c", "ended_at": "e", "worktree": "main", "source": "s", "issue_id": "i",
+        "command": "c", "wanted": 1, "base_verify": check, "runs": [run], "best": 1, "later": "/p"});
+    let record: Try = serde_json::from_value(whole.clone()).unwrap();
+    let of = |prompts| Value::Object(experiments::tried(&record, prompts, &Redactor::new()));
+    let (all, few) = (of(Prompts::Redacted), of(Prompts::None));
+    let rows = table(text, "Of a try that has ended (");
+    assert_eq!(names(&rows), keys(&whole));
+    assert_eq!(going(&rows), keys(&all));
+    let texts: BTreeSet<String> = keys(&all).difference(&keys(&few)).cloned().collect();
+    assert_eq!(texts, BTreeSet::from(["command".to_owned()]));
+    let rows = table(text, "Of a run of a try;");
+    assert_eq!(names(&rows), keys(&run));
+    let mut of_run = keys(&few["runs"][0]);
+    assert!(of_run.remove("id") && of_run.remove("number") && of_run.insert("run".to_owned()));
+    assert_eq!(going(&rows), of_run);
+    let mut of_check = keys(&check);
+    assert!(of_check.remove("output_tail"));
+    assert_eq!(keys(&few["base_verify"]), of_check);
+    assert_eq!(keys(&few["runs"][0]["verify"]), of_check);
 }
 
 /// A session of which every field says something.

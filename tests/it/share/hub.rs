@@ -198,6 +198,9 @@ impl Clone_<'_> {
         );
         let name = match args[0].as_str() {
             group @ ("issue" | "session" | "share") => format!("{group}-{}", args[1]),
+            "try" if ["list", "show", "drop"].contains(&args[1].as_str()) => {
+                format!("try-{}", args[1])
+            }
             name => name.to_owned(),
         };
         schema::check(&name, &document);
