@@ -509,7 +509,7 @@ fn reftables() {
         );
         sandbox.git(["pack-refs", "--all"]);
         let list = sandbox.text(".git/reftable/tables.list");
-        read(&sandbox.path(".git/reftable").join(list.trim()))
+        read(sandbox.path(".git/reftable").join(list.trim()))
     };
     let small = whole("refs/timewarp/snapshots/s_20260228_153012_ab12cd");
     let names = (0..400).map(|n| format!("create refs/much/more/of/them/{n} HEAD\n"));

@@ -186,9 +186,10 @@ fn sources_are_named_after_their_own_commit_alone() {
     let id = id.trim_end();
     let found = MadeOf::find(&sandbox.repo());
     assert_eq!(found.commit, format!("{id} 2026-02-28"));
-    let log = match sandbox.has_reftable() {
-        true => ".git/reftable/tables.list",
-        false => ".git/logs/HEAD",
+    let log = if sandbox.has_reftable() {
+        ".git/reftable/tables.list"
+    } else {
+        ".git/logs/HEAD"
     };
     assert_eq!(found.watched, ["src", log]);
     assert_eq!(
