@@ -1,7 +1,7 @@
 //! Bare ref primitives on both of git's backends.
 //!
 //! Owns reading, listing and changing refs by name, and transactions that lock as git locks and state the old values: in
-//! loose files and `packed-refs`, or in the stacks of [`reftable`], whichever the repository has. [`Refs`] is the one
+//! loose files and `packed-refs`, or in the stacks of `reftable`, whichever the repository has. [`Refs`] is the one
 //! place that decides between them. Promises to cost the same with ten refs and ten thousand, to start no hook and to
 //! write no reflog but HEAD's. Leaves out refs of other worktrees (`worktrees/<name>/…`) and
 //! `core.sharedRepository`'s modes.
