@@ -9,7 +9,7 @@ use crate::ops::outcome::Labelled;
 ///
 /// Without arguments: every label of the repository, with what it names. A label names one snapshot of the repository, and holds it: 'tw prune' keeps labelled snapshots. It reads like a
 /// component of a ref name and may not look like another kind of address (a keyword, a part of an id, a number, a time,
-/// 4 to 40 hex digits).
+/// 4 to 64 hex digits).
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "tw label [OPTIONS]\n       tw label [OPTIONS] <SNAPSHOT> <NAME>\n       tw label [OPTIONS] --remove <NAME>",

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use git2::Oid;
+use crate::git::Oid;
 
 use super::command::Git;
 use super::path::unquoted;
@@ -164,7 +164,7 @@ fn parse(said: &[u8]) -> Result<Blame> {
 fn header(line: &[u8]) -> Option<(Oid, usize, Range<usize>)> {
     let text = std::str::from_utf8(line).ok()?;
     let mut words = text.split(' ');
-    let commit = Oid::from_str(words.next()?).ok()?;
+    let commit = Oid::from_hex(words.next()?).ok()?;
     let mut number = || words.next()?.parse::<usize>().ok();
     let (origin, line, lines) = (number()?, number()?, number()?);
     let first = line.checked_sub(1)?;
@@ -199,7 +199,7 @@ mod tests {
         let repo = test.open();
         let commit = |name: &str| {
             let id = test.git(&["rev-parse", name]);
-            Oid::from_str(id.trim()).expect("an id")
+            Oid::from_hex(id.trim()).expect("an id")
         };
         let (head, first) = (commit("HEAD"), commit("HEAD~2"));
         let ask = |lines: &[Range<usize>], parents: Option<&str>| {
@@ -241,7 +241,7 @@ mod tests {
         test.git(&["commit", "-qm", "one"]);
         test.git(&["config", "blame.ignoreRevsFile", ".git-blame-ignore-revs"]);
         let repo = test.open();
-        let commit = Oid::from_str(test.git(&["rev-parse", "HEAD"]).trim()).expect("an id");
+        let commit = Oid::from_hex(test.git(&["rev-parse", "HEAD"]).trim()).expect("an id");
         let question = Question {
             commit,
             path: b"a",

@@ -1,9 +1,9 @@
 //! Commit objects: what they name, and their messages.
 //!
 //! Read from their bytes: neither grafts nor replacements count, and an author or a message need not be UTF-8. Leaves out which
-//! commits are reachable from which: that is libgit2's.
+//! commits are reachable from which: see [`super::history`].
 
-use git2::Oid;
+use crate::git::Oid;
 
 use super::objects::{ObjectKind, ObjectStore};
 use crate::env::Moment;
@@ -33,9 +33,9 @@ impl RawCommit {
         let mut author_time = 0;
         for line in header.split(|byte| *byte == b'\n') {
             if let Some(oid) = line.strip_prefix(b"tree ") {
-                tree = parse_oid(oid);
+                tree = Oid::from_hex_bytes(oid).ok();
             } else if let Some(oid) = line.strip_prefix(b"parent ") {
-                parents.push(parse_oid(oid)?);
+                parents.push(Oid::from_hex_bytes(oid).ok()?);
             } else if let Some(author) = line.strip_prefix(b"author ") {
                 let seconds = author.rsplit(|byte| *byte == b' ').nth(1);
                 let seconds = seconds.and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
@@ -81,10 +81,6 @@ pub fn commit_text(tree: Oid, parents: &[Oid], message: &str, at: Moment) -> Str
     text.extend(message.trim_end().chars().filter(|ch| *ch != '\0'));
     text.push('\n');
     text
-}
-
-fn parse_oid(hex: &[u8]) -> Option<Oid> {
-    Oid::from_str(std::str::from_utf8(hex).ok()?).ok()
 }
 
 impl ObjectStore {

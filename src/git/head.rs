@@ -1,4 +1,4 @@
-//! HEAD as a swap needs it: its raw bytes read and put back, its reflog, who else is on a branch, which commits hang on it.
+//! HEAD as a swap needs it: its raw bytes read and put back, its reflog, who else is on a branch.
 //!
 //! The caller holds `HEAD.lock`; nothing here takes it. Where HEAD is in a reftable, which that lock does not keep others
 //! from, it is compared and put in one step: [`super::refs`] says why. No branch is ever moved.
@@ -17,9 +17,6 @@ use super::regular::{self, Links};
 use super::repo::Repo;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result, ResultExt};
-
-/// At most so many commits are listed.
-const COMMITS: usize = 100;
 
 impl Repo {
     /// The bytes of this worktree's HEAD file. For one that is a symlink, as old versions of git made it: `symlink: ` and
@@ -84,7 +81,7 @@ impl Repo {
         let text = after.trim_end();
         let value = match text.strip_prefix("ref: ").or(text.strip_prefix(SYMLINK)) {
             Some(name) => Value::Symbolic(name.to_owned()),
-            None => Value::Direct(Oid::from_str(text)?),
+            None => Value::Direct(Oid::from_hex(text)?),
         };
         let value = Some(value);
         // git goes on with a log that is there, whatever the setting says now.
@@ -141,7 +138,7 @@ impl Repo {
         if !path.exists() && !self.logs_refs() {
             return Ok(());
         }
-        let zero = Oid::ZERO_SHA1;
+        let zero = self.object_format().null();
         let line = format!(
             "{} {} timewarp <timewarp@localhost> {} +0000\t{message}\n",
             old.unwrap_or(zero),
@@ -174,50 +171,6 @@ impl Repo {
             }
         }
         Ok(None)
-    }
-
-    /// The newest commits that are reachable from a commit and not from `base`, at most so many.
-    ///
-    /// # Errors
-    /// A commit on the way is not there.
-    pub fn commits_beyond(&self, oid: Oid, base: Option<Oid>, most: usize) -> Result<Vec<Oid>> {
-        let mut walk = self.git2()?.revwalk()?;
-        walk.push(oid)?;
-        if let Some(base) = base {
-            walk.hide(base)?;
-        }
-        Ok(walk.take(most).collect::<std::result::Result<_, _>>()?)
-    }
-
-    /// The commits, with their titles, that hang on `head` alone: reachable from it, but neither from `base` nor from any branch but `own`, tag or
-    /// remote ref. Newest first, at most 100.
-    pub fn commits_on_head_alone(
-        &self,
-        objects: &ObjectStore,
-        head: Oid,
-        base: Option<Oid>,
-        own: Option<&str>,
-    ) -> Result<Vec<(Oid, String)>> {
-        let git2 = self.git2()?;
-        let mut walk = git2.revwalk()?;
-        walk.push(head)?;
-        if let Some(base) = base {
-            walk.hide(base)?;
-        }
-        for prefix in ["refs/heads/", "refs/tags/", "refs/remotes/"] {
-            for (name, oid) in self.refs().list(prefix)? {
-                // A tag of a blob hides nothing.
-                if Some(name.as_str()) != own {
-                    let _ = walk.hide(oid);
-                }
-            }
-        }
-        let mut commits = Vec::new();
-        for oid in walk.take(COMMITS) {
-            let oid = oid?;
-            commits.push((oid, objects.commit(oid)?.title()));
-        }
-        Ok(commits)
     }
 
     /// HEAD's commit of a repository nested at `path` in the working tree, read from its files alone.

@@ -100,7 +100,7 @@ pub fn fetch(repo: &Repo, remote: &str, from: &str, to: &str, has_been_seen: boo
     if said.contains("couldn't find remote ref") || said.contains("could not find remote ref") {
         return Ok(false);
     }
-    Err(failed("fetch from", remote, &output))
+    Err(failed(repo, "fetch from", remote, &output))
 }
 
 /// The limit of a file that a fetch writes, in blocks of 512 bytes. Tests have a smaller one.
@@ -171,7 +171,7 @@ pub fn push(repo: &Repo, remote: &str, commit: Oid, to: &str) -> Result<Pushed> 
                 },
             ))
         }
-        None => Err(failed("push to", remote, &output)),
+        None => Err(failed(repo, "push to", remote, &output)),
     }
 }
 
@@ -210,8 +210,20 @@ fn run(repo: &Repo, args: &[String], largest: Option<u32>) -> Result<Output> {
     run_child(command, &[], args.first().map_or("git", String::as_str))
 }
 
-fn failed(what: &str, remote: &str, output: &Output) -> Error {
+/// What git says when the other side names its objects by another hash.
+const ANOTHER_HASH: [&str; 2] = ["mismatched algorithms", "hash algorithm"];
+
+fn failed(repo: &Repo, what: &str, remote: &str, output: &Output) -> Error {
     let said = said_by(output).replace('\n', "; ");
+    if ANOTHER_HASH.iter().any(|words| said.contains(words)) {
+        let format = repo.object_format();
+        let message = format!(
+            "cannot {what} '{remote}': it does not name objects by {format}, as this repository does"
+        );
+        return Error::new(Code::UnsupportedRepository, message).hint(format!(
+            "objects of the one format cannot go to the other; a remote that can take these: git init --bare --object-format={format}"
+        ));
+    }
     let said = if said.is_empty() {
         format!("git ended with {}", output.status)
     } else {

@@ -1,6 +1,6 @@
 //! Notes as git keeps them: a commit whose tree has, for each annotated object, a blob under the object's id.
 //!
-//! Owns reading such trees in any fan-out that git makes (`2/38`, `2/2/36`, mixed) and building the next commit. What is
+//! Owns reading such trees in any fan-out that git makes (`2/38`, `2/2/36` and so on, mixed) and building the next commit. What is
 //! written here has no fan-out: a record's notes ref annotates few objects. Entries that are no notes are kept, as git
 //! keeps them. Leaves the refs alone: a caller reads the tip, builds on it, and moves the ref by compare and swap
 //! against that same tip, so that what it read and what it replaces are one state.
@@ -12,9 +12,6 @@ use super::Oid;
 use super::commit::commit_text;
 use super::objects::{NewObjects, ObjectKind, ObjectStore};
 use super::tree::{self, GITLINK_MODE, Node, ReadTree};
-
-/// Length of an object id in hex.
-const HEX: usize = 40;
 
 /// All notes in the notes commit `tip`: the annotated object and the blob, sorted by the former.
 ///
@@ -147,7 +144,7 @@ fn find_places(
     places: &mut Vec<Vec<u8>>,
 ) -> Result<()> {
     let bytes = read(tree)?;
-    let entries = tree::parse(&bytes)?;
+    let entries = tree::parse(&bytes, tree.format())?;
     let entry = |name: &str| entries.iter().find(|entry| entry.name == name.as_bytes());
     if entry(rest).is_some_and(|entry| !entry.node.is_dir()) {
         places.push(format!("{above}{rest}").into_bytes());
@@ -171,11 +168,9 @@ fn tree_id(objects: &ObjectStore, tip: Oid) -> Result<Oid> {
     let bytes = objects
         .read_commit(tip)
         .map_err(|error| unreadable("notes commit", tip, error))?;
-    let digits = bytes
-        .strip_prefix(b"tree ")
-        .and_then(|rest| rest.get(..HEX));
-    let oid = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-    oid.ok_or_else(|| {
+    let tree = bytes.strip_prefix(b"tree ");
+    let oid = tree.and_then(Oid::leading);
+    oid.map(|(oid, _)| oid).ok_or_else(|| {
         let message = format!("notes commit {tip} cannot be read: it names no tree");
         Error::new(Code::CorruptRecord, message)
     })
@@ -196,7 +191,8 @@ fn collect(
     let bytes = objects
         .read_tree(tree)
         .map_err(|error| unreadable("notes tree", tree, error))?;
-    for entry in tree::parse(&bytes)? {
+    let digits = tree.format().digits();
+    for entry in tree::parse(&bytes, tree.format())? {
         let Some(name) = std::str::from_utf8(entry.name)
             .ok()
             .filter(|name| is_hex(name))
@@ -205,11 +201,11 @@ fn collect(
         };
         let whole = format!("{prefix}{name}");
         if entry.node.is_dir() {
-            if name.len() == 2 && whole.len() < HEX {
+            if name.len() == 2 && whole.len() < digits {
                 collect(objects, entry.node.oid, &whole, found)?;
             }
-        } else if entry.node.mode != GITLINK_MODE && whole.len() == HEX {
-            found.push((Oid::from_str(&whole)?, entry.node.oid));
+        } else if entry.node.mode != GITLINK_MODE && whole.len() == digits {
+            found.push((Oid::from_hex(&whole)?, entry.node.oid));
         }
     }
     Ok(())
@@ -227,11 +223,11 @@ fn is_hex(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ObjectFormat;
     use super::super::objects::Storage;
     use super::super::refs::Refs;
     use super::super::refs::sandbox::Sandbox;
     use super::*;
-    use git2::{ObjectType, Repository};
 
     const NOTES: &str = "refs/notes/timewarp/issues/i_1";
     const AT: Moment = Moment(1_772_292_612_000_000_000);
@@ -245,26 +241,46 @@ mod tests {
 
     struct Fixture {
         sandbox: Sandbox,
-        repo: Repository,
         refs: Refs,
     }
 
     impl Fixture {
         fn new() -> Self {
             let sandbox = Sandbox::new();
-            let repo = Repository::open(sandbox.repo()).expect("open");
             let refs = sandbox.refs();
-            Self {
-                sandbox,
-                repo,
-                refs,
-            }
+            Self { sandbox, refs }
+        }
+
+        /// Writes objects, and gives their ids.
+        fn write(&self, kind: ObjectKind, all: impl Iterator<Item = Vec<u8>>) -> Vec<Oid> {
+            let mut new = NewObjects::new(ObjectFormat::Sha1);
+            let oids = all
+                .map(|bytes| new.put(kind, &bytes).expect("hashed"))
+                .collect();
+            new.write(&self.objects(), Storage::Loose).expect("written");
+            oids
+        }
+
+        fn write_one(&self, kind: ObjectKind, bytes: &[u8]) -> Oid {
+            self.write(kind, std::iter::once(bytes.to_vec()))[0]
+        }
+
+        /// What stands at the top of a notes commit.
+        fn names(&self, tip: Oid) -> Vec<String> {
+            let objects = self.objects();
+            let bytes = objects.read_tree(objects.commit(tip).expect("commit").tree);
+            let bytes = bytes.expect("tree");
+            let entries = tree::parse(&bytes, ObjectFormat::Sha1).expect("entries");
+            let names = entries.iter().map(|entry| entry.name.to_vec());
+            names
+                .map(|name| String::from_utf8(name).expect("text"))
+                .collect()
         }
 
         fn put(&self, changes: &[(Oid, Option<&[u8]>)]) -> Oid {
             let tip = self.refs.read(NOTES).expect("read");
             let objects = self.objects();
-            let mut new = NewObjects::default();
+            let mut new = NewObjects::new(ObjectFormat::Sha1);
             let next = prepare_notes(&objects, &mut new, tip, changes, "note", AT);
             let next = next.expect("prepare");
             let mut transaction = self.refs.transaction();
@@ -277,7 +293,7 @@ mod tests {
         }
 
         fn objects(&self) -> ObjectStore {
-            ObjectStore::open(&self.sandbox.git_dir()).expect("opened")
+            ObjectStore::open(&self.sandbox.git_dir(), ObjectFormat::Sha1).expect("opened")
         }
 
         fn notes(&self) -> Vec<(Oid, Oid)> {
@@ -336,24 +352,17 @@ mod tests {
     #[test]
     fn every_fan_out_is_read_and_written_over() {
         let fixture = Fixture::new();
-        let odb = fixture.repo.odb().expect("odb");
-        let tree = fixture.sandbox.git(&["mktree"]);
-        let tree = Oid::from_str(tree.trim()).expect("hex");
-        let commits: Vec<Oid> = (0..400)
-            .map(|n| commit_text(tree, &[], &n.to_string(), AT))
-            .map(|text| {
-                odb.write(ObjectType::Commit, text.as_bytes())
-                    .expect("write")
-            })
-            .collect();
+        let tree = fixture.write_one(ObjectKind::Tree, b"");
+        let commits = (0..400).map(|n| commit_text(tree, &[], &n.to_string(), AT).into_bytes());
+        let commits = fixture.write(ObjectKind::Commit, commits);
         let bodies: Vec<String> = commits.iter().map(|oid| format!("on {oid}\n")).collect();
         // Each body first stands as the note on its own blob; `git notes copy` then puts them all on the commits.
-        let seed: Vec<(Oid, Option<&[u8]>)> = bodies
-            .iter()
-            .map(|body| {
-                let blob = odb.write(ObjectType::Blob, body.as_bytes()).expect("blob");
-                (blob, Some(body.as_bytes()))
-            })
+        let blobs = bodies.iter().map(|body| body.clone().into_bytes());
+        let blobs = fixture.write(ObjectKind::Blob, blobs);
+        let seed: Vec<(Oid, Option<&[u8]>)> = blobs
+            .into_iter()
+            .zip(&bodies)
+            .map(|(blob, body)| (blob, Some(body.as_bytes())))
             .collect();
         fixture.put(&seed);
         let pairs: Vec<String> = seed
@@ -366,8 +375,7 @@ mod tests {
             .sandbox
             .git_with_input(&["notes", &reference, "copy", "--stdin"], &pairs.concat());
         let tip = fixture.refs.read(NOTES).expect("read").expect("there");
-        let commit = fixture.repo.find_commit(tip).expect("commit");
-        let top = commit.tree().expect("tree").len();
+        let top = fixture.names(tip).len();
         assert!(top <= 256, "git did not fan out: {top}");
 
         let all = notes_at(&fixture.objects(), tip).expect("notes");
@@ -396,24 +404,26 @@ mod tests {
     fn deep_fan_out_and_strangers_are_kept_apart() {
         let fixture = Fixture::new();
         let (one, two) = (fixture.sandbox.commit("one"), fixture.sandbox.commit("two"));
-        let blob = fixture.repo.blob(b"deep").expect("blob");
+        let blob = fixture.write_one(ObjectKind::Blob, b"deep");
         let hex = one.to_string();
-        let tree = |name: &str, oid: Oid, mode: i32| {
-            let mut builder = fixture.repo.treebuilder(None).expect("builder");
-            builder.insert(name, oid, mode).expect("insert");
-            builder.write().expect("write")
+        let tree = |entries: &[(&str, Oid, u32)]| {
+            let mut list: Vec<tree::Entry<'_>> = entries
+                .iter()
+                .map(|&(name, oid, mode)| tree::Entry {
+                    name: name.as_bytes(),
+                    node: Node { mode, oid },
+                })
+                .collect();
+            fixture.write_one(ObjectKind::Tree, &tree::encode(&mut list))
         };
-        let inner = tree(&hex[4..], blob, 0o100_644);
-        let outer = tree(&hex[2..4], inner, 0o040_000);
-        let mut builder = fixture.repo.treebuilder(None).expect("builder");
-        builder.insert(&hex[..2], outer, 0o040_000).expect("insert");
-        builder.insert("README", blob, 0o100_644).expect("insert");
-        let top = builder.write().expect("write");
+        let inner = tree(&[(&hex[4..], blob, 0o100_644)]);
+        let outer = tree(&[(&hex[2..4], inner, tree::DIR_MODE)]);
+        let top = tree(&[
+            (&hex[..2], outer, tree::DIR_MODE),
+            ("README", blob, 0o100_644),
+        ]);
         let commit = commit_text(top, &[], "by hand", AT);
-        let odb = fixture.repo.odb().expect("odb");
-        let tip = odb
-            .write(ObjectType::Commit, commit.as_bytes())
-            .expect("write");
+        let tip = fixture.write_one(ObjectKind::Commit, commit.as_bytes());
         let note = note_at(&fixture.objects(), tip, one);
         assert_eq!(note.as_deref(), Some(&b"deep"[..]));
         assert_eq!(note_at(&fixture.objects(), tip, two), None);
@@ -421,28 +431,22 @@ mod tests {
             notes_at(&fixture.objects(), tip).expect("notes"),
             [(one, blob)]
         );
-        let (objects, mut new) = (fixture.objects(), NewObjects::default());
+        let (objects, mut new) = (fixture.objects(), NewObjects::new(ObjectFormat::Sha1));
         let flat = [(one, Some(&b"flat"[..]))];
         let next = prepare_notes(&objects, &mut new, Some(tip), &flat, "note", AT).expect("next");
         new.write(&objects, Storage::Loose).expect("written");
-        let commit = fixture.repo.find_commit(next).expect("commit");
-        let tree = commit.tree().expect("tree");
-        let names: Vec<_> = tree
-            .iter()
-            .map(|e| e.name().expect("name").to_owned())
-            .collect();
         let mut wanted = vec!["README".to_owned(), hex];
         wanted.sort();
-        assert_eq!(names, wanted);
+        assert_eq!(fixture.names(next), wanted);
     }
 
     #[test]
     fn a_ref_that_is_no_notes_commit_is_a_corrupt_record() {
         let fixture = Fixture::new();
-        let blob = fixture.repo.blob(b"no commit").expect("blob");
+        let blob = fixture.write_one(ObjectKind::Blob, b"no commit");
         let error = notes_at(&fixture.objects(), blob).expect_err("a blob");
         assert_eq!(error.code(), Code::CorruptRecord);
-        let (objects, mut new) = (fixture.objects(), NewObjects::default());
+        let (objects, mut new) = (fixture.objects(), NewObjects::new(ObjectFormat::Sha1));
         let error = prepare_notes(&objects, &mut new, Some(blob), &[], "", AT).expect_err("a blob");
         assert_eq!(error.code(), Code::CorruptRecord);
     }

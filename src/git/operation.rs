@@ -15,7 +15,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use git2::Oid;
+use crate::git::Oid;
 
 pub use self::names::{is_known_name, is_known_ref};
 

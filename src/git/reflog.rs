@@ -3,8 +3,7 @@
 //! git keeps it as long as it is told to; where it is turned off there is none, and that is no error. A line that is none is passed
 //! over.
 
-use git2::Oid;
-
+use super::Oid;
 use super::refs::LogEntry;
 use super::regular;
 use super::repo::Repo;
@@ -28,11 +27,11 @@ impl Move {
         let text = String::from_utf8_lossy(line);
         let (who, message) = text.split_once('\t').unwrap_or((&text, ""));
         let mut ids = who.splitn(3, ' ');
-        let old = Oid::from_str(ids.next()?).ok()?;
-        let new = Oid::from_str(ids.next()?).ok()?;
+        let old = Oid::from_hex(ids.next()?).ok()?;
+        let new = Oid::from_hex(ids.next()?).ok()?;
         let at = ids.next()?.rsplit(' ').nth(1)?.parse().ok()?;
         Some(Self {
-            old: (!old.is_zero()).then_some(old),
+            old: (!old.is_null()).then_some(old),
             new,
             at,
             message: message.to_owned(),
@@ -95,7 +94,7 @@ impl From<LogEntry> for Move {
     fn from(entry: LogEntry) -> Self {
         Self {
             old: entry.old,
-            new: entry.new.unwrap_or(Oid::ZERO_SHA1),
+            new: entry.new.unwrap_or(Oid::NULL),
             at: entry.at,
             message: entry.message,
         }

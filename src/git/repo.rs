@@ -10,7 +10,6 @@ mod copied;
 mod discover;
 mod format;
 mod head;
-mod notes;
 mod settings;
 #[cfg(test)]
 pub(in crate::git) mod testing;
@@ -34,7 +33,7 @@ use self::discover::{Discovered, Limits};
 use crate::env::Env;
 use crate::error::{Result, ResultExt};
 use crate::git::refs::{RefFormat, Refs};
-use crate::git::{private, regular};
+use crate::git::{ObjectFormat, private, regular};
 
 /// An open repository with a working tree.
 pub struct Repo {
@@ -47,6 +46,7 @@ pub struct Repo {
     private: bool,
     index: PathBuf,
     refs: Refs,
+    format: ObjectFormat,
     config: Config,
     env: Env,
 }
@@ -56,7 +56,7 @@ impl Repo {
     ///
     /// # Errors
     /// `NOT_A_REPOSITORY` when there is none, not even a private one; `UNSAFE_REPOSITORY` when someone else owns it; `UNSUPPORTED_REPOSITORY` when
-    /// it is bare or of a format that is not read here (SHA-256); `INVALID_CONFIG` when git's own configuration
+    /// it is bare or of a format that is not read here; `INVALID_CONFIG` when git's own configuration
     /// does not parse.
     pub fn discover(start: &Path, env: &Env) -> Result<Self> {
         let sources = Sources::from_env(env);
@@ -94,6 +94,7 @@ impl Repo {
                 &found.git_dir,
                 format::ref_format(&local),
             ),
+            format: format::object_format(&local),
             config: Config::merged(protected, local),
             git_dir: found.git_dir,
             common_dir: found.common_dir,
@@ -135,6 +136,11 @@ impl Repo {
     /// Its refs, as this worktree sees them.
     pub fn refs(&self) -> &Refs {
         &self.refs
+    }
+
+    /// How the repository names its objects.
+    pub fn object_format(&self) -> ObjectFormat {
+        self.format
     }
 
     /// Whether `git worktree add` made this worktree.
@@ -187,7 +193,7 @@ impl Repo {
         Some(head::mending(&self.refs, &self.common_dir, branch))
     }
 
-    /// libgit2's handle, for this layer alone. Its view of the environment is its own: ask [`Repo`] for configuration.
+    /// libgit2's handle, for this layer alone, and for a repository with ids of SHA-1. Its view of the environment is its own: ask [`Repo`] for configuration.
     ///
     /// # Errors
     /// libgit2 cannot open the repository.

@@ -327,7 +327,7 @@ fn modes(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>)) {
 
 fn index_line(out: &mut Vec<u8>, nodes: (Option<Node>, Option<Node>)) {
     let short = |node: Option<Node>| {
-        let mut text = node.map_or(Oid::ZERO_SHA1, |node| node.oid).to_string();
+        let mut text = node.map_or(Oid::NULL, |node| node.oid).to_string();
         text.truncate(ABBREVIATED);
         text
     };
@@ -387,7 +387,7 @@ mod tests {
     use crate::git::objects::{ObjectKind, hash};
 
     fn side(mode: u32, text: &[u8]) -> PatchSide<'_> {
-        let oid = hash(ObjectKind::Blob, text).expect("hashed");
+        let oid = hash(crate::git::ObjectFormat::Sha1, ObjectKind::Blob, text).expect("hashed");
         PatchSide {
             node: Node { mode, oid },
             text: Some(text),

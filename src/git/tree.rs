@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::Oid;
 use super::path;
+use super::{ObjectFormat, Oid};
 use crate::error::{Code, Error, Result};
 
 /// Mode of a directory entry.
@@ -59,15 +59,15 @@ pub fn tree_order(a: (&[u8], bool), b: (&[u8], bool)) -> Ordering {
     })
 }
 
-/// Parses a tree.
+/// Parses a tree that names objects in this format, which is that of its own id.
 ///
 /// # Errors
 /// `CORRUPT_RECORD` when it is torn, unsorted, holds a name twice, an unsafe name or a mode that git does not write.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Entry<'_>>> {
+pub fn parse(bytes: &[u8], format: ObjectFormat) -> Result<Vec<Entry<'_>>> {
     let mut entries: Vec<Entry<'_>> = Vec::with_capacity(bytes.len() / 32);
     let mut rest = bytes;
     while !rest.is_empty() {
-        let (entry, after) = parse_entry(rest)?;
+        let (entry, after) = parse_entry(rest, format)?;
         rest = after;
         if let Some(last) = entries.last() {
             let before = (last.name, last.node.is_dir());
@@ -93,7 +93,7 @@ fn has_file_twin(entries: &[Entry<'_>], name: &[u8]) -> bool {
         .any(|entry| entry.name == name)
 }
 
-fn parse_entry(bytes: &[u8]) -> Result<(Entry<'_>, &[u8])> {
+fn parse_entry(bytes: &[u8], format: ObjectFormat) -> Result<(Entry<'_>, &[u8])> {
     let torn = || Error::new(Code::CorruptRecord, "a tree is torn");
     let space = bytes
         .iter()
@@ -106,7 +106,7 @@ fn parse_entry(bytes: &[u8]) -> Result<(Entry<'_>, &[u8])> {
     let rest = &bytes[space + 1..];
     let end = rest.iter().position(|&byte| byte == 0).ok_or_else(torn)?;
     let name = &rest[..end];
-    let oid = rest.get(end + 1..end + 21).ok_or_else(torn)?;
+    let (oid, after) = format.split(&rest[end + 1..]).ok_or_else(torn)?;
     let mode = match mode {
         Some(mode @ (0o100_644 | 0o100_755 | LINK_MODE | GITLINK_MODE | DIR_MODE)) => mode,
         // Old gits wrote group-writable files.
@@ -116,9 +116,8 @@ fn parse_entry(bytes: &[u8]) -> Result<(Entry<'_>, &[u8])> {
     if !path::is_safe_component(name) || (mode == LINK_MODE && !path::is_safe_link(name)) {
         return Err(refused("it has an unsafe name", name));
     }
-    let oid = Oid::from_bytes(oid)?;
     let node = Node { mode, oid };
-    Ok((Entry { name, node }, &rest[end + 21..]))
+    Ok((Entry { name, node }, after))
 }
 
 fn refused(why: &str, name: &[u8]) -> Error {
@@ -177,8 +176,9 @@ pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Ve
         let old_bytes = old.map(read).transpose()?.unwrap_or_default();
         let new_bytes = new.map(read).transpose()?.unwrap_or_default();
         // In tree order a file and a directory of one name may stand apart; by name they meet.
-        let mut old_entries = by_name(parse(&old_bytes)?).into_iter().peekable();
-        let mut new_entries = by_name(parse(&new_bytes)?).into_iter().peekable();
+        let format = format_of(old.or(new));
+        let mut old_entries = by_name(parse(&old_bytes, format)?).into_iter().peekable();
+        let mut new_entries = by_name(parse(&new_bytes, format)?).into_iter().peekable();
         loop {
             let order = match (old_entries.peek(), new_entries.peek()) {
                 (None, None) => break,
@@ -228,6 +228,11 @@ pub fn diff(read: ReadTree<'_>, old: Option<Oid>, new: Option<Oid>) -> Result<Ve
     Ok(changes)
 }
 
+/// The format of a tree's entries. There are none in no tree.
+fn format_of(tree: Option<Oid>) -> ObjectFormat {
+    tree.map(|oid| oid.format()).unwrap_or_default()
+}
+
 fn by_name(mut entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     entries.sort_by(|a, b| a.name.cmp(b.name));
     entries
@@ -255,7 +260,10 @@ pub fn find(read: ReadTree<'_>, root: Oid, wanted: &[u8]) -> Result<Option<Node>
             return Ok(None);
         }
         let bytes = read(node.oid)?;
-        match parse(&bytes)?.iter().find(|entry| entry.name == part) {
+        match parse(&bytes, node.oid.format())?
+            .iter()
+            .find(|entry| entry.name == part)
+        {
             Some(entry) => node = entry.node,
             None => return Ok(None),
         }
@@ -294,7 +302,7 @@ fn edit_dir(
 ) -> Result<Option<Oid>> {
     check_depth(b"", depth)?;
     let bytes = tree.map(read).transpose()?.unwrap_or_default();
-    let mut entries: BTreeMap<Vec<u8>, Node> = parse(&bytes)?
+    let mut entries: BTreeMap<Vec<u8>, Node> = parse(&bytes, format_of(tree))?
         .into_iter()
         .map(|entry| (entry.name.to_vec(), entry.node))
         .collect();
@@ -529,13 +537,20 @@ mod tests {
             &[("99", "a")],
             &[("100644", "")],
         ] {
-            assert!(parse(&raw(entries)).is_err(), "{entries:?}");
+            assert!(
+                parse(&raw(entries), ObjectFormat::Sha1).is_err(),
+                "{entries:?}"
+            );
         }
         let good = raw(&[("100644", "a"), ("100644", "a.b"), ("40000", "a0")]);
-        assert!(parse(&good).is_ok());
+        assert!(parse(&good, ObjectFormat::Sha1).is_ok());
         for at in 1..good.len() {
             let between_entries = at == 29 || at == 60;
-            assert_eq!(parse(&good[..at]).is_ok(), between_entries, "torn at {at}");
+            assert_eq!(
+                parse(&good[..at], ObjectFormat::Sha1).is_ok(),
+                between_entries,
+                "torn at {at}"
+            );
         }
     }
 

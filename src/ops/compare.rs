@@ -12,7 +12,7 @@ use super::pathspec::Pathspec;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::path::{self, RepoPath};
 use crate::git::textdiff::{self, Hunks, LARGEST, Layout, PatchSide, QuotePath};
 use crate::git::tree::{self, Change, GITLINK_MODE, LINK_MODE, Node};
@@ -167,7 +167,7 @@ pub fn beside_head(
     patches: Patches,
 ) -> Result<Diff> {
     let contents = Contents::new(ctx, store, None)?;
-    let head = stored.record.head.oid.as_deref().map(Oid::from_str);
+    let head = stored.record.head.oid.as_deref().map(Oid::from_hex);
     let head = match head.transpose()? {
         Some(oid) if store.objects.contains(oid) => Some(store.objects.commit(oid)?.tree),
         _ => None,
@@ -409,7 +409,7 @@ impl<'a> Contents<'a> {
         if let Some(seen) = seen {
             let manifest = &seen.manifest;
             for (dir, file) in manifest.entries().filter(|(_, file)| file.kind.in_tree()) {
-                on_disk.insert(manifest.path_of(dir, &file), file.oid.get());
+                on_disk.insert(manifest.path_of(dir, &file), file.oid);
             }
         }
         Ok(Self {
@@ -460,7 +460,7 @@ impl<'a> Contents<'a> {
     fn text_of(&self, path: &[u8], node: Node) -> Result<Option<Vec<u8>>> {
         let text = self.text(path, node)?;
         match &text {
-            Some(bytes) if hash(ObjectKind::Blob, bytes)? != node.oid => {
+            Some(bytes) if self.store.objects.hash(ObjectKind::Blob, bytes)? != node.oid => {
                 let message = format!("'{}' changed while it was read", path::display(path));
                 Err(Error::new(Code::Busy, message).hint("try again"))
             }

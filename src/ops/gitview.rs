@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::error::Result;
-use crate::git::Oid;
 use crate::git::fs::{Root, Stamp, is_racy, nanoseconds};
 use crate::git::index::{Checksum, Entry, Flags, Index, TreeSource};
 use crate::git::objects::{ObjectKind, ObjectStore, hash};
 use crate::git::path;
 use crate::git::repo::Repo;
 use crate::git::tree::{self, GITLINK_MODE};
+use crate::git::{ObjectFormat, Oid};
 use crate::worktree::attributes::{
     AttributeConfig, AttributeFiles, Attributes, Conversion, DirAttributes,
 };
@@ -22,6 +22,10 @@ use crate::worktree::scan::{Seeds, Tracked, read_ignore_file_named};
 pub struct Trees<'a>(pub &'a ObjectStore);
 
 impl TreeSource for Trees<'_> {
+    fn format(&self) -> ObjectFormat {
+        self.0.format()
+    }
+
     fn tree(&self, oid: Oid) -> Result<Vec<u8>> {
         self.0.read_tree(oid)
     }
@@ -195,8 +199,11 @@ fn any_within(paths: &BTreeSet<Vec<u8>>, dir: &[u8]) -> bool {
 
 /// The id of no bytes at all.
 fn is_empty_blob(oid: Oid) -> bool {
-    static EMPTY: OnceLock<Option<Oid>> = OnceLock::new();
-    *EMPTY.get_or_init(|| hash(ObjectKind::Blob, b"").ok()) == Some(oid)
+    static EMPTY: OnceLock<[Option<Oid>; 2]> = OnceLock::new();
+    let of = |format| hash(format, ObjectKind::Blob, b"").ok();
+    EMPTY
+        .get_or_init(|| ObjectFormat::ALL.map(of))
+        .contains(&Some(oid))
 }
 
 fn is_false(value: &str) -> bool {

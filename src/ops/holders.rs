@@ -201,7 +201,7 @@ fn of_state(holders: &mut Holders, state: &State, name: &str) {
         }
     }
     let backup = state.backup_commit.as_deref();
-    if let Some(commit) = backup.and_then(|text| Oid::from_str(text).ok()) {
+    if let Some(commit) = backup.and_then(|text| Oid::from_hex(text).ok()) {
         let text = format!("the way back of worktree '{name}'");
         holders.commit(commit, HoldStrength::Firm, text);
     }

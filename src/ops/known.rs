@@ -220,7 +220,7 @@ fn names_in_tree(ctx: &Context<'_>, root: Oid, dir: &[u8]) -> Option<Vec<Vec<u8>
     let read = |oid: Oid| objects.read_tree(oid);
     let node = tree::find(&read, root, dir).ok()??;
     let bytes = node.is_dir().then(|| read(node.oid))?.ok()?;
-    let entries = tree::parse(&bytes).ok()?;
+    let entries = tree::parse(&bytes, node.oid.format()).ok()?;
     let names = entries.iter().map(|entry| {
         let slash: &[u8] = if entry.node.is_dir() { b"/" } else { b"" };
         [entry.name, slash].concat()

@@ -160,7 +160,7 @@ fn unreadable(commit: Oid) -> SnapshotView {
         id: commit.to_string(),
         kind: IdKind::Snapshot.word().to_owned(),
         commit,
-        tree: Oid::ZERO_SHA1,
+        tree: commit.format().null(),
         title: "not readable".to_owned(),
         labels: Vec::new(),
         json: serde_json::Map::new(),

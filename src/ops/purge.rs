@@ -80,7 +80,7 @@ pub fn purge(ctx: &Context<'_>, request: &Purge) -> Result<Purged> {
     if request.dry_run == DryRun::Yes {
         purging.refuse()?;
         // Computes the new ids without storing anything.
-        let found = purging.rewrite(&HashOnly)?;
+        let found = purging.rewrite(&HashOnly(store.objects.format()))?;
         return purging.answer(DryRun::Yes, found);
     }
     let mut locks = Vec::new();
@@ -211,7 +211,7 @@ impl Purging<'_> {
         }
         if !found.rewritten.is_empty() {
             let mut edit = self.store.refs.transaction();
-            let mut notes = NewObjects::default();
+            let mut notes = NewObjects::new(self.store.objects.format());
             self.move_refs(&mut edit, &mut notes, &found, &moved)?;
             edit.durable();
             let events: Vec<RefEvent> = found.rewritten.iter().map(|one| self.event(one)).collect();
@@ -280,8 +280,8 @@ impl Purging<'_> {
                 if let ("purged", Some(old), Ok(new)) = (
                     event.event.as_str(),
                     event.old_commit.as_deref(),
-                    Oid::from_str(&event.commit),
-                ) && let Ok(old) = Oid::from_str(old)
+                    Oid::from_hex(&event.commit),
+                ) && let Ok(old) = Oid::from_hex(old)
                 {
                     // What this purge did goes first: the log has it, too, and older lines of the same commit.
                     moved.entry(old).or_insert(new);

@@ -177,7 +177,7 @@ fn dropped(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<V
         for event in event_log::ref_events(&worktree.dir)? {
             if event.event == "dropped"
                 && event.at >= since
-                && let Ok(oid) = Oid::from_str(&event.commit)
+                && let Ok(oid) = Oid::from_hex(&event.commit)
                 && super::whole::Whole::new(store).commit(oid)
             {
                 found.push(oid);
@@ -190,8 +190,5 @@ fn dropped(ctx: &Context<'_>, store: &Store, worktrees: &[Worktree]) -> Result<V
 /// The words of a text that are commit ids.
 fn oids_in(text: &[u8]) -> impl Iterator<Item = Oid> {
     let words = text.split(u8::is_ascii_whitespace);
-    words.filter_map(|word| {
-        let word = std::str::from_utf8(word).ok()?;
-        (word.len() == 40).then(|| Oid::from_str(word).ok())?
-    })
+    words.filter_map(|word| Oid::from_hex_bytes(word).ok())
 }

@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Durable;
 use crate::git::gc;
-use crate::git::objects::{KeptPack, ObjectKind, Written, hash};
+use crate::git::objects::{KeptPack, ObjectKind, ObjectStore, Written};
 use crate::git::operation;
 use crate::git::refs::Reason;
 use crate::git::tree::{self, Node};
@@ -25,7 +25,7 @@ use crate::store::snapshot::{
 };
 use crate::store::state::{Mode, State, stored_path};
 use crate::store::stored::part;
-use crate::worktree::cache;
+use crate::worktree::cache::{self, Meta};
 use crate::worktree::capture::Sink;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -86,6 +86,7 @@ fn add_nested_heads(ctx: &Context<'_>, lists: &mut Lists) {
 
 /// The commits of a capture: index commit, state commit when one is needed, and the lists too long for the document.
 struct Commits<'a> {
+    objects: &'a ObjectStore,
     sink: &'a dyn Sink,
 }
 
@@ -118,7 +119,7 @@ impl Commits<'_> {
             add(
                 format!("{}/{oid}", part::BLOBS),
                 0o100_644,
-                Oid::from_str(oid)?,
+                Oid::from_hex(oid)?,
             );
         }
         let mut modes = String::new();
@@ -179,7 +180,7 @@ impl Commits<'_> {
             "timewarp: index\n",
         );
         if let Some(known) = capture.known_index_commit
-            && known == hash(ObjectKind::Commit, &bytes)?
+            && known == self.objects.hash(ObjectKind::Commit, &bytes)?
         {
             // The anchor's own: it holds the index tree, the state commit and what they name.
             return Ok(known);
@@ -258,6 +259,7 @@ pub fn record<'s>(
         .take()
         .ok_or_else(|| Error::new(Code::Io, "a capture without a writer cannot be recorded"))?;
     let commits = Commits {
+        objects: &store.objects,
         sink: &Writing(&writer),
     };
     let mut lists = capture.lists();
@@ -336,18 +338,7 @@ pub fn record<'s>(
     // With other globs than usual the manifest is not what the next capture would see.
     if wanted.include.is_empty() && wanted.exclude.is_empty() {
         let meta = capture.meta(&new.name, commit, index_commit);
-        // One that is quiet has no manifest to keep: nothing in it differs from the one that is there.
-        let outdates = capture.outdates(&meta) && !capture.is_quiet && !wanted.leave_cache;
-        let saved = outdates.then(|| {
-            // The snapshot stands. Without a new cache, which names its anchor, the old one serves.
-            let create = store.dir.create();
-            create.and_then(|()| cache::save(&store.dir.file("cache"), &capture.manifest, &meta))
-        });
-        match saved {
-            Some(Ok(identity)) => capture.keep_moment(store.dir.path(), Some((identity, &meta))),
-            None if !capture.is_quiet => capture.keep_moment(store.dir.path(), None),
-            _ => {}
-        }
+        keep_seen(store, wanted, &capture, &meta);
         capture.recorded = Some(meta);
     }
     if record.seeds_unproven.is_some() {
@@ -360,6 +351,24 @@ pub fn record<'s>(
         capture,
         kept,
     }))
+}
+
+/// Keeps what was seen for the next capture.
+fn keep_seen(store: &Store, wanted: &CaptureOptions<'_>, capture: &Capture<'_>, meta: &Meta) {
+    // One that is quiet has no manifest to keep: nothing in it differs from the one that is there.
+    let outdates = capture.outdates(meta) && !capture.is_quiet && !wanted.leave_cache;
+    let saved = outdates.then(|| {
+        // The snapshot stands. Without a new cache, which names its anchor, the old one serves.
+        store.dir.create().and_then(|()| {
+            let file = store.dir.file("cache");
+            cache::save(&file, &capture.manifest, meta, store.objects.format())
+        })
+    });
+    match saved {
+        Some(Ok(identity)) => capture.keep_moment(store.dir.path(), Some((identity, meta))),
+        None if !capture.is_quiet => capture.keep_moment(store.dir.path(), None),
+        _ => {}
+    }
 }
 
 /// Whether a record has setuid, setgid or sticky bits, which only what this machine made gives back.

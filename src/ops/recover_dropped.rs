@@ -59,7 +59,7 @@ fn listed(store: &Store) -> Result<Vec<Dropped>> {
         }
         let (Some(id), Ok(commit)) = (
             names::parse_snapshot_ref(&event.reference),
-            Oid::from_str(&event.commit),
+            Oid::from_hex(&event.commit),
         ) else {
             continue;
         };

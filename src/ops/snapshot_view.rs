@@ -236,8 +236,8 @@ mod tests {
         let view = SnapshotView {
             id: "s_20260228_153012_ab12cd".to_owned(),
             kind: "snapshot".to_owned(),
-            commit: Oid::ZERO_SHA1,
-            tree: Oid::ZERO_SHA1,
+            commit: Oid::NULL,
+            tree: Oid::NULL,
             title: "t".to_owned(),
             labels: Vec::new(),
             json: forged.as_object().cloned().unwrap_or_default(),

@@ -13,7 +13,7 @@ use super::redaction;
 use super::request::Take;
 use crate::error::Result;
 use crate::git::fs;
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::store::Store;
 use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
@@ -176,7 +176,7 @@ fn secret_notice(
     // Where git tracks all of them they are no news, and it is not asked again until one more comes or the tracked paths change.
     let mut asked = candidates.join(&b"\0"[..]);
     asked.extend_from_slice(capture.tracked.as_bytes());
-    let asked = hash(ObjectKind::Blob, &asked)?.to_string();
+    let asked = store.objects.hash(ObjectKind::Blob, &asked)?.to_string();
     let tracked = store.dir.file("tracked-secrets");
     if fs::read_optional(&tracked)?.as_deref() == Some(asked.as_bytes()) {
         return Ok(None);

@@ -483,6 +483,6 @@ fn node_in(manifest: &Manifest, path: &[u8]) -> Option<Node> {
     let file = manifest.file(path)?;
     matches!(file.kind, Kind::File | Kind::Symlink).then(|| Node {
         mode: file.git_mode,
-        oid: file.oid.get(),
+        oid: file.oid,
     })
 }

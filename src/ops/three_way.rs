@@ -10,7 +10,7 @@ use super::merge::{self, Beside, Input, Merged};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Root, read_link_at};
-use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode, hash};
+use crate::git::objects::{KeptPack, ObjectKind, ObjectWriter, WriteMode};
 use crate::git::path;
 use crate::git::textdiff::{self, LARGEST};
 use crate::git::textmerge::{Labels, Style};
@@ -157,7 +157,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
             let oid = if let Some(writer) = writer {
                 writer.put(ObjectKind::Blob, bytes)?
             } else {
-                let oid = hash(ObjectKind::Blob, bytes)?;
+                let oid = self.store.objects.hash(ObjectKind::Blob, bytes)?;
                 self.unwritten.borrow_mut().insert(oid);
                 oid
             };
@@ -199,7 +199,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
             }
             if at + 1 < steps.len() && !edits.is_empty() {
                 let mut put = |bytes: &[u8]| {
-                    let oid = hash(ObjectKind::Tree, bytes)?;
+                    let oid = self.store.objects.hash(ObjectKind::Tree, bytes)?;
                     between.borrow_mut().insert(oid, bytes.to_vec());
                     Ok(oid)
                 };
@@ -249,7 +249,7 @@ impl<'a, 's> ThreeWay<'a, 's> {
         if bytes.len() as u64 > LARGEST {
             return Ok(None);
         }
-        if hash(ObjectKind::Blob, &bytes)? == node.oid {
+        if self.store.objects.hash(ObjectKind::Blob, &bytes)? == node.oid {
             return Ok(Some(bytes));
         }
         let message = format!("'{}' changed while it was read", path::display(full));

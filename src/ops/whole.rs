@@ -69,7 +69,7 @@ impl<'a> Whole<'a> {
             let Ok(bytes) = self.store.objects.read_tree(oid) else {
                 return false;
             };
-            let Ok(entries) = tree::parse(&bytes) else {
+            let Ok(entries) = tree::parse(&bytes, oid.format()) else {
                 return false;
             };
             for entry in entries {

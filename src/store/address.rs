@@ -235,7 +235,7 @@ fn looks_like_part(name: &str) -> bool {
 }
 
 fn is_hex(text: &str) -> bool {
-    (4..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    (4..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Digits, perhaps with a point among them.

@@ -51,7 +51,7 @@ impl Store {
         Ok(Self {
             repo: Rc::clone(repo),
             refs: repo.refs().clone(),
-            objects: ObjectStore::open(repo.common_dir())?,
+            objects: ObjectStore::open(repo.common_dir(), repo.object_format())?,
             dir: StateDir::new(repo.git_dir()),
         })
     }

@@ -328,7 +328,7 @@ impl Store {
                 .iter()
                 .map(|(oid, body)| (*oid, body.as_deref()))
                 .collect();
-            let mut new = NewObjects::default();
+            let mut new = NewObjects::new(self.objects.format());
             let next = prepare_notes(&self.objects, &mut new, tip, &borrowed, message, at)
                 .context(|| format!("cannot write {name}"))?;
             match self.move_both(name, tip, next, &new) {
@@ -437,7 +437,7 @@ impl Store {
             if self.is_locked(name) {
                 return Ok(Some((known, Vec::new())));
             }
-            let mut new = NewObjects::default();
+            let mut new = NewObjects::new(self.objects.format());
             let (target, what) = match what {
                 Some(SECOND) => (self.merge(&mut new, name, known, target)?, what),
                 other => (target, other),

@@ -120,7 +120,7 @@ impl Store {
     /// # Errors
     /// `CORRUPT_RECORD` when the commit is gone; `SNAPSHOT_NOT_FOUND` when none is noted and the ref is gone.
     pub fn read_noted(&self, id: &SnapshotId, commit: Option<&str>) -> Result<Stored> {
-        match commit.map(Oid::from_str).transpose()? {
+        match commit.map(Oid::from_hex).transpose()? {
             Some(commit) => self.read(id, commit),
             None => self.read_id(id),
         }
@@ -229,7 +229,7 @@ impl Store {
         if let Some(refs) = self.state_blob(Some(state), part::OPERATION_REFS)? {
             for line in String::from_utf8_lossy(&refs).lines() {
                 let (oid, name) = line.split_once(' ').unwrap_or_default();
-                let oid = Oid::from_str(oid).ok().filter(|_| is_known_ref(name));
+                let oid = Oid::from_hex(oid).ok().filter(|_| is_known_ref(name));
                 let oid =
                     oid.ok_or_else(|| corrupt(&stored.id, "it holds a ref of an unknown name"))?;
                 operation.refs.push((name.to_owned(), oid));

@@ -16,12 +16,17 @@ use super::id::{IdKind, SnapshotId};
 use super::names;
 use super::stored::{self, Stored};
 use crate::error::{Error, Result};
-use crate::git::Oid;
 use crate::git::fs::{self, Durable};
 use crate::git::threads;
+use crate::git::{ObjectFormat, Oid};
 
-/// Says what the file is, and the version of what stands in it.
-const MAGIC: &[u8; 8] = b"twsums\x00\x01";
+/// Says what the file is, and the version of what stands in it: one for each length of ids.
+fn magic(format: ObjectFormat) -> &'static [u8; 8] {
+    match format {
+        ObjectFormat::Sha1 => b"twsums\x00\x01",
+        ObjectFormat::Sha256 => b"twsums\x00\x02",
+    }
+}
 
 /// The name of the file.
 const FILE: &str = "summaries";
@@ -102,12 +107,15 @@ impl Store {
         // One that cannot be read is as good as none.
         let file = fs::read_optional(&self.common(FILE)).unwrap_or_default();
         let file = file.unwrap_or_default();
-        let known = entries(&file);
+        let format = self.objects.format();
+        let known = entries(&file, format);
         let objects = &self.objects;
         // The threads ask the disk; what they need not hold, they do not make.
         let sources = threads::map(&refs, |SnapshotRef { id, name, commit }| {
             let commit = *commit.as_ref().ok()?;
-            let entry = known.get(&commit).filter(|entry| is_for(entry, name));
+            let entry = known
+                .get(&commit)
+                .filter(|entry| is_for(entry, format, name));
             // What git has lost is not shown as if it were there.
             Some(match entry {
                 Some(entry) if objects.contains(commit) => Source::Known(entry),
@@ -123,7 +131,7 @@ impl Store {
                     summary
                 }
                 (Some(Source::Known(entry)), Ok(commit)) => {
-                    let summary = Summary::decode(entry, id);
+                    let summary = Summary::decode(entry, format, id);
                     summary.map_or_else(|| self.read(&id, commit).map(Summary::from), Ok)
                 }
                 (_, Err(error)) => Err(error),
@@ -135,7 +143,7 @@ impl Store {
             }
         }
         if read > FEW.max(summaries.found.len() / PART) {
-            let others = known.values().filter(|entry| !is_of(entry, kinds));
+            let others = known.values().filter(|entry| !is_of(entry, format, kinds));
             // A repository that cannot be written can still be read.
             let _ = self.write_summaries(others, &summaries.found);
         }
@@ -155,7 +163,7 @@ impl Store {
         others: impl Iterator<Item = &'e &'e [u8]>,
         summaries: &[Summary],
     ) -> Result<()> {
-        let mut file = MAGIC.to_vec();
+        let mut file = magic(self.objects.format()).to_vec();
         others.for_each(|entry| put(&mut file, entry));
         let mut entry = Vec::new();
         for summary in summaries {
@@ -175,6 +183,10 @@ struct SnapshotRef {
 }
 
 /// How a summary was had.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "each is taken apart as soon as all are had"
+)]
 enum Source<'a> {
     /// The file has this entry.
     Known(&'a [u8]),
@@ -183,14 +195,11 @@ enum Source<'a> {
 }
 
 /// The sound entries of the file by their commits. What follows an unsound one is not looked at.
-fn entries(file: &[u8]) -> HashMap<Oid, &[u8]> {
+fn entries(file: &[u8], format: ObjectFormat) -> HashMap<Oid, &[u8]> {
     let mut entries = HashMap::new();
-    let mut rest = file.strip_prefix(MAGIC).unwrap_or_default();
+    let mut rest = file.strip_prefix(magic(format)).unwrap_or_default();
     while let Some((entry, after)) = take(rest) {
-        if let Some(commit) = entry
-            .get(..20)
-            .and_then(|bytes| Oid::from_bytes(bytes).ok())
-        {
+        if let Some(commit) = format.first_of(entry) {
             entries.insert(commit, entry);
         }
         rest = after;
@@ -217,20 +226,21 @@ fn put(file: &mut Vec<u8>, entry: &[u8]) {
     file.extend_from_slice(entry);
 }
 
-fn is_of(entry: &[u8], kinds: &[IdKind]) -> bool {
-    let letter = id_of(entry).and_then(|(id, _)| id.chars().next());
+fn is_of(entry: &[u8], format: ObjectFormat, kinds: &[IdKind]) -> bool {
+    let letter = id_of(entry, format).and_then(|(id, _)| id.chars().next());
     kinds.iter().any(|kind| Some(kind.letter()) == letter)
 }
 
 /// Whether an entry was made of the record of this ref's id.
-fn is_for(entry: &[u8], name: &str) -> bool {
+fn is_for(entry: &[u8], format: ObjectFormat, name: &str) -> bool {
     let last = name.rsplit('/').next();
-    id_of(entry).is_some_and(|(id, _)| Some(id) == last)
+    id_of(entry, format).is_some_and(|(id, _)| Some(id) == last)
 }
 
 /// The id, and what follows it.
-fn id_of(entry: &[u8]) -> Option<(&str, &[u8])> {
-    text(entry.get(48..)?)
+fn id_of(entry: &[u8], format: ObjectFormat) -> Option<(&str, &[u8])> {
+    // Behind two ids and a number.
+    text(entry.get(2 * format.width() + 8..)?)
 }
 
 impl Summary {
@@ -257,11 +267,11 @@ impl Summary {
     }
 
     /// An entry of this id.
-    fn decode(entry: &[u8], id: SnapshotId) -> Option<Self> {
-        let (commit, rest) = entry.split_at_checked(20)?;
-        let (tree, rest) = rest.split_at_checked(20)?;
+    fn decode(entry: &[u8], format: ObjectFormat, id: SnapshotId) -> Option<Self> {
+        let (commit, rest) = format.split(entry)?;
+        let (tree, rest) = format.split(rest)?;
         let (seq, _) = rest.split_first_chunk()?;
-        let (_, rest) = id_of(entry)?;
+        let (_, rest) = id_of(entry, format)?;
         let (title, rest) = text(rest)?;
         let (worktree, rest) = text(rest)?;
         let (taken_in, rest) = text(rest)?;
@@ -269,8 +279,8 @@ impl Summary {
         let (repository_id, rest) = text(rest)?;
         Some(Self {
             id,
-            commit: Oid::from_bytes(commit).ok()?,
-            tree: Oid::from_bytes(tree).ok()?,
+            commit,
+            tree,
             seq: u64::from_le_bytes(*seq),
             title: title.to_owned(),
             worktree: worktree.to_owned(),

@@ -35,12 +35,12 @@ use super::capture::{HashOnly, Sink};
 use super::plan::{Extras, Plan, PlanEntry, Side};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::Oid;
 use crate::git::access::{Access, Lost};
 use crate::git::access_list::AccessList;
 use crate::git::fs::{Root, Stamp, exchange, read_link_at, rename_to_free, stamp_at, stamp_of};
 use crate::git::objects::{ObjectKind, PutError, hash, is_blob, reads_blob};
 use crate::git::path;
+use crate::git::{ObjectFormat, Oid};
 use crate::progress::Progress;
 
 /// What the backup saw at a path.
@@ -442,15 +442,20 @@ fn cannot_write(entry: &PlanEntry) -> String {
 }
 
 /// The blob id of a file's or symlink's present content; `None` when it is neither, or of another size than that.
-pub fn content_oid(dir: BorrowedFd<'_>, name: &[u8], stamp: &Stamp) -> Result<Option<Oid>> {
+pub fn content_oid(
+    format: ObjectFormat,
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    stamp: &Stamp,
+) -> Result<Option<Oid>> {
     if stamp.is_symlink() {
-        return hash(ObjectKind::Blob, &read_link_at(dir, name)?).map(Some);
+        return hash(format, ObjectKind::Blob, &read_link_at(dir, name)?).map(Some);
     }
     if !stamp.is_file() {
         return Ok(None);
     }
     let fd = open_for_reading(dir, name)?;
-    match HashOnly.put_reader(stamp.size, &mut File::from(fd)) {
+    match HashOnly(format).put_reader(stamp.size, &mut File::from(fd)) {
         Ok(oid) => Ok(Some(oid)),
         // It is being written to: whatever it has now, it is not what was seen.
         Err(PutError::SizeChanged) => Ok(None),

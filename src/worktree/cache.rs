@@ -2,8 +2,9 @@
 //!
 //! It exists to make the next scan cheap and may be deleted at any time. It is never trusted: length, magic, version and a
 //! checksum over everything are checked, every record is validated, and on any doubt there is no cache and the working
-//! tree is read afresh. Layout (little endian): a 64-byte header, the meta document (JSON), directory records of 112 bytes,
-//! file records of 80 bytes, the names. It is replaced whole by rename, so a reader never sees half of one, and read through
+//! tree is read afresh. Layout (little endian): a 64-byte header, the meta document (JSON), directory records of 92 bytes and
+//! an id, file records of 60 bytes and an id, the names. How long an id is follows from the repository's format, and stands in
+//! the header: a cache of another format is none. It is replaced whole by rename, so a reader never sees half of one, and read through
 //! a memory map, in which the records of files stay: see [`Manifest`].
 //!
 //! Writing it whole costs more than looking at a few changed files. So what differs from it may stand in a patch beside it: of
@@ -24,14 +25,14 @@ use serde::{Deserialize, Serialize};
 use super::manifest::cached::{self, CachedRecords};
 use super::manifest::{DirRec, FileRec, Files, Manifest, Name};
 use crate::error::Result;
+use crate::git::ObjectFormat;
 use crate::git::fs::{self, Durable};
 use crate::git::mapped::{self, Bytes, Use};
 use crate::work::{Work, count};
 pub use identity::Identity;
-use records::{DIR, Frame, SUM_AT, Sum, header, is_whole, put_dir, read_dir, seal};
+use records::{Frame, Magic, SUM_AT, Sum, dir_size, header, is_whole, put_dir, read_dir, seal};
 
-const MAGIC: [u8; 8] = *b"twcache\n";
-const VERSION: u32 = 6;
+const MAGIC: Magic = (*b"twcache\n", 7);
 
 /// What the manifest was made under: all of it must hold again for its classification to be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,8 +74,8 @@ struct Framed {
 
 impl Framed {
     /// By the lengths that its header tells; whether the bytes are whole is asked apart.
-    fn open(bytes: Bytes, magic: [u8; 8], version: u32) -> Option<Self> {
-        let frame = Frame::read(&bytes, magic, version)?;
+    fn open(bytes: Bytes, magic: Magic, format: ObjectFormat) -> Option<Self> {
+        let frame = Frame::read(&bytes, magic, format)?;
         Some(Self { bytes, frame })
     }
 
@@ -94,7 +95,7 @@ impl Framed {
     /// The records of directories.
     fn dirs(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.part(self.frame.dirs_at, self.frame.files_at)
-            .chunks_exact(DIR)
+            .chunks_exact(dir_size(self.frame.format))
     }
 
     /// The records of files, one after the other.
@@ -122,19 +123,20 @@ fn map(file: &Path, what: Use) -> Option<Bytes> {
     mapped::map(&file, what).map(Bytes::Mapped).ok()
 }
 
-/// Reads the cache, and what it was made under; `None` when there is none, or on any doubt.
-pub fn load(file: &Path) -> Option<(Manifest, Meta)> {
-    load_identified(file).map(|(manifest, meta, _)| (manifest, meta))
+/// Reads the cache of a worktree of a repository of this format, and what it was made under; `None` when there is none, or on
+/// any doubt.
+pub fn load(file: &Path, format: ObjectFormat) -> Option<(Manifest, Meta)> {
+    load_identified(file, format).map(|(manifest, meta, _)| (manifest, meta))
 }
 
 /// As [`load`], and which state of the cache it is.
-pub fn load_identified(file: &Path) -> Option<(Manifest, Meta, Identity)> {
-    let base = open(map(file, Use::Whole)?)?;
+pub fn load_identified(file: &Path, format: ObjectFormat) -> Option<(Manifest, Meta, Identity)> {
+    let base = open(map(file, Use::Whole)?, format)?;
     let id = base.manifest.cached()?.id();
     // Base first, patch second: one that was replaced in between names another base, and is not used.
     let patch = fs::read_optional(&patch_of(file)).ok().flatten();
     let identity = Identity::new(id, patch.as_deref());
-    let patched = patch.and_then(|patch| patch::put_on(&base.manifest, patch));
+    let patched = patch.and_then(|patch| patch::put_on(&base.manifest, patch, format));
     if let Some((manifest, meta)) = patched {
         return Some((manifest, meta, identity));
     }
@@ -143,10 +145,15 @@ pub fn load_identified(file: &Path) -> Option<(Manifest, Meta, Identity)> {
 }
 
 /// Writes the cache: as a patch where not much differs from the one that is there. Answers which state of it that is.
-pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<Identity> {
+pub fn save(
+    file: &Path,
+    manifest: &Manifest,
+    meta: &Meta,
+    format: ObjectFormat,
+) -> Result<Identity> {
     count(Work::CacheWrites);
     // Without its checksum, which means reading all of it: the manifest stands on records that were checked when they were loaded.
-    let base = map(file, Use::Parts).and_then(|bytes| Framed::open(bytes, MAGIC, VERSION));
+    let base = map(file, Use::Parts).and_then(|bytes| Framed::open(bytes, MAGIC, format));
     if let Some(patch) = base.and_then(|base| patch::encode(&base, manifest, meta)) {
         // Lost in a crash, it costs one full look.
         fs::write_atomic(&patch_of(file), &patch, Durable::No)?;
@@ -157,7 +164,7 @@ pub fn save(file: &Path, manifest: &Manifest, meta: &Meta) -> Result<Identity> {
     // The names of all files, also of those that others may not list, are in it: for the owner alone.
     fs::write_atomic_by(file, Durable::No, 0o600, &mut |file| {
         let mut sum = Sum::default();
-        put_whole(manifest, meta, id, |piece| {
+        put_whole(manifest, meta, (id, format), |piece| {
             sum.add(piece);
             file.write_all(piece)
         })?;
@@ -176,13 +183,13 @@ pub fn remove(file: &Path) -> Result<()> {
 }
 
 /// The bytes of a cache file. `id`: of this state of it.
-pub fn encode(manifest: &Manifest, meta: &Meta, id: u64) -> Vec<u8> {
+pub fn encode(manifest: &Manifest, meta: &Meta, id: u64, format: ObjectFormat) -> Vec<u8> {
     let mut out = Vec::new();
     let put = |piece: &[u8]| {
         out.extend_from_slice(piece);
         Ok(())
     };
-    put_whole(manifest, meta, id, put).expect("memory takes it");
+    put_whole(manifest, meta, (id, format), put).expect("memory takes it");
     seal(&mut out);
     out
 }
@@ -195,7 +202,7 @@ const PIECE: usize = 1 << 16;
 fn put_whole(
     manifest: &Manifest,
     meta: &Meta,
-    id: u64,
+    (id, format): (u64, ObjectFormat),
     mut put: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let meta = serde_json::to_vec(meta).expect("plain data serialises");
@@ -205,7 +212,7 @@ fn put_whole(
     let all = || files().flat_map(|files| (0..files.len()).filter_map(move |nth| files.name(nth)));
     let names: usize = all().map(|name| name.len as usize).sum();
     let lengths = [meta.len(), manifest.dirs.len(), count, paths + names];
-    let mut out = header(MAGIC, VERSION, id, lengths);
+    let mut out = header(MAGIC, format, id, lengths);
     out.reserve(PIECE * 2);
     out.extend_from_slice(&meta);
     let mut flush = |out: &mut Vec<u8>, most: usize| {
@@ -225,12 +232,12 @@ fn put_whole(
             end,
             ..*dir
         };
-        put_dir(&mut out, &dir, (0, 0));
+        put_dir(&mut out, format, &dir, (0, 0));
         flush(&mut out, PIECE)?;
     }
     for file in files().flat_map(Files::iter) {
         let name = place.name(file.name.len);
-        cached::put(&mut out, &FileRec { name, ..file });
+        cached::put(&mut out, format, &FileRec { name, ..file });
         flush(&mut out, PIECE)?;
     }
     for dir in &manifest.dirs {
@@ -269,8 +276,8 @@ impl Places {
 }
 
 /// Reads the bytes of a cache file; `None` on any doubt.
-pub fn decode(bytes: &[u8]) -> Option<(Manifest, Meta)> {
-    open(Bytes::Read(bytes.to_vec()))?.alone()
+pub fn decode(bytes: &[u8], format: ObjectFormat) -> Option<(Manifest, Meta)> {
+    open(Bytes::Read(bytes.to_vec()), format)?.alone()
 }
 
 /// A base whose directories may still be in no order, and its meta document.
@@ -286,12 +293,13 @@ impl Opened {
     }
 }
 
-fn open(bytes: Bytes) -> Option<Opened> {
-    let base = Framed::open(bytes, MAGIC, VERSION).filter(Framed::is_whole)?;
+fn open(bytes: Bytes, format: ObjectFormat) -> Option<Opened> {
+    let base = Framed::open(bytes, MAGIC, format).filter(Framed::is_whole)?;
     let meta = base.meta().to_vec();
-    let dirs = base.dirs().map(read_dir).collect::<Option<Vec<_>>>()?;
+    let dirs = base.dirs().map(|record| read_dir(record, format));
+    let dirs = dirs.collect::<Option<Vec<_>>>()?;
     let Framed { bytes, frame } = base;
-    let cached = CachedRecords::new(bytes, frame.id, frame.files_at, frame.names_at)?;
+    let cached = CachedRecords::new(bytes, (frame.id, format), frame.files_at, frame.names_at)?;
     are_in_a_row(&dirs, cached.count()).then_some(())?;
     let mut manifest = Manifest::over(cached);
     manifest.dirs = dirs;

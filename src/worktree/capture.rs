@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-use super::manifest::{DirFlags, FileFlags, FileRec, Kind, Manifest, RawOid};
+use super::manifest::{DirFlags, FileFlags, FileRec, Kind, Manifest, no_oid};
 use crate::error::{Result, ResultExt};
 use crate::git::Oid;
 use crate::git::access::has_attributes;
@@ -125,7 +125,10 @@ pub fn prove_seeds(
             }
         }
     }
-    let read = read_all(root, &seeds, &HashOnly, how, &|| ())?;
+    // An id that was taken over says how the repository names objects.
+    let format = seeds.first().map(|seed| seed.rec.oid.format());
+    let sink = HashOnly(format.unwrap_or_default());
+    let read = read_all(root, &seeds, &sink, how, &|| ())?;
     let mut proven = Proven {
         looked_at: seeds.len(),
         ..Proven::default()
@@ -150,7 +153,7 @@ pub fn prove_seeds(
         let file = *file;
         if is_the_one {
             let path = manifest.path_of(&dir, &file);
-            proven.wrong.push((path, file.oid.get()));
+            proven.wrong.push((path, file.oid));
         }
         set_dirty(manifest, at);
     }
@@ -225,7 +228,7 @@ impl Reader<'_> {
             Ok(target) => {
                 let oid = self.sink.put(ObjectKind::Blob, &target)?;
                 Ok(FileRec {
-                    oid: oid.into(),
+                    oid,
                     flags: rec.flags.without(FileFlags::TO_HASH),
                     ..*rec
                 })
@@ -308,7 +311,7 @@ impl Reader<'_> {
             (true, _) => 0o100_755,
         };
         FileRec {
-            oid: oid.into(),
+            oid,
             flags,
             git_mode,
             stamp: *stamp,
@@ -384,7 +387,7 @@ fn without(rec: &FileRec, kind: Kind) -> FileRec {
         kind,
         flags: FileFlags::NONE,
         git_mode: 0,
-        oid: RawOid::default(),
+        oid: no_oid(),
         ..*rec
     }
 }

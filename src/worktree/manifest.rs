@@ -106,9 +106,7 @@ impl Manifest {
     pub fn files_of(&self, dir: &DirRec) -> Files<'_> {
         let (first, end) = (dir.first, dir.end);
         match &self.cached {
-            Some(cached) if end <= cached.count() => {
-                Files::Cached(cached.records(first, end).as_chunks().0)
-            }
+            Some(cached) if end <= cached.count() => Files::Cached(cached.records(first, end)),
             _ => {
                 let behind = self.cached_files();
                 let at = |place: u32| place.checked_sub(behind).map(|place| place as usize);
@@ -129,7 +127,7 @@ impl Manifest {
         if self.is_cached(&dir) {
             let first = self.next_place();
             if let Files::Cached(records) = self.files_of(&dir) {
-                let files: Vec<_> = records.iter().map(cached::read).collect();
+                let files: Vec<_> = records.iter().collect();
                 self.files.extend(files);
             }
             let end = self.next_place();

@@ -323,7 +323,7 @@ impl Planning<'_> {
         let file = self.manifest.file(full)?;
         file.kind.in_tree().then_some(Node {
             mode: file.git_mode,
-            oid: file.oid.get(),
+            oid: file.oid,
         })
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::sandbox::{Format, Ran, Sandbox, is_root, skipped};
+use crate::sandbox::{Kind, Ran, Sandbox, is_root, skipped};
 
 /// Somebody who is not root.
 pub const USER: u32 = 1234;
@@ -325,7 +325,7 @@ fn an_index_that_is_a_symlink_stays_one() {
 
 #[test]
 fn a_head_that_is_a_symlink_stays_one() {
-    let sandbox = Sandbox::new_as(Format::ref_files());
+    let sandbox = Sandbox::of(Kind::ref_files());
     let as_symlink = |git_dir: PathBuf, branch: &str| {
         std::fs::remove_file(git_dir.join("HEAD")).unwrap();
         symlink(format!("refs/heads/{branch}"), git_dir.join("HEAD")).unwrap();

@@ -454,7 +454,7 @@ fn programs_that_read_git_s_format_read_this() {
         records[0].starts_with(&format!("{old} 1 1 1\nauthor Test\n")),
         "{printed}"
     );
-    let zeros = "0".repeat(40);
+    let zeros = sandbox.kind().id("0");
     assert!(
         records[1].starts_with(&format!("{zeros} 2 2 1\nauthor claude\n")),
         "{printed}"

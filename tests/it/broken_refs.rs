@@ -1,12 +1,12 @@
 //! Ref files that a crash left empty, or that hold garbage: what git goes on with, `tw` goes on with, and says what mends it.
 
-use crate::sandbox::{Format, Sandbox};
+use crate::sandbox::{Kind, Sandbox};
 
 /// What a crash, or a bad disk, leaves of a ref.
 const BROKEN: [&str; 3] = ["", "garbage\n", "1234"];
 
 fn sandbox() -> (Sandbox, String) {
-    let sandbox = Sandbox::new_as(Format::ref_files());
+    let sandbox = Sandbox::of(Kind::ref_files());
     sandbox.write("a.txt", "changed\n");
     sandbox.write("new.txt", "new\n");
     let tip = sandbox.git(["rev-parse", "HEAD"]).trim().to_owned();
@@ -145,7 +145,7 @@ fn a_head_that_names_what_is_no_branch_is_kept() {
 #[test]
 fn a_branch_at_a_commit_that_is_not_there_is_an_error_with_a_hint() {
     let (sandbox, _) = sandbox();
-    let missing = "1234567890123456789012345678901234567890";
+    let missing = &sandbox.kind().id("1");
     sandbox.write(".git/refs/heads/main", format!("{missing}\n"));
     let (error, code) = sandbox.json_error(["snapshot"]);
     assert_eq!(code, 1, "{error}");

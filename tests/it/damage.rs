@@ -70,7 +70,9 @@ pub fn blobs(sandbox: &Sandbox) -> BTreeMap<String, PathBuf> {
         } else {
             return;
         };
-        let oid = hash(ObjectKind::Blob, &bytes).unwrap().to_string();
+        let oid = hash(sandbox.kind().format(), ObjectKind::Blob, &bytes)
+            .unwrap()
+            .to_string();
         blobs.insert(oid, path.to_owned());
     });
     blobs

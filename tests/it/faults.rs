@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, raw_command};
 use crate::many::{Held, go_on, wait_until_stopped};
-use crate::sandbox::{Format, Sandbox, skipped};
+use crate::sandbox::{Kind, Sandbox, skipped};
 use crate::stage::{KILLED, Stage, eventful, eventful_as, taken};
 
 pub fn killed_at(sandbox: &Sandbox, point: &str, args: &[&str]) {
@@ -37,7 +37,7 @@ fn with_fault(sandbox: &Sandbox, call: &str, which: &[&str], args: &[&str]) -> O
 
 #[test]
 fn a_dead_commands_ref_lock_keeps_nobody_out() {
-    let (sandbox, id) = eventful_as(Format::ref_files());
+    let (sandbox, id) = eventful_as(Kind::ref_files());
     let lock = ".git/refs/timewarp/records/labels/name.lock";
     killed_at(&sandbox, "refs-locked", &["label", &id, "name"]);
     assert!(sandbox.exists(lock));
@@ -60,7 +60,7 @@ fn a_dead_commands_ref_lock_keeps_nobody_out() {
 fn a_prune_that_died_over_packed_refs_leaves_git_free_to_pack() {
     for point in ["refs-locked", "refs-placed"] {
         for next in ["snapshot", "recover"] {
-            let (sandbox, _) = eventful_as(Format::ref_files());
+            let (sandbox, _) = eventful_as(Kind::ref_files());
             taken(&sandbox);
             sandbox.git(["pack-refs", "--all"]);
             let prune = ["prune", "--keep-days", "0", "--keep-last", "0"];
@@ -78,7 +78,7 @@ fn a_prune_that_died_over_packed_refs_leaves_git_free_to_pack() {
 
 #[test]
 fn a_ref_lock_that_is_not_ours_is_waited_for_and_named() {
-    let (sandbox, id) = eventful_as(Format::ref_files());
+    let (sandbox, id) = eventful_as(Kind::ref_files());
     let lock = ".git/refs/timewarp/records/labels/name.lock";
     // Something died here, so that there is a reason to clear up.
     killed_at(&sandbox, "refs-locked", &["label", &id, "other"]);
@@ -93,7 +93,7 @@ fn a_ref_lock_that_is_not_ours_is_waited_for_and_named() {
 
 #[test]
 fn a_live_commands_ref_lock_is_never_taken_away() {
-    let (sandbox, id) = eventful_as(Format::ref_files());
+    let (sandbox, id) = eventful_as(Kind::ref_files());
     let mut first = raw_command(&sandbox.root(), env!("CARGO_BIN_EXE_tw"))
         .current_dir(sandbox.repo())
         .env("TW_STOP_POINT", "refs-locked")
@@ -237,7 +237,7 @@ fn an_object_that_goes_while_the_ref_is_made_is_written_again() {
 /// path of the working tree is touched.
 #[test]
 fn the_backup_is_on_disk_before_the_first_path_is_touched() {
-    let (sandbox, id) = eventful_as(Format::ref_files());
+    let (sandbox, id) = eventful_as(Kind::ref_files());
     // Its objects are loose, and were not waited for.
     sandbox.ok(["snapshot"]);
     let traced = raw_command(&sandbox.root(), "strace")

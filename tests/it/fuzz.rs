@@ -21,8 +21,8 @@ use timewarp::worktree::watch::message::{Answer, Place, Request, Token};
 use timewarp::worktree::watch::seen::{self, About, Seen};
 
 use crate::damage::{document, walk};
-use crate::sandbox::{Format, Sandbox};
-use crate::stage::{eventful, eventful_as, in_the_past, taken};
+use crate::sandbox::{Kind, Sandbox};
+use crate::stage::{eventful, eventful_as, eventful_in, in_the_past, taken};
 use crate::transcripts::{KINDS, Talk};
 
 /// A small generator of numbers, the same ones for one seed.
@@ -135,15 +135,18 @@ fn read(path: impl AsRef<Path>) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
+/// A repository whose ids have thirty-two bytes, with a snapshot.
+fn sha256() -> Sandbox {
+    eventful_in(Sandbox::of(Kind::SHA256)).0
+}
+
 #[test]
 fn stat_caches() {
-    let (sandbox, _) = eventful();
-    let good = read(sandbox.path(".git/timewarp/cache"));
-    assert!(cache::decode(&good).is_some());
+    let seeds = [eventful().0, sha256()].map(|sandbox| read(sandbox.path(".git/timewarp/cache")));
+    assert!(seeds.iter().all(|good| parsers::stat_cache(good)));
     let mut sound = 0;
     rounds(2000, |random| {
-        let mut bytes = good.clone();
-        random.damage(&mut bytes);
+        let bytes = random.damaged(&seeds);
         sound += usize::from(if random.below(8) > 0 {
             parsers::sealed_stat_cache(&bytes)
         } else {
@@ -311,10 +314,14 @@ fn trees() {
             .stdout
     };
     let name = format!("refs/timewarp/snapshots/{id}");
+    let other = sha256();
+    let mut command = other.command("git");
+    let command = command.args(["cat-file", "tree", "HEAD^{tree}"]);
     let seeds = [
         of(&format!("{name}^{{tree}}")),
         of(&format!("{name}:dir")),
         of("HEAD^{tree}"),
+        command.output().unwrap().stdout,
     ];
     rounds(2000, |random| {
         parsers::tree(&random.damaged(&seeds));
@@ -335,7 +342,7 @@ fn objects(sandbox: &Sandbox, pattern: &str) -> (Vec<PathBuf>, Vec<Oid>) {
         "--batch-all-objects",
         "--batch-check=%(objectname)",
     ]);
-    let oids = listed.lines().map(|line| Oid::from_str(line).unwrap());
+    let oids = listed.lines().map(|line| Oid::from_hex(line).unwrap());
     (files, oids.collect())
 }
 
@@ -356,6 +363,10 @@ fn packs_their_indexes_and_loose_objects() {
     let packed = objects(&sandbox, "pack-");
     assert!(packed.0.len() >= 2);
     damage_objects(&sandbox, &packed.0, &packed.1);
+    let other = sha256();
+    other.git(["repack", "-a", "-d", "-q"]);
+    let packed = objects(&other, "pack-");
+    damage_objects(&other, &packed.0, &packed.1);
 }
 
 fn damage_objects(sandbox: &Sandbox, files: &[PathBuf], oids: &[Oid]) {
@@ -378,28 +389,26 @@ fn damage_objects(sandbox: &Sandbox, files: &[PathBuf], oids: &[Oid]) {
 
 #[test]
 fn indexes() {
-    let (sandbox, _) = eventful();
-    let seeds = [read(sandbox.path(".git/index"))];
+    let seeds = [eventful().0, sha256()].map(|sandbox| read(sandbox.path(".git/index")));
     rounds(500, |random| parsers::index(&random.damaged(&seeds)));
 }
 
 #[test]
 fn loose_objects_and_packs_of_any_name() {
-    let (sandbox, _) = eventful();
-    let loose = objects(&sandbox, "/objects/").0;
-    let mut seeds: Vec<Vec<u8>> = loose
-        .iter()
-        .map(|path| [vec![0], read(path)].concat())
-        .collect();
-    sandbox.git(["repack", "-a", "-d", "-q"]);
-    let packed = objects(&sandbox, "pack-").0;
-    let of = |end: &str| {
-        let file = packed.iter().find(|path| path.extension().unwrap() == end);
-        read(file.unwrap())
-    };
-    let (idx, pack) = (of("idx"), of("pack"));
-    let length = u16::try_from(idx.len()).unwrap().to_le_bytes().to_vec();
-    seeds.extend([[vec![1], length, idx, pack].concat(), vec![1, 0, 0]]);
+    let mut seeds: Vec<Vec<u8>> = vec![vec![1, 0, 0]];
+    for (form, sandbox) in [(0, eventful().0), (2, sha256())] {
+        let loose = objects(&sandbox, "/objects/").0;
+        seeds.extend(loose.iter().map(|path| [vec![form], read(path)].concat()));
+        sandbox.git(["repack", "-a", "-d", "-q"]);
+        let packed = objects(&sandbox, "pack-").0;
+        let of = |end: &str| {
+            let file = packed.iter().find(|path| path.extension().unwrap() == end);
+            read(file.unwrap())
+        };
+        let (idx, pack) = (of("idx"), of("pack"));
+        let length = u16::try_from(idx.len()).unwrap().to_le_bytes().to_vec();
+        seeds.push([vec![form + 1], length, idx, pack].concat());
+    }
     rounds(200, |random| parsers::objects(&random.damaged(&seeds)));
 }
 
@@ -462,7 +471,7 @@ fn every_target_calls_a_parser_that_is_fuzzed_here() {
 
 #[test]
 fn packed_refs_and_loose_ones() {
-    let (sandbox, id) = eventful_as(Format::ref_files());
+    let (sandbox, id) = eventful_as(Kind::ref_files());
     sandbox.json(["label", &id, "name"]);
     sandbox.git(["tag", "-a", "-m", "t", "v1"]);
     sandbox.git(["pack-refs", "--all"]);
@@ -496,7 +505,7 @@ fn packed_refs_and_loose_ones() {
 
 #[test]
 fn reftables() {
-    let sandbox = Sandbox::new_as(Format::reftable());
+    let sandbox = Sandbox::of(Kind::of_all().with_reftable());
     let (one, two) = ("refs/heads/one", "refs/heads/two");
     sandbox.git(["branch", "one"]);
     sandbox.git(["tag", "-a", "-m", "t", "v1"]);

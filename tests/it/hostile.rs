@@ -17,7 +17,9 @@ use crate::sandbox::{Ran, Sandbox};
 
 /// Writes a loose object, whatever is in it, and gives its id.
 fn put(sandbox: &Sandbox, kind: ObjectKind, bytes: &[u8]) -> String {
-    let oid = hash(kind, bytes).unwrap().to_string();
+    let oid = hash(sandbox.kind().format(), kind, bytes)
+        .unwrap()
+        .to_string();
     let path = sandbox.path(format!(".git/objects/{}/{}", &oid[..2], &oid[2..]));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -29,7 +31,7 @@ fn put(sandbox: &Sandbox, kind: ObjectKind, bytes: &[u8]) -> String {
 
 fn raw(oid: &str) -> Vec<u8> {
     let pair = |at| u8::from_str_radix(&oid[at..at + 2], 16).unwrap();
-    (0..20).map(|byte| pair(2 * byte)).collect()
+    (0..oid.len() / 2).map(|byte| pair(2 * byte)).collect()
 }
 
 fn tree(sandbox: &Sandbox, entries: &[(&str, &[u8], &str)]) -> String {

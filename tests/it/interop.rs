@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use crate::facts::{commit, id};
-use crate::sandbox::{Format, Sandbox};
+use crate::sandbox::{Kind, Sandbox};
 
 /// A repository with a branch `other` that conflicts with `main` in `a.txt`.
 fn diverged() -> Sandbox {
@@ -140,7 +140,7 @@ fn a_bisect_under_way_survives_a_gc() {
 
 #[test]
 fn pseudo_refs_whose_objects_are_gone_do_not_break_the_repository() {
-    let sandbox = Sandbox::new_as(Format::ref_files());
+    let sandbox = Sandbox::of(Kind::ref_files());
     sandbox.write("a.txt", "lost\n");
     sandbox.git(["commit", "-q", "-am", "lost"]);
     sandbox.git(["reset", "-q", "--hard", "HEAD~"]);
@@ -148,12 +148,12 @@ fn pseudo_refs_whose_objects_are_gone_do_not_break_the_repository() {
     sandbox.gc();
     std::fs::write(
         sandbox.path(".git/AUTO_MERGE"),
-        format!("{}\n", "1".repeat(40)),
+        format!("{}\n", sandbox.kind().id("1")),
     )
     .unwrap();
     std::fs::write(
         sandbox.path(".git/MERGE_HEAD"),
-        format!("{}\n", "2".repeat(40)),
+        format!("{}\n", sandbox.kind().id("2")),
     )
     .unwrap();
     sandbox.snap();
@@ -665,7 +665,7 @@ fn a_directory_whose_tree_was_collected_is_made_again_under_other_rules() {
 #[test]
 fn a_damaged_history_that_only_orig_head_names_stops_no_gc() {
     for damaged in [false, true] {
-        let sandbox = Sandbox::new_as(Format::ref_files());
+        let sandbox = Sandbox::of(Kind::ref_files());
         sandbox.write("lost.txt", "only in the commits that are left\n");
         sandbox.git(["add", "-A"]);
         // In the second nothing differs from the first.

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Format, Sandbox};
+use crate::sandbox::{Kind, Sandbox};
 
 const FIELDS: [&str; 6] = [
     "--task-context",
@@ -609,7 +609,7 @@ fn a_report_that_was_killed_is_whole_or_absent() {
         "ref-placed:5",
         "issue-recorded:1",
     ] {
-        let sandbox = with_snapshot(Sandbox::new_as(Format::ref_files()));
+        let sandbox = with_snapshot(Sandbox::of(Kind::ref_files()));
         let transcript = transcript(&sandbox);
         let mut command = sandbox.tw_command();
         command

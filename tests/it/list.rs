@@ -204,7 +204,7 @@ fn a_commit_id_or_a_ref_of_a_snapshot_names_it() {
         "HEAD",
         "main",
         "refs/heads/main",
-        &sandbox.git(["rev-parse", "HEAD"])[..40],
+        sandbox.git(["rev-parse", "HEAD"]).trim(),
     ] {
         assert_eq!(
             refused(&sandbox, address),

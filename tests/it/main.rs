@@ -76,6 +76,7 @@ mod scratch;
 mod search;
 mod seeds;
 mod session;
+mod sha256;
 mod shapes;
 mod share;
 mod show;

@@ -37,7 +37,7 @@ fn map(value: Value) -> Map<String, Value> {
 }
 
 fn oid(digit: char) -> Oid {
-    Oid::from_str(&digit.to_string().repeat(40)).unwrap()
+    Oid::from_hex(&digit.to_string().repeat(40)).unwrap()
 }
 
 fn path(bytes: &[u8]) -> RepoPath {

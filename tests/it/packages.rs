@@ -5,7 +5,7 @@ use std::path::Path;
 use globset::Glob;
 use toml::{Table, Value};
 
-use crate::sandbox::{Format, Sandbox};
+use crate::sandbox::{Kind, Sandbox};
 
 #[path = "../../build.rs"]
 #[allow(dead_code, reason = "cargo calls the rest")]
@@ -220,7 +220,7 @@ fn sources_are_named_after_their_own_commit_alone() {
 /// A repository with what a release changes, and the script.
 fn released() -> Sandbox {
     // A tag is kept from being made by a directory in its place.
-    let sandbox = Sandbox::unborn_as(Format::ref_files());
+    let sandbox = Sandbox::unborn_of(Kind::ref_files());
     let copied = [
         "Cargo.toml",
         "Cargo.lock",

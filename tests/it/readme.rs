@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::error::ErrorKind;
 use regex::Regex;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Kind, Sandbox};
 use crate::terminal::Terminal;
 
 /// Commands that build or install: their effect is the test run itself.
@@ -82,7 +82,8 @@ struct Tour {
 
 impl Tour {
     fn new() -> Self {
-        let sandbox = Sandbox::bare_room();
+        // Where a document prints a part of a blob's id, it is one of SHA-1.
+        let sandbox = Sandbox::room_of(Kind::PLAIN);
         let root = sandbox.root();
         let write = |path: &Path, text: &str| {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

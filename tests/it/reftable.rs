@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::provided::skipped;
-use crate::sandbox::{Format, Sandbox};
+use crate::sandbox::{Kind, Sandbox};
 use crate::stage::{Stage, eventful_as, taken};
 use crate::trip::with_stop;
 
@@ -16,7 +16,7 @@ fn sandbox() -> Option<Sandbox> {
         skipped("git", "it is too old to keep refs in the reftable format");
         return None;
     }
-    Some(Sandbox::new_as(Format::reftable()))
+    Some(Sandbox::of(Kind::of_all().with_reftable()))
 }
 
 fn fsck(sandbox: &Sandbox) {
@@ -179,7 +179,7 @@ fn a_killed_travel_leaves_the_old_refs_or_the_new_ones() {
     if sandbox().is_none() {
         return;
     }
-    let (sandbox, snapshot) = eventful_as(Format::reftable());
+    let (sandbox, snapshot) = eventful_as(Kind::of_all().with_reftable());
     let home = sandbox.state();
     let stage = Stage::new(sandbox, &["travel", &snapshot], Some(home));
     assert!(stage.crash_everywhere() >= 20);

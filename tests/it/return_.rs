@@ -8,7 +8,7 @@ mod ways_home;
 
 use serde_json::Value;
 
-use crate::sandbox::{Format, Sandbox};
+use crate::sandbox::{Kind, Sandbox};
 use crate::trip::{
     commit, commit_of, everything, identity, list, mode, snapshot, state_json, stored, with_stop,
 };
@@ -296,7 +296,7 @@ fn a_path_that_somebody_changes_meanwhile_is_named_and_not_held_against_the_proo
 
 #[test]
 fn an_index_that_is_not_back_fails_the_proof_and_keeps_the_way_home() {
-    let sandbox = Sandbox::new_as(Format::ref_files());
+    let sandbox = Sandbox::of(Kind::ref_files());
     sandbox.write("b.txt", "b\n");
     let id = snapshot(&sandbox);
     sandbox.write("a.txt", "now\n");

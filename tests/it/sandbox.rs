@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -23,7 +23,8 @@ pub use crate::provided::{is_root, skipped};
 use crate::provided::announce;
 use crate::schema;
 use crate::state::State;
-use crate::template::{self, Template};
+pub use crate::template::Kind;
+use crate::template::{self, Template, Templates};
 
 /// The first command of a test runs at this time, 2026-02-28T15:30:00Z; each later one a minute after the one before.
 const BEGIN: i64 = 1_772_292_600;
@@ -54,64 +55,12 @@ pub fn settle() {
 /// What one test works in: `home/`, `tmp/` and the repository `repo/`, all under one temporary directory.
 pub struct Sandbox {
     root: TempDir,
-    format: Format,
     now: Cell<i64>,
+    kind: Kind,
     /// Ids and commit ids in the order in which they were first shown, for [`Sandbox::redact`].
     seen: RefCell<Vec<String>>,
     /// The private repository of a working tree without git: git is told of it, and `tw` finds no git.
     private: Option<PathBuf>,
-}
-
-/// How the repositories of a sandbox are kept. Every `git init` and `git clone` in it goes by this: it is told to git in the
-/// environment of each command.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Format {
-    /// `files` or `reftable`; what git takes without being told, when empty.
-    pub refs: String,
-}
-
-impl Format {
-    /// That of this run: `TW_TEST_REFS`.
-    fn of_run() -> Self {
-        let refs = std::env::var("TW_TEST_REFS").unwrap_or_default();
-        Self { refs }
-    }
-
-    /// With refs in files, whatever this run has: for tests of what only they have.
-    pub fn ref_files() -> Self {
-        let refs = "files".to_owned();
-        Self { refs }
-    }
-
-    /// With refs in the reftable format.
-    pub fn reftable() -> Self {
-        let refs = "reftable".to_owned();
-        Self { refs }
-    }
-
-    fn environment(&self) -> Vec<(&'static str, &str)> {
-        let all = [("GIT_DEFAULT_REF_FORMAT", self.refs.as_str())];
-        all.into_iter()
-            .filter(|(_, value)| !value.is_empty())
-            .collect()
-    }
-
-    /// What was made once for all sandboxes of this format.
-    fn template(&self, kind: &'static str, make: impl FnOnce() -> Template) -> Arc<Template> {
-        static MADE: Mutex<BTreeMap<(&str, Format), Arc<Template>>> = Mutex::new(BTreeMap::new());
-        let key = (kind, self.clone());
-        let known = |key| {
-            let made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-            made.get(key).cloned()
-        };
-        if let Some(known) = known(&key) {
-            return known;
-        }
-        // Not under the lock, which making one takes as well; two that are made at once are alike.
-        let made = Arc::new(make());
-        let mut all = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry(key).or_insert(made))
-    }
 }
 
 /// How a command ended.
@@ -152,41 +101,41 @@ impl Ran {
 impl Sandbox {
     /// A repository without a commit, on branch `main`.
     pub fn unborn() -> Self {
-        Self::unborn_as(Format::of_run())
+        Self::unborn_of(Kind::of_all())
     }
 
-    /// [`unborn`](Self::unborn), kept in another way.
-    pub fn unborn_as(format: Format) -> Self {
-        let template = format.template("unborn", || {
-            let made = Sandbox::bare_room_as(format.clone());
+    /// [`unborn`](Self::unborn), of a kind of its own.
+    pub fn unborn_of(kind: Kind) -> Self {
+        static TEMPLATES: Templates = Templates::new();
+        let sandbox = Self::room_of(kind);
+        std::fs::create_dir(sandbox.repo()).unwrap();
+        TEMPLATES.lay_out(kind, &sandbox.path(".git"), || {
+            let made = Sandbox::room_of(kind);
             std::fs::create_dir(made.repo()).unwrap();
             made.git(["init", "-q", "-b", "main"]);
             Template::of(&made.path(".git"))
         });
-        let sandbox = Self::bare_room_as(format);
-        std::fs::create_dir(sandbox.repo()).unwrap();
-        template.lay_out(&sandbox.path(".git"));
         sandbox.wait(STEP);
         sandbox
     }
 
     /// A repository with one commit of `a.txt`.
     pub fn new() -> Self {
-        Self::new_as(Format::of_run())
+        Self::of(Kind::of_all())
     }
 
-    /// A repository with one commit of `a.txt`, kept in another way than those of this run.
-    pub fn new_as(format: Format) -> Self {
-        let template = format.template("new", || {
-            let made = Sandbox::unborn_as(format.clone());
+    /// As [`Self::new`], of a kind of its own.
+    pub fn of(kind: Kind) -> Self {
+        static TEMPLATES: Templates = Templates::new();
+        let sandbox = Self::room_of(kind);
+        sandbox.write("a.txt", "one\n");
+        TEMPLATES.lay_out(kind, &sandbox.path(".git"), || {
+            let made = Sandbox::unborn_of(kind);
             made.write("a.txt", "one\n");
             made.git(["add", "a.txt"]);
             made.git(["commit", "-q", "-m", "first"]);
             Template::of(&made.path(".git"))
         });
-        let sandbox = Self::bare_room_as(format);
-        sandbox.write("a.txt", "one\n");
-        template.lay_out(&sandbox.path(".git"));
         // The index knows the template's file.
         sandbox.git(["update-index", "-q", "--refresh"]);
         sandbox.wait(2 * STEP);
@@ -195,10 +144,11 @@ impl Sandbox {
 
     /// No repository at all; `repo/` does not exist.
     pub fn bare_room() -> Self {
-        Self::bare_room_as(Format::of_run())
+        Self::room_of(Kind::of_all())
     }
 
-    fn bare_room_as(format: Format) -> Self {
+    /// As [`Self::bare_room`]; what git makes in it is of this kind.
+    pub fn room_of(kind: Kind) -> Self {
         announce();
         let root = tempfile::Builder::new()
             .prefix("tw-it-")
@@ -209,8 +159,8 @@ impl Sandbox {
         }
         Self {
             root,
-            format,
             now: Cell::new(BEGIN),
+            kind,
             seen: RefCell::default(),
             private: None,
         }
@@ -251,6 +201,11 @@ impl Sandbox {
         self.root().join("repo")
     }
 
+    /// What kind of repositories git makes here.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// The user's home.
     pub fn home(&self) -> PathBuf {
         self.root().join("home")
@@ -258,7 +213,7 @@ impl Sandbox {
 
     /// Whether the repository keeps its refs in the reftable format.
     pub fn has_reftable(&self) -> bool {
-        self.format.refs == "reftable"
+        self.kind.has_reftable()
     }
 
     /// Lets the clock run for so many seconds, beyond the step of each command.
@@ -367,7 +322,7 @@ impl Sandbox {
             .env("GIT_AUTHOR_DATE", &date)
             .env("GIT_COMMITTER_DATE", &date)
             .env("TW_TEST_NOW", rfc3339(now))
-            .envs(self.format.environment());
+            .envs(self.kind.variables());
         let repo = self.repo();
         if let Some(git_dir) = &self.private {
             command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", &repo);
@@ -544,7 +499,7 @@ impl Sandbox {
     fn redact_word(&self, word: &str) -> String {
         if is_id(word) {
             format!("{}[{}]", &word[..2], self.number(word))
-        } else if word.len() == 40
+        } else if matches!(word.len(), 40 | 64)
             && word
                 .bytes()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
@@ -644,13 +599,14 @@ fn schema_name(args: &[String]) -> String {
 fn redaction_gives_the_same_id_the_same_name() {
     let sandbox = Sandbox::bare_room();
     let text = format!(
-        "s_20260228_153012_ab12cd {}/repo b_20260228_153012_000000, s_20260228_153012_ab12cd {}",
+        "s_20260228_153012_ab12cd {}/repo b_20260228_153012_000000, s_20260228_153012_ab12cd {} {}",
         sandbox.root().display(),
-        "0".repeat(40)
+        "0".repeat(40),
+        "0".repeat(64)
     );
     assert_eq!(
         sandbox.redact(&text),
-        "s_[1] [ROOT]/repo b_[2], s_[1] [oid 3]"
+        "s_[1] [ROOT]/repo b_[2], s_[1] [oid 3] [oid 4]"
     );
 }
 

@@ -373,7 +373,7 @@ fn an_entry_without_file_and_object_is_listed_and_put_back() {
     sandbox.git(["add", "-A"]);
     lose(&sandbox, ":dir/lost.txt");
     sandbox.remove("dir/lost.txt");
-    let null = "0".repeat(40);
+    let null = sandbox.kind().id("0");
     let mut with_null = true;
     for (mode, name) in [("100644", "null.txt"), ("160000", "nullmodule")] {
         let mut command = sandbox.command("git");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, document, litter, state_json};
-use crate::sandbox::{Format, Ran, Sandbox};
+use crate::sandbox::{Kind, Ran, Sandbox};
 use crate::state::State;
 
 /// Every fail point, in the order in which a swap passes them.
@@ -254,8 +254,8 @@ pub fn eventful() -> (Sandbox, String) {
 }
 
 /// [`eventful`] in a repository that is kept in another way.
-pub fn eventful_as(format: Format) -> (Sandbox, String) {
-    eventful_in(Sandbox::new_as(format))
+pub fn eventful_as(kind: Kind) -> (Sandbox, String) {
+    eventful_in(Sandbox::of(kind))
 }
 
 /// The same in a repository with one commit.

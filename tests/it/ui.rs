@@ -226,7 +226,8 @@ fn a_hunk_is_shown_restored_and_undone_and_refused_when_the_file_changed() {
     let asked = || {
         tmux.types(&["h"])
             .shows("would restore")
-            .shows("-L11,11 --expect=")
+            .shows("-L11,11")
+            .shows("--expect=")
             .shows("-my own")
             .shows("+last");
     };

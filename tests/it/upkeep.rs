@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crate::sandbox::{Format, Sandbox};
+use crate::sandbox::{Kind, Sandbox};
 use crate::stage::taken;
 use crate::summary::copies;
 
@@ -23,7 +23,7 @@ fn below(sandbox: &Sandbox, dir: &str, end: &str) -> Vec<PathBuf> {
 
 #[test]
 fn thousands_of_loose_refs_are_packed_and_nothing_else_changes() {
-    let sandbox = Sandbox::new_as(Format::ref_files());
+    let sandbox = Sandbox::of(Kind::ref_files());
     let first = taken(&sandbox);
     let made = copies(&sandbox, &first, 990);
     background(&sandbox);

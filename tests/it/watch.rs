@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, settle};
-use crate::work::{DIRS, FILES, settled};
+use crate::sandbox::{Kind, Sandbox, settle};
+use crate::work::{DIRS, FILES, settled, settled_in};
 
 /// A sandbox with a watcher in it.
 pub struct Watched {

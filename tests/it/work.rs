@@ -12,7 +12,11 @@ type Counts = BTreeMap<String, u64>;
 
 /// A clean tree of 600 files, one of them empty, whose stamps are no longer fresh.
 pub fn settled() -> Sandbox {
-    let sandbox = Sandbox::unborn();
+    settled_in(Sandbox::unborn())
+}
+
+/// As [`settled`], in a repository of any kind.
+pub fn settled_in(sandbox: Sandbox) -> Sandbox {
     for dir in 0..DIRS {
         for file in 0..FILES {
             sandbox.write(format!("d{dir}/f{file}"), format!("{dir} {file}\n"));

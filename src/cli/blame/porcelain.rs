@@ -6,12 +6,11 @@ use crate::cli::prelude::*;
 use crate::env::Moment;
 use crate::ops::blame::{Blamed, Kind, Line, Origin};
 
-const NOT_COMMITTED: &str = "0000000000000000000000000000000000000000";
-
 /// Prints it.
 pub fn print(page: &mut Page, blamed: &Blamed) {
+    let not_committed = blamed.format.null().to_string();
     for line in &blamed.lines {
-        for row in rows(line) {
+        for row in rows(line, &not_committed) {
             page.line(row);
         }
         page.text.push(b'\t');
@@ -20,9 +19,9 @@ pub fn print(page: &mut Page, blamed: &Blamed) {
     }
 }
 
-fn rows(line: &Line) -> Vec<String> {
+fn rows(line: &Line, not_committed: &str) -> Vec<String> {
     let origin = &line.origin;
-    let commit = origin.commit.as_deref().unwrap_or(NOT_COMMITTED);
+    let commit = origin.commit.as_deref().unwrap_or(not_committed);
     let at = origin.at.as_deref().and_then(Moment::parse_rfc3339);
     let mut rows = vec![
         format!("{commit} {} {} 1", line.original_line, line.line),

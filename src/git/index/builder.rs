@@ -2,17 +2,20 @@
 
 use super::{CacheTree, Entry, Index, split};
 use crate::error::Result;
+use crate::git::ObjectFormat;
 
 /// An index under construction, whose entries need no order yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Builder {
     index: Index,
 }
 
 impl Builder {
-    /// Starts with nothing.
-    pub fn new() -> Self {
-        Self::default()
+    /// Starts with nothing, for a repository of this format.
+    pub fn new(format: ObjectFormat) -> Self {
+        Self {
+            index: Index::new(format),
+        }
     }
 
     /// Starts with what `index` holds.
@@ -75,19 +78,19 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::oid;
+    use super::super::Oid;
     use super::*;
 
     fn entry(byte: u8, stage: u8) -> Entry {
         Entry {
             stage,
-            ..Entry::new(0o100_644, oid(&[byte; 20]))
+            ..Entry::new(0o100_644, Oid::from(&[byte; 20]))
         }
     }
 
     #[test]
     fn entries_in_any_order_end_up_sorted_and_the_last_of_a_key_stays() {
-        let mut builder = Builder::new();
+        let mut builder = Builder::new(ObjectFormat::Sha1);
         for (path, byte, stage) in [
             ("b", 1, 3),
             ("a/x", 2, 0),
@@ -112,7 +115,7 @@ mod tests {
 
     #[test]
     fn lookups_find_what_is_there_and_nothing_else() {
-        let mut builder = Builder::new();
+        let mut builder = Builder::new(ObjectFormat::Sha1);
         for (path, stage) in [
             ("a", 0),
             ("d-x", 0),
@@ -140,10 +143,10 @@ mod tests {
 
     #[test]
     fn changes_invalidate_the_cache_tree_above_them() {
-        let mut builder = Builder::new();
+        let mut builder = Builder::new(ObjectFormat::Sha1);
         builder.push(b"d/a", entry(1, 0)).expect("small");
-        let mut tree = CacheTree::of(1, oid(&[9; 20]));
-        *tree.child_mut(b"d") = CacheTree::of(1, oid(&[8; 20]));
+        let mut tree = CacheTree::of(1, Oid::from(&[9; 20]));
+        *tree.child_mut(b"d") = CacheTree::of(1, Oid::from(&[8; 20]));
         builder.set_cache_tree(Some(tree));
         builder.retain(|path, _| path != b"d/a");
         let index = builder.finish();

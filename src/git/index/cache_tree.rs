@@ -1,8 +1,7 @@
 //! The cache tree: which tree objects git knows to equal parts of the index (the `TREE` extension).
 
 use super::cursor::Cursor;
-use super::oid;
-use crate::git::Oid;
+use crate::git::{ObjectFormat, Oid};
 
 /// How deep directories may nest before this module leaves them to others: recursion stays within any stack.
 pub(super) const MAX_DEPTH: usize = 1024;
@@ -85,13 +84,17 @@ impl CacheTree {
     }
 
     /// Reads the extension's payload; none when it is malformed, or deeper than any path.
-    pub(super) fn parse(payload: &[u8]) -> Option<Self> {
+    pub(super) fn parse(payload: &[u8], format: ObjectFormat) -> Option<Self> {
         let mut rest = Cursor::new(payload);
-        let (name, root) = Self::node(&mut rest, 0)?;
+        let (name, root) = Self::node(&mut rest, format, 0)?;
         (name.is_empty() && rest.is_empty()).then_some(root)
     }
 
-    fn node<'a>(rest: &mut Cursor<'a>, depth: usize) -> Option<(&'a [u8], Self)> {
+    fn node<'a>(
+        rest: &mut Cursor<'a>,
+        format: ObjectFormat,
+        depth: usize,
+    ) -> Option<(&'a [u8], Self)> {
         if depth > MAX_DEPTH {
             return None;
         }
@@ -101,13 +104,13 @@ impl CacheTree {
         let valid = match u32::try_from(entries) {
             Ok(entries) => Some(Valid {
                 entries,
-                oid: oid(rest.array()?),
+                oid: rest.id(format)?,
             }),
             Err(_) => None,
         };
         let mut children: Vec<(Box<[u8]>, Self)> = Vec::new();
         for _ in 0..count {
-            let (name, child) = Self::node(rest, depth + 1)?;
+            let (name, child) = Self::node(rest, format, depth + 1)?;
             children.push((name.into(), child));
         }
         let mut node = Self { valid, children };
@@ -167,11 +170,8 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn id(byte: u8) -> Oid {
-        oid(&[byte; 20])
-    }
-
-    fn sample() -> CacheTree {
+    fn sample(format: ObjectFormat) -> CacheTree {
+        let id = |byte| format.first_of(&[byte; 32]).expect("enough bytes");
         let mut root = CacheTree::of(4, id(1));
         *root.child_mut(b"long") = CacheTree::of(3, id(2));
         *root.child_mut(b"z") = CacheTree::of(1, id(3));
@@ -179,21 +179,27 @@ mod tests {
         root
     }
 
+    fn parse(payload: &[u8]) -> Option<CacheTree> {
+        CacheTree::parse(payload, ObjectFormat::Sha1)
+    }
+
     #[test]
     fn a_payload_survives_the_round_trip_in_gits_order() {
-        let mut bytes = Vec::new();
-        sample().write(&mut bytes);
-        assert!(bytes.starts_with(b"\x004 2\n"));
-        // Shorter names first, whatever their bytes.
-        let z = bytes.windows(3).position(|part| part == b"z\x001");
-        let long = bytes.windows(6).position(|part| part == b"long\x003");
-        assert!(z.expect("z") < long.expect("long"));
-        assert_eq!(CacheTree::parse(&bytes), Some(sample()));
+        for format in ObjectFormat::ALL {
+            let mut bytes = Vec::new();
+            sample(format).write(&mut bytes);
+            assert!(bytes.starts_with(b"\x004 2\n"));
+            // Shorter names first, whatever their bytes.
+            let z = bytes.windows(3).position(|part| part == b"z\x001");
+            let long = bytes.windows(6).position(|part| part == b"long\x003");
+            assert!(z.expect("z") < long.expect("long"));
+            assert_eq!(CacheTree::parse(&bytes, format), Some(sample(format)));
+        }
     }
 
     #[test]
     fn invalidating_a_path_forgets_its_directories_alone() {
-        let mut root = sample();
+        let mut root = sample(ObjectFormat::Sha1);
         root.invalidate(b"long/b/file");
         assert_eq!(root.valid, None);
         let long = root.child(b"long").expect("kept");
@@ -201,7 +207,7 @@ mod tests {
         assert_eq!(long.child(b"b").expect("kept").valid, None);
         assert!(root.child(b"z").expect("kept").valid.is_some());
 
-        let mut root = sample();
+        let mut root = sample(ObjectFormat::Sha1);
         root.invalidate(b"long");
         assert_eq!(
             root.child(b"long"),
@@ -213,15 +219,15 @@ mod tests {
     #[test]
     fn what_is_malformed_is_no_cache_tree() {
         let mut whole = Vec::new();
-        sample().write(&mut whole);
+        sample(ObjectFormat::Sha1).write(&mut whole);
         for len in 0..whole.len() {
-            assert_eq!(CacheTree::parse(&whole[..len]), None, "{len}");
+            assert_eq!(parse(&whole[..len]), None, "{len}");
         }
         whole.push(b'x');
-        assert_eq!(CacheTree::parse(&whole), None);
-        assert_eq!(CacheTree::parse(b"\x00-1 4294967295\n"), None);
-        assert_eq!(CacheTree::parse(b"\x00-1 2\na\x00-1 0\na\x00-1 0\n"), None);
+        assert_eq!(parse(&whole), None);
+        assert_eq!(parse(b"\x00-1 4294967295\n"), None);
+        assert_eq!(parse(b"\x00-1 2\na\x00-1 0\na\x00-1 0\n"), None);
         let bottomless = [&b"\x00-1 1\n"[..], &b"d\x00-1 1\n".repeat(100_000)].concat();
-        assert_eq!(CacheTree::parse(&bottomless), None);
+        assert_eq!(parse(&bottomless), None);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use crate::git::{ObjectFormat, Oid};
+
 /// What is left of some bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor<'a> {
@@ -31,6 +33,14 @@ impl<'a> Cursor<'a> {
         let (head, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(head)
+    }
+
+    /// An id.
+    #[inline]
+    pub(super) fn id(&mut self, format: ObjectFormat) -> Option<Oid> {
+        let (id, rest) = format.split(self.rest)?;
+        self.rest = rest;
+        Some(id)
     }
 
     /// What precedes the next `byte`, which is consumed too.

@@ -3,15 +3,16 @@
 //! Decodes what stands there: order, folded directories and the empty names of a split index are judged later.
 
 use super::cursor::Cursor;
-use super::{Entry, Flags, MODE_DIRECTORY, Span, Stat, TYPE_MASK, corrupt, oid, unsupported};
+use super::{Entry, Flags, MODE_DIRECTORY, Span, Stat, TYPE_MASK, corrupt, unsupported};
 use crate::error::Result;
+use crate::git::{ObjectFormat, Oid};
 
 /// The least that an entry takes in any version, padding included.
 const MIN_ENTRY: usize = 64;
 /// Signature, version, count.
 pub(super) const HEADER: usize = 12;
-/// Stat data, mode, id and flags: what precedes extended flags and name.
-const FIXED: usize = 62;
+/// Stat data and mode, and flags: with the id between them, what precedes extended flags and name.
+const FIXED: usize = 42;
 /// The flags' name length when the name is this long or longer.
 pub(super) const NAME_MASK: u16 = 0xfff;
 
@@ -34,7 +35,13 @@ pub(super) struct Entries {
 }
 
 /// Decodes `count` entries of `body`, the file without its trailer.
-pub(super) fn decode(body: &[u8], version: u32, count: usize) -> Result<Entries> {
+pub(super) fn decode(
+    body: &[u8],
+    format: ObjectFormat,
+    version: u32,
+    count: usize,
+) -> Result<Entries> {
+    // Both formats' entries are at least so long.
     if count > body.len().saturating_sub(HEADER) / MIN_ENTRY {
         return Err(corrupt("more entries are announced than the file can hold"));
     }
@@ -42,7 +49,7 @@ pub(super) fn decode(body: &[u8], version: u32, count: usize) -> Result<Entries>
     let mut names = (version == 4).then(|| Names::new(body.len()));
     let mut at = HEADER;
     for number in 0..count {
-        let next = fixed(body, at, version).and_then(|fixed| {
+        let next = fixed(body, at, format, version).and_then(|fixed| {
             let (span, next) = match &mut names {
                 None => plain(body, at, &fixed)?,
                 Some(names) => names.next(body, at, &fixed)?,
@@ -119,7 +126,7 @@ impl Names {
 struct Fixed<'a> {
     /// Stat data and mode.
     words: &'a [u8; 40],
-    id: &'a [u8; 20],
+    id: Oid,
     stage: u8,
     flags: Flags,
     mode: u32,
@@ -130,14 +137,14 @@ struct Fixed<'a> {
 }
 
 #[inline]
-fn fixed(body: &[u8], at: usize, version: u32) -> Result<Fixed<'_>> {
+fn fixed(body: &[u8], at: usize, format: ObjectFormat, version: u32) -> Result<Fixed<'_>> {
     let mut rest = Cursor::new(body.get(at..).unwrap_or_default());
     let end = || corrupt("the file ends within an entry");
     let words = rest.array().ok_or_else(end)?;
-    let id = rest.array().ok_or_else(end)?;
+    let id = rest.id(format).ok_or_else(end)?;
     let bits = u16::from_be_bytes(*rest.array().ok_or_else(end)?);
     let mut flags = Flags::empty();
-    let mut len = FIXED;
+    let mut len = FIXED + format.width();
     if bits & ON_DISK_VALID != 0 {
         flags = flags | Flags::ASSUME_VALID;
     }
@@ -175,7 +182,7 @@ impl Fixed<'_> {
         Entry {
             span,
             mode: self.mode,
-            oid: oid(self.id),
+            oid: self.id,
             stage: self.stage,
             flags: self.flags,
             stat: Stat {

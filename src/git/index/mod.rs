@@ -8,7 +8,7 @@
 //! panic, and what is allocated stays in proportion to the file; the paths of all entries stand in one arena (for
 //! versions 2 and 3 the file's own bytes), so that no entry allocates.
 //!
-//! Leaves out on purpose: SHA-256 repositories; the untracked cache, fsmonitor data and offset tables, which git rebuilds;
+//! Leaves out on purpose: the untracked cache, fsmonitor data and offset tables, which git rebuilds;
 //! whether a path is safe to write to a working tree (that is [`super::path::is_safe`]); locking, which callers do.
 
 mod arena;
@@ -34,8 +34,8 @@ use std::fmt::Display;
 use std::ops::{BitOr, Range};
 use std::path::Path;
 
-use super::Oid;
 use super::tree::Node;
+use super::{ObjectFormat, Oid};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Stamp;
 use crate::git::mapped::Bytes;
@@ -51,6 +51,9 @@ const MODE_DIRECTORY: u32 = 0o040_000;
 
 /// Gives the raw bytes of tree objects, for folding out the directories of a sparse index.
 pub trait TreeSource: Sync {
+    /// How the repository names objects, in its index as in its trees.
+    fn format(&self) -> ObjectFormat;
+
     /// The content of the tree `oid`, without its object header.
     ///
     /// # Errors
@@ -58,7 +61,7 @@ pub trait TreeSource: Sync {
     fn tree(&self, oid: Oid) -> Result<Vec<u8>>;
 }
 
-/// Whether a reader checks the file's SHA-1 trailer. Hashing costs more than all the rest; git itself trusts.
+/// Whether a reader checks the hash at the file's end. Hashing costs more than all the rest; git itself trusts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checksum {
     /// Hash the file and compare. A trailer of zeros (`index.skipHash`) passes.
@@ -245,6 +248,8 @@ pub type Folded = (Vec<u8>, Oid);
 /// A whole index in memory: sorted, unsplit, with no folded directory.
 #[derive(Debug, Clone)]
 pub struct Index {
+    /// How objects are named in it.
+    pub format: ObjectFormat,
     /// 2, 3 or 4, as read. Writing keeps 4 and chooses between 2 and 3 by need.
     pub version: u32,
     /// Sorted by path and stage.
@@ -269,22 +274,17 @@ pub struct Index {
     fold: Vec<Folded>,
 }
 
-impl Default for Index {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Index {
     /// An empty index, as of a repository without the file. Filled by a [`Builder`].
-    pub fn new() -> Self {
+    pub fn new(format: ObjectFormat) -> Self {
         Self {
+            format,
             version: 2,
             entries: Vec::new(),
             paths: Arena::default(),
             cache_tree: None,
             resolve_undo: None,
-            checksum: Oid::ZERO_SHA1,
+            checksum: format.null(),
             file: None,
             was_split: false,
             was_sparse: false,
@@ -456,9 +456,4 @@ fn corrupt(what: impl Display) -> Error {
 
 fn unsupported(what: impl Display) -> Error {
     Error::new(Code::UnsupportedRepository, what.to_string())
-}
-
-/// The id in 20 raw bytes.
-fn oid(bytes: &[u8; 20]) -> Oid {
-    Oid::from_bytes(bytes).expect("20 bytes make a SHA-1 id")
 }

@@ -4,30 +4,26 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use sha1::{Digest, Sha1};
-
 use super::arena::Arena;
 use super::cursor::Cursor;
 use super::entries::{self, HEADER};
 use super::split::{self, Link};
 use super::{
-    CacheTree, Checksum, Entry, Index, MODE_DIRECTORY, Stat, TYPE_MASK, TreeSource, corrupt, oid,
+    CacheTree, Checksum, Entry, Index, MODE_DIRECTORY, Stat, TYPE_MASK, TreeSource, corrupt,
     sparse, unsupported,
 };
 use crate::error::{Result, ResultExt};
 use crate::git::mapped::{self, Bytes, Use};
-use crate::git::{Oid, path};
+use crate::git::{ObjectFormat, Oid, objects, path};
 use crate::work::{Work, count};
 
 /// A file of this size is mapped, not read.
 // A smaller one is read sooner than it is mapped.
 const LARGE: u64 = 1 << 16;
 
-/// Length of the trailer.
-const TRAILER: usize = 20;
-
 /// One index file as it stands: possibly split, with folded directories, its order not yet checked.
 pub(super) struct Raw {
+    pub(super) format: ObjectFormat,
     pub(super) version: u32,
     pub(super) entries: Vec<Entry>,
     pub(super) paths: Arena,
@@ -52,7 +48,9 @@ pub(super) fn file(
         format!("cannot read index '{name}'")
     };
     let mut open = match crate::git::regular::open(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Index::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(Index::new(trees.format()));
+        }
         open => open.context(naming)?,
     };
     let meta = open.metadata().context(naming)?;
@@ -82,8 +80,9 @@ pub(super) fn whole(
     trees: &dyn TreeSource,
     checksum: Checksum,
 ) -> Result<Index> {
-    let raw = split::merge(raw(bytes, checksum)?, git_dir, checksum)?;
+    let raw = split::merge(raw(bytes, trees.format(), checksum)?, git_dir, checksum)?;
     let mut index = Index {
+        format: raw.format,
         version: raw.version,
         entries: raw.entries,
         paths: raw.paths,
@@ -107,20 +106,25 @@ pub(super) fn whole(
 }
 
 /// Reads one file, whatever its kind.
-pub(super) fn raw(bytes: Bytes, checksum: Checksum) -> Result<Raw> {
+pub(super) fn raw(bytes: Bytes, format: ObjectFormat, check: Checksum) -> Result<Raw> {
     let (version, count) = header(&bytes)?;
-    let Some((body, trailer)) = bytes.split_last_chunk::<TRAILER>() else {
+    let end = bytes.len().checked_sub(format.width());
+    let parts = end
+        .filter(|end| *end >= HEADER)
+        .and_then(|end| bytes.split_at_checked(end));
+    let parts = parts.and_then(|(body, trailer)| Some((body, format.first_of(trailer)?)));
+    let Some((body, checksum)) = parts else {
         return Err(corrupt("the file is cut short"));
     };
-    if checksum == Checksum::Verify && *trailer != [0; TRAILER] {
-        let actual: [u8; TRAILER] = Sha1::digest(body).into();
-        if actual != *trailer {
-            return Err(corrupt("the checksum does not match"));
-        }
+    if check == Checksum::Verify
+        && !checksum.is_null()
+        && objects::PlainHash::of(format, body) != checksum
+    {
+        return Err(corrupt("the checksum does not match"));
     }
-    let checksum = oid(trailer);
-    let entries = entries::decode(body, version, count)?;
+    let entries = entries::decode(body, format, version, count)?;
     let mut raw = Raw {
+        format,
         version,
         entries: entries.list,
         paths: Arena::default(),
@@ -146,9 +150,6 @@ fn header(bytes: &[u8]) -> Result<(u32, usize)> {
     if !(2..=4).contains(&version) {
         return Err(unsupported(format!("unknown index version {version}")));
     }
-    if bytes.len() < HEADER + TRAILER {
-        return Err(corrupt("the file is cut short"));
-    }
     Ok((version, count as usize))
 }
 
@@ -162,9 +163,9 @@ fn extensions(raw: &mut Raw, bytes: &[u8]) -> Result<()> {
         let payload = rest.take(len).ok_or_else(cut)?;
         match name {
             // Only a cache: git, too, goes on without one that it cannot read.
-            b"TREE" => raw.cache_tree = CacheTree::parse(payload),
+            b"TREE" => raw.cache_tree = CacheTree::parse(payload, raw.format),
             b"REUC" => raw.resolve_undo = Some(payload.to_vec()),
-            b"link" => raw.link = Some(Link::parse(payload)?),
+            b"link" => raw.link = Some(Link::parse(payload, raw.format)?),
             b"sdir" => raw.was_sparse = true,
             [b'A'..=b'Z', ..] => {}
             _ => {

@@ -6,11 +6,9 @@
 use super::arena::Arena;
 use super::cache_tree::{CacheTree, MAX_DEPTH, Valid};
 use super::cursor::Cursor;
-use super::{
-    Entry, Flags, Index, MODE_DIRECTORY, TYPE_MASK, TreeSource, corrupt, oid, unsupported,
-};
+use super::{Entry, Flags, Index, MODE_DIRECTORY, TYPE_MASK, TreeSource, corrupt, unsupported};
 use crate::error::{Result, ResultExt};
-use crate::git::{Oid, path, tree};
+use crate::git::{ObjectFormat, Oid, path, tree};
 
 /// More entries than any repository has: trees that name one another over and over unfold without end.
 const MAX_ENTRIES: usize = 1 << 24;
@@ -134,7 +132,7 @@ impl Unfold<'_> {
         let mut node = CacheTree::default();
         let mut rest = Cursor::new(&bytes);
         while !rest.is_empty() {
-            let (mode, name, id) = tree_entry(&mut rest)
+            let (mode, name, id) = tree_entry(&mut rest, id.format())
                 .ok_or_else(|| corrupt(format!("tree {id} cannot be read")))?;
             let len = prefix.len();
             prefix.extend_from_slice(name);
@@ -164,11 +162,11 @@ impl Unfold<'_> {
 }
 
 /// One entry of a tree object: mode, name, id.
-fn tree_entry<'a>(rest: &mut Cursor<'a>) -> Option<(u32, &'a [u8], Oid)> {
+fn tree_entry<'a>(rest: &mut Cursor<'a>, format: ObjectFormat) -> Option<(u32, &'a [u8], Oid)> {
     let mode = std::str::from_utf8(rest.until(b' ')?).ok()?;
     let mode = u32::from_str_radix(mode, 8).ok()?;
     let name = rest.until_nul()?;
-    let id = oid(rest.array()?);
+    let id = rest.id(format)?;
     (!name.is_empty() && !name.contains(&b'/')).then_some((mode, name, id))
 }
 

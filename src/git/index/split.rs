@@ -8,11 +8,11 @@ use std::path::Path;
 
 use super::cursor::Cursor;
 use super::read::{Raw, raw};
-use super::{Checksum, Entry, compare, corrupt, ewah, oid};
+use super::{Checksum, Entry, compare, corrupt, ewah};
 use crate::error::{Result, ResultExt};
-use crate::git::Oid;
 use crate::git::mapped::Bytes;
 use crate::git::path;
+use crate::git::{ObjectFormat, Oid};
 
 /// The `link` extension.
 pub(super) struct Link {
@@ -22,13 +22,13 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn parse(payload: &[u8]) -> Result<Self> {
+    pub(super) fn parse(payload: &[u8], format: ObjectFormat) -> Result<Self> {
         let mut rest = Cursor::new(payload);
         let base = rest
-            .array()
+            .id(format)
             .ok_or_else(|| corrupt("the link extension is too short"))?;
         Ok(Self {
-            base: oid(base),
+            base,
             bitmaps: rest.take(rest.len()).unwrap_or_default().to_vec(),
         })
     }
@@ -37,7 +37,7 @@ impl Link {
 /// Puts the changes in `small` over the shared file that its link names. Without one it stays as it is.
 pub(super) fn merge(mut small: Raw, git_dir: &Path, checksum: Checksum) -> Result<Raw> {
     // A zero id stands for no shared file: git splits such an index at its next write.
-    let Some(link) = small.link.take().filter(|link| !link.base.is_zero()) else {
+    let Some(link) = small.link.take().filter(|link| !link.base.is_null()) else {
         return Ok(small);
     };
     let file = git_dir.join(format!("sharedindex.{}", link.base));
@@ -68,7 +68,7 @@ fn shared(file: &Path, wanted: Oid, checksum: Checksum) -> Result<Raw> {
         }
         read => read?,
     };
-    let base = raw(Bytes::Read(bytes), checksum)?;
+    let base = raw(Bytes::Read(bytes), wanted.format(), checksum)?;
     if base.checksum != wanted {
         return Err(corrupt(format!(
             "the shared index file is {} inside",

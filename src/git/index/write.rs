@@ -1,12 +1,11 @@
 //! From an [`Index`] to the bytes of its file.
 
-use sha1::{Digest, Sha1};
-
 use super::cursor::put_varint;
 use super::entries::{
     HEADER, NAME_MASK, ON_DISK_EXTENDED, ON_DISK_INTENT, ON_DISK_SKIP, ON_DISK_VALID,
 };
 use super::{Entry, Flags, Index, sparse};
+use crate::git::objects::PlainHash;
 
 /// See [`Index::write_bytes`].
 pub(super) fn bytes(index: &Index) -> Vec<u8> {
@@ -42,8 +41,8 @@ pub(super) fn bytes(index: &Index) -> Vec<u8> {
     if folded.is_some() {
         extension(&mut out, *b"sdir", |_| {});
     }
-    let checksum = Sha1::digest(&out);
-    out.extend_from_slice(&checksum);
+    let checksum = PlainHash::of(index.format, &out);
+    out.extend_from_slice(checksum.as_bytes());
     out
 }
 

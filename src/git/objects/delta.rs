@@ -42,7 +42,7 @@ fn step(file: &File, pack: &Pack, at: u64) -> Result<Step, Fault> {
         at: at.saturating_add(length as u64),
         size,
     };
-    match entry_at(file, at)? {
+    match entry_at(file, at, pack.idx.format())? {
         Entry::Whole(kind, size, length) => Ok(Step::Whole(kind, data(size, length))),
         Entry::Delta(base, size, length) => {
             let base = match base {

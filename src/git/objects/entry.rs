@@ -2,10 +2,10 @@
 
 use std::io::Read;
 
-use git2::Oid;
-
 use super::ObjectKind;
 use super::inflate::Inflater;
+use crate::git::oid::LONGEST as LONGEST_ID;
+use crate::git::{ObjectFormat, Oid};
 
 /// What an entry's header says.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) enum Base {
 }
 
 /// The longest header: 4 bits of size in the first byte, 7 in each of nine more, then the name of a base.
-pub(super) const LONGEST: usize = 30;
+pub(super) const LONGEST: usize = 10 + LONGEST_ID;
 
 /// Encodes the header of a whole object.
 pub(super) fn encode(kind: ObjectKind, size: u64) -> Vec<u8> {
@@ -48,8 +48,8 @@ pub(super) fn encode(kind: ObjectKind, size: u64) -> Vec<u8> {
     out
 }
 
-/// Decodes a header; nothing when it is none.
-pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
+/// Decodes a header in a pack of this format; nothing when it is none.
+pub(super) fn decode(bytes: &[u8], format: ObjectFormat) -> Option<Entry> {
     let first = *bytes.first()?;
     let mut size = u64::from(first & 0x0f);
     let mut length = 1;
@@ -72,9 +72,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
         4 => ObjectKind::Tag,
         6 => return distance(bytes, size, length),
         7 => {
-            let name = bytes.get(length..length + 20)?;
-            let base = Base::Named(Oid::from_bytes(name).ok()?);
-            return Some(Entry::Delta(base, size, length + 20));
+            let base = Base::Named(format.first_of(bytes.get(length..)?)?);
+            return Some(Entry::Delta(base, size, length + format.width()));
         }
         _ => return None,
     };
@@ -83,8 +82,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
 
 /// The size of the blob whose entry these bytes begin with; nothing when it is no blob, or damaged there. Of a difference it is
 /// not known what it is from.
-pub(super) fn size_of_blob(bytes: &[u8]) -> Option<u64> {
-    match decode(bytes.get(..LONGEST.min(bytes.len()))?)? {
+pub(super) fn size_of_blob(bytes: &[u8], format: ObjectFormat) -> Option<u64> {
+    match decode(bytes.get(..LONGEST.min(bytes.len()))?, format)? {
         Entry::Whole(kind, size, _) => (kind == ObjectKind::Blob).then_some(size),
         Entry::Delta(_, _, length) => {
             let mut sizes = Vec::with_capacity(20);
@@ -141,7 +140,7 @@ mod tests {
             let bytes = encode(ObjectKind::Blob, size);
             assert!(bytes.len() <= LONGEST);
             assert_eq!(
-                decode(&bytes),
+                decode(&bytes, ObjectFormat::Sha1),
                 Some(Entry::Whole(ObjectKind::Blob, size, bytes.len()))
             );
         }
@@ -149,27 +148,47 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_header() {
-        assert_eq!(decode(&[]), None);
-        assert_eq!(decode(&[0b1011_0000]), None, "cut short");
-        assert_eq!(decode(&[0]), None, "kind 0");
-        assert_eq!(decode(&[0b0101_0000]), None, "kind 5");
-        assert_eq!(decode(&[0xb0; 12]), None, "over 64 bits");
-        assert_eq!(decode(&[0b0110_0001]), None, "no base");
-        assert_eq!(decode(&[0b0111_0001, 1, 2]), None, "half a name");
+        assert_eq!(decode(&[], ObjectFormat::Sha1), None);
+        assert_eq!(
+            decode(&[0b1011_0000], ObjectFormat::Sha1),
+            None,
+            "cut short"
+        );
+        assert_eq!(decode(&[0], ObjectFormat::Sha1), None, "kind 0");
+        assert_eq!(decode(&[0b0101_0000], ObjectFormat::Sha1), None, "kind 5");
+        assert_eq!(
+            decode(&[0xb0; 12], ObjectFormat::Sha1),
+            None,
+            "over 64 bits"
+        );
+        assert_eq!(decode(&[0b0110_0001], ObjectFormat::Sha1), None, "no base");
+        assert_eq!(
+            decode(&[0b0111_0001, 1, 2], ObjectFormat::Sha1),
+            None,
+            "half a name"
+        );
     }
 
     #[test]
     fn differences_say_what_they_are_from() {
         let before = |distance, length| Some(Entry::Delta(Base::Before(distance), 1, length));
-        assert_eq!(decode(&[0b0110_0001, 5]), before(5, 2));
-        assert_eq!(decode(&[0b0110_0001, 0x80, 0]), before(128, 3));
+        assert_eq!(decode(&[0b0110_0001, 5], ObjectFormat::Sha1), before(5, 2));
         assert_eq!(
-            decode(&[0b0110_0001, 0x81, 0x82, 3]),
+            decode(&[0b0110_0001, 0x80, 0], ObjectFormat::Sha1),
+            before(128, 3)
+        );
+        assert_eq!(
+            decode(&[0b0110_0001, 0x81, 0x82, 3], ObjectFormat::Sha1),
             before((((1 + 1) * 128 + 2) + 1) * 128 + 3, 4)
         );
-        let named = [&[0b0111_0001][..], &[7; 20]].concat();
-        let base = Base::Named(Oid::from_bytes(&[7; 20]).expect("oid"));
-        assert_eq!(decode(&named), Some(Entry::Delta(base, 1, 21)));
+        for format in ObjectFormat::ALL {
+            let name = &[7; 32][..format.width()];
+            let named = [&[0b0111_0001][..], name].concat();
+            let base = Base::Named(Oid::from_bytes(name).expect("oid"));
+            let length = 1 + format.width();
+            assert_eq!(decode(&named, format), Some(Entry::Delta(base, 1, length)));
+            assert_eq!(decode(&named[..format.width()], format), None);
+        }
         assert_eq!(made_size(&[0x81, 1, 0x82, 2, 9]), Some(2 + 256));
         assert_eq!(made_size(&[0x81, 1, 0x82]), None);
         assert_eq!(made_size(&[0xff; 30]), None);

@@ -22,11 +22,11 @@ use super::pack_writer::{PackWriter, is_ours};
 use super::store::ObjectStore;
 use super::temp::Target;
 use crate::error::{Result, ResultExt};
+use crate::git::Oid;
 use crate::git::fs::remove_optional;
 
 /// A larger pack stays as it is: what was folded is not copied over and over.
 const SMALL: u64 = 32 << 20;
-const TRAILER: u64 = 20;
 
 /// A pack of ours that nothing holds as it is.
 pub(super) struct Free {
@@ -50,7 +50,7 @@ impl ObjectStore {
         }
         let what = || format!("cannot fold the packs in '{}'", dir.display());
         let target = Target::new(&self.own().fd, &self.own().path).context(what)?;
-        let mut writer = PackWriter::create(&target).context(what)?;
+        let mut writer = PackWriter::create(&target, self.format()).context(what)?;
         let mut seen = HashSet::new();
         for pack in &packs {
             copy(&pack.path, pack.size, &mut seen, &mut writer)
@@ -124,15 +124,20 @@ pub(super) fn free_packs(dir: &Path, most: u64) -> Vec<Free> {
 pub(super) fn copy(
     pack: &Path,
     size: u64,
-    seen: &mut HashSet<git2::Oid>,
+    seen: &mut HashSet<Oid>,
     to: &mut PackWriter,
 ) -> io::Result<()> {
     let file = crate::git::regular::open(pack)?;
-    let idx = Idx::open(&crate::git::regular::open(pack.with_extension("idx"))?)?;
+    let format = to.format;
+    let idx = Idx::open(
+        &crate::git::regular::open(pack.with_extension("idx"))?,
+        format,
+    )?;
     let mut entries = idx.entries().ok_or(io::ErrorKind::InvalidData)?;
     entries.sort_unstable_by_key(|entry| entry.offset);
     let ends = entries.iter().skip(1).map(|entry| entry.offset);
-    let ends: Vec<u64> = ends.chain([size.saturating_sub(TRAILER)]).collect();
+    let trailer = size.saturating_sub(format.width() as u64);
+    let ends: Vec<u64> = ends.chain([trailer]).collect();
     let mut bytes = Vec::new();
     for (entry, end) in entries.iter().zip(ends) {
         if !seen.insert(entry.oid) {
@@ -151,7 +156,10 @@ pub(super) fn copy(
 
 fn append(at: &IdxEntry, bytes: &[u8], to: &mut PackWriter) -> io::Result<()> {
     // A difference would name a place in its own pack.
-    let whole = matches!(entry::decode(bytes), Some(Entry::Whole(..)));
+    let whole = matches!(
+        entry::decode(bytes, at.oid.format()),
+        Some(Entry::Whole(..))
+    );
     if !whole || crc32fast::hash(bytes) != at.crc {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -164,11 +172,12 @@ fn append(at: &IdxEntry, bytes: &[u8], to: &mut PackWriter) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::ObjectFormat;
     use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
     use crate::git::refs::sandbox::Sandbox;
 
     /// Blobs in one pack, whose `.keep` is released.
-    fn pack_of(store: &ObjectStore, texts: &[String]) -> Vec<git2::Oid> {
+    fn pack_of(store: &ObjectStore, texts: &[String]) -> Vec<Oid> {
         let mode = WriteMode::Pack {
             keep_note: "tw test 1 1".to_owned(),
             sync: false,
@@ -201,9 +210,9 @@ mod tests {
     #[test]
     fn many_packs_become_one_with_all_that_was_in_them() {
         let sandbox = Sandbox::new();
-        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
-        let sets: Vec<Vec<git2::Oid>> = (1..6).map(|n| pack_of(&store, &texts(n))).collect();
-        let reader = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let store = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
+        let sets: Vec<Vec<Oid>> = (1..6).map(|n| pack_of(&store, &texts(n))).collect();
+        let reader = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
         assert!(reader.contains(sets[0][0]));
         assert_eq!(store.fold_packs(5, "tw test 1 1").expect("few"), 0);
         assert_eq!(store.fold_packs(4, "tw test 1 1").expect("folded"), 5);
@@ -234,7 +243,7 @@ mod tests {
         ]);
         sandbox.git(&["repack", "-adq"]);
         let theirs = stems(&sandbox, "pack");
-        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let store = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
         pack_of(&store, &texts(1));
         let used = stems(&sandbox, "pack")
             .into_iter()
@@ -276,7 +285,7 @@ mod tests {
     #[test]
     fn packs_of_a_multi_pack_index_stay() {
         let sandbox = Sandbox::new();
-        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let store = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
         pack_of(&store, &texts(1));
         pack_of(&store, &texts(2));
         sandbox.git(&["multi-pack-index", "write"]);
@@ -295,7 +304,7 @@ mod tests {
     #[test]
     fn a_damaged_pack_leaves_all_as_they_are() {
         let sandbox = Sandbox::new();
-        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let store = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
         pack_of(&store, &texts(1));
         pack_of(&store, &texts(20));
         let before = stems(&sandbox, "pack");

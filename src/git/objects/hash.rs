@@ -1,14 +1,16 @@
-//! Object ids: SHA-1 with collision detection for what is written, plain SHA-1 for the proof of what is read.
+//! Hashes of objects: SHA-1 with collision detection for what is written, plain SHA-1 for the proof of what is read, and
+//! SHA-256, of which no collision is known, for both.
 //!
 //! A colliding blob that "already exists" would be dropped without a word, so every new id is checked for the traces of the
 //! known attacks, as git checks its own. Objects that are read were checked when they came in; there plain SHA-1, four times
 //! faster, proves that the disk gave back what was written.
 
-use git2::Oid;
 use sha1_checked::Digest;
+use sha2::Sha256;
 
 use super::{ObjectKind, header};
 use crate::error::{Code, Error, Result};
+use crate::git::{ObjectFormat, Oid};
 
 const COLLISION: &str = "sha1_collision";
 
@@ -16,24 +18,33 @@ const COLLISION: &str = "sha1_collision";
 ///
 /// # Errors
 /// Bytes made for a SHA-1 collision attack; [`is_collision`] tells.
-pub fn hash(kind: ObjectKind, data: &[u8]) -> Result<Oid> {
-    let mut hasher = Hasher::new(kind, data.len() as u64);
+pub fn hash(format: ObjectFormat, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
+    let mut hasher = Hasher::new(format, kind, data.len() as u64);
     hasher.update(data);
     hasher.finish()
 }
 
 /// Computes the id of an object whose size is known before its bytes.
 pub struct Hasher {
-    sha: sha1_checked::Sha1,
+    sha: New,
     announced: u64,
     seen: u64,
 }
 
+/// What becomes the id of a new object.
+enum New {
+    Sha1(Box<sha1_checked::Sha1>),
+    Sha256(Sha256),
+}
+
 impl Hasher {
     /// Starts with the header that git hashes first.
-    pub fn new(kind: ObjectKind, size: u64) -> Self {
-        let mut sha = sha1_checked::Sha1::new();
-        sha.update(header(kind, size));
+    pub fn new(format: ObjectFormat, kind: ObjectKind, size: u64) -> Self {
+        let head = header(kind, size);
+        let sha = match format {
+            ObjectFormat::Sha1 => New::Sha1(Box::new(sha1_checked::Sha1::new().chain_update(head))),
+            ObjectFormat::Sha256 => New::Sha256(Sha256::new().chain_update(head)),
+        };
         Self {
             sha,
             announced: size,
@@ -44,7 +55,10 @@ impl Hasher {
     /// Takes the next bytes.
     pub fn update(&mut self, data: &[u8]) {
         self.seen += data.len() as u64;
-        self.sha.update(data);
+        match &mut self.sha {
+            New::Sha1(sha) => sha.update(data),
+            New::Sha256(sha) => sha.update(data),
+        }
     }
 
     /// The id.
@@ -61,12 +75,16 @@ impl Hasher {
                 ),
             ));
         }
-        let result = self.sha.try_finalize();
-        let oid = Oid::from_bytes(result.hash())?;
-        if result.has_collision() {
-            return Err(collision());
+        match self.sha {
+            New::Sha1(sha) => {
+                let result = sha.try_finalize();
+                if result.has_collision() {
+                    return Err(collision());
+                }
+                Ok(Oid::from_bytes(result.hash())?)
+            }
+            New::Sha256(sha) => Ok(Oid::from_bytes(&sha.finalize())?),
         }
-        Ok(oid)
     }
 }
 
@@ -83,28 +101,63 @@ pub fn is_collision(error: &Error) -> bool {
     error.details().iter().any(|(name, _)| name == COLLISION)
 }
 
-/// Plain SHA-1 of what is read, to be compared with the id asked for.
-pub(super) struct Proof(sha1::Sha1);
+/// The hash of what is read, to be compared with the id asked for.
+pub(super) struct Proof {
+    sum: PlainHash,
+    oid: Oid,
+}
 
 impl Proof {
-    pub(super) fn new(kind: ObjectKind, size: u64) -> Self {
-        let mut sha = sha1::Sha1::new();
-        sha.update(header(kind, size));
-        Self(sha)
+    /// Of the object with this id, if it is.
+    pub(super) fn new(oid: Oid, kind: ObjectKind, size: u64) -> Self {
+        let mut sum = PlainHash::new(oid.format());
+        sum.update(&header(kind, size));
+        Self { sum, oid }
     }
 
     pub(super) fn update(&mut self, data: &[u8]) {
-        self.0.update(data);
+        self.sum.update(data);
     }
 
-    pub(super) fn holds(self, oid: Oid) -> bool {
-        self.0.finalize().as_slice() == oid.as_bytes()
+    pub(super) fn holds(self) -> bool {
+        self.sum.finish() == self.oid
     }
 }
 
-/// Plain SHA-1 of bytes: checksums of packs and idx files.
-pub(super) fn checksum(data: &[u8]) -> [u8; 20] {
-    sha1::Sha1::digest(data).into()
+/// The plain hash of bytes, as at the end of packs, of their indexes and of git's index.
+pub(in crate::git) enum PlainHash {
+    Sha1(sha1::Sha1),
+    Sha256(Sha256),
+}
+
+impl PlainHash {
+    pub(in crate::git) fn new(format: ObjectFormat) -> Self {
+        match format {
+            ObjectFormat::Sha1 => Self::Sha1(sha1::Sha1::new()),
+            ObjectFormat::Sha256 => Self::Sha256(Sha256::new()),
+        }
+    }
+
+    pub(in crate::git) fn update(&mut self, data: &[u8]) {
+        match self {
+            Self::Sha1(sha) => sha.update(data),
+            Self::Sha256(sha) => sha.update(data),
+        }
+    }
+
+    pub(in crate::git) fn finish(self) -> Oid {
+        match self {
+            Self::Sha1(sha) => Oid::from(&<[u8; 20]>::from(sha.finalize())),
+            Self::Sha256(sha) => Oid::from(&<[u8; 32]>::from(sha.finalize())),
+        }
+    }
+
+    /// Of all of some bytes.
+    pub(in crate::git) fn of(format: ObjectFormat, data: &[u8]) -> Oid {
+        let mut sum = Self::new(format);
+        sum.update(data);
+        sum.finish()
+    }
 }
 
 #[cfg(test)]
@@ -113,23 +166,41 @@ mod tests {
 
     #[test]
     fn ids_are_gits() {
-        let id = |kind, data: &[u8]| hash(kind, data).expect("no attack").to_string();
-        assert_eq!(
-            id(ObjectKind::Blob, b""),
-            "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-        );
-        assert_eq!(
-            id(ObjectKind::Tree, b""),
-            "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-        );
+        let id = |format, kind| hash(format, kind, b"").expect("no attack").to_string();
+        for (format, kind, is) in [
+            (
+                ObjectFormat::Sha1,
+                ObjectKind::Blob,
+                "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+            ),
+            (
+                ObjectFormat::Sha1,
+                ObjectKind::Tree,
+                "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+            ),
+            (
+                ObjectFormat::Sha256,
+                ObjectKind::Blob,
+                "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+            ),
+            (
+                ObjectFormat::Sha256,
+                ObjectKind::Tree,
+                "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+            ),
+        ] {
+            assert_eq!(id(format, kind), is);
+        }
     }
 
     #[test]
     fn a_wrong_size_is_refused() {
-        let mut hasher = Hasher::new(ObjectKind::Blob, 3);
-        hasher.update(b"four");
-        let error = hasher.finish().expect_err("four bytes are not three");
-        assert!(!is_collision(&error));
+        for format in ObjectFormat::ALL {
+            let mut hasher = Hasher::new(format, ObjectKind::Blob, 3);
+            hasher.update(b"four");
+            let error = hasher.finish().expect_err("four bytes are not three");
+            assert!(!is_collision(&error));
+        }
     }
 
     #[test]
@@ -140,13 +211,15 @@ mod tests {
 
     #[test]
     fn the_proof_agrees_with_the_id() {
-        let oid = hash(ObjectKind::Commit, b"x").expect("no attack");
-        let proof = |data: &[u8]| {
-            let mut proof = Proof::new(ObjectKind::Commit, 1);
-            proof.update(data);
-            proof.holds(oid)
-        };
-        assert!(proof(b"x"));
-        assert!(!proof(b"y"));
+        for format in ObjectFormat::ALL {
+            let oid = hash(format, ObjectKind::Commit, b"x").expect("no attack");
+            let proof = |data: &[u8]| {
+                let mut proof = Proof::new(oid, ObjectKind::Commit, 1);
+                proof.update(data);
+                proof.holds()
+            };
+            assert!(proof(b"x"));
+            assert!(!proof(b"y"));
+        }
     }
 }

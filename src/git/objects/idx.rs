@@ -5,15 +5,13 @@
 use std::fs::File;
 use std::io;
 
-use git2::Oid;
-
-use super::hash::checksum;
+use super::hash::PlainHash;
 use super::part::PartOfId;
 use crate::git::mapped::{self, Use};
+use crate::git::{ObjectFormat, Oid};
 
 const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 const FANOUT: usize = 256 * 4;
-const TRAILER: usize = 40;
 /// In the 32-bit offset table: the rest is a row in the 64-bit table.
 const LARGE: u32 = 0x8000_0000;
 
@@ -30,6 +28,7 @@ pub(super) struct Idx {
     map: memmap2::Mmap,
     count: usize,
     layout: Layout,
+    format: ObjectFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,8 +38,8 @@ enum Layout {
 }
 
 impl Idx {
-    /// Maps and checks an idx file.
-    pub(super) fn open(file: &File) -> io::Result<Self> {
+    /// Maps and checks the idx file of a pack of this format. The file itself does not say which that is.
+    pub(super) fn open(file: &File, format: ObjectFormat) -> io::Result<Self> {
         let map = mapped::map(file, Use::Parts)?;
         let layout = if map.starts_with(&MAGIC) {
             Layout::V2
@@ -51,6 +50,7 @@ impl Idx {
             map,
             count: 0,
             layout,
+            format,
         };
         idx.count = idx
             .checked_count()
@@ -70,11 +70,20 @@ impl Idx {
         }
         let count = usize::try_from(sum).ok()?;
         let row = match self.layout {
-            Layout::V1 => 24,
-            Layout::V2 => 28,
+            Layout::V1 => 4 + self.width(),
+            Layout::V2 => 8 + self.width(),
         };
-        let least = count.checked_mul(row)? + self.table() + TRAILER;
+        let least = count.checked_mul(row)? + self.table() + 2 * self.width();
         (self.map.len() >= least).then_some(count)
+    }
+
+    /// The format of the pack.
+    pub(super) fn format(&self) -> ObjectFormat {
+        self.format
+    }
+
+    fn width(&self) -> usize {
+        self.format.width()
     }
 
     fn fanout(&self) -> usize {
@@ -94,22 +103,23 @@ impl Idx {
     }
 
     fn oid_at(&self, row: usize) -> Option<&[u8]> {
+        let width = self.width();
         let at = match self.layout {
-            Layout::V1 => self.table() + 24 * row + 4,
-            Layout::V2 => self.table() + 20 * row,
+            Layout::V1 => self.table() + (4 + width) * row + 4,
+            Layout::V2 => self.table() + width * row,
         };
-        self.map.get(at..at + 20)
+        self.map.get(at..at + width)
     }
 
     /// The row of an object.
     pub(super) fn find(&self, oid: Oid) -> Option<usize> {
-        self.search(oid)?.ok()
+        self.search(oid.as_bytes())?.ok()
     }
 
     /// The objects whose ids begin so.
     pub(super) fn beginning_with(&self, part: PartOfId) -> impl Iterator<Item = Oid> {
         let row = self
-            .search(part.least)
+            .search(part.least(self.format))
             .map(|row| row.unwrap_or_else(|row| row));
         let rows = row.unwrap_or(self.count)..self.count;
         rows.map_while(|row| self.oid_at(row))
@@ -118,8 +128,7 @@ impl Idx {
     }
 
     /// The row of an object, or the one that it would have.
-    fn search(&self, oid: Oid) -> Option<Result<usize, usize>> {
-        let wanted = oid.as_bytes();
+    fn search(&self, wanted: &[u8]) -> Option<Result<usize, usize>> {
         let first = usize::from(*wanted.first()?);
         let bound = |row: usize| self.u32_at(self.fanout() + 4 * row).map(|n| n as usize);
         let mut low = if first == 0 { 0 } else { bound(first - 1)? };
@@ -141,7 +150,7 @@ impl Idx {
         if self.layout == Layout::V1 {
             return None;
         }
-        let crcs = self.table() + 20 * self.count;
+        let crcs = self.table() + self.width() * self.count;
         let entry = |row| {
             Some(IdxEntry {
                 oid: Oid::from_bytes(self.oid_at(row)?).ok()?,
@@ -155,24 +164,29 @@ impl Idx {
     /// Where in the pack the object of a row begins.
     pub(super) fn offset(&self, row: usize) -> Option<u64> {
         if self.layout == Layout::V1 {
-            return self.u32_at(self.table() + 24 * row).map(u64::from);
+            return self
+                .u32_at(self.table() + (4 + self.width()) * row)
+                .map(u64::from);
         }
-        let offsets = self.table() + 24 * self.count;
+        let offsets = self.table() + (4 + self.width()) * self.count;
         let short = self.u32_at(offsets + 4 * row)?;
         if short & LARGE == 0 {
             return Some(u64::from(short));
         }
         let at = offsets + 4 * self.count + 8 * (short & !LARGE) as usize;
-        let end = self.map.len() - TRAILER;
+        let end = self.map.len() - 2 * self.width();
         let bytes = self.map.get(at..at + 8).filter(|_| at + 8 <= end)?;
         Some(u64::from_be_bytes(bytes.try_into().ok()?))
     }
 }
 
 /// An idx file of version 2. Sorts the entries, which must be of distinct objects.
-pub(super) fn encode(entries: &mut [IdxEntry], pack_checksum: [u8; 20]) -> Vec<u8> {
+pub(super) fn encode(entries: &mut [IdxEntry], pack_checksum: Oid) -> Vec<u8> {
+    let format = pack_checksum.format();
     entries.sort_unstable_by(|a, b| a.oid.as_bytes().cmp(b.oid.as_bytes()));
-    let mut out = Vec::with_capacity(MAGIC.len() + FANOUT + 28 * entries.len() + TRAILER);
+    let mut out = Vec::with_capacity(
+        MAGIC.len() + FANOUT + (8 + format.width()) * entries.len() + 2 * format.width(),
+    );
     out.extend_from_slice(&MAGIC);
     for first in 0..=255u8 {
         let upto = entries.partition_point(|entry| entry.oid.as_bytes()[0] <= first);
@@ -186,9 +200,9 @@ pub(super) fn encode(entries: &mut [IdxEntry], pack_checksum: [u8; 20]) -> Vec<u
         out.extend_from_slice(&entry.crc.to_be_bytes());
     }
     encode_offsets(entries, &mut out);
-    out.extend_from_slice(&pack_checksum);
-    let sum = checksum(&out);
-    out.extend_from_slice(&sum);
+    out.extend_from_slice(pack_checksum.as_bytes());
+    let sum = PlainHash::of(format, &out);
+    out.extend_from_slice(sum.as_bytes());
     out
 }
 
@@ -217,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    fn entries() -> Vec<IdxEntry> {
+    fn entries(format: ObjectFormat) -> Vec<IdxEntry> {
         let offsets = [
             12,
             0x7fff_ffff,
@@ -229,11 +243,15 @@ mod tests {
         (0u32..)
             .zip(offsets)
             .map(|(n, offset)| IdxEntry {
-                oid: Oid::from_bytes(&checksum(&n.to_be_bytes())).expect("20 bytes"),
+                oid: PlainHash::of(format, &n.to_be_bytes()),
                 crc: n,
                 offset,
             })
             .collect()
+    }
+
+    fn sum(format: ObjectFormat) -> Oid {
+        PlainHash::of(format, b"a pack")
     }
 
     fn written(bytes: &[u8]) -> File {
@@ -244,22 +262,29 @@ mod tests {
 
     #[test]
     fn offsets_past_2_31_survive() {
-        let mut list = entries();
-        let idx = Idx::open(&written(&encode(&mut list, [7; 20]))).expect("valid");
-        for entry in list {
-            let row = idx.find(entry.oid).expect("present");
-            assert_eq!(idx.offset(row), Some(entry.offset));
+        for format in ObjectFormat::ALL {
+            let mut list = entries(format);
+            let bytes = encode(&mut list, sum(format));
+            let idx = Idx::open(&written(&bytes), format).expect("valid");
+            for entry in list {
+                let row = idx.find(entry.oid).expect("present");
+                assert_eq!(idx.offset(row), Some(entry.offset));
+            }
+            assert!(idx.find(format.null()).is_none());
         }
-        assert!(idx.find(Oid::ZERO_SHA1).is_none());
     }
 
     #[test]
     fn git_reads_the_same_offsets() {
-        let mut list = entries();
-        let bytes = encode(&mut list, [7; 20]);
+        ObjectFormat::ALL.into_iter().for_each(git_reads);
+    }
+
+    fn git_reads(format: ObjectFormat) {
+        let mut list = entries(format);
+        let bytes = encode(&mut list, sum(format));
         let mut git = Command::new("git")
             // Outside of a repository that it trusts, git knows no hash of its own.
-            .args(["show-index", "--object-format=sha1"])
+            .args(["show-index", &format!("--object-format={format}")])
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .stdin(Stdio::piped())
@@ -280,17 +305,22 @@ mod tests {
 
     #[test]
     fn damaged_files_are_refused_not_believed() {
-        let good = encode(&mut entries(), [7; 20]);
-        assert!(Idx::open(&written(&good[..good.len() - 80])).is_err());
-        assert!(Idx::open(&written(b"short")).is_err());
+        ObjectFormat::ALL.into_iter().for_each(damaged);
+    }
+
+    fn damaged(format: ObjectFormat) {
+        let open = |bytes: &[u8]| Idx::open(&written(bytes), format);
+        let good = encode(&mut entries(format), sum(format));
+        assert!(open(&good[..good.len() - 80]).is_err());
+        assert!(open(b"short").is_err());
         let mut falling = good.clone();
         falling[8] = 0xff;
-        assert!(Idx::open(&written(&falling)).is_err());
-        let mut list = entries();
+        assert!(open(&falling).is_err());
+        let mut list = entries(format);
         let mut beyond = good;
-        let table = 8 + FANOUT + 24 * list.len();
+        let table = 8 + FANOUT + (4 + format.width()) * list.len();
         beyond[table..table + 4].copy_from_slice(&(LARGE | 0xffff).to_be_bytes());
-        let idx = Idx::open(&written(&beyond)).expect("the shape is right");
+        let idx = open(&beyond).expect("the shape is right");
         list.sort_unstable_by(|a, b| a.oid.as_bytes().cmp(b.oid.as_bytes()));
         assert_eq!(idx.offset(0), None);
     }

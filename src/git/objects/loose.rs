@@ -2,28 +2,45 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-
-use git2::Oid;
+use std::ops::Deref;
 
 use super::ObjectKind;
 use super::inflate::Inflater;
 use super::read::{Fault, Opened};
+use crate::git::Oid;
+use crate::git::oid::LONGEST;
 
 /// `ab/cdef…`, relative to the objects directory.
-pub(super) fn name(oid: Oid) -> [u8; 41] {
+pub(super) struct Name {
+    /// Of the longest id.
+    text: [u8; 2 * LONGEST + 1],
+    length: usize,
+}
+
+impl Deref for Name {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
+}
+
+/// The name of an object's file.
+pub(super) fn name(oid: Oid) -> Name {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut out = [b'/'; 41];
+    let mut text = [b'/'; 2 * LONGEST + 1];
     let digits = oid
         .as_bytes()
         .iter()
         .flat_map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
     for (at, digit) in digits.enumerate() {
         let shift = usize::from(at >= 2);
-        if let Some(slot) = out.get_mut(at + shift) {
+        if let Some(slot) = text.get_mut(at + shift) {
             *slot = digit;
         }
     }
-    out
+    let length = oid.format().digits() + 1;
+    Name { text, length }
 }
 
 /// Reads the header of a loose object, whose file has this length; its bytes follow.
@@ -72,7 +89,14 @@ mod tests {
         let oid: Oid = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
             .parse()
             .expect("an id");
-        assert_eq!(&name(oid), b"e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(&*name(oid), b"e6/9de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        let oid: Oid = "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"
+            .parse()
+            .expect("an id");
+        assert_eq!(
+            &*name(oid),
+            b"47/3a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"
+        );
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! pack, then idx), and the proof on every read that bytes hash to their name. Promises never to start a process, never to
 //! touch the network, and to leave no named litter but what git's own prune clears (`tmp_*`).
 //!
-//! Left out on purpose: refs (the caller looks its objects up once more when the ref is in place), delta
-//! compression (git's gc does that), and SHA-256.
+//! Left out on purpose: refs (the caller looks its objects up once more when the ref is in place), and delta compression (git's gc
+//! does that).
 
 mod deflate;
 mod delta;
@@ -35,6 +35,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub(in crate::git) use hash::PlainHash;
 pub use hash::{Hasher, hash, is_collision};
 pub use keep::KeptPack;
 pub use new::{NewObjects, Storage};

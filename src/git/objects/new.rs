@@ -3,8 +3,6 @@
 //! They are few and small, such as a note, its tree and its commit, and stay in memory until they are safe: what a prune takes
 //! in between can be written again. [`Transaction::commit_with`](crate::git::refs::Transaction::commit_with) has the order.
 
-use git2::Oid;
-
 use super::ObjectKind;
 use super::hash::hash;
 use super::keep::KeptPack;
@@ -12,10 +10,12 @@ use super::store::ObjectStore;
 use super::writer::{ObjectWriter, WriteMode};
 use crate::error::Result;
 use crate::git::process::Maker;
+use crate::git::{ObjectFormat, Oid};
 
 /// Objects to be written together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct NewObjects {
+    format: ObjectFormat,
     all: Vec<(Oid, ObjectKind, Vec<u8>)>,
 }
 
@@ -31,12 +31,20 @@ pub enum Storage {
 }
 
 impl NewObjects {
+    /// None so far, for a repository of this format.
+    pub fn new(format: ObjectFormat) -> Self {
+        Self {
+            format,
+            all: Vec::new(),
+        }
+    }
+
     /// Adds an object and returns its id. Nothing is written.
     ///
     /// # Errors
     /// A collision attack.
     pub fn put(&mut self, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
-        let oid = hash(kind, data)?;
+        let oid = hash(self.format, kind, data)?;
         if self.all.iter().all(|(known, _, _)| *known != oid) {
             self.all.push((oid, kind, data.to_vec()));
         }

@@ -12,7 +12,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use git2::Oid;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 
@@ -23,9 +22,11 @@ use super::read::Opened;
 use super::{ObjectKind, entry, loose};
 use crate::env::clock_nanos;
 use crate::git::fs::{is_racy, nanoseconds};
+use crate::git::hex::hex;
 use crate::git::mapped::{self, Use};
 use crate::git::path;
 use crate::git::regular;
+use crate::git::{ObjectFormat, Oid};
 
 /// A pack and its index.
 pub(super) struct Pack {
@@ -89,14 +90,16 @@ pub(super) struct OdbDir {
     /// Its resolved path.
     pub(super) path: PathBuf,
     pub(super) fd: Arc<OwnedFd>,
+    /// Of all that is in it.
+    pub(super) format: ObjectFormat,
     listing: RwLock<Option<Listing>>,
     /// The pack that was read last.
     last_read: Mutex<Option<(Arc<Pack>, Arc<File>)>>,
 }
 
 impl OdbDir {
-    /// Opens the directory.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    /// Opens the directory of a repository of this format.
+    pub(super) fn open(path: &Path, format: ObjectFormat) -> io::Result<Self> {
         let path = std::fs::canonicalize(path)?;
         let fd = rustix::fs::open(
             &path,
@@ -106,6 +109,7 @@ impl OdbDir {
         Ok(Self {
             path,
             fd: Arc::new(fd),
+            format,
             listing: RwLock::new(None),
             last_read: Mutex::default(),
         })
@@ -153,12 +157,13 @@ impl OdbDir {
         for pack in self.packs().iter() {
             found.extend(pack.idx.beginning_with(part));
         }
-        let least = part.least.to_string();
-        let (dir, _) = least.split_at(2);
-        let names = std::fs::read_dir(self.path.join(dir)).into_iter().flatten();
+        let dir = hex(&part.least(self.format)[..1]);
+        let names = std::fs::read_dir(self.path.join(&dir))
+            .into_iter()
+            .flatten();
         let names = names.flatten().map(|entry| entry.file_name());
         let oids = names.filter_map(|name| {
-            PartOfId::parse(&[dir.as_bytes(), name.as_bytes()].concat())?.whole()
+            PartOfId::parse(&[dir.as_bytes(), name.as_bytes()].concat())?.whole(self.format)
         });
         found.extend(oids.filter(|oid| part.begins(oid.as_bytes()) && self.has_loose(*oid)));
     }
@@ -226,7 +231,7 @@ impl OdbDir {
         let packs = self.packs();
         let mut places = packs.iter().filter_map(|pack| {
             let bytes = self.bytes_from(pack, pack.offset(oid)?)?;
-            entry::size_of_blob(bytes)
+            entry::size_of_blob(bytes, self.format)
         });
         places.next().or_else(|| {
             let (file, length) = self.open_loose(oid).ok()??;
@@ -371,7 +376,7 @@ impl OdbDir {
         if let Some(old) = old {
             return Some(Arc::clone(old));
         }
-        let idx = Idx::open(&file).ok()?;
+        let idx = Idx::open(&file, self.format).ok()?;
         Some(Arc::new(Pack {
             name,
             stamp,

@@ -3,16 +3,13 @@
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-use git2::Oid;
-use sha1::Digest;
-
-use super::hash::checksum;
+use super::hash::PlainHash;
 use super::idx::{self, IdxEntry};
 use super::keep::KeptPack;
 use super::odb_dir::OdbDir;
 use super::temp::{Target, Temp, random};
 use super::{ObjectKind, PutError, entry, stream};
-use crate::git::hex::hex;
+use crate::git::{ObjectFormat, Oid};
 
 const HEADER: usize = 12;
 const BUFFER: usize = 1 << 20;
@@ -25,6 +22,7 @@ pub(super) struct PackWriter {
     /// Bytes that follow them.
     buffer: Vec<u8>,
     entries: Vec<IdxEntry>,
+    pub(super) format: ObjectFormat,
 }
 
 /// A blob that was streamed to the end of the pack and is not counted yet.
@@ -39,7 +37,7 @@ impl Streamed {
 
 impl PackWriter {
     /// Makes the file. The count in its header is filled in at the end.
-    pub(super) fn create(target: &Target) -> io::Result<Self> {
+    pub(super) fn create(target: &Target, format: ObjectFormat) -> io::Result<Self> {
         // It is flushed when it passes `BUFFER`: the object that does so mostly fits as well.
         let mut buffer = Vec::with_capacity(BUFFER + BUFFER / 4);
         buffer.extend_from_slice(&header(0));
@@ -48,6 +46,7 @@ impl PackWriter {
             flushed: 0,
             buffer,
             entries: Vec::new(),
+            format,
         })
     }
 
@@ -114,7 +113,7 @@ impl PackWriter {
         };
         let done = write(&entry::encode(ObjectKind::Blob, size))
             .map_err(PutError::failed)
-            .and_then(|()| stream::run(size, reader, &[], &mut write));
+            .and_then(|()| stream::run((self.format, size), reader, &[], &mut write));
         match done {
             Ok(oid) => {
                 self.flushed = end;
@@ -156,7 +155,7 @@ impl PackWriter {
             self.temp.file.sync_all()?;
             idx_temp.file.sync_all()?;
         }
-        let name = unique_name(&sum)?;
+        let name = unique_name(sum)?;
         let pack_file = format!("pack/{name}.pack");
         let idx_file = format!("pack/{name}.idx");
         let kept = KeptPack::create(target, name, note)?;
@@ -177,11 +176,11 @@ impl PackWriter {
     }
 
     /// Fills in the count and writes the checksum. The count comes first and is known last, so the file is read once more.
-    fn complete(&mut self) -> io::Result<[u8; 20]> {
+    fn complete(&mut self) -> io::Result<Oid> {
         self.flush()?;
         let count = u32::try_from(self.entries.len()).map_err(io::Error::other)?;
         self.temp.file.write_all_at(&header(count), 0)?;
-        let mut sha = sha1::Sha1::new();
+        let mut sum = PlainHash::new(self.format);
         let mut buffer = vec![0; BUFFER];
         let mut at = 0;
         while at < self.flushed {
@@ -189,11 +188,11 @@ impl PackWriter {
                 .map_err(io::Error::other)?;
             let piece = buffer.get_mut(..length).unwrap_or_default();
             self.temp.file.read_exact_at(piece, at)?;
-            sha.update(&piece);
+            sum.update(piece);
             at += length as u64;
         }
-        let sum: [u8; 20] = sha.finalize().into();
-        self.temp.file.write_all_at(&sum, self.flushed)?;
+        let sum = sum.finish();
+        self.temp.file.write_all_at(sum.as_bytes(), self.flushed)?;
         Ok(sum)
     }
 }
@@ -204,22 +203,29 @@ fn header(count: u32) -> [u8; HEADER] {
     bytes
 }
 
-/// A name that no other pack has, not even one with the same objects: two writers must not share a `.keep`. The last eight of
-/// its digits are a checksum of the others, by which [`is_ours`] knows it.
-fn unique_name(sum: &[u8; 20]) -> io::Result<String> {
+/// A name that no other pack has, not even one with the same objects: two writers must not share a `.keep`. It has as many
+/// digits as those that git gives, which keeps any other pack for ever. The last eight of them are a checksum of the others, by
+/// which [`is_ours`] knows it.
+fn unique_name(sum: Oid) -> io::Result<String> {
     let random = random()?;
-    let mut seed = sum.to_vec();
+    let mut seed = sum.as_bytes().to_vec();
     seed.extend_from_slice(&random.to_be_bytes());
-    let name = hex(checksum(&seed).get(..16).unwrap_or_default());
+    let mut name = PlainHash::of(sum.format(), &seed).to_string();
+    name.truncate(sum.format().digits() - MARK);
     Ok(format!("pack-{name}{}", mark(&name)))
 }
 
 /// Whether a pack's name, without extension, is one that was made here.
 pub(super) fn is_ours(name: &str) -> bool {
     let digits = name.strip_prefix("pack-").unwrap_or_default();
-    let parts = digits.split_at_checked(32);
-    parts.is_some_and(|(name, end)| end == mark(name))
+    let formats = ObjectFormat::ALL.map(ObjectFormat::digits);
+    let name = digits.len().checked_sub(MARK);
+    let parts = name.and_then(|length| digits.split_at_checked(length));
+    formats.contains(&digits.len()) && parts.is_some_and(|(name, end)| end == mark(name))
 }
+
+/// Digits of a checksum in a name.
+const MARK: usize = 8;
 
 fn mark(name: &str) -> String {
     format!("{:08x}", crc32fast::hash(name.as_bytes()))

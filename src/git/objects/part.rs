@@ -2,12 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use git2::Oid;
-
 use super::store::ObjectStore;
-
-/// Digits of a whole id.
-const WHOLE: usize = 40;
+use crate::git::oid::LONGEST;
+use crate::git::{ObjectFormat, Oid};
 
 /// The fewest digits that git writes or takes.
 const FEWEST: usize = 4;
@@ -16,39 +13,50 @@ const FEWEST: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartOfId {
     digits: usize,
-    /// The least id that begins so.
-    pub(super) least: Oid,
+    /// The least id that begins so, of the longest there are.
+    least: [u8; LONGEST],
 }
 
 impl PartOfId {
-    /// Reads four to forty hexadecimal digits, nothing around them.
+    /// Reads four to sixty-four hexadecimal digits, nothing around them.
     pub fn parse(word: &[u8]) -> Option<Self> {
-        let fits = (FEWEST..=WHOLE).contains(&word.len()) && word.iter().all(u8::is_ascii_hexdigit);
-        let text = std::str::from_utf8(word).ok().filter(|_| fits)?;
+        (FEWEST..=2 * LONGEST).contains(&word.len()).then_some(())?;
+        let mut whole = [b'0'; 2 * LONGEST];
+        whole[..word.len()].copy_from_slice(word);
+        let oid = Oid::from_hex_bytes(&whole).ok()?;
+        let mut least = [0; LONGEST];
+        least.copy_from_slice(oid.as_bytes());
         Some(Self {
-            digits: text.len(),
-            least: Oid::from_str(text).ok()?,
+            digits: word.len(),
+            least,
         })
     }
 
-    /// The id, when all of it is there.
-    pub(super) fn whole(self) -> Option<Oid> {
-        (self.digits == WHOLE).then_some(self.least)
+    /// The id of this format, when all of it is there.
+    pub(super) fn whole(self, format: ObjectFormat) -> Option<Oid> {
+        (self.digits == format.digits())
+            .then(|| format.first_of(&self.least))
+            .flatten()
+    }
+
+    /// The least id of this format that begins so.
+    pub(super) fn least(&self, format: ObjectFormat) -> &[u8] {
+        &self.least[..format.width()]
     }
 
     /// Whether an id begins so.
     pub(super) fn begins(self, oid: &[u8]) -> bool {
-        let (bytes, least) = (self.digits / 2, self.least.as_bytes());
+        let bytes = self.digits / 2;
         let half = |id: &[u8]| id.get(bytes).map(|byte| byte >> 4);
-        oid.get(..bytes) == least.get(..bytes)
-            && (self.digits.is_multiple_of(2) || half(oid) == half(least))
+        oid.get(..bytes) == self.least.get(..bytes)
+            && (self.digits.is_multiple_of(2) || half(oid) == half(&self.least))
     }
 }
 
 impl ObjectStore {
     /// The id that a part of it names: of the objects that there are one alone begins so. A whole id names itself.
     pub fn resolve(&self, part: PartOfId) -> Option<Oid> {
-        if let Some(oid) = part.whole() {
+        if let Some(oid) = part.whole(self.format()) {
             return Some(oid);
         }
         let mut found = self.beginning_with(part);
@@ -73,14 +81,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_four_to_forty_digits() {
-        for word in ["abc", "abcg", "", "0x12", &"a".repeat(41), " abcd"] {
+    fn parts_are_four_to_sixty_four_digits() {
+        for word in ["abc", "abcg", "", "0x12", &"a".repeat(65), " abcd"] {
             assert_eq!(PartOfId::parse(word.as_bytes()), None, "{word:?}");
         }
         let part = |word: &str| PartOfId::parse(word.as_bytes()).expect("a part");
         let oid = |start: &str| {
             let hex = format!("{start}{}", "0".repeat(40 - start.len()));
-            Oid::from_str(&hex).expect("an id")
+            Oid::from_hex(&hex).expect("an id")
         };
         for (word, start, begins) in [
             ("abcd", "abcd", true),

@@ -9,8 +9,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use git2::Oid;
-
 use super::entry::{self, Entry};
 use super::hash::Proof;
 use super::inflate::Inflater;
@@ -18,6 +16,7 @@ use super::odb_dir::{OdbDir, Pack};
 use super::store::ObjectStore;
 use super::{ObjectKind, delta, loose};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::{ObjectFormat, Oid};
 use crate::work::{Work, count};
 
 /// Larger blobs are streamed.
@@ -267,9 +266,9 @@ fn load(opened: Opened, oid: Oid) -> std::result::Result<Loaded, Fault> {
 }
 
 fn proven(oid: Oid, (kind, bytes): Loaded) -> std::result::Result<Loaded, Fault> {
-    let mut proof = Proof::new(kind, bytes.len() as u64);
+    let mut proof = Proof::new(oid, kind, bytes.len() as u64);
     proof.update(&bytes);
-    if proof.holds(oid) {
+    if proof.holds() {
         Ok((kind, bytes))
     } else {
         Err(Fault::Damaged)
@@ -301,7 +300,7 @@ impl Place<'_> {
 }
 
 fn open_packed(file: Arc<File>, pack: &Arc<Pack>, at: u64) -> std::result::Result<Opened, Fault> {
-    Ok(match entry_at(&file, at)? {
+    Ok(match entry_at(&file, at, pack.idx.format())? {
         Entry::Whole(kind, size, length) => Opened::Stream {
             kind,
             size,
@@ -316,10 +315,14 @@ fn open_packed(file: Arc<File>, pack: &Arc<Pack>, at: u64) -> std::result::Resul
 }
 
 /// The header of the entry at a place in a pack.
-pub(super) fn entry_at(file: &File, at: u64) -> std::result::Result<Entry, Fault> {
+pub(super) fn entry_at(
+    file: &File,
+    at: u64,
+    format: ObjectFormat,
+) -> std::result::Result<Entry, Fault> {
     let mut head = [0; entry::LONGEST];
     let got = read_up_to(file, &mut head, at)?;
-    entry::decode(head.get(..got).unwrap_or_default()).ok_or(Fault::Damaged)
+    entry::decode(head.get(..got).unwrap_or_default(), format).ok_or(Fault::Damaged)
 }
 
 fn inflater<F: Borrow<File>>(file: F, at: u64, size: u64) -> Inflater<Section<F>> {
@@ -385,7 +388,7 @@ pub(super) fn stream_proven(
     data: Box<dyn Read>,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let mut proof = Proof::new(kind, size);
+    let mut proof = Proof::new(oid, kind, size);
     let mut data = data.take(size.saturating_add(1));
     let mut buffer = vec![0; BUFFER];
     let mut seen = 0;
@@ -402,7 +405,7 @@ pub(super) fn stream_proven(
         seen += count as u64;
         out.write_all(piece).context(|| cannot_pass_on(oid))?;
     }
-    if seen == size && proof.holds(oid) {
+    if seen == size && proof.holds() {
         Ok(())
     } else {
         Err(unreadable(oid, Fault::Damaged))

@@ -10,8 +10,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use git2::Oid;
-
 use super::fold::{copy, free_packs};
 use super::idx::Idx;
 use super::pack_writer::PackWriter;
@@ -21,6 +19,7 @@ use super::{ObjectWriter, WriteMode, loose};
 use crate::error::{Result, ResultExt};
 use crate::git::fs::remove_optional;
 use crate::git::tree::{self, GITLINK_MODE};
+use crate::git::{ObjectFormat, Oid};
 
 /// Of a pack that is not looked at thoroughly, at least one in so many bytes must be free before it is written anew.
 const WORTH: u64 = 4;
@@ -67,7 +66,7 @@ impl ObjectStore {
                 super::ObjectKind::Tag => pending.extend(tagged(&bytes)),
                 super::ObjectKind::Blob => {}
                 super::ObjectKind::Tree => {
-                    for entry in tree::parse(&bytes)? {
+                    for entry in tree::parse(&bytes, oid.format())? {
                         let node = entry.node;
                         if node.is_dir() {
                             pending.push(node.oid);
@@ -90,7 +89,7 @@ impl ObjectStore {
     /// # Errors
     /// A directory or an index cannot be read.
     pub fn all_ids(&self) -> Result<Vec<Oid>> {
-        let mut found: Vec<Oid> = loose_files(&self.own().path)?
+        let mut found: Vec<Oid> = loose_files(&self.own().path, self.format())?
             .into_iter()
             .map(|(oid, _)| oid)
             .collect();
@@ -98,7 +97,7 @@ impl ObjectStore {
             if path.extension().is_some_and(|end| end == "idx")
                 && path.with_extension("pack").exists()
             {
-                let idx = Idx::open(&crate::git::regular::open(&path)?)?;
+                let idx = Idx::open(&crate::git::regular::open(&path)?, self.format())?;
                 found.extend(idx.entries().into_iter().flatten().map(|entry| entry.oid));
             }
         }
@@ -116,7 +115,7 @@ impl ObjectStore {
         note: &str,
     ) -> Result<Reclaimed> {
         let mut done = Reclaimed::default();
-        for (oid, path) in loose_files(&self.own().path)? {
+        for (oid, path) in loose_files(&self.own().path, self.format())? {
             if !needed.contains(&oid) && is_old(&path, how) {
                 done.bytes += size(&path);
                 done.objects += 1;
@@ -139,7 +138,10 @@ impl ObjectStore {
         (how, note): (Thoroughness, &str),
         done: &mut Reclaimed,
     ) -> Result<()> {
-        let idx = Idx::open(&crate::git::regular::open(pack.with_extension("idx"))?)?;
+        let idx = Idx::open(
+            &crate::git::regular::open(pack.with_extension("idx"))?,
+            self.format(),
+        )?;
         let all: Vec<Oid> = idx
             .entries()
             .into_iter()
@@ -154,7 +156,7 @@ impl ObjectStore {
         if free < all.len() as u64 {
             let what = || format!("cannot clear up '{}'", pack.display());
             let target = Target::new(&self.own().fd, &self.own().path).context(what)?;
-            let mut writer = PackWriter::create(&target).context(what)?;
+            let mut writer = PackWriter::create(&target, self.format()).context(what)?;
             let mut seen: HashSet<Oid> = all
                 .iter()
                 .copied()
@@ -188,7 +190,7 @@ impl ObjectStore {
     /// # Errors
     /// The disk refuses, or one of them is damaged; then all stay.
     pub fn pack_loose(&self, limit: usize, note: &str) -> Result<usize> {
-        let mut files = loose_files(&self.own().path)?;
+        let mut files = loose_files(&self.own().path, self.format())?;
         files.retain(|(_, path)| size(path) <= LARGE);
         if files.len() <= limit {
             return Ok(0);
@@ -217,8 +219,7 @@ impl ObjectStore {
 /// The object of a tag.
 fn tagged(bytes: &[u8]) -> Option<Oid> {
     let line = bytes.split(|byte| *byte == b'\n').next()?;
-    let hex = std::str::from_utf8(line.strip_prefix(b"object ")?).ok()?;
-    Oid::from_str(hex).ok()
+    Oid::from_hex_bytes(line.strip_prefix(b"object ")?).ok()
 }
 
 /// Pack first, as in [`super::fold`]: an index without its pack counts for nothing.
@@ -258,17 +259,19 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Every loose object with its file.
-fn loose_files(objects: &Path) -> Result<Vec<(Oid, PathBuf)>> {
+fn loose_files(objects: &Path, format: ObjectFormat) -> Result<Vec<(Oid, PathBuf)>> {
     let mut found = Vec::new();
     for byte in 0..=255u8 {
         for path in entries(&objects.join(format!("{byte:02x}")))? {
             let rest = path.file_name().and_then(std::ffi::OsStr::to_str);
-            let oid = rest.and_then(|rest| Oid::from_str(&format!("{byte:02x}{rest}")).ok());
-            // Digits of another case, or fewer of them, are no object's name.
+            let oid = rest.and_then(|rest| Oid::from_hex(&format!("{byte:02x}{rest}")).ok());
+            // Digits of another case, or another number of them, are no object's name.
             if let Some(oid) = oid.filter(|oid| {
-                path.as_os_str()
-                    .as_encoded_bytes()
-                    .ends_with(&loose::name(*oid))
+                oid.format() == format
+                    && path
+                        .as_os_str()
+                        .as_encoded_bytes()
+                        .ends_with(&loose::name(*oid))
             }) {
                 found.push((oid, path));
             }
@@ -303,7 +306,7 @@ mod tests {
     #[test]
     fn what_is_not_needed_goes_and_the_rest_can_be_read() {
         let sandbox = Sandbox::new();
-        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let store = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
         let loose = put(&store, WriteMode::Loose, &["loose, needed", "loose, free"]);
         let mixed = packed(&store, &["packed, needed", "packed, free"]);
         let free = packed(&store, &["free", "free, too"]);
@@ -316,7 +319,7 @@ mod tests {
             .reclaim(&needed, Thoroughness::Everything, note)
             .expect("reclaimed");
         assert_eq!(done.objects, 4);
-        let reader = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let reader = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
         for store in [&store, &reader] {
             assert_eq!(store.read(mixed[0]).expect("there").1, b"packed, needed");
             assert_eq!(store.read(loose[0]).expect("there").1, b"loose, needed");
@@ -330,12 +333,12 @@ mod tests {
     #[test]
     fn many_loose_objects_become_a_pack() {
         let sandbox = Sandbox::new();
-        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let store = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
         let oids = put(&store, WriteMode::Loose, &["one", "two", "three"]);
         assert_eq!(store.pack_loose(3, "tw test 1 1").expect("few"), 0);
         assert_eq!(store.pack_loose(2, "tw test 1 1").expect("packed"), 3);
         assert!(
-            loose_files(&sandbox.git_dir().join("objects"))
+            loose_files(&sandbox.git_dir().join("objects"), ObjectFormat::Sha1)
                 .expect("listed")
                 .is_empty()
         );
@@ -352,7 +355,7 @@ mod tests {
     fn what_is_missing_is_an_error_and_not_absence() {
         let sandbox = Sandbox::new();
         let commit = sandbox.commit("one");
-        let store = ObjectStore::open(&sandbox.git_dir()).expect("opened");
+        let store = ObjectStore::open(&sandbox.git_dir(), ObjectFormat::Sha1).expect("opened");
         let found = store.reachable([commit]).expect("whole");
         assert_eq!(found.len(), 2, "the commit and its tree");
         let missing: Oid = "1234567890123456789012345678901234567890"

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use git2::Oid;
+use crate::git::Oid;
 
 /// Bytes kept in all. Once that many are there, no more come in.
 const ROOM: usize = 16 << 20;

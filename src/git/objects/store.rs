@@ -5,11 +5,12 @@
 
 use std::path::Path;
 
-use git2::Oid;
-
+use super::ObjectKind;
+use super::hash::hash;
 use super::odb_dir::OdbDir;
 use super::remembered::Remembered;
 use crate::error::{Result, ResultExt};
+use crate::git::{ObjectFormat, Oid};
 use crate::work::{Work, count};
 
 /// git gives up on alternates of alternates at this depth.
@@ -24,13 +25,14 @@ pub struct ObjectStore {
 }
 
 impl ObjectStore {
-    /// Opens `objects` under the common git dir, and its alternates; an alternate that is gone is passed over.
+    /// Opens `objects` under the common git dir of a repository of this format, and its alternates, which are of the same; an
+    /// alternate that is gone is passed over.
     ///
     /// # Errors
     /// The objects directory cannot be opened.
-    pub fn open(common_git_dir: &Path) -> Result<Self> {
+    pub fn open(common_git_dir: &Path, format: ObjectFormat) -> Result<Self> {
         let path = common_git_dir.join("objects");
-        let own = OdbDir::open(&path)
+        let own = OdbDir::open(&path, format)
             .context(|| format!("cannot open object directory '{}'", path.display()))?;
         let mut dirs = vec![own];
         add_alternates(&mut dirs, 0, 0);
@@ -38,6 +40,19 @@ impl ObjectStore {
             dirs,
             trees: Remembered::default(),
         })
+    }
+
+    /// How its objects are named.
+    pub fn format(&self) -> ObjectFormat {
+        self.own().format
+    }
+
+    /// The id that an object has here, or would have.
+    ///
+    /// # Errors
+    /// Bytes made for a SHA-1 collision attack; [`super::is_collision`] tells.
+    pub fn hash(&self, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
+        hash(self.format(), kind, data)
     }
 
     /// The directory that is written to.
@@ -102,8 +117,11 @@ fn add_alternates(dirs: &mut Vec<OdbDir>, at: usize, depth: usize) {
     if depth > DEEPEST {
         return;
     }
+    let Some(format) = dirs.first().map(|dir| dir.format) else {
+        return;
+    };
     for path in dirs.get(at).map(OdbDir::alternates).unwrap_or_default() {
-        let Ok(dir) = OdbDir::open(&path) else {
+        let Ok(dir) = OdbDir::open(&path, format) else {
             continue;
         };
         if dirs.iter().all(|known| known.path != dir.path) {

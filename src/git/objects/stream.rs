@@ -4,11 +4,10 @@ use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-use git2::Oid;
-
 use super::deflate::{self, Deflater, Level};
 use super::hash::Hasher;
 use super::{ObjectKind, PutError};
+use crate::git::{ObjectFormat, Oid};
 
 const CHUNK: u64 = 1 << 20;
 /// Chunks that may wait to be deflated.
@@ -19,7 +18,7 @@ pub(super) type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> io::Result<()> + Send);
 
 /// Hashes a blob of exactly `size` bytes and hands `sink` one zlib stream of `head` and those bytes.
 pub(super) fn run(
-    size: u64,
+    (format, size): (ObjectFormat, u64),
     reader: &mut dyn Read,
     head: &[u8],
     sink: Sink,
@@ -35,7 +34,7 @@ pub(super) fn run(
                 compress(level, head, &receive, &give_back, sink)
             })
             .map_err(|error| PutError::Failed(error.into()))?;
-        let hashed = feed(size, first, reader, &send, &spare);
+        let hashed = feed((format, size), first, reader, &send, &spare);
         // The other side ends when no more can come.
         drop(send);
         match worker.join() {
@@ -48,13 +47,13 @@ pub(super) fn run(
 
 /// Reads, hashes and passes on.
 fn feed(
-    size: u64,
+    (format, size): (ObjectFormat, u64),
     mut chunk: Vec<u8>,
     reader: &mut dyn Read,
     send: &SyncSender<Vec<u8>>,
     spare: &Receiver<Vec<u8>>,
 ) -> Result<Oid, PutError> {
-    let mut hasher = Hasher::new(ObjectKind::Blob, size);
+    let mut hasher = Hasher::new(format, ObjectKind::Blob, size);
     let mut left = size;
     loop {
         if chunk.len() as u64 != left.min(CHUNK) {

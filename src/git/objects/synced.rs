@@ -11,7 +11,7 @@ use rustix::fs::AtFlags;
 
 use super::odb_dir::OdbDir;
 use super::store::ObjectStore;
-use super::{ObjectKind, hash, pack_writer};
+use super::{ObjectKind, pack_writer};
 use crate::env::clock_nanos;
 use crate::error::Result;
 use crate::git::durable::sync_file_system;
@@ -75,7 +75,7 @@ impl ObjectStore {
         for dir in &self.dirs {
             dir.describe(&mut all, &mut youngest);
         }
-        let text = hash(ObjectKind::Blob, all.as_bytes())?.to_string();
+        let text = self.hash(ObjectKind::Blob, all.as_bytes())?.to_string();
         Ok(Directories { text, youngest })
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use git2::Oid;
+use crate::git::{ObjectFormat, Oid};
 use tempfile::TempDir;
 
 use super::*;
@@ -42,7 +42,7 @@ impl Repo {
     }
 
     fn store(&self) -> ObjectStore {
-        ObjectStore::open(self.path()).expect("opened")
+        ObjectStore::open(self.path(), ObjectFormat::Sha1).expect("opened")
     }
 
     fn run(&self, args: &[&str], input: &[u8]) -> std::process::Output {
@@ -390,7 +390,7 @@ fn damaged_loose_objects_are_never_read_as_good() {
 fn an_empty_loose_file_counts_as_absent_and_is_written_again() {
     let repo = Repo::new();
     let store = repo.store();
-    let oid = hash(ObjectKind::Blob, b"content").expect("no attack");
+    let oid = hash(ObjectFormat::Sha1, ObjectKind::Blob, b"content").expect("no attack");
     let path = repo.loose_path(oid);
     std::fs::create_dir_all(path.parent().expect("fan-out")).expect("made");
     std::fs::write(&path, b"").expect("written");
@@ -426,7 +426,10 @@ fn packed_by_git(repo: &Repo) -> Vec<(Oid, Vec<u8>)> {
         writeln!(stream, "M 100644 inline f\ndata {}", data.len()).expect("memory");
         stream.extend_from_slice(&data);
         stream.push(b'\n');
-        all.push((hash(ObjectKind::Blob, &data).expect("no attack"), data));
+        all.push((
+            hash(ObjectFormat::Sha1, ObjectKind::Blob, &data).expect("no attack"),
+            data,
+        ));
     }
     let output = repo.run(&["fast-import", "--quiet"], &stream);
     assert!(output.status.success());
@@ -617,7 +620,7 @@ fn index_version_1_is_read() {
 fn packs_of_others_are_known_after_a_refresh() {
     let repo = Repo::new();
     let store = repo.store();
-    let oid = hash(ObjectKind::Blob, b"theirs").expect("no attack");
+    let oid = hash(ObjectFormat::Sha1, ObjectKind::Blob, b"theirs").expect("no attack");
     assert!(!store.contains(oid));
     let unsure = repo.store();
     assert!(!unsure.is_sound(oid));
@@ -853,7 +856,7 @@ fn a_write_that_fails_fails_the_whole() {
     for mode in modes() {
         let repo = Repo::new();
         let store = repo.store();
-        let oid = hash(ObjectKind::Blob, b"content").expect("no attack");
+        let oid = hash(ObjectFormat::Sha1, ObjectKind::Blob, b"content").expect("no attack");
         // Files where directories must be: fails for root, too.
         std::fs::remove_dir(repo.objects().join("pack")).expect("removed");
         std::fs::write(repo.objects().join("pack"), b"").expect("written");

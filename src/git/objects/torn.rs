@@ -6,7 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use git2::Oid;
+use crate::git::Oid;
 use rustix::fs::Access;
 
 use super::loose;
@@ -78,7 +78,8 @@ impl OdbDir {
             {
                 let Ok(entry) = entry else { continue };
                 let name = format!("{dir}{}", entry.file_name().to_string_lossy());
-                let (Ok(oid), 40) = (Oid::from_str(&name), name.len()) else {
+                let oid = Oid::from_hex(&name).ok();
+                let Some(oid) = oid.filter(|oid| oid.format() == self.format) else {
                     continue;
                 };
                 let path = entry.path();

@@ -10,10 +10,10 @@ use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use git2::Oid;
+use crate::git::Oid;
 
 use super::deflate::{with_deflated, with_loose};
-use super::hash::{hash, is_collision};
+use super::hash::is_collision;
 use super::keep::KeptPack;
 use super::pack_writer::PackWriter;
 use super::store::ObjectStore;
@@ -151,7 +151,7 @@ impl<'a> ObjectWriter<'a> {
             ObjectKind::Commit => Work::CommitPuts,
             ObjectKind::Blob | ObjectKind::Tag => Work::BlobPuts,
         });
-        let oid = hash(kind, data)?;
+        let oid = self.store.hash(kind, data)?;
         if locked(&self.fates).try_claim(oid) {
             let written = self.write_claimed(oid, kind, data);
             self.settle(oid, written)?;
@@ -227,7 +227,7 @@ impl<'a> ObjectWriter<'a> {
         let pack = match (pack, self.mode) {
             (Some(pack), WriteMode::Pack { keep_note, sync }) if !pack.is_empty() => {
                 // And the checksum at its end.
-                new_bytes += pack.size() + 20;
+                new_bytes += pack.size() + self.store.format().width() as u64;
                 let own = self.store.own();
                 let kept = pack.install(&self.target, own, &keep_note, sync);
                 Some(kept.context(|| cannot_write(self.store))?)
@@ -313,7 +313,7 @@ impl<'a> ObjectWriter<'a> {
     fn opened<'p>(&self, pack: &'p mut Option<PackWriter>) -> io::Result<&'p mut PackWriter> {
         match pack {
             Some(pack) => Ok(pack),
-            None => Ok(pack.insert(PackWriter::create(&self.target)?)),
+            None => Ok(pack.insert(PackWriter::create(&self.target, self.store.format())?)),
         }
     }
 
@@ -357,7 +357,7 @@ impl<'a> ObjectWriter<'a> {
             bytes += piece.len() as u64;
             file.write_all(piece)
         };
-        let oid = stream::run(size, reader, &head, &mut write)?;
+        let oid = stream::run((self.store.format(), size), reader, &head, &mut write)?;
         if self.is_wanted(oid) {
             temp.place(&loose::name(oid)).map_err(PutError::failed)?;
             self.loose_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use git2::Oid;
+use crate::git::Oid;
 
 use super::OperationState;
 use super::names::{is_libgit2_commit, is_mail};
@@ -90,12 +90,11 @@ pub(super) fn collect(objects: &ObjectStore, state: &mut OperationState) {
     state.trees = trees;
 }
 
-/// Runs of exactly 40 hex digits.
+/// Runs of exactly as many hex digits as an id has.
 fn full_ids(content: &[u8]) -> Vec<Oid> {
     content
         .split(|byte| !byte.is_ascii_hexdigit())
-        .filter(|run| run.len() == 40)
-        .filter_map(|run| Oid::from_str(std::str::from_utf8(run).ok()?).ok())
+        .filter_map(|run| Oid::from_hex_bytes(run).ok())
         .collect()
 }
 
@@ -122,10 +121,12 @@ mod tests {
     use crate::git::repo::testing::TestRepo;
 
     #[test]
-    fn full_ids_are_runs_of_exactly_forty() {
-        let id = "0123456789012345678901234567890123456789";
-        let text = format!("'{id}' [{id}]\n{id}0\nabc");
-        assert_eq!(full_ids(text.as_bytes()).len(), 2);
+    fn full_ids_are_runs_of_exactly_as_many_digits() {
+        for digits in [40, 64] {
+            let id = "01".repeat(digits / 2);
+            let text = format!("'{id}' [{id}]\n{id}0\nabc");
+            assert_eq!(full_ids(text.as_bytes()).len(), 2);
+        }
     }
 
     #[test]
@@ -135,7 +136,7 @@ mod tests {
         let repo = test.open();
         let oid = repo.head().expect("read").oid.expect("born");
         let (full, short) = (oid.to_string(), &oid.to_string()[..7]);
-        let objects = ObjectStore::open(repo.common_dir()).expect("opened");
+        let objects = ObjectStore::open(repo.common_dir(), repo.object_format()).expect("opened");
         for line in [
             format!("pick {full} dead beef"),
             format!("  fixup -C {short} # one"),

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 
-use git2::Oid;
+use crate::git::Oid;
 
 use super::files::{self, Entry};
 use super::names::REF_DIRS;
@@ -52,12 +52,7 @@ fn read_dir(dir: &OwnedFd, prefix: &str, depth: usize, state: &mut OperationStat
 }
 
 fn parse(content: &[u8]) -> Option<Oid> {
-    let hex = std::str::from_utf8(content.trim_ascii_end()).ok()?;
-    if hex.len() == 40 {
-        Oid::from_str(hex).ok()
-    } else {
-        None
-    }
+    Oid::from_hex_bytes(content.trim_ascii_end()).ok()
 }
 
 /// Makes the worktree's refs be exactly `wanted`. What is no plain ref stays.

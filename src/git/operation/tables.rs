@@ -87,7 +87,7 @@ pub(super) fn restore(refs: &Refs, change: OwnChange, state: &OperationState) ->
 fn parse(name: &str, content: &[u8]) -> Result<Oid> {
     let line = content.split(|byte| *byte == b'\n').next();
     let text = std::str::from_utf8(line.unwrap_or_default()).ok();
-    let oid = text.and_then(|text| Oid::from_str(text.trim_end()).ok());
+    let oid = text.and_then(|text| Oid::from_hex(text.trim_end()).ok());
     oid.ok_or_else(|| {
         let message = format!("'{name}' names no object, as a ref has to");
         Error::new(Code::CorruptRecord, message)

@@ -29,7 +29,10 @@ fn diverged() -> TestRepo {
 }
 
 fn read(repo: &Repo) -> Result<OperationState> {
-    super::read(repo, &ObjectStore::open(repo.common_dir())?)
+    super::read(
+        repo,
+        &ObjectStore::open(repo.common_dir(), repo.object_format())?,
+    )
 }
 
 fn open(dir: &Path) -> Repo {
@@ -465,7 +468,7 @@ fn only_what_moves_no_branch_is_revived_in_the_past() {
 }
 
 fn hostile(files: &[&str], refs: &[&str]) -> OperationState {
-    let oid = Oid::from_str("0123456789012345678901234567890123456789").expect("hex");
+    let oid = Oid::from_hex("0123456789012345678901234567890123456789").expect("hex");
     OperationState {
         files: files
             .iter()

@@ -4,9 +4,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use git2::Oid;
-
 use crate::error::{Result, ResultExt};
+use crate::git::Oid;
 use crate::git::create;
 use crate::git::fs::{Durable, write_atomic, write_atomic_with_mode};
 use crate::git::repo::Repo;

@@ -23,8 +23,8 @@ pub(in crate::git) enum Value {
 /// Longer than any ref file can mean to be: `ref: ` and a path.
 const LIMIT: u64 = 8192;
 
-/// Forty digits and a newline.
-const ID_LINE: usize = 41;
+/// The digits of an id and a newline.
+const ID_LINES: [usize; 2] = [41, 65];
 
 /// Reads the ref file at `path`. None: there is no such file (a directory, or a file above it, counts as none: the ref
 /// may still be packed).
@@ -48,10 +48,10 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
         .open(path)?;
     let mut bytes = Vec::with_capacity(64);
     // Most hold an id and a newline: what is that long has been read to its end.
-    let mut first = [0; ID_LINE + 1];
+    let mut first = [0; ID_LINES[1] + 1];
     let count = (&file).read(&mut first)?;
     bytes.extend_from_slice(first.get(..count).unwrap_or_default());
-    if count != ID_LINE || bytes.last() != Some(&b'\n') {
+    if !ID_LINES.contains(&count) || bytes.last() != Some(&b'\n') {
         file.take(LIMIT).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
@@ -81,20 +81,11 @@ fn parse(bytes: &[u8]) -> Option<Value> {
         let target = std::str::from_utf8(target.trim_ascii()).ok()?;
         return Some(Value::Symbolic(target.to_owned()));
     }
-    let (hex, rest) = bytes.split_at_checked(40)?;
+    let (oid, rest) = Oid::leading(bytes)?;
     let ends = rest
         .first()
         .is_none_or(|byte| byte.is_ascii_whitespace() || *byte == 0);
-    let oid = parse_oid(hex)?;
-    (ends && !oid.is_zero()).then_some(Value::Direct(oid))
-}
-
-/// Forty hex digits.
-pub(super) fn parse_oid(hex: &[u8]) -> Option<Oid> {
-    let text = std::str::from_utf8(hex).ok()?;
-    (text.len() == 40)
-        .then(|| Oid::from_str(text).ok())
-        .flatten()
+    (ends && !oid.is_null()).then_some(Value::Direct(oid))
 }
 
 fn broken(name: &str) -> Error {
@@ -152,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_file_says_an_id_a_name_or_nothing() {
-        let id = Some(Value::Direct(Oid::from_str(HEX).expect("hex")));
+        let id = Some(Value::Direct(Oid::from_hex(HEX).expect("hex")));
         assert_eq!(parse(format!("{HEX}\n").as_bytes()), id);
         assert_eq!(parse(HEX.as_bytes()), id);
         assert_eq!(parse(format!("{HEX}\tmerge\n").as_bytes()), id);

@@ -11,8 +11,7 @@ use std::path::Path;
 
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
-
-use super::loose::parse_oid;
+use crate::git::oid::{is_whole, leading_digits};
 
 /// One version of `packed-refs`, or none when there is no such file.
 #[derive(Debug)]
@@ -208,7 +207,7 @@ fn next_line(file: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool> {
 
 /// A record whose id is not yet read: lists of thousands of names have no use for it.
 struct Record<'l> {
-    /// Forty hex digits.
+    /// The digits of an id.
     hex: &'l [u8],
     name: &'l [u8],
 }
@@ -216,19 +215,16 @@ struct Record<'l> {
 impl<'l> Record<'l> {
     /// The record in a line; nothing in another kind of line.
     fn of(line: &'l [u8]) -> Result<Option<Self>> {
-        let parts = line.split_at_checked(40);
-        let parts = parts.and_then(|(hex, rest)| Some((hex, rest.strip_prefix(b" ")?)));
-        match parts {
-            Some((hex, name)) if hex.iter().all(u8::is_ascii_hexdigit) => {
-                Ok(Some(Self { hex, name }))
-            }
+        let (hex, rest) = leading_digits(line);
+        match rest.strip_prefix(b" ") {
+            Some(name) if is_whole(hex.len()) => Ok(Some(Self { hex, name })),
             // A comment, a peeled line, or an error.
             _ => parse_line(line).map(|_| None),
         }
     }
 
     fn oid(&self) -> Oid {
-        parse_oid(self.hex).expect("forty hex digits are an id")
+        Oid::from_hex_bytes(self.hex).expect("as many hex digits as an id has")
     }
 }
 
@@ -247,9 +243,8 @@ pub(super) fn parse_line(line: &[u8]) -> Result<Line<'_>> {
     let parsed = match line.first() {
         Some(b'#') => Some(Line::Comment(line)),
         Some(b'^') => Some(Line::Peeled),
-        _ => line
-            .split_at_checked(40)
-            .and_then(|(hex, rest)| Some((parse_oid(hex)?, rest.strip_prefix(b" ")?)))
+        _ => Oid::leading(line)
+            .and_then(|(oid, rest)| Some((oid, rest.strip_prefix(b" ")?)))
             .map(|(oid, name)| Line::Record(oid, name)),
     };
     parsed.ok_or_else(|| {
@@ -268,7 +263,7 @@ mod tests {
     use super::*;
 
     fn oid(number: usize) -> Oid {
-        Oid::from_str(&format!("{number:040x}")).expect("hex")
+        Oid::from_hex(&format!("{number:040x}")).expect("hex")
     }
 
     fn open(text: &str) -> (tempfile::TempDir, Packed) {

@@ -197,7 +197,7 @@ mod tests {
     fn more_refs_take_their_places_among_the_others() {
         let [old, new] = ["8a", "9b"].map(|two| two.repeat(20));
         let refs = |names: &[&str]| -> BTreeMap<String, Oid> {
-            let oid = Oid::from_str(&new).expect("hex");
+            let oid = Oid::from_hex(&new).expect("hex");
             names.iter().map(|name| ((*name).to_owned(), oid)).collect()
         };
         let head = "# pack-refs with: peeled fully-peeled sorted \n";

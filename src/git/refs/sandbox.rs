@@ -101,7 +101,7 @@ impl Sandbox {
     pub(in crate::git) fn commit(&self, message: &str) -> Oid {
         let tree = self.git(&["mktree"]);
         let commit = self.git(&["commit-tree", "-m", message, tree.trim()]);
-        Oid::from_str(commit.trim()).expect("git prints ids")
+        Oid::from_hex(commit.trim()).expect("git prints ids")
     }
 
     /// What `git for-each-ref` lists under `prefix`.
@@ -111,7 +111,7 @@ impl Sandbox {
         text.lines()
             .map(|line| {
                 let (name, hex) = line.split_once(' ').expect("two words");
-                (name.to_owned(), Oid::from_str(hex).expect("git prints ids"))
+                (name.to_owned(), Oid::from_hex(hex).expect("git prints ids"))
             })
             .collect()
     }

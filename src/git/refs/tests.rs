@@ -486,7 +486,7 @@ fn no_update_is_lost_among_threads() {
     let sandbox = Sandbox::new();
     let refs = sandbox.refs();
     let name = "refs/probe/counter";
-    let value = |n: usize| Oid::from_str(&format!("{n:040x}")).expect("hex");
+    let value = |n: usize| Oid::from_hex(&format!("{n:040x}")).expect("hex");
     create(&refs, name, value(1)).expect("create");
     std::thread::scope(|scope| {
         for _ in 0..8 {

@@ -11,9 +11,10 @@ use std::sync::Once;
 use super::config::{Config, ConfigEntry};
 use super::discover::Discovered;
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::ObjectFormat;
 use crate::git::refs::RefFormat;
 
-/// Extensions that change nothing for us. `objectFormat` and `refStorage` are judged by their value.
+/// Extensions that are known. `objectFormat` and `refStorage` are judged by their value.
 const EXTENSIONS: [&str; 9] = [
     "noop",
     "noop-v1",
@@ -26,7 +27,7 @@ const EXTENSIONS: [&str; 9] = [
     "refstorage",
 ];
 
-/// Refuses bare repositories and formats that are not read here.
+/// Refuses formats that are not read here.
 ///
 /// # Errors
 /// `UNSUPPORTED_REPOSITORY`, naming the format or extension.
@@ -43,8 +44,9 @@ pub(super) fn check(local: &Config) -> Result<()> {
         let name = entry.key.trim_start_matches("extensions.");
         let value = entry.text();
         let known = match name {
-            "objectformat" => value.eq_ignore_ascii_case("sha1"),
-            // git takes this one from version 1 on alone.
+            // git: another one than its default only from version 1 on.
+            "objectformat" => ObjectFormat::from_name(&value)
+                .is_some_and(|format| version == 1 || format == ObjectFormat::Sha1),
             "refstorage" => version == 1 && ref_storage(&value).is_some(),
             // git: an unknown extension counts only from version 1 on.
             _ => version == 0 || EXTENSIONS.contains(&name),
@@ -73,6 +75,13 @@ fn ref_storage(value: &str) -> Option<RefFormat> {
         "reftable" => Some(RefFormat::Reftable),
         _ => None,
     }
+}
+
+/// How the repository names its objects. [`check`] has let it pass.
+pub(super) fn object_format(local: &Config) -> ObjectFormat {
+    let entry = local.entry("extensions.objectFormat");
+    let format = entry.and_then(|entry| ObjectFormat::from_name(&entry.text()));
+    format.unwrap_or_default()
 }
 
 /// An extension as git's documentation spells it.

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use git2::Oid;
+use crate::git::Oid;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -236,15 +236,12 @@ fn checked(name: &[u8]) -> Result<String> {
     }
 }
 
-/// 40 hex digits, and nothing but white space after them.
+/// The digits of an id, and nothing but white space after them.
 fn parse_oid(content: &[u8]) -> Option<Oid> {
-    let (hex, rest) = content.split_at_checked(40)?;
-    if !hex.iter().all(u8::is_ascii_hexdigit)
-        || rest.first().is_some_and(|it| !it.is_ascii_whitespace())
-    {
-        return None;
-    }
-    Oid::from_str(std::str::from_utf8(hex).ok()?).ok()
+    let (oid, rest) = Oid::leading(content)?;
+    rest.first()
+        .is_none_or(u8::is_ascii_whitespace)
+        .then_some(oid)
 }
 
 /// How to put a broken branch back: where its reflog ends, when there is one.
@@ -261,7 +258,10 @@ pub(super) fn mending(refs: &Refs, common_dir: &Path, branch: &str) -> String {
     }
     let log = crate::git::regular::read(common_dir.join("logs").join(branch)).unwrap_or_default();
     let last = log.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
-    let last = last.and_then(|line| parse_oid(line.get(41..)?));
+    let last = last.and_then(|line| {
+        let (_, rest) = Oid::leading(line)?;
+        parse_oid(rest.strip_prefix(b" ")?)
+    });
     let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
     let file = common_dir.join(branch);
     match last {
@@ -310,9 +310,9 @@ fn read_packed(common_dir: &Path, name: &str) -> Result<Option<Oid>> {
 
 /// `<oid> <name>`; comments and peeled lines are none.
 fn parse_line(line: &[u8]) -> Option<(&[u8], Oid)> {
-    let (hex, rest) = line.split_at_checked(40)?;
+    let (oid, rest) = Oid::leading(line)?;
     let name = rest.strip_prefix(b" ")?;
-    Some((name.strip_suffix(b"\r").unwrap_or(name), parse_oid(hex)?))
+    Some((name.strip_suffix(b"\r").unwrap_or(name), oid))
 }
 
 /// Binary search over lines. A `^peeled` line belongs to the line before it.

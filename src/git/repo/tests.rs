@@ -6,6 +6,7 @@ use super::testing::TestRepo;
 use super::{ConfigLevel, Repo, SharedRepository};
 use crate::env::Env;
 use crate::error::Code;
+use crate::git::ObjectFormat;
 use crate::git::objects::ObjectStore;
 use crate::git::tree;
 
@@ -162,22 +163,44 @@ fn formats_that_are_not_read_here_are_named() {
     assert!(none.1.contains(&test.dir().display().to_string()));
 
     let test = TestRepo::empty();
-    test.git(&["init", "-q", "--object-format=sha256"]);
+    test.git(&["init", "-q"]);
+    test.git(&["config", "core.repositoryFormatVersion", "1"]);
+    test.git(&["config", "extensions.objectFormat", "sha512"]);
     let (code, message) = refused(test.dir());
     assert_eq!(code, Code::UnsupportedRepository);
     assert!(
-        message.contains("extensions.objectFormat=sha256"),
+        message.contains("extensions.objectFormat=sha512"),
         "{message}"
     );
     for (key, value) in [
         ("core.repositoryFormatVersion", "2"),
         ("extensions.future", "yes"),
         ("extensions.refStorage", "future"),
+        ("extensions.objectFormat", "sha512"),
+        ("extensions.compatObjectFormat", "sha256"),
     ] {
         let test = TestRepo::new();
         test.git(&["config", "core.repositoryFormatVersion", "1"]);
         test.git(&["config", key, value]);
         assert_eq!(refused(test.dir()).0, Code::UnsupportedRepository, "{key}");
+    }
+}
+
+#[test]
+fn a_repository_names_its_objects_as_its_configuration_says() {
+    for format in ObjectFormat::ALL {
+        let test = TestRepo::empty();
+        test.git(&["init", "-q", &format!("--object-format={format}")]);
+        assert_eq!(discover(test.dir()).object_format(), format);
+        test.git(&["config", "core.repositoryFormatVersion", "0"]);
+        if format == ObjectFormat::Sha1 {
+            discover(test.dir());
+        } else {
+            // git does not read it either.
+            let (code, message) = refused(test.dir());
+            assert_eq!(code, Code::UnsupportedRepository);
+            assert!(message.contains("objectFormat=sha256"), "{message}");
+        }
     }
 }
 
@@ -321,7 +344,7 @@ fn commits_and_trees_answer() {
     test.git(&["commit", "-qam", "two"]);
     let repo = discover(test.dir());
     let oid = repo.head().expect("read").oid.expect("born");
-    let objects = ObjectStore::open(repo.common_dir()).expect("opened");
+    let objects = ObjectStore::open(repo.common_dir(), repo.object_format()).expect("opened");
     let commit = objects.commit(oid).expect("read");
     let [parent] = commit.parents[..] else {
         panic!("one parent, not {:?}", commit.parents);
@@ -354,8 +377,9 @@ fn variables_of_another_repository_never_mislead() {
         assert_eq!(repo.git_dir(), Path::new(dir).join(".git"));
         assert_eq!(repo.worktree_root(), Path::new(dir));
         let oid = repo.head().expect("read").oid.expect("born");
-        assert!(repo.git2().expect("opened").find_commit(oid).is_ok());
-        let objects = ObjectStore::open(repo.common_dir()).expect("opened");
+        let id = git2::Oid::from_bytes(oid.as_bytes()).expect("an id");
+        assert!(repo.git2().expect("opened").find_commit(id).is_ok());
+        let objects = ObjectStore::open(repo.common_dir(), repo.object_format()).expect("opened");
         assert!(objects.is_commit(oid));
         let top = crate::git::command::Git::new(&repo)
             .args(["ls-files", "--full-name"])

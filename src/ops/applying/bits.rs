@@ -65,7 +65,7 @@ impl Applying<'_, '_> {
             let here = capture.manifest.file(&path);
             let here = here.map(|file| Node {
                 mode: file.git_mode,
-                oid: file.oid.get(),
+                oid: file.oid,
             });
             match (known, here) {
                 (Some((_, Some(side))), Some(here)) if side.node.mode == here.mode => {

@@ -94,7 +94,7 @@ fn files(ctx: &Context<'_>) -> Result<BTreeMap<Vec<u8>, (u32, Oid)>> {
     let captured = seen.entries().filter(|(_, file)| file.kind.in_tree());
     let each = captured.map(|(dir, file)| {
         let full = seen.path_of(dir, &file);
-        (full, (file.git_mode, file.oid.get()))
+        (full, (file.git_mode, file.oid))
     });
     Ok(each.collect())
 }

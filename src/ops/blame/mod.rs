@@ -32,7 +32,7 @@ use super::versions::{Scope, States, Talks};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::command::Git;
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::path::{self, RepoPath};
 use crate::git::textdiff::{LARGEST, count_lines, same_lines};
 use crate::git::{reflog, tree};
@@ -114,6 +114,7 @@ pub fn blame(ctx: &Context<'_>, request: &Blame) -> Result<Blamed> {
             .chain(talks.unreadable)
             .chain(claims.notices)
             .collect(),
+        format: store.objects.format(),
     })
 }
 
@@ -194,7 +195,7 @@ impl FileAsked {
             file.add(ctx, store, head, name, space)?;
         }
         if !file.is_known() {
-            let content = hash(ObjectKind::Blob, &file.text)?;
+            let content = store.objects.hash(ObjectKind::Blob, &file.text)?;
             if let Some(state) = past.last_of(states, name, content) {
                 file.add(ctx, store, states.all[state].commit, name, space)?;
             }
@@ -283,7 +284,7 @@ fn commit_named(ctx: &Context<'_>, word: &str) -> Result<Option<Oid>> {
         .arg(name)
         .output()?;
     let id = String::from_utf8_lossy(&found.stdout);
-    let commit = Oid::from_str(id.trim()).ok();
+    let commit = Oid::from_hex(id.trim()).ok();
     Ok(commit.filter(|_| found.status.success()))
 }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::exchange::Format;
 use super::groups::Group;
+use crate::git::ObjectFormat;
 use crate::git::path::RepoPath;
 use crate::json::{self, Text};
 
@@ -150,4 +151,7 @@ pub struct Blamed {
     pub groups: Option<Vec<Group>>,
     /// Sentences about what could not be read.
     pub notices: Vec<String>,
+    /// How the repository names commits.
+    #[serde(skip)]
+    pub format: ObjectFormat,
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::git::fs::Root;
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::textdiff::{LARGEST, count_lines, same_lines};
 use crate::git::{Oid, tree};
 use crate::ops::Context;
@@ -28,7 +28,7 @@ pub fn former(
     let files = files
         .into_iter()
         .filter(|(_, node)| node.mode != tree::GITLINK_MODE);
-    let oid = hash(ObjectKind::Blob, text)?;
+    let oid = store.objects.hash(ObjectKind::Blob, text)?;
     let (same, others): (Vec<_>, Vec<_>) = files.partition(|(_, node)| node.oid == oid);
     if let Some((path, _)) = same.into_iter().find(|(path, _)| is_gone(path)) {
         return Ok(Some(path));

@@ -35,7 +35,7 @@ impl Swaps {
                 let put = journal.entries.into_iter();
                 let put = put.filter(|entry| names.contains(&entry.path));
                 let put = put.filter_map(|entry| {
-                    let oid = Oid::from_str(&entry.after?.oid).ok()?;
+                    let oid = Oid::from_hex(&entry.after?.oid).ok()?;
                     Some((entry.path, oid))
                 });
                 swaps.by_backup.insert(journal.backup_id, put.collect());

@@ -85,7 +85,7 @@ fn with_absent(old: &Manifest, missing: &[(Vec<u8>, u32, Oid)]) -> Manifest {
             flags: FileFlags::TRACKED,
             stamp: Default::default(),
             git_mode: *mode,
-            oid: (*oid).into(),
+            oid: *oid,
         };
         let slot = dirs.entry(ByPreorder(dir.to_vec())).or_default();
         slot.1.push((name.to_vec(), rec));

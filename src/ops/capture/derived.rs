@@ -330,7 +330,6 @@ impl<T: Copy + Ord> Census<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worktree::manifest::RawOid;
     use std::collections::BTreeMap;
 
     /// A root directory with files of seven bytes: name, kind and mode of each.
@@ -351,7 +350,7 @@ mod tests {
                 flags: FileFlags::UNSTABLE,
                 stamp: stamp(mode),
                 git_mode: 0o100_644,
-                oid: RawOid::default(),
+                oid: no_oid(),
             });
         }
         manifest.dirs.push(DirRec {

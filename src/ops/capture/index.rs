@@ -4,9 +4,9 @@ use super::super::gitview::{head_only_paths, read_index};
 use super::{CaptureRun, index_stamp, is_fresh};
 use crate::error::{Code, Error, Result};
 use crate::git::index::{CacheTree, Flags, Index, TreeSink, build_tree, build_tree_without};
-use crate::git::objects::{ObjectKind, ObjectStore, hash};
+use crate::git::objects::{ObjectKind, ObjectStore};
 use crate::git::repo::Head;
-use crate::git::{Oid, threads, tree};
+use crate::git::{ObjectFormat, Oid, threads, tree};
 use crate::store::{Store, paths};
 use crate::worktree::cache::Meta;
 use crate::worktree::capture::KnownTrees;
@@ -65,7 +65,7 @@ impl IndexSummary {
 
     /// The index tree's id.
     pub fn tree_oid(&self) -> Result<Oid> {
-        Ok(Oid::from_str(&self.tree)?)
+        Ok(Oid::from_hex(&self.tree)?)
     }
 }
 
@@ -79,19 +79,18 @@ struct CachedIndex {
 }
 
 /// Index trees, kept in memory until it is known where they go.
-#[derive(Default)]
 pub(super) struct MemoryTrees<'a> {
-    store: Option<&'a Store>,
+    store: &'a Store,
     made: HashMap<Oid, Vec<u8>>,
 }
 
 impl TreeSink for MemoryTrees<'_> {
     fn has(&mut self, oid: Oid) -> bool {
-        self.store.is_some_and(|store| store.objects.contains(oid))
+        self.store.objects.contains(oid)
     }
 
     fn put(&mut self, content: &[u8]) -> Result<Oid> {
-        let oid = hash(ObjectKind::Tree, content)?;
+        let oid = self.store.objects.hash(ObjectKind::Tree, content)?;
         self.made.insert(oid, content.to_vec());
         Ok(oid)
     }
@@ -163,7 +162,7 @@ impl CaptureRun<'_, '_, '_> {
                 });
             }
         }
-        let known = anchored.then(|| Oid::from_str(&known.index_commit).ok());
+        let known = anchored.then(|| Oid::from_hex(&known.index_commit).ok());
         let known = known
             .flatten()
             .and_then(|commit| Some(self.store.commit(commit).ok()?.tree));
@@ -192,7 +191,7 @@ impl CaptureRun<'_, '_, '_> {
         let index = read_index(&self.ctx.repo, &self.store.objects)?;
         let head_tree = head.oid.map(|oid| self.head_tree(oid)).transpose()?;
         let mut memory = MemoryTrees {
-            store: Some(self.store),
+            store: self.store,
             made: HashMap::new(),
         };
         // A tree has each name once, and no stages: for a conflict HEAD's entry stands, the stages are stored beside it.
@@ -229,7 +228,11 @@ impl CaptureRun<'_, '_, '_> {
                 "{tracked} {}",
                 summary.missing.join(&b"\0"[..]).escape_ascii()
             );
-            tracked = hash(ObjectKind::Blob, text.as_bytes())?.to_string();
+            tracked = self
+                .store
+                .objects
+                .hash(ObjectKind::Blob, text.as_bytes())?
+                .to_string();
         }
         let short = summary.paths() + head_only.len() <= SUMMARY_LIMIT;
         let record = if short {
@@ -305,7 +308,7 @@ impl CaptureRun<'_, '_, '_> {
 
 /// Whether what an entry of a tree or an index names may be named by a tree of ours. A submodule's commit is never here, but has an id.
 fn is_held(objects: &ObjectStore, mode: u32, oid: Oid) -> bool {
-    !oid.is_zero() && (mode == tree::GITLINK_MODE || objects.is_sound(oid))
+    !oid.is_null() && (mode == tree::GITLINK_MODE || objects.is_sound(oid))
 }
 
 fn summarize(index: &Index, tree: Oid, missing: &[usize], objects: &ObjectStore) -> IndexSummary {
@@ -350,19 +353,21 @@ fn summarize(index: &Index, tree: Oid, missing: &[usize], objects: &ObjectStore)
         }
     }
     if let Some(payload) = &summary.resolve_undo {
-        summary.blobs.extend(resolve_undo_blobs(payload));
+        summary
+            .blobs
+            .extend(resolve_undo_blobs(payload, index.format));
     }
     summary.blobs.sort();
     summary.blobs.dedup();
     // A gc may have taken what only resolve-undo names.
     summary
         .blobs
-        .retain(|oid| Oid::from_str(oid).is_ok_and(|oid| objects.is_sound(oid)));
+        .retain(|oid| Oid::from_hex(oid).is_ok_and(|oid| objects.is_sound(oid)));
     summary
 }
 
 /// The blobs that a resolve-undo payload names: per path three octal modes, then an id for each that is not zero.
-fn resolve_undo_blobs(payload: &[u8]) -> Vec<String> {
+fn resolve_undo_blobs(payload: &[u8], format: ObjectFormat) -> Vec<String> {
     let mut blobs = Vec::new();
     let mut rest = payload;
     let next = |rest: &mut &[u8]| -> Option<Vec<u8>> {
@@ -380,10 +385,10 @@ fn resolve_undo_blobs(payload: &[u8]) -> Vec<String> {
             modes.push(u32::from_str_radix(&String::from_utf8_lossy(&mode), 8).unwrap_or(0));
         }
         for mode in modes.into_iter().filter(|mode| *mode != 0) {
-            let Some(oid) = rest.get(..20).and_then(|bytes| Oid::from_bytes(bytes).ok()) else {
+            let Some((oid, after)) = format.split(rest) else {
                 return blobs;
             };
-            rest = &rest[20..];
+            rest = after;
             // A submodule's commit is in the submodule's repository.
             if mode != tree::GITLINK_MODE {
                 blobs.push(oid.to_string());

@@ -245,7 +245,9 @@ pub fn capture<'s>(
     {
         return Ok(capture);
     }
-    let Some((manifest, meta, identity)) = cache::load_identified(&store.dir.file("cache")) else {
+    let Some((manifest, meta, identity)) =
+        cache::load_identified(&store.dir.file("cache"), store.objects.format())
+    else {
         let mut capture = run.run(None, &Suspects::All)?;
         capture.keeping = watched.map(|watched| watched.keeping(None));
         return Ok(capture);
@@ -303,7 +305,7 @@ impl Capture<'_> {
         let files = self.manifest.entries().map(|(_, file)| file);
         let files = files
             .filter(|file| matches!(file.kind, Kind::File | Kind::Symlink))
-            .map(|file| file.oid.get());
+            .map(|file| file.oid);
         let dirs = self
             .manifest
             .dirs

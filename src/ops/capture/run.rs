@@ -18,7 +18,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::Root;
 use crate::git::index::Index;
-use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode, hash};
+use crate::git::objects::{ObjectKind, ObjectWriter, WriteMode};
 use crate::git::operation::{self, OperationState};
 use crate::git::own::OwnDirs;
 use crate::git::refs::standing;
@@ -149,7 +149,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
     ) -> Capture<'s> {
         let known_index_commit = anchor
             .as_ref()
-            .and_then(|_| Oid::from_str(index_commit).ok());
+            .and_then(|_| Oid::from_hex(index_commit).ok());
         Capture {
             manifest: files.manifest,
             derived: files.derived,
@@ -232,7 +232,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         index_trees: usize,
     ) -> Result<Option<Files<'s>>> {
         let (Ok(tree), Ok(kept)) = (
-            Oid::from_str(&about.meta.root_tree),
+            Oid::from_hex(&about.meta.root_tree),
             serde_json::from_value::<Derived>(about.meta.derived.clone()),
         ) else {
             return Ok(None);
@@ -303,7 +303,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         let writer = self.writer((count + state.trees.len(), largest))?;
         let sink: &dyn Sink = match &writer {
             Some(writer) => &Writing(writer),
-            None => &HashOnly,
+            None => &HashOnly(self.store.objects.format()),
         };
         hash_files(&root, &mut manifest, sink, how, self.ctx.progress)?;
         // What vanished between the scan and the reading is as if it had never been there.
@@ -398,7 +398,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
 
     /// The anchor of the cached ids, while it stands. A symbolic ref keeps nothing: what it leads to is somebody else's.
     pub(super) fn anchor(&self, meta: &Meta) -> Result<Option<(String, Oid)>> {
-        let Ok(commit) = Oid::from_str(&meta.anchor_commit) else {
+        let Ok(commit) = Oid::from_hex(&meta.anchor_commit) else {
             return Ok(None);
         };
         // After a power cut its objects may be gone. The first command that looks tells; until then each id is looked up.
@@ -413,7 +413,7 @@ impl<'s> CaptureRun<'_, 's, '_> {
         for at in 0..manifest.dirs.len() {
             for file in manifest.files_mut(at) {
                 let stored = matches!(file.kind, Kind::File | Kind::Symlink);
-                if stored && (self.afresh || !self.store.objects.contains(file.oid.get())) {
+                if stored && (self.afresh || !self.store.objects.contains(file.oid)) {
                     file.flags |= FileFlags::TO_HASH;
                 }
             }
@@ -461,7 +461,11 @@ impl<'s> CaptureRun<'_, 's, '_> {
             text.push(0);
         }
         text.extend_from_slice(&self.own.fingerprint());
-        let options = hash(ObjectKind::Blob, &text)?.to_string();
+        let options = self
+            .store
+            .objects
+            .hash(ObjectKind::Blob, &text)?
+            .to_string();
         Ok((globals, globs, options))
     }
 

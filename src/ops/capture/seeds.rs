@@ -81,7 +81,7 @@ pub fn prove(ctx: &Context<'_>) -> Result<()> {
 /// Proves the ids of the cache and writes it back.
 fn prove_cache(ctx: &Context<'_>, store: &Store) -> Result<Proven> {
     let file = store.dir.file("cache");
-    let Some((mut manifest, mut meta)) = cache::load(&file) else {
+    let Some((mut manifest, mut meta)) = cache::load(&file, store.objects.format()) else {
         return Ok(Proven::default());
     };
     let how = Hashing {
@@ -104,7 +104,7 @@ fn prove_cache(ctx: &Context<'_>, store: &Store) -> Result<Proven> {
     }
     if proven.looked_at > 0 {
         meta.derived = Derived::of(&manifest).kept();
-        cache::save(&file, &manifest, &meta)?;
+        cache::save(&file, &manifest, &meta, store.objects.format())?;
     }
     Ok(proven)
 }

@@ -42,9 +42,11 @@ else
 fi
 "#;
 
-/// Not for file checkouts, clones and new worktrees (the old id is all zeros), nor in the middle of a rebase.
-const POST_CHECKOUT: &str = r#"case "$3 $1 ${GIT_REFLOG_ACTION-}" in
-"0 "* | *" 0000000000000000000000000000000000000000 "* | *" rebase"*) ;;
+/// Not for file checkouts, clones and new worktrees (the old id is all zeros, of which nothing is left), nor in the middle of a
+/// rebase.
+const POST_CHECKOUT: &str = r#"tw_old=${1#"${1%%[!0]*}"}
+case "$3 ${tw_old:-zeros} ${GIT_REFLOG_ACTION-}" in
+"0 "* | *" zeros "* | *" rebase"*) ;;
 *)
     tw_dir=$(git rev-parse --git-dir)
     if test ! -d "$tw_dir/rebase-merge" && test ! -d "$tw_dir/rebase-apply" && command -v tw >/dev/null 2>&1; then

@@ -284,7 +284,7 @@ fn write(
     let mut transaction = store.refs.transaction();
     transaction.durable();
     transaction.verify(&names::snapshot_ref(&snapshot.id), snapshot.commit);
-    let mut new = NewObjects::default();
+    let mut new = NewObjects::new(store.objects.format());
     let mut stage = |name: &Record, json: Json| {
         let note = Note {
             annotated: snapshot.commit,

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::*;
+use crate::git::ObjectFormat;
 use crate::git::objects::{ObjectKind, hash};
 use crate::git::path::display;
 
@@ -15,7 +16,7 @@ type File<'f> = (&'f str, &'f str);
 
 impl Memory {
     fn put(&self, kind: ObjectKind, bytes: &[u8]) -> Result<Oid> {
-        let oid = hash(kind, bytes)?;
+        let oid = hash(ObjectFormat::Sha1, kind, bytes)?;
         self.0.borrow_mut().insert(oid, bytes.to_vec());
         Ok(oid)
     }

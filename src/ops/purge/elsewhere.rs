@@ -212,7 +212,7 @@ impl Search<'_> {
                     let (_, bytes) = self.store.objects.read(at).ok()?;
                     let line = bytes.split(|byte| *byte == b'\n').next()?;
                     let id = line.strip_prefix(b"object ")?;
-                    at = Oid::from_str(&String::from_utf8_lossy(id)).ok()?;
+                    at = Oid::from_hex(&String::from_utf8_lossy(id)).ok()?;
                 }
             }
         }

@@ -57,9 +57,7 @@ fn file(path: &Path, moved: &Moved, paths: &[Vec<u8>]) -> Result<()> {
 fn rename(value: &mut Value, moved: &Moved) {
     match value {
         Value::String(text) => {
-            if let Ok(oid) = Oid::from_str(text)
-                && text.len() == 40
-            {
+            if let Ok(oid) = Oid::from_hex(text) {
                 *text = last(oid, moved).to_string();
             }
         }

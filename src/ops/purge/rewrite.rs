@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::{Code, Error, Result};
-use crate::git::Oid;
 use crate::git::commit::RawCommit;
 use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, Node};
+use crate::git::{ObjectFormat, Oid};
 use crate::store::Store;
 use crate::store::access as access_list;
 use crate::store::id::SnapshotId;
@@ -230,7 +230,8 @@ impl<'a> Rewriter<'a> {
         let (mut left, mut gone, mut kept) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         let mut rest = bytes;
         while !rest.is_empty() {
-            let entry = resolve_entry(rest).ok_or_else(|| damaged("resolve-undo"))?;
+            let entry = resolve_entry(rest, self.store.objects.format())
+                .ok_or_else(|| damaged("resolve-undo"))?;
             let (whole, after) = rest.split_at(entry.len);
             rest = after;
             if self.is_purged(entry.path) {
@@ -254,7 +255,7 @@ impl<'a> Rewriter<'a> {
         let mut moved: BTreeMap<String, Oid> = BTreeMap::new();
         if let Some(dir) = tree::find(&read, state.tree, part::TREES.as_bytes())? {
             let bytes = read(dir.oid)?;
-            for entry in tree::parse(&bytes)? {
+            for entry in tree::parse(&bytes, dir.oid.format())? {
                 let new = self.tree(entry.node.oid)?;
                 if new != entry.node.oid {
                     let node = Node {
@@ -414,7 +415,7 @@ fn forget_counts(record: &mut SnapshotRecord) {
 fn stage_of(line: &[u8]) -> Option<(Oid, &[u8])> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
     let words = std::str::from_utf8(line.get(..tab)?).ok()?;
-    let oid = Oid::from_str(words.split(' ').nth(1)?).ok()?;
+    let oid = Oid::from_hex(words.split(' ').nth(1)?).ok()?;
     Some((oid, line.get(tab + 1..)?))
 }
 
@@ -424,7 +425,7 @@ struct ResolveEntry<'a> {
     len: usize,
 }
 
-fn resolve_entry(bytes: &[u8]) -> Option<ResolveEntry<'_>> {
+fn resolve_entry(bytes: &[u8], format: ObjectFormat) -> Option<ResolveEntry<'_>> {
     let word = |from: usize| {
         let rest = bytes.get(from..)?;
         let end = rest.iter().position(|byte| *byte == 0)?;
@@ -439,8 +440,8 @@ fn resolve_entry(bytes: &[u8]) -> Option<ResolveEntry<'_>> {
     }
     let mut oids = Vec::new();
     for _ in 0..present {
-        oids.push(Oid::from_bytes(bytes.get(at..at + 20)?).ok()?);
-        at += 20;
+        oids.push(format.first_of(bytes.get(at..)?)?);
+        at += format.width();
     }
     Some(ResolveEntry {
         path,

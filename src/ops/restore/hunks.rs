@@ -123,7 +123,7 @@ impl FileOffer {
         };
         let quote = quote_path(ctx)?;
         let node = Node {
-            oid: hash(ObjectKind::Blob, new)?,
+            oid: hash(here.oid.format(), ObjectKind::Blob, new)?,
             ..node
         };
         let old = PatchSide {
@@ -223,7 +223,7 @@ pub fn look(ctx: &Context<'_>, offer: &Offer, chosen: &[Vec<Part>]) -> Result<Re
     }
     let mut unwritten = BTreeSet::new();
     let nodes = nodes(becoming, |text| {
-        let oid = hash(ObjectKind::Blob, text)?;
+        let oid = store.objects.hash(ObjectKind::Blob, text)?;
         unwritten.insert(oid);
         Ok(oid)
     })?;

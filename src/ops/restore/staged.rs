@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Code, Error, Result};
 use crate::git::index::{Entry, Flags, Index};
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::path::RepoPath;
 use crate::git::{path, tree};
 use crate::ops::Context;
@@ -41,7 +41,7 @@ pub(super) fn put_back(
     let then = Then::of(store, stored)?;
     let entries = RefCell::new(PathEntries::new());
     let find = |capture: &Capture<'_>| {
-        let none = Index::new();
+        let none = Index::new(store.objects.format());
         let now = capture.parsed_index.as_ref().unwrap_or(&none);
         refuse_unmatched(ctx, request, stored, &then, now)?;
         entries.replace(then.differing(now, &spec));
@@ -156,7 +156,7 @@ impl Then {
                 .intent_to_add_modes
                 .get(&stored_path(path));
             let mode = mode.and_then(|mode| u32::from_str_radix(mode, 8).ok());
-            let empty = hash(ObjectKind::Blob, b"")?;
+            let empty = store.objects.hash(ObjectKind::Blob, b"")?;
             let mut entry = Entry::new(mode.unwrap_or(0o100_644), empty);
             entry.flags = Flags::INTENT_TO_ADD;
             entries.insert(path.clone(), vec![entry]);

@@ -13,7 +13,7 @@ use super::turns::Turns;
 use crate::env::Moment;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, read_link_at};
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::textdiff::LARGEST;
 use crate::git::{Oid, path, tree};
 use crate::ops::Context;
@@ -325,7 +325,8 @@ impl<'a> Gone<'a> {
         if bytes.len() as u64 > LARGEST {
             return Ok(None);
         }
-        hash(ObjectKind::Blob, &bytes).map(|oid| Some(Content::Blob(oid)))
+        let oid = self.store.objects.hash(ObjectKind::Blob, &bytes)?;
+        Ok(Some(Content::Blob(oid)))
     }
 }
 

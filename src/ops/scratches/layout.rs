@@ -11,7 +11,7 @@ use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::Oid;
 use crate::git::fs::{Durable, Root, Stamp, write_atomic_with_mode};
 use crate::git::index::{Builder, Entry, Flags, Stat};
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::tree::{self, DIR_MODE, GITLINK_MODE, LINK_MODE, Node};
 use crate::ops::Context;
@@ -240,7 +240,7 @@ fn write_index(
         }
         flags
     };
-    let mut builder = Builder::new();
+    let mut builder = Builder::new(store.objects.format());
     for (full, node) in tree::flatten(&read, side.tree)? {
         // The tree has one side of them; their stages follow below.
         if conflicts.contains(&full) {
@@ -256,7 +256,7 @@ fn write_index(
         builder.push(&full, entry)?;
     }
     for (full, mode) in intents(stored, lists)? {
-        let mut entry = Entry::new(mode, hash(ObjectKind::Blob, b"")?);
+        let mut entry = Entry::new(mode, store.objects.hash(ObjectKind::Blob, b"")?);
         entry.flags = flags(&full) | Flags::INTENT_TO_ADD;
         builder.push(&full, entry)?;
     }
@@ -306,7 +306,7 @@ fn stages(stored: &Stored, bytes: &[u8]) -> Result<Vec<(Vec<u8>, Entry)>> {
         let words = std::str::from_utf8(line.get(..tab)?).ok()?;
         let mut words = words.split(' ');
         let mode = u32::from_str_radix(words.next()?, 8).ok()?;
-        let oid = Oid::from_str(words.next()?).ok()?;
+        let oid = Oid::from_hex(words.next()?).ok()?;
         let stage: u8 = words.next()?.parse().ok()?;
         let full = line.get(tab + 1..)?;
         let mut entry = Entry::new(mode, oid);

@@ -75,7 +75,7 @@ impl<'a> Present<'a> {
             let known = self.manifest.file(full);
             let same = known.filter(|file| {
                 matches!(file.kind, Kind::File | Kind::Symlink)
-                    && file.oid.get() == node.oid
+                    && file.oid == node.oid
                     && file.git_mode == node.mode
             });
             if let Some(file) = same {
@@ -266,7 +266,7 @@ fn dirs(read: ReadTree<'_>, root: Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
     let mut found = Vec::new();
     let mut pending = vec![(Vec::new(), root)];
     while let Some((dir, oid)) = pending.pop() {
-        for entry in tree::parse(&read(oid)?)? {
+        for entry in tree::parse(&read(oid)?, oid.format())? {
             if entry.node.is_dir() {
                 let full = path::join(&dir, entry.name);
                 found.push((full.clone(), entry.node.oid));

@@ -53,7 +53,7 @@ fn captured(root: &Root, full: &[u8], file: &FileRec) -> Result<()> {
     };
     // The stamp does not tell of stores through a memory mapping.
     let same = stamp.mode == file.stamp.mode
-        && content_oid(fd.as_fd(), name, &stamp)? == Some(file.oid.get());
+        && content_oid(file.oid.format(), fd.as_fd(), name, &stamp)? == Some(file.oid);
     if same {
         unlink(root, dir, fd.as_fd(), name, AtFlags::empty())?;
     }

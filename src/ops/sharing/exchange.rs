@@ -329,7 +329,7 @@ pub fn push(
                 tries,
             });
         }
-        let mut new = NewObjects::default();
+        let mut new = NewObjects::new(store.objects.format());
         let ours = commit_own(
             ctx,
             store,
@@ -362,7 +362,8 @@ pub fn push(
         ctx.progress.end();
         match pushed.map_err(|error| cleaned(ctx, &error))? {
             Pushed::Done => {
-                set_refs(store, &NewObjects::default(), &[(SHARED_SEEN, commit)])?;
+                let none = NewObjects::new(store.objects.format());
+                set_refs(store, &none, &[(SHARED_SEEN, commit)])?;
                 return Ok(Sent {
                     plan,
                     commit: Some(commit),
@@ -457,7 +458,7 @@ pub fn take_in(
     }
     ctx.progress.end();
     if let Some(theirs) = plan.theirs {
-        let mut new = NewObjects::default();
+        let mut new = NewObjects::new(store.objects.format());
         let ours = commit_own(
             ctx,
             store,

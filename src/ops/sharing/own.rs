@@ -21,7 +21,7 @@ use super::tree::{self, Key, LARGEST_RECORD, SharedTree};
 use crate::env::Moment;
 use crate::error::Result;
 use crate::git::Oid;
-use crate::git::objects::{NewObjects, ObjectKind};
+use crate::git::objects::ObjectKind;
 use crate::ops::Context;
 use crate::ops::issues::desk;
 use crate::ops::kept;
@@ -362,7 +362,7 @@ fn annotated_by(store: &Store, shared: &Shared) -> Result<Oid> {
     }
     let text = snapshot.map_or_else(|| "a snapshot".to_owned(), |id| id.to_string());
     let text = format!("{text} is in another repository\n");
-    NewObjects::default().put(ObjectKind::Blob, text.as_bytes())
+    store.objects.hash(ObjectKind::Blob, text.as_bytes())
 }
 
 /// What is not shared of an issue.

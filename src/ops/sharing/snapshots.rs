@@ -311,7 +311,7 @@ pub fn push(
         {
             return Err(not_taken(ctx, setup, setup.snapshots_ref(), why));
         }
-        let mut new = NewObjects::default();
+        let mut new = NewObjects::new(store.objects.format());
         let mut parent = tip;
         for one in &missing {
             let at = Moment::parse_rfc3339(&one.record.created_at).unwrap_or(Moment(0));
@@ -370,7 +370,7 @@ pub fn pull(ctx: &Context<'_>, store: &Store, setup: &Setup, is_dry: bool) -> Re
     if !is_dry {
         set_refs(
             store,
-            &NewObjects::default(),
+            &NewObjects::new(store.objects.format()),
             &[(SHARED_SNAPSHOTS_TAKEN, tip)],
         )?;
     }
@@ -408,7 +408,7 @@ fn take(store: &Store, id: &str, commit: Oid, is_dry: bool) -> Result<Option<Cha
         .head
         .oid
         .as_deref()
-        .and_then(|oid| Oid::from_str(oid).ok());
+        .and_then(|oid| Oid::from_hex(oid).ok());
     let head = head.filter(|oid| !theirs.head.unborn && store.objects.is_commit(*oid));
     record.head = HeadRecord {
         oid: head.map(|oid| oid.to_string()),
@@ -429,7 +429,7 @@ fn take(store: &Store, id: &str, commit: Oid, is_dry: bool) -> Result<Option<Cha
         Some(head) => store.objects.commit(head)?.tree,
         None => raw.tree,
     };
-    let mut new = NewObjects::default();
+    let mut new = NewObjects::new(store.objects.format());
     let index = encode_commit(index, head.as_slice(), FIXED_TIME, "index\n");
     let index = new.put(ObjectKind::Commit, &index)?;
     let parents: Vec<Oid> = head.into_iter().chain([index]).collect();
@@ -460,7 +460,7 @@ fn count_paths(
         return Err(wrong("its directories are too deep"));
     }
     let mut count = 1u64;
-    for entry in tree::parse(&objects.read_tree(at)?)? {
+    for entry in tree::parse(&objects.read_tree(at)?, at.format())? {
         count = count.saturating_add(if entry.node.is_dir() {
             count_paths(objects, entry.node.oid, depth + 1, known)?
         } else {

@@ -196,7 +196,7 @@ fn entries(objects: &ObjectStore, tree: Oid) -> Result<Vec<(String, Node)>> {
         return Err(corrupt("a directory of it is too large"));
     }
     let bytes = objects.read_tree(tree)?;
-    let entries = tree::parse(&bytes)?.into_iter();
+    let entries = tree::parse(&bytes, tree.format())?.into_iter();
     let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
     Ok(entries
         .map(|entry| (text(entry.name), entry.node))

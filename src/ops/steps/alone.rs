@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Step, Undone};
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::textmerge::Labels;
 use crate::git::tree::{self, Node};
@@ -155,7 +155,7 @@ impl TakingBack<'_> {
         let mut made: BTreeMap<Oid, Vec<u8>> = BTreeMap::new();
         let stored = |oid: Oid| store.objects.read_tree(oid);
         let mut put = |bytes: &[u8]| {
-            let oid = hash(ObjectKind::Tree, bytes)?;
+            let oid = store.objects.hash(ObjectKind::Tree, bytes)?;
             made.insert(oid, bytes.to_vec());
             Ok(oid)
         };
@@ -198,7 +198,7 @@ impl TakingBack<'_> {
             if bits_alone && untouched && !merged.paths.contains_key(path) {
                 let node = Node {
                     mode: here.git_mode,
-                    oid: here.oid.get(),
+                    oid: here.oid,
                 };
                 sides.push((
                     path.clone(),

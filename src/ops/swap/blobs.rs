@@ -116,7 +116,8 @@ mod tests {
     fn small_ones_are_kept_and_large_ones_read_again() {
         let dir = tempfile::tempdir().expect("tempdir");
         std::fs::create_dir_all(dir.path().join("objects/pack")).expect("mkdir");
-        let objects = ObjectStore::open(dir.path()).expect("opened");
+        let objects =
+            ObjectStore::open(dir.path(), crate::git::ObjectFormat::Sha1).expect("opened");
         let contents = [b"small".to_vec(), vec![7; SMALL + 1], Vec::new()];
         let writer = ObjectWriter::new(&objects, WriteMode::Loose).expect("writer");
         let put = |bytes: &Vec<u8>| writer.put(ObjectKind::Blob, bytes).expect("written");
@@ -161,7 +162,8 @@ mod tests {
     fn a_tree_is_no_blob() {
         let dir = tempfile::tempdir().expect("tempdir");
         std::fs::create_dir_all(dir.path().join("objects/pack")).expect("mkdir");
-        let objects = ObjectStore::open(dir.path()).expect("opened");
+        let objects =
+            ObjectStore::open(dir.path(), crate::git::ObjectFormat::Sha1).expect("opened");
         let writer = ObjectWriter::new(&objects, WriteMode::Loose).expect("writer");
         let tree = writer.put(ObjectKind::Tree, b"").expect("written");
         writer.finish().expect("finished");

@@ -93,7 +93,7 @@ fn write_intended(store: &Store, index: &Index) -> Result<Option<KeptPack>> {
     if !entries.any(|entry| entry.flags.contains(Flags::INTENT_TO_ADD)) {
         return Ok(None);
     }
-    let mut new = NewObjects::default();
+    let mut new = NewObjects::new(store.objects.format());
     new.put(ObjectKind::Blob, b"")?;
     new.write(&store.objects, Storage::SyncedPack)
 }

@@ -74,7 +74,7 @@ pub fn side_of(stored: Option<&StoredSide>) -> Result<Option<Side>> {
     Ok(Some(Side {
         node: Node {
             mode,
-            oid: Oid::from_str(&stored.oid)?,
+            oid: Oid::from_hex(&stored.oid)?,
         },
         perm: parse_octal(&stored.perm)?,
     }))

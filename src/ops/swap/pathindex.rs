@@ -85,7 +85,7 @@ pub fn are_alike(one: &[Entry], other: &[Entry]) -> bool {
 fn entry(value: &Value) -> Option<Entry> {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let mode = u32::from_str_radix(text("mode")?, 8).ok()?;
-    let mut entry = Entry::new(mode, Oid::from_str(text("oid")?).ok()?);
+    let mut entry = Entry::new(mode, Oid::from_hex(text("oid")?).ok()?);
     entry.stage = u8::try_from(value.get("stage")?.as_u64()?)
         .ok()
         .filter(|stage| *stage <= 3)?;
@@ -105,13 +105,13 @@ mod tests {
 
     #[test]
     fn both_sides_come_back_from_the_journal() {
-        let oid = |digit: &str| Oid::from_str(&digit.repeat(40)).expect("an id");
+        let oid = |digit: &str| Oid::from_hex(&digit.repeat(40)).expect("an id");
         let staged = |stage: u8| {
             let mut entry = Entry::new(0o100_755, oid("b"));
             entry.stage = stage;
             entry
         };
-        let mut builder = Builder::new();
+        let mut builder = Builder::new(crate::git::ObjectFormat::Sha1);
         let mut plain = Entry::new(0o100_644, oid("a"));
         plain.flags = Flags::SKIP_WORKTREE | Flags::ASSUME_VALID;
         builder.push(b"x", plain).expect("small");

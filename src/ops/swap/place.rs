@@ -59,7 +59,7 @@ fn expected_in(manifest: &Manifest, path: &[u8]) -> Expected {
         Some(file) if matches!(file.kind, Kind::File | Kind::Symlink) => Expected::Known {
             mode: file.stamp.mode,
             size: file.stamp.size,
-            oid: file.oid.get(),
+            oid: file.oid,
         },
         _ => Expected::Absent,
     }

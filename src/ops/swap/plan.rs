@@ -300,7 +300,7 @@ fn side_on_disk(manifest: &Manifest, path: &[u8]) -> Option<Side> {
     file.kind.is_on_disk().then(|| Side {
         node: Node {
             mode: file.git_mode,
-            oid: file.oid.get(),
+            oid: file.oid,
         },
         // Linux has no permission bits for symbolic links: what `lstat` says of them is always the same.
         perm: if file.kind == Kind::Symlink {

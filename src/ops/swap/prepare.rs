@@ -314,7 +314,7 @@ fn prove_objects(
     if capture.writer.is_some() || matches!(goal.aim, Aim::Computed { .. }) {
         // What this very capture stores is about to be in its pack: none of it is as the cache had it.
         let files = capture.manifest.files_in_memory();
-        let oids = files.map(|(_, _, file)| file.oid.get());
+        let oids = files.map(|(_, _, file)| file.oid);
         captured.extend(oids.filter(|oid| needed.contains(oid)));
     }
     let stored: Vec<Oid> = needed

@@ -106,7 +106,8 @@ pub(super) fn prove(
     if changed_since.is_empty() && claim.except.is_empty() && seen.tree == stored.tree {
         let name = names::snapshot_ref(&stored.id);
         let meta: Meta = seen.meta(&name, stored.commit, stored.index_commit);
-        cache::save(&store.dir.file("cache"), &seen.manifest, &meta)?;
+        let file = store.dir.file("cache");
+        cache::save(&file, &seen.manifest, &meta, store.objects.format())?;
     }
     Ok(changed_since)
 }

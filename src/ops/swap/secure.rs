@@ -144,12 +144,12 @@ pub fn settle(store: &Store, journal: &Journal) -> Result<()> {
         return Ok(());
     };
     let name = names::snapshot_ref(&id);
-    let was = Oid::from_str(was)?;
+    let was = Oid::from_hex(was)?;
     if store.refs.read_direct(&name)? != Some(was) {
         return Ok(());
     }
     let mut transaction = store.refs.transaction();
-    transaction.update(&name, Oid::from_str(&journal.backup_commit)?, was);
+    transaction.update(&name, Oid::from_hex(&journal.backup_commit)?, was);
     transaction.durable();
     Ok(transaction.commit()?)
 }

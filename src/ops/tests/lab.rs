@@ -92,7 +92,7 @@ impl Lab {
 
     /// The commit a revision names.
     pub fn rev(&self, name: &str) -> Oid {
-        Oid::from_str(self.git(&["rev-parse", name]).trim()).expect("an id")
+        Oid::from_hex(self.git(&["rev-parse", name]).trim()).expect("an id")
     }
 
     /// Runs git at the top; it must succeed. Gives its stdout.
@@ -167,7 +167,7 @@ impl Lab {
         std::fs::write(&file, bytes).expect("written");
         let file = file.to_str().expect("plain");
         let oid = self.git(&["hash-object", "-t", "commit", "-w", file]);
-        let oid = Oid::from_str(oid.trim()).expect("an id");
+        let oid = Oid::from_hex(oid.trim()).expect("an id");
         let mut edit = store.refs.transaction();
         edit.delete(&names::snapshot_ref(&old), Some(stored.commit));
         edit.create(&names::snapshot_ref(&new), oid);

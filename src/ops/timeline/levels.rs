@@ -169,7 +169,7 @@ pub(super) fn changes(file: &Path) -> Result<Option<Vec<Change>>> {
 fn node(side: &Side) -> Option<Node> {
     Some(Node {
         mode: u32::from_str_radix(&side.mode, 8).ok()?,
-        oid: Oid::from_str(&side.oid).ok()?,
+        oid: Oid::from_hex(&side.oid).ok()?,
     })
 }
 

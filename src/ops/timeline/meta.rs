@@ -71,7 +71,7 @@ impl Meta {
     /// # Errors
     /// It is damaged.
     pub fn head_tree(&self, objects: &ObjectStore) -> Result<Option<Oid>> {
-        let head = self.said.head.oid.as_deref().map(Oid::from_str);
+        let head = self.said.head.oid.as_deref().map(Oid::from_hex);
         match head.transpose()? {
             Some(oid) if objects.contains(oid) => Ok(Some(objects.commit(oid)?.tree)),
             _ => Ok(None),

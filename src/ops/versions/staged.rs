@@ -115,7 +115,7 @@ fn stage(line: &[u8]) -> Option<(Vec<u8>, Node)> {
     let (head, path) = line.split_at_checked(tab)?;
     let mut words = std::str::from_utf8(head).ok()?.split(' ');
     let mode = u32::from_str_radix(words.next()?, 8).ok()?;
-    let oid = Oid::from_str(words.next()?).ok()?;
+    let oid = Oid::from_hex(words.next()?).ok()?;
     Some((path.get(1..)?.to_vec(), Node { mode, oid }))
 }
 

@@ -102,7 +102,7 @@ impl State {
     /// HEAD's commit then; None where it had none.
     pub fn head(&self) -> Option<Oid> {
         let stood: Stood = serde_json::from_str(&self.document).unwrap_or_default();
-        Oid::from_str(&stood.head.oid?).ok()
+        Oid::from_hex(&stood.head.oid?).ok()
     }
 }
 

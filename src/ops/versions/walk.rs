@@ -9,11 +9,11 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use crate::error::Result;
-use crate::git::Oid;
 use crate::git::objects::ObjectStore;
 use crate::git::path::{self, RepoPath};
 use crate::git::threads;
 use crate::git::tree::{self, Entry, GITLINK_MODE, Node, tree_order};
+use crate::git::{ObjectFormat, Oid};
 
 /// So many states are worth a thread, whose first one may be a whole tree.
 const PART: usize = 64;
@@ -139,13 +139,13 @@ struct Tree {
 }
 
 impl Tree {
-    fn parse(bytes: Vec<u8>) -> Result<Self> {
+    fn parse(bytes: Vec<u8>, format: ObjectFormat) -> Result<Self> {
         let start = bytes.as_ptr().addr();
         let place = |entry: &Entry<'_>| {
             let at = entry.name.as_ptr().addr() - start;
             (at..at + entry.name.len(), entry.node)
         };
-        let entries = tree::parse(&bytes)?.iter().map(place).collect();
+        let entries = tree::parse(&bytes, format)?.iter().map(place).collect();
         Ok(Self { bytes, entries })
     }
 
@@ -213,7 +213,7 @@ impl<'a> Part<'a> {
         if let Some(tree) = self.read.get(&oid) {
             return Rc::clone(tree);
         }
-        let read = |oid| Tree::parse(self.objects.read_tree(oid)?);
+        let read = |oid: Oid| Tree::parse(self.objects.read_tree(oid)?, oid.format());
         let tree = match self.before.remove(&oid) {
             Some(tree) => tree,
             None => match read(oid) {

@@ -45,7 +45,7 @@ impl Lab {
             temp.path(),
             &["commit", "-q", "--allow-empty", "-m", "first"],
         );
-        let commit = Oid::from_str(&git(temp.path(), &["rev-parse", "HEAD"])).expect("an id");
+        let commit = Oid::from_hex(&git(temp.path(), &["rev-parse", "HEAD"])).expect("an id");
         let repo = Rc::new(Repo::discover(temp.path(), &Env::default()).expect("a repository"));
         Self { temp, repo, commit }
     }
@@ -64,7 +64,7 @@ impl Lab {
             annotated: self.commit,
             json: object(json!({"version": 1, "count": 0, "later": {"kept": true}})),
         };
-        let mut new = NewObjects::default();
+        let mut new = NewObjects::new(store.objects.format());
         let into = (&mut transaction, &mut new);
         let tip = store.stage_record(into, &name(), &note, "issue: report", AT);
         let tip = tip.expect("staged");

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::records::{HEADER, SUM_AT};
-use super::{MAGIC, VERSION, patch, patch_of};
+use super::records::{HEADER, Magic, SUM_AT};
+use super::{MAGIC, patch, patch_of};
 
 /// Names one state of the cache: the base, and what stands in its patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +30,10 @@ impl Identity {
     /// Of what is on disk; `None` where there is no cache of this version.
     pub fn on_disk(file: &Path) -> Option<Self> {
         let (base, _) = read_header(file)?;
-        let base = number(&base, MAGIC, VERSION)?;
+        let base = number(&base, MAGIC)?;
         // A patch of another base is nothing.
         let patch = read_header(&patch_of(file));
-        let patch =
-            patch.filter(|(patch, _)| number(patch, patch::MAGIC, patch::VERSION) == Some(base));
+        let patch = patch.filter(|(patch, _)| number(patch, patch::MAGIC) == Some(base));
         Some(Self {
             base,
             patch: patch.map_or(0, |(header, length)| stamp(&header, length)),
@@ -72,7 +71,7 @@ fn read_header(file: &Path) -> Option<([u8; HEADER], u64)> {
 }
 
 /// The number of the base, in a header of this kind.
-fn number(header: &[u8; HEADER], magic: [u8; 8], version: u32) -> Option<u64> {
+fn number(header: &[u8; HEADER], (magic, version): Magic) -> Option<u64> {
     let is_one = header[..8] == magic && header[8..12] == version.to_le_bytes();
     let number = header.get(48..56)?.try_into().ok()?;
     is_one.then(|| u64::from_le_bytes(number))

@@ -4,14 +4,14 @@
 //! names are in it but those that the base does not have and something in it needs. There is no patch where a good part of
 //! the files would be in it, or for a manifest that does not stand on the base.
 
-use super::records::{DIR, change_of, header, put_dir, read_dir, seal};
+use super::records::{Magic, change_of, dir_size, header, put_dir, read_dir, seal};
 use super::{Framed, Meta, are_in_order};
+use crate::git::ObjectFormat;
 use crate::git::mapped::Bytes;
-use crate::worktree::manifest::cached::{self, FILE, are_right};
+use crate::worktree::manifest::cached::{self, are_right};
 use crate::worktree::manifest::{DirRec, FileRec, Manifest, Name, preorder};
 
-pub(super) const MAGIC: [u8; 8] = *b"twpatch\n";
-pub(super) const VERSION: u32 = 3;
+pub(super) const MAGIC: Magic = (*b"twpatch\n", 4);
 
 /// One of so many files may be in a patch.
 const PART: usize = 4;
@@ -38,23 +38,27 @@ impl Change {
 
 /// The base, which may be in no order, with a patch put onto it, and what that was made under; `None` on any doubt, and when it
 /// belongs to another base.
-pub(super) fn put_on(base: &Manifest, bytes: Vec<u8>) -> Option<(Manifest, Meta)> {
-    let patch = Framed::open(Bytes::Read(bytes), MAGIC, VERSION)?;
+pub(super) fn put_on(
+    base: &Manifest,
+    bytes: Vec<u8>,
+    format: ObjectFormat,
+) -> Option<(Manifest, Meta)> {
+    let patch = Framed::open(Bytes::Read(bytes), MAGIC, format)?;
     let cached = base.cached()?;
     if patch.frame.id != cached.id() || !patch.is_whole() {
         return None;
     }
     u32::try_from(base.cached_names().checked_add(patch.names().len())?).ok()?;
-    let files = patch.files().as_chunks().0;
+    let files = cached::records(patch.files(), format);
     u32::try_from(files.len())
         .ok()?
         .checked_add(cached.count())?;
     let mut manifest = base.without_dirs();
     manifest.intern(patch.names());
     let is_there = |name: Name| manifest.bytes(name).len() == name.len as usize;
-    are_right(patch.files(), is_there).then_some(())?;
-    for record in files {
-        manifest.push_file(cached::read(record));
+    are_right(patch.files(), format, is_there).then_some(())?;
+    for file in files.iter() {
+        manifest.push_file(file);
     }
     manifest.dirs = changed(base, &patch)?;
     let meta = serde_json::from_slice(patch.meta()).ok()?;
@@ -68,7 +72,7 @@ fn changed(base: &Manifest, patch: &Framed) -> Option<Vec<DirRec>> {
     let mut dirs = Vec::with_capacity(base.dirs.len() + patch.dirs().len());
     let mut places: Vec<Option<u32>> = Vec::with_capacity(base.dirs.len());
     for record in patch.dirs() {
-        let ((number, change), dir) = (change_of(record)?, read_dir(record)?);
+        let ((number, change), dir) = (change_of(record)?, read_dir(record, patch.frame.format)?);
         let unchanged = base.dirs.get(places.len()..number)?;
         keep(unchanged, &mut dirs, &mut places)?;
         // Its files are those of the base, or the next of the patch.
@@ -95,7 +99,7 @@ fn changed(base: &Manifest, patch: &Framed) -> Option<Vec<DirRec>> {
         dirs.push(DirRec { parent, ..dir });
     }
     keep(base.dirs.get(places.len()..)?, &mut dirs, &mut places)?;
-    let files = patch.files().len() / FILE;
+    let files = patch.files().len() / cached::size(patch.frame.format);
     ((next - behind) as usize == files).then_some(dirs)
 }
 
@@ -124,8 +128,10 @@ pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<
     if manifest.cached()?.id() != base.frame.id {
         return None;
     }
+    let format = base.frame.format;
     let mut builder = PatchBuilder {
         manifest,
+        format,
         // With some to spare: in a small tree a quarter would be passed by a handful of changes.
         most: manifest.cached_files() as usize / PART + 64,
         dirs: Vec::new(),
@@ -139,11 +145,11 @@ pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<
     let meta = serde_json::to_vec(meta).expect("plain data serialises");
     let lengths = [
         meta.len(),
-        dirs.len() / DIR,
-        files.len() / FILE,
+        dirs.len() / dir_size(format),
+        files.len() / cached::size(format),
         names.len(),
     ];
-    let mut out = header(MAGIC, VERSION, base.frame.id, lengths);
+    let mut out = header(MAGIC, format, base.frame.id, lengths);
     out.reserve_exact(meta.len() + dirs.len() + files.len() + names.len());
     for part in [&meta, &dirs, &files, &names] {
         out.extend_from_slice(part);
@@ -155,6 +161,7 @@ pub(super) fn encode(base: &Framed, manifest: &Manifest, meta: &Meta) -> Option<
 /// A patch that is being made.
 struct PatchBuilder<'a> {
     manifest: &'a Manifest,
+    format: ObjectFormat,
     /// So many files are too many.
     most: usize,
     /// Records.
@@ -169,7 +176,7 @@ impl PatchBuilder<'_> {
         let manifest = self.manifest;
         let mut here = manifest.dirs.iter().peekable();
         for (number, record) in base.dirs().enumerate() {
-            let old = read_dir(record)?;
+            let old = read_dir(record, self.format)?;
             let path = manifest.dir_path(&old);
             while let Some(dir) = here.next_if(|dir| {
                 old.path != dir.path && preorder(manifest.dir_path(dir), path).is_lt()
@@ -179,7 +186,7 @@ impl PatchBuilder<'_> {
             match here.next_if(|dir| dir.path == old.path) {
                 Some(dir) if self.is_same(&old, dir) => {}
                 Some(dir) => self.put(dir, number, Some(&old))?,
-                None => put_change(&mut self.dirs, &old, number, Change::Goes)?,
+                None => self.put_change(&old, number, Change::Goes)?,
             }
         }
         let end = base.dirs().len();
@@ -210,8 +217,9 @@ impl PatchBuilder<'_> {
         let manifest = self.manifest;
         let path = self.name(dir.path)?;
         // Behind the base's.
+        let size = cached::size(self.format);
         let place = |files: &Vec<u8>| {
-            let nth = u32::try_from(files.len() / FILE).ok()?;
+            let nth = u32::try_from(files.len() / size).ok()?;
             manifest.cached_files().checked_add(nth)
         };
         let (mut first, mut end) = (dir.first, dir.end);
@@ -219,7 +227,7 @@ impl PatchBuilder<'_> {
             first = place(&self.files)?;
             for file in manifest.files_of(dir).iter() {
                 let name = self.name(file.name)?;
-                cached::put(&mut self.files, &FileRec { name, ..file });
+                cached::put(&mut self.files, self.format, &FileRec { name, ..file });
             }
             end = place(&self.files)?;
         }
@@ -230,8 +238,8 @@ impl PatchBuilder<'_> {
             ..*dir
         };
         let change = old.map_or(Change::Comes, |_| Change::Differs);
-        put_change(&mut self.dirs, &dir, number, change)?;
-        (self.files.len() / FILE <= self.most).then_some(())
+        self.put_change(&dir, number, change)?;
+        (self.files.len() / size <= self.most).then_some(())
     }
 
     /// The name as the patch has it: the base's, or one of its own.
@@ -244,9 +252,10 @@ impl PatchBuilder<'_> {
         self.names.extend_from_slice(self.manifest.bytes(name));
         Some(Name { start, ..name })
     }
-}
 
-fn put_change(dirs: &mut Vec<u8>, dir: &DirRec, number: usize, change: Change) -> Option<()> {
-    put_dir(dirs, dir, (u32::try_from(number).ok()?, change as u8));
-    Some(())
+    fn put_change(&mut self, dir: &DirRec, number: usize, change: Change) -> Option<()> {
+        let number = u32::try_from(number).ok()?;
+        put_dir(&mut self.dirs, self.format, dir, (number, change as u8));
+        Some(())
+    }
 }

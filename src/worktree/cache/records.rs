@@ -1,25 +1,34 @@
 //! The frame of a cache file and its records of directories. Those of files: [`crate::worktree::manifest::cached`].
 
 use super::patch::Change;
-use crate::git::Oid;
+use crate::git::ObjectFormat;
 use crate::git::fs::Stamp;
-use crate::worktree::manifest::cached::FILE;
+use crate::worktree::manifest::cached;
 use crate::worktree::manifest::{DirFlags, DirRec, Ignored, Name};
 
 /// Size of a header.
 pub(super) const HEADER: usize = 64;
-/// Size of a directory's record.
-pub(super) const DIR: usize = 112;
+/// Where a header says how many bytes an id has.
+const WIDTH: usize = 56;
 /// Where a directory's record says what it is about, in a patch.
-const NUMBER: usize = 84;
+const NUMBER: usize = 64;
 /// Where a directory's record has its group.
-const GROUP: usize = 92;
+const GROUP: usize = 72;
 /// Where a directory's record has what git ignores in it.
-const IGNORED: usize = 96;
+const IGNORED: usize = 76;
+/// Where a directory's record has its tree, to its end.
+const TREE: usize = 92;
+
+/// Size of a directory's record in a repository of this format.
+pub(super) const fn dir_size(format: ObjectFormat) -> usize {
+    TREE + format.width()
+}
 
 /// Where the parts of a cache file, or of a patch of one, are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
+    /// How objects are named in it.
+    pub(super) format: ObjectFormat,
     /// Of the base; a patch has that of the base that it belongs to.
     pub(super) id: u64,
     /// Where the records of directories begin.
@@ -31,10 +40,15 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Reads a header; `None` when the parts that it tells of do not make up the file. The checksum is left to
-    /// [`is_whole`].
-    pub(super) fn read(bytes: &[u8], magic: [u8; 8], version: u32) -> Option<Self> {
-        if bytes.get(..8)? != magic || u32_at(bytes, 8)? != version {
+    /// Reads a header; `None` when it is of another kind, version or format of ids, or when the parts that it tells of do not
+    /// make up the file. The checksum is left to [`is_whole`].
+    pub(super) fn read(
+        bytes: &[u8],
+        (magic, version): Magic,
+        format: ObjectFormat,
+    ) -> Option<Self> {
+        let width = u32_at(bytes, WIDTH)? as usize;
+        if bytes.get(..8)? != magic || u32_at(bytes, 8)? != version || width != format.width() {
             return None;
         }
         let mut lengths = [0usize; 4];
@@ -43,13 +57,14 @@ impl Frame {
         }
         let [meta, dirs, files, names] = lengths;
         let dirs_at = HEADER.checked_add(meta)?;
-        let files_at = dirs_at.checked_add(dirs.checked_mul(DIR)?)?;
-        let names_at = files_at.checked_add(files.checked_mul(FILE)?)?;
+        let files_at = dirs_at.checked_add(dirs.checked_mul(dir_size(format))?)?;
+        let names_at = files_at.checked_add(files.checked_mul(cached::size(format))?)?;
         let whole = names_at.checked_add(names)? == bytes.len();
         // Places in it are numbers of 32 bits.
         u32::try_from(names).ok()?;
         u32::try_from(files).ok().filter(|_| whole)?;
         Some(Self {
+            format,
             id: u64_at(bytes, 48)?,
             dirs_at,
             files_at,
@@ -58,8 +73,16 @@ impl Frame {
     }
 }
 
+/// What a file of ours begins with, and the version of its layout.
+pub(super) type Magic = ([u8; 8], u32);
+
 /// Starts a file; the lengths are those of the meta document, directories, files and names.
-pub(super) fn header(magic: [u8; 8], version: u32, id: u64, lengths: [usize; 4]) -> Vec<u8> {
+pub(super) fn header(
+    (magic, version): Magic,
+    format: ObjectFormat,
+    id: u64,
+    lengths: [usize; 4],
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER);
     out.extend_from_slice(&magic);
     out.extend_from_slice(&version.to_le_bytes());
@@ -68,6 +91,8 @@ pub(super) fn header(magic: [u8; 8], version: u32, id: u64, lengths: [usize; 4])
         out.extend_from_slice(&(length as u64).to_le_bytes());
     }
     out.extend_from_slice(&id.to_le_bytes());
+    let width = u32::try_from(format.width()).expect("a few bytes");
+    out.extend_from_slice(&width.to_le_bytes());
     out.resize(HEADER, 0);
     out
 }
@@ -112,18 +137,23 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
 }
 
 /// Puts a directory's record at the end. `change`: in a patch, which directory of the base it is about, and what it says.
-pub(super) fn put_dir(out: &mut Vec<u8>, dir: &DirRec, (number, change): (u32, u8)) {
+pub(super) fn put_dir(
+    out: &mut Vec<u8>,
+    format: ObjectFormat,
+    dir: &DirRec,
+    (number, change): (u32, u8),
+) {
     put_name(out, dir.path);
     for field in [dir.parent, dir.first, dir.end, u32::from(dir.flags.0)] {
         out.extend_from_slice(&field.to_le_bytes());
     }
     put_stamp(out, &dir.stamp);
-    out.extend_from_slice(dir.tree.as_bytes());
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(&[change, 0, 0, 0]);
     out.extend_from_slice(&dir.stamp.gid.to_le_bytes());
     out.extend_from_slice(&dir.ignored.entries.to_le_bytes());
     out.extend_from_slice(&dir.ignored.bytes.to_le_bytes());
+    out.extend_from_slice(dir.tree.bytes_as(format));
 }
 
 fn put_name(out: &mut Vec<u8>, name: Name) {
@@ -142,7 +172,7 @@ fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
 }
 
 /// Reads a directory's record.
-pub(super) fn read_dir(record: &[u8]) -> Option<DirRec> {
+pub(super) fn read_dir(record: &[u8], format: ObjectFormat) -> Option<DirRec> {
     Some(DirRec {
         path: name_at(record, 0)?,
         parent: u32_at(record, 8)?,
@@ -153,7 +183,7 @@ pub(super) fn read_dir(record: &[u8]) -> Option<DirRec> {
             gid: u32_at(record, GROUP)?,
             ..stamp_at(record, 24)?
         },
-        tree: Oid::from_bytes(record.get(64..84)?).ok()?,
+        tree: format.first_of(record.get(TREE..)?)?,
         ignored: Ignored {
             entries: u64_at(record, IGNORED)?,
             bytes: u64_at(record, IGNORED + 8)?,

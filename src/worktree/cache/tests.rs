@@ -2,7 +2,9 @@ use super::records::{HEADER, seal};
 use super::*;
 use crate::git::Oid;
 use crate::git::fs::Stamp;
-use crate::worktree::manifest::{DirFlags, FileFlags, Ignored, Kind, RawOid, no_oid};
+use crate::worktree::manifest::{DirFlags, FileFlags, Ignored, Kind, no_oid};
+
+const FORMAT: ObjectFormat = ObjectFormat::Sha1;
 
 fn sample() -> (Manifest, Meta) {
     let mut manifest = Manifest::default();
@@ -38,9 +40,7 @@ fn sample() -> (Manifest, Meta) {
         flags: FileFlags(3),
         stamp,
         git_mode: 0o100_644,
-        oid: Oid::from_str("1234567890123456789012345678901234567890")
-            .expect("oid")
-            .into(),
+        oid: Oid::from_hex("1234567890123456789012345678901234567890").expect("oid"),
     });
     let meta = Meta {
         options: "o".into(),
@@ -51,16 +51,34 @@ fn sample() -> (Manifest, Meta) {
 
 #[test]
 fn what_was_written_is_read() {
-    let (manifest, meta) = sample();
-    let (read, read_meta) = decode(&encode(&manifest, &meta, 7)).expect("sound");
-    assert_eq!(read_meta, meta);
-    let record = |manifest: &Manifest| {
-        let file = manifest.file(b"sub/f\xff").expect("there");
-        (file.kind, file.flags, file.git_mode, file.stamp, file.oid)
-    };
-    assert_eq!(record(&read), record(&manifest));
-    assert_eq!(read.dirs[1].ignored, manifest.dirs[1].ignored);
-    assert!(read.file(b"sub/f").is_none());
+    for format in ObjectFormat::ALL {
+        let (mut manifest, meta) = sample();
+        let oid = Oid::from_hex(&"12".repeat(format.width())).expect("an id");
+        manifest.files_mut(1)[0].oid = oid;
+        let bytes = encode(&manifest, &meta, 7, format);
+        let (read, read_meta) = decode(&bytes, format).expect("sound");
+        assert_eq!(read_meta, meta);
+        let record = |manifest: &Manifest| {
+            let file = manifest.file(b"sub/f\xff").expect("there");
+            (file.kind, file.flags, file.git_mode, file.stamp, file.oid)
+        };
+        assert_eq!(record(&read), record(&manifest));
+        assert_eq!(record(&read).4.to_string(), oid.to_string());
+        assert_eq!(read.dirs[1].ignored, manifest.dirs[1].ignored);
+        assert!(read.file(b"sub/f").is_none());
+        // One of the other format is none.
+        let mut others = ObjectFormat::ALL
+            .into_iter()
+            .filter(|other| *other != format);
+        assert!(others.all(|other| decode(&bytes, other).is_none()));
+    }
+}
+
+#[test]
+fn in_sha_1_records_are_as_small_as_they_were() {
+    let size = |format| (cached::size(format), records::dir_size(format));
+    assert_eq!(size(ObjectFormat::Sha1), (80, 112));
+    assert_eq!(size(ObjectFormat::Sha256), (92, 124));
 }
 
 #[test]
@@ -75,35 +93,35 @@ fn a_cache_of_many_pieces_is_whole() {
     (manifest.dirs[1].first, manifest.dirs[1].end) = (first, manifest.next_place());
     let dir = tempfile::tempdir().expect("directory");
     let file = dir.path().join("cache");
-    save(&file, &manifest, &meta("many")).expect("saved");
+    save(&file, &manifest, &meta("many"), FORMAT).expect("saved");
     assert_eq!(says(&file), (told(&manifest), "many".to_owned()));
     let bytes = std::fs::read(&file).expect("read");
-    let frame = Frame::read(&bytes, MAGIC, VERSION).expect("a frame");
-    assert!(bytes == encode(&manifest, &meta("many"), frame.id));
+    let frame = Frame::read(&bytes, MAGIC, FORMAT).expect("a frame");
+    assert!(bytes == encode(&manifest, &meta("many"), frame.id, FORMAT));
 }
 
 #[test]
 fn a_damaged_cache_is_no_cache() {
     let (manifest, meta) = sample();
-    let good = encode(&manifest, &meta, 7);
+    let good = encode(&manifest, &meta, 7, FORMAT);
     for at in 0..good.len() {
         let mut bad = good.clone();
         bad[at] ^= 0x41;
-        assert!(decode(&bad).is_none(), "byte {at}");
-        assert!(decode(&good[..at]).is_none(), "length {at}");
+        assert!(decode(&bad, FORMAT).is_none(), "byte {at}");
+        assert!(decode(&good[..at], FORMAT).is_none(), "length {at}");
     }
 }
 
 #[test]
 fn offsets_are_validated_behind_a_right_checksum() {
     let (manifest, meta) = sample();
-    for at in HEADER..encode(&manifest, &meta, 7).len() {
-        let mut bad = encode(&manifest, &meta, 7);
+    for at in HEADER..encode(&manifest, &meta, 7, FORMAT).len() {
+        let mut bad = encode(&manifest, &meta, 7, FORMAT);
         bad[at] = 0xff;
         let sum = crc32fast::hash(&bad[16..]);
         bad[12..16].copy_from_slice(&sum.to_le_bytes());
         // Must not panic, whatever it answers; and what it answers must be walkable.
-        if let Some((read, _)) = decode(&bad) {
+        if let Some((read, _)) = decode(&bad, FORMAT) {
             for (dir, file) in read.entries() {
                 let _ = read.path_of(dir, &file);
             }
@@ -128,7 +146,7 @@ fn twenty() -> Manifest {
                     ..Stamp::default()
                 },
                 git_mode: 0o100_644,
-                oid: RawOid::default(),
+                oid: no_oid(),
             });
         }
         manifest.dirs.push(DirRec {
@@ -172,16 +190,22 @@ fn told(manifest: &Manifest) -> Vec<(Vec<u8>, Stamp)> {
 /// A cache of `twenty()` and a patch of it that makes it `grown`: both files' bytes, and the path.
 fn patched(dir: &tempfile::TempDir) -> (std::path::PathBuf, Vec<u8>, Vec<u8>) {
     let file = dir.path().join("cache");
-    save(&file, &twenty(), &meta("first")).expect("saved");
+    save(&file, &twenty(), &meta("first"), FORMAT).expect("saved");
     let base = std::fs::read(&file).expect("read");
-    save(&file, &grown(loaded(&file).0, 1000), &meta("second")).expect("saved");
+    save(
+        &file,
+        &grown(loaded(&file).0, 1000),
+        &meta("second"),
+        FORMAT,
+    )
+    .expect("saved");
     assert_eq!(std::fs::read(&file).expect("read"), base, "left alone");
     let patch = std::fs::read(patch_of(&file)).expect("a patch");
     (file, base, patch)
 }
 
 fn loaded(file: &Path) -> (Manifest, String) {
-    let (manifest, meta) = load(file).expect("a cache");
+    let (manifest, meta) = load(file, FORMAT).expect("a cache");
     (manifest, meta.options)
 }
 
@@ -208,7 +232,7 @@ fn a_patch_makes_the_base_what_was_saved() {
     let last = more.file(b"sub/name9").expect("there");
     more.push_file(FileRec { name, ..last });
     (more.dirs[1].first, more.dirs[1].end) = (at, more.next_place());
-    save(&file, &more, &meta("third")).expect("saved");
+    save(&file, &more, &meta("third"), FORMAT).expect("saved");
     assert_eq!(std::fs::read(&file).expect("read"), base, "left alone");
     assert_eq!(says(&file), (told(&more), "third".to_owned()));
     assert!(loaded(&file).0.file(b"sub/name99").is_some());
@@ -217,7 +241,7 @@ fn a_patch_makes_the_base_what_was_saved() {
     for file in as_before.files_mut(1) {
         file.stamp.size %= 1000;
     }
-    save(&file, &as_before, &meta("fourth")).expect("saved");
+    save(&file, &as_before, &meta("fourth"), FORMAT).expect("saved");
     assert_eq!(says(&file), (told(&twenty()), "fourth".to_owned()));
     let patch = std::fs::read(patch_of(&file)).expect("a patch");
     assert!(patch.len() < 500, "{} bytes for nothing", patch.len());
@@ -227,16 +251,16 @@ fn a_patch_makes_the_base_what_was_saved() {
 fn of_a_directory_that_differs_itself_alone_no_file_is_in_a_patch() {
     let dir = tempfile::tempdir().expect("directory");
     let (file, base, with_files) = patched(&dir);
-    let (mut moved, _) = decode(&base).expect("sound");
+    let (mut moved, _) = decode(&base, FORMAT).expect("sound");
     moved.dirs[1].stamp.mtime = 77;
-    save(&file, &moved, &meta("moved")).expect("saved");
+    save(&file, &moved, &meta("moved"), FORMAT).expect("saved");
     assert_eq!(says(&file), (told(&moved), "moved".to_owned()));
     let patch = std::fs::read(patch_of(&file)).expect("a patch");
     assert!(patch.len() + 800 <= with_files.len(), "{}", patch.len());
     // One that is emptied, beside one whose files differ.
     let (mut emptied, _) = loaded(&file);
     emptied.retain_files(0, |_| false);
-    save(&file, &grown(emptied, 5), &meta("emptied")).expect("saved");
+    save(&file, &grown(emptied, 5), &meta("emptied"), FORMAT).expect("saved");
     assert_eq!(loaded(&file).1, "emptied");
     assert_eq!(loaded(&file).0.entries().count(), 10);
 }
@@ -299,7 +323,7 @@ fn directories_come_and_go_in_a_patch() {
     let dir = tempfile::tempdir().expect("directory");
     let file = dir.path().join("cache");
     let first = with_dir(with_dir(twenty(), "sub/deep"), "sub/deep/er");
-    save(&file, &first, &meta("first")).expect("saved");
+    save(&file, &first, &meta("first"), FORMAT).expect("saved");
     let base = std::fs::read(&file).expect("read");
     let (mut now, _) = loaded(&file);
     let steps: [(&str, &str); 9] = [
@@ -318,7 +342,7 @@ fn directories_come_and_go_in_a_patch() {
             "+" => with_dir(now, path),
             _ => without_dir(now, path),
         };
-        save(&file, &now, &meta(path)).expect("saved");
+        save(&file, &now, &meta(path), FORMAT).expect("saved");
         assert!(std::fs::read(&file).expect("read") == base, "{what}{path}");
         assert_eq!(says(&file), (told(&now), path.to_owned()));
         let (read, _) = loaded(&file);
@@ -332,14 +356,14 @@ fn what_does_not_stand_on_the_base_is_saved_whole() {
     let dir = tempfile::tempdir().expect("directory");
     let (file, base, _) = patched(&dir);
     let (standing, _) = loaded(&file);
-    save(&file, &grown(twenty(), 3), &meta("whole")).expect("saved");
+    save(&file, &grown(twenty(), 3), &meta("whole"), FORMAT).expect("saved");
     let whole = std::fs::read(&file).expect("read");
     assert_ne!(whole, base);
     assert!(!patch_of(&file).exists());
     let other = (told(&grown(twenty(), 3)), "whole".to_owned());
     assert_eq!(says(&file), other);
     // Nor does one of the base before: it is read from there still.
-    save(&file, &standing, &meta("before")).expect("saved");
+    save(&file, &standing, &meta("before"), FORMAT).expect("saved");
     assert!(!patch_of(&file).exists());
     assert_ne!(std::fs::read(&file).expect("read"), whole);
     let before = (told(&grown(twenty(), 1000)), "before".to_owned());
@@ -353,18 +377,18 @@ fn what_nothing_names_is_not_saved() {
         let name = renamed.intern(format!("another{round:03}").as_bytes());
         renamed.files_mut(1)[0].name = name;
     }
-    let length = encode(&renamed, &meta(""), 7).len();
-    let once = encode(&grown(twenty(), 1), &meta(""), 7).len();
+    let length = encode(&renamed, &meta(""), 7, FORMAT).len();
+    let once = encode(&grown(twenty(), 1), &meta(""), 7, FORMAT).len();
     assert_eq!(length, once + "another049".len() - "name0".len());
     let dir = tempfile::tempdir().expect("directory");
     let file = dir.path().join("cache");
-    save(&file, &twenty(), &meta("")).expect("saved");
+    save(&file, &twenty(), &meta(""), FORMAT).expect("saved");
     let mut lengths = Vec::new();
     for round in 0..50 {
         let (mut now, _) = loaded(&file);
         let name = now.intern(format!("another{round:03}").as_bytes());
         now.files_mut(1)[0].name = name;
-        save(&file, &now, &meta("")).expect("saved");
+        save(&file, &now, &meta(""), FORMAT).expect("saved");
         lengths.push(std::fs::metadata(patch_of(&file)).expect("there").len());
     }
     assert!(lengths.iter().all(|length| *length == lengths[0]));
@@ -374,10 +398,10 @@ fn what_nothing_names_is_not_saved() {
 fn a_patch_of_another_base_is_nothing() {
     let dir = tempfile::tempdir().expect("directory");
     let (file, _, _) = patched(&dir);
-    std::fs::write(&file, encode(&twenty(), &meta("another"), 7)).expect("written");
+    std::fs::write(&file, encode(&twenty(), &meta("another"), 7, FORMAT)).expect("written");
     assert_eq!(says(&file), (told(&twenty()), "another".to_owned()));
     remove(&file).expect("removed");
-    assert!(load(&file).is_none());
+    assert!(load(&file, FORMAT).is_none());
     assert!(!patch_of(&file).exists());
 }
 

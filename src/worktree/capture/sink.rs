@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use crate::error::Result;
-use crate::git::Oid;
 use crate::git::objects::{Hasher, ObjectKind, PutError, hash};
+use crate::git::{ObjectFormat, Oid};
 
 /// What is only hashed is read in pieces of this size.
 const BUFFER: usize = 1 << 20;
@@ -23,15 +23,15 @@ pub trait Sink: Sync {
 }
 
 /// The sink that only hashes.
-pub struct HashOnly;
+pub struct HashOnly(pub ObjectFormat);
 
 impl Sink for HashOnly {
     fn put(&self, kind: ObjectKind, data: &[u8]) -> Result<Oid> {
-        hash(kind, data)
+        hash(self.0, kind, data)
     }
 
     fn put_reader(&self, size: u64, reader: &mut dyn Read) -> std::result::Result<Oid, PutError> {
-        let mut hasher = Hasher::new(ObjectKind::Blob, size);
+        let mut hasher = Hasher::new(self.0, ObjectKind::Blob, size);
         let most = usize::try_from(size).unwrap_or(BUFFER).min(BUFFER);
         // One byte more than announced, so that growth shows in the same read.
         let mut buffer = vec![0; most + 1];

@@ -156,7 +156,7 @@ fn tree_of(
             name: manifest.bytes(file.name),
             node: tree::Node {
                 mode: file.git_mode,
-                oid: file.oid.get(),
+                oid: file.oid,
             },
         });
     let children = children.iter().map(|&child| &manifest.dirs[child]);

@@ -54,7 +54,7 @@ impl<'a> Finder<'a> {
 mod tests {
     use super::*;
     use crate::git::fs::Stamp;
-    use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, Kind, RawOid, no_oid};
+    use crate::worktree::manifest::{DirFlags, DirRec, FileFlags, Kind, no_oid};
 
     #[test]
     fn a_finder_finds_what_the_manifest_has_in_any_order() {
@@ -76,7 +76,7 @@ mod tests {
                     flags: FileFlags::NONE,
                     stamp: Stamp::default(),
                     git_mode: 0o100_644,
-                    oid: RawOid::default(),
+                    oid: no_oid(),
                 });
             }
             let path = manifest.intern(dir);

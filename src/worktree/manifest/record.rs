@@ -109,25 +109,6 @@ flags! {
     VACANT = 128;
 }
 
-/// An object id as it stands in a record: reading one of thousands of records makes nothing of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RawOid(pub(super) [u8; 20]);
-
-impl RawOid {
-    /// The id.
-    pub fn get(self) -> Oid {
-        Oid::from_bytes(&self.0).expect("twenty bytes are an id")
-    }
-}
-
-impl From<Oid> for RawOid {
-    fn from(oid: Oid) -> Self {
-        let mut bytes = [0; 20];
-        bytes.copy_from_slice(oid.as_bytes());
-        Self(bytes)
-    }
-}
-
 /// One name in a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRec {
@@ -142,7 +123,7 @@ pub struct FileRec {
     /// The git mode in trees: `0o100644`, `0o100755`, `0o120000`, `0o160000`; 0 when not captured.
     pub git_mode: u32,
     /// Its object; zero while unknown.
-    pub oid: RawOid,
+    pub oid: Oid,
 }
 
 /// One directory.
@@ -188,5 +169,5 @@ impl Ignored {
 
 /// The object id of nothing yet.
 pub fn no_oid() -> Oid {
-    Oid::ZERO_SHA1
+    Oid::NULL
 }

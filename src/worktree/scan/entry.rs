@@ -5,7 +5,7 @@ use super::{DESK, DESK_CONFIG, FileMode, Run, Seeds, Way};
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Stamp, stamp_at, stamp_of};
 use crate::git::path;
-use crate::worktree::manifest::{DirRec, FileFlags, FileRec, Kind, Manifest, Name, RawOid};
+use crate::worktree::manifest::{DirRec, FileFlags, FileRec, Kind, Manifest, Name, no_oid};
 use crate::worktree::rules::{Decision, Sides, SidesInside};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -102,7 +102,7 @@ impl Run<'_, '_, '_> {
             flags: FileFlags::TRACKED.when(tracked) | self.racy_flag(stamp),
             stamp: *stamp,
             git_mode: 0,
-            oid: RawOid::default(),
+            oid: no_oid(),
         };
         match stamp.mode & 0o170_000 {
             0o100_000 => {
@@ -115,7 +115,7 @@ impl Run<'_, '_, '_> {
                     }
                     if let Some(oid) = self.scan.tracked.filtered_clean(full, stamp) {
                         rec.kind = Kind::FilteredClean;
-                        rec.oid = oid.into();
+                        rec.oid = oid;
                     }
                 }
                 rec.git_mode = self.regular_mode(full, stamp);
@@ -222,7 +222,7 @@ impl Run<'_, '_, '_> {
             && rec.kind == Kind::File
             && let Some((oid, mode)) = look.seeds.and_then(|seeds| seeds(full, &stamp))
         {
-            rec.oid = oid.into();
+            rec.oid = oid;
             rec.flags = rec.flags.without(FileFlags::TO_HASH) | FileFlags::UNPROVEN;
             // With another mode than its entry's, the index's tree is not that of the directory.
             if mode == rec.git_mode {
@@ -291,7 +291,7 @@ impl Run<'_, '_, '_> {
             flags: FileFlags::NONE,
             stamp: *stamp,
             git_mode: 0,
-            oid: RawOid::default(),
+            oid: no_oid(),
         }
     }
 
@@ -318,7 +318,7 @@ impl Run<'_, '_, '_> {
             let mut entry = listed(Kind::Gitlink)?;
             if let Entry::File(rec) = &mut entry {
                 rec.git_mode = 0o160_000;
-                rec.oid = oid.into();
+                rec.oid = oid;
                 rec.flags = FileFlags::TRACKED | FileFlags::SEEDED.when(self.way == Way::Full);
             }
             return Ok(entry);

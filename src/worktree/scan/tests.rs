@@ -3,6 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::git::ObjectFormat;
 use crate::git::own::OwnDirs;
 use crate::progress::Silent;
 use crate::worktree::cache;
@@ -11,6 +12,8 @@ use crate::worktree::globs::{GlobSettings, Globs};
 use crate::worktree::ignore::{Globals, PatternFile};
 use crate::worktree::manifest::FileFlags;
 use crate::worktree::oracle::random::Random;
+
+const FORMAT: ObjectFormat = ObjectFormat::Sha1;
 
 /// Takes everything but names that end in `.skip`.
 fn most() -> Rules<'static> {
@@ -121,9 +124,9 @@ fn look(root: &Root, old: Option<&Manifest>) -> (Manifest, Way) {
         started: LATER,
         modes_from_disk: true,
     };
-    hash_files(root, &mut manifest, &HashOnly, how, &Silent).expect("hashed");
+    hash_files(root, &mut manifest, &HashOnly(FORMAT), how, &Silent).expect("hashed");
     drop_gone(&mut manifest);
-    build_trees(&mut manifest, &HashOnly, &mut |_, _| {}).expect("built");
+    build_trees(&mut manifest, &HashOnly(FORMAT), &mut |_, _| {}).expect("built");
     (manifest, way)
 }
 
@@ -148,7 +151,7 @@ fn told(manifest: &Manifest) -> Vec<String> {
             file.kind,
             file.stamp,
             file.git_mode,
-            file.oid.get()
+            file.oid
         )
     });
     dirs.chain(files).collect()
@@ -241,8 +244,8 @@ fn the_fast_way_finds_what_a_look_at_everything_finds() {
 /// The manifest as the cache gives it back, and how long the cache's files are together.
 fn through_cache(dir: &Path, manifest: &Manifest) -> (Manifest, u64) {
     let file = dir.join("cache");
-    cache::save(&file, manifest, &cache::Meta::default()).expect("saved");
-    let (read, _) = cache::load(&file).expect("a cache");
+    cache::save(&file, manifest, &cache::Meta::default(), FORMAT).expect("saved");
+    let (read, _) = cache::load(&file, FORMAT).expect("a cache");
     let files = std::fs::read_dir(dir).expect("listed");
     let length = files.map(|file| file.expect("there").metadata().expect("there").len());
     (read, length.sum())

@@ -19,7 +19,7 @@ use super::message::{Answer, REQUEST, Request};
 use super::mounts::beneath;
 use super::state::Watcher;
 use crate::error::{Result, ResultExt};
-use crate::git::regular;
+use crate::git::{ObjectFormat, regular};
 use crate::worktree::cache::Identity;
 
 /// The mounts that this process sees; the system tells of changes to whoever has it open.
@@ -81,13 +81,18 @@ pub struct Health {
 ///
 /// # Errors
 /// Its socket cannot be made.
-pub fn serve(own: &Path, root: &Path, options: &Options, ready: &mut dyn FnMut()) -> Result<Ended> {
+pub fn serve(
+    own: &Path,
+    (root, format): (&Path, ObjectFormat),
+    options: &Options,
+    ready: &mut dyn FnMut(),
+) -> Result<Ended> {
     let instance = nonce().unwrap_or_default();
     let socket = own.join(DIR).join(SOCKET);
     // What dead ones left. Once the directory is watched, a socket that goes is the end.
     let _ = std::fs::remove_file(&socket);
     remove_cookies(&own.join(DIR));
-    let watcher = match Watcher::begin(own, root, instance) {
+    let watcher = match Watcher::begin(own, root, format, instance) {
         Ok(watcher) => watcher,
         Err(ended) => return Ok(ended),
     };
@@ -98,6 +103,7 @@ pub fn serve(own: &Path, root: &Path, options: &Options, ready: &mut dyn FnMut()
         options: options.clone(),
         own: own.to_owned(),
         root: root.to_owned(),
+        format,
         mounts: Vec::new(),
         begun: Instant::now(),
         last_asked: Instant::now(),
@@ -155,6 +161,7 @@ struct Server {
     options: Options,
     own: PathBuf,
     root: PathBuf,
+    format: ObjectFormat,
     mounts: Vec<(Vec<u8>, Vec<u8>)>,
     begun: Instant,
     last_asked: Instant,
@@ -229,7 +236,7 @@ impl Server {
             self.mounts = now;
             self.audit = None;
             let instance = nonce().unwrap_or_default();
-            self.watcher = Watcher::begin(&self.own, &self.root, instance)?;
+            self.watcher = Watcher::begin(&self.own, &self.root, self.format, instance)?;
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ use super::message::{Answer, Instance, Nonce, Place, Token};
 use super::notify::{Notifier, Refusal};
 use super::seen;
 use super::serve::Ended;
+use crate::git::ObjectFormat;
 use crate::git::fs::Root;
 use crate::worktree::cache::{self, Identity};
 use crate::worktree::manifest::{DirFlags, Manifest};
@@ -33,6 +34,8 @@ const AT_ONCE: usize = 256;
 pub(super) struct Watcher {
     own: PathBuf,
     root: PathBuf,
+    /// How the cache names objects.
+    format: ObjectFormat,
     place: Place,
     instance: Instance,
     notifier: Notifier,
@@ -58,7 +61,12 @@ type Result<T> = std::result::Result<T, Ended>;
 
 impl Watcher {
     /// Watches what the cache has; everything in it was looked at once for files with several names.
-    pub(super) fn begin(own: &Path, root: &Path, instance: Instance) -> Result<Self> {
+    pub(super) fn begin(
+        own: &Path,
+        root: &Path,
+        format: ObjectFormat,
+        instance: Instance,
+    ) -> Result<Self> {
         let notifier = Notifier::new().map_err(refused)?;
         // First of all: what is replaced from here on is seen.
         let state_watch = watch_path(&notifier, own)?;
@@ -69,6 +77,7 @@ impl Watcher {
         let mut watcher = Self {
             own: own.to_owned(),
             root: root.to_owned(),
+            format,
             place,
             instance,
             notifier,
@@ -251,7 +260,7 @@ impl Watcher {
         let known = self.cache.as_ref().map(|(_, identity)| *identity);
         if on_disk.is_none() || on_disk != known {
             self.cache = None;
-            let Some((manifest, _, identity)) = cache::load_identified(&file) else {
+            let Some((manifest, _, identity)) = cache::load_identified(&file, self.format) else {
                 return Ok(());
             };
             let dirs = manifest.dirs.iter();

@@ -10,12 +10,12 @@ use std::path::Path;
 use timewarp::agents::{self, transcript::Detail};
 use timewarp::env::{Env, Moment};
 use timewarp::error::Result;
-use timewarp::git::Oid;
 use timewarp::git::commit::RawCommit;
 use timewarp::git::index::{Checksum, Index, TreeSource};
 use timewarp::git::objects::{ObjectStore, hash};
 use timewarp::git::refs::{RefFormat, Refs};
 use timewarp::git::repo::Repo;
+use timewarp::git::{ObjectFormat, Oid};
 use timewarp::ops::blame::agent_trace::{Note, Records};
 use timewarp::ops::blame::git_ai::Log;
 use timewarp::ops::sharing::fields::{Kind, put_together, take_apart};
@@ -47,18 +47,28 @@ fn in_room(test: impl FnOnce(&Path)) {
 }
 
 /// No tree is there.
-struct NoTrees;
+struct NoTrees(ObjectFormat);
 
 impl TreeSource for NoTrees {
+    fn format(&self) -> ObjectFormat {
+        self.0
+    }
+
     fn tree(&self, _: Oid) -> Result<Vec<u8>> {
         Ok(Vec::new())
     }
 }
 
-/// An index file.
+/// An index file, of either format.
 pub fn index(bytes: &[u8]) {
-    let nowhere = Path::new("/nonexistent");
-    let Ok(index) = Index::parse(bytes.to_vec(), nowhere, &NoTrees, Checksum::Trust) else {
+    for format in ObjectFormat::ALL {
+        index_of(format, bytes);
+    }
+}
+
+fn index_of(format: ObjectFormat, bytes: &[u8]) {
+    let (nowhere, trees) = (Path::new("/nonexistent"), NoTrees(format));
+    let Ok(index) = Index::parse(bytes.to_vec(), nowhere, &trees, Checksum::Trust) else {
         return;
     };
     for (path, entry) in index.iter() {
@@ -66,13 +76,19 @@ pub fn index(bytes: &[u8]) {
         assert!(index.position(path, entry.stage).is_ok());
     }
     let written = index.write_bytes();
-    let again = Index::parse(written, nowhere, &NoTrees, Checksum::Verify);
+    let again = Index::parse(written, nowhere, &trees, Checksum::Verify);
     assert_eq!(again.expect("what is written is read").len(), index.len());
 }
 
-/// A tree object, without its header.
+/// A tree object, without its header, of either format.
 pub fn tree(bytes: &[u8]) {
-    let Ok(entries) = timewarp::git::tree::parse(bytes) else {
+    for format in ObjectFormat::ALL {
+        tree_of(format, bytes);
+    }
+}
+
+fn tree_of(format: ObjectFormat, bytes: &[u8]) {
+    let Ok(entries) = timewarp::git::tree::parse(bytes, format) else {
         return;
     };
     for entry in entries {
@@ -88,7 +104,8 @@ pub fn tree(bytes: &[u8]) {
 /// An object that is given out is the one that was asked for, or `verify` says that it is not. Answers how many are sound.
 pub fn read_objects(git_dir: &Path, oids: &[Oid]) -> usize {
     let mut sound = 0;
-    let Ok(store) = ObjectStore::open(git_dir) else {
+    let format = oids.first().map(Oid::format).unwrap_or_default();
+    let Ok(store) = ObjectStore::open(git_dir, format) else {
         return sound;
     };
     for oid in oids {
@@ -98,7 +115,7 @@ pub fn read_objects(git_dir: &Path, oids: &[Oid]) -> usize {
         if let Ok((kind, bytes)) = store.read(*oid)
             && verified.is_ok()
         {
-            assert_eq!(hash(kind, &bytes).unwrap(), *oid);
+            assert_eq!(hash(format, kind, &bytes).unwrap(), *oid);
             let same = Some((kind, bytes.len() as u64));
             sound += usize::from(header.is_ok_and(|header| header == same));
         }
@@ -106,20 +123,22 @@ pub fn read_objects(git_dir: &Path, oids: &[Oid]) -> usize {
     sound
 }
 
-/// A loose object; or, where the first byte is odd, an index of a pack and the pack: the length of the former comes before.
+/// A loose object; or, where the first byte is odd, an index of a pack and the pack: the length of the former comes before. Where
+/// its second bit is set ids are of SHA-256.
 pub fn objects(bytes: &[u8]) {
     let Some((&form, rest)) = bytes.split_first() else {
         return;
     };
+    let format = ObjectFormat::ALL[usize::from(form >> 1 & 1)];
     in_room(|room| {
-        let oid = Oid::from_bytes(&[0xaa; 20]).unwrap();
+        let oid = format.first_of(&[0xaa; 32]).unwrap();
         let objects = room.join("objects");
         let (loose, packs) = (objects.join("aa"), objects.join("pack"));
         for dir in [&loose, &packs] {
             std::fs::create_dir_all(dir).unwrap();
         }
         if form % 2 == 0 {
-            let file = loose.join("a".repeat(38));
+            let file = loose.join("a".repeat(format.digits() - 2));
             std::fs::write(&file, rest).unwrap();
             read_objects(room, &[oid]);
             std::fs::remove_file(file).unwrap();
@@ -130,7 +149,10 @@ pub fn objects(bytes: &[u8]) {
             std::fs::write(stem.with_extension("pack"), pack).unwrap();
             std::fs::write(stem.with_extension("idx"), idx).unwrap();
             // The ids of an index begin behind its header and fan-out.
-            let ids = idx.get(8 + 1024..).unwrap_or_default().chunks_exact(20);
+            let ids = idx
+                .get(8 + 1024..)
+                .unwrap_or_default()
+                .chunks_exact(format.width());
             let oids: Vec<Oid> = ids.take(8).map(|id| Oid::from_bytes(id).unwrap()).collect();
             read_objects(room, &[vec![oid], oids].concat());
             std::fs::remove_dir_all(&packs).unwrap();
@@ -167,7 +189,7 @@ pub fn reftable(bytes: &[u8]) {
             let _ = read.read(name);
         }
         // Takes in all that the table has, logs too.
-        let oid = Oid::from_str(&"8".repeat(40)).unwrap();
+        let oid = Oid::from_hex(&crate::sandbox::Kind::of_all().id("8")).unwrap();
         let mut change = read.transaction();
         change.create("refs/timewarp/made", oid);
         if change.commit().is_ok() {
@@ -267,9 +289,15 @@ pub fn state(bytes: &[u8]) {
     }
 }
 
-/// A file of the stat cache. Answers whether it got past the checks.
+/// A file of the stat cache, of either format. Answers whether it got past the checks.
 pub fn stat_cache(bytes: &[u8]) -> bool {
-    let Some((manifest, _)) = cache::decode(bytes) else {
+    ObjectFormat::ALL
+        .map(|format| stat_cache_of(format, bytes))
+        .contains(&true)
+}
+
+fn stat_cache_of(format: ObjectFormat, bytes: &[u8]) -> bool {
+    let Some((manifest, _)) = cache::decode(bytes, format) else {
         return false;
     };
     assert!(manifest.cached_names() + manifest.cached_files() as usize <= bytes.len());

@@ -7,7 +7,7 @@ use timewarp::git::objects::ObjectKind;
 
 use super::{FORGED, Model, assert_harmless, calm, outside, plant, put, tree};
 use crate::damage::{assert_fsck_clean, assert_nothing_lost, blobs, walk};
-use crate::sandbox::{Format, Sandbox};
+use crate::sandbox::{Kind, Sandbox};
 use crate::stage::{eventful, eventful_as, in_the_past, taken};
 
 #[test]
@@ -62,7 +62,7 @@ fn refs_that_lead_to_no_snapshot_hide_no_other() {
     let cases = [
         ("a blob", blob),
         ("a tree", model.tree.clone()),
-        ("nothing", "3".repeat(40)),
+        ("nothing", sandbox.kind().id("3")),
         (
             "a plain commit",
             sandbox.git(["rev-parse", "HEAD"]).trim().to_owned(),
@@ -146,7 +146,7 @@ fn assert_not_entered(sandbox: &Sandbox, what: &str) {
 
 #[test]
 fn operation_files_of_unknown_names_are_never_put_in_place() {
-    let (sandbox, _) = eventful_as(Format::ref_files());
+    let (sandbox, _) = eventful_as(Kind::ref_files());
     let id = taken(&sandbox);
     let names: [&[u8]; 8] = [
         b"hooks",

@@ -109,13 +109,13 @@ fn trees_that_git_would_not_make_are_refused_whole() {
         ("torn", put(&sandbox, ObjectKind::Tree, b"100644 x\0short")),
         (
             "missing blob",
-            tree(&sandbox, &[("100644", b"x", &"1".repeat(40))]),
+            tree(&sandbox, &[("100644", b"x", &sandbox.kind().id("1"))]),
         ),
         (
             "missing tree",
-            tree(&sandbox, &[("40000", b"x", &"1".repeat(40))]),
+            tree(&sandbox, &[("40000", b"x", &sandbox.kind().id("1"))]),
         ),
-        ("no tree at all", "2".repeat(40)),
+        ("no tree at all", sandbox.kind().id("2")),
         ("blob for a tree", blob.clone()),
     ];
     for (what, forged) in pairs {

@@ -53,7 +53,7 @@ fn killed_git(sandbox: &Sandbox, steps: usize, with_tw: bool) -> std::path::Path
         format!("echo gitdir: $PWD/{git_dir} >{top}/.git"),
         format!(
             "echo ../.. >{git_dir}/commondir; echo {} >{git_dir}/HEAD",
-            "0".repeat(40)
+            sandbox.kind().id("0")
         ),
     ];
     let done = all[..steps].join("\n");

@@ -121,7 +121,7 @@ fn the_working_tree_is_the_one_that_git_works_in() {
                 let text = text.replace("OTHER", other.to_str().unwrap());
                 text.replace("RELATIVE", &relative)
             };
-            let repository = "[core]\n\trepositoryformatversion = 0\n";
+            let repository = sandbox.kind().configuration();
             fs::write(config, format!("{repository}{}", text(shared))).unwrap();
             if !own.is_empty() {
                 fs::write(git_dir.join("config.worktree"), text(own)).unwrap();

@@ -5,9 +5,9 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use sha1::{Digest, Sha1};
+use timewarp::git::objects::{ObjectKind, hash};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Kind, Sandbox};
 use crate::state::{OPERATION, OPERATION_DIRS};
 
 /// What stands at a path.
@@ -45,10 +45,9 @@ impl fmt::Debug for Node {
 }
 
 fn blob_id(bytes: &[u8]) -> String {
-    let mut hash = Sha1::new();
-    hash.update(format!("blob {}\0", bytes.len()));
-    hash.update(bytes);
-    format!("{:x}", hash.finalize())
+    let format = Kind::of_all().format();
+    let oid = hash(format, ObjectKind::Blob, bytes);
+    oid.map_or_else(|_| String::new(), |oid| oid.to_string())
 }
 
 /// One index entry.

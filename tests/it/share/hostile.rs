@@ -195,7 +195,7 @@ fn what_is_wrong_is_refused_by_name_and_hides_nothing() {
     let bytes = |value: &Value| value.to_string().into_bytes();
     let link = format!("120000,{}", hub.blob(b"/etc/passwd"));
     let program = format!("100755,{}", hub.blob(&bytes(&issue(&ids[8], "x"))));
-    let module = format!("160000,{}", "1".repeat(40));
+    let module = format!("160000,{}", hub.sandbox.kind().id("1"));
     hub.write(&[
         (
             &path(GOOD),

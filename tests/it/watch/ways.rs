@@ -27,6 +27,14 @@ fn a_snapshot_looks_only_where_something_changed() {
 }
 
 #[test]
+fn a_watcher_reads_the_cache_of_a_repository_of_sha256() {
+    let watched = Watched::start(settled_in(Sandbox::of(Kind::SHA256)), &[]);
+    watched.write("d3/f3", "changed\n");
+    let one = watched.check();
+    assert!((1..100).contains(&one), "{one} looked at for one change");
+}
+
+#[test]
 fn it_is_started_once_told_of_and_ends_with_its_working_tree() {
     let watched = Watched::of(settled());
     assert_eq!(watched.status()["state"], "off");

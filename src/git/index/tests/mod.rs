@@ -2,6 +2,7 @@
 
 mod damage;
 mod kinds;
+mod sha256;
 mod shapes;
 mod tree;
 
@@ -16,21 +17,32 @@ use super::*;
 /// A repository in a temporary directory.
 pub(super) struct Sandbox {
     dir: tempfile::TempDir,
+    pub(super) format: ObjectFormat,
 }
 
 impl Sandbox {
     pub(super) fn new() -> Self {
+        Self::of(ObjectFormat::Sha1)
+    }
+
+    pub(super) fn of(format: ObjectFormat) -> Self {
         let sandbox = Self {
             dir: tempfile::tempdir().expect("a temporary directory"),
+            format,
         };
-        sandbox.git(&["init", "-q", "-b", "main"]);
+        let format = format!("--object-format={format}");
+        sandbox.git(&["init", "-q", "-b", "main", &format]);
         sandbox
     }
 
     /// With some directories, an executable, a symlink and a gitlink committed.
     pub(super) fn with_files() -> Self {
+        Self::new().filled()
+    }
+
+    pub(super) fn filled(self) -> Self {
         use std::os::unix::fs::PermissionsExt;
-        let sandbox = Self::new();
+        let sandbox = self;
         for path in [
             "a.txt",
             "d/one",
@@ -46,8 +58,9 @@ impl Sandbox {
         fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).expect("chmod");
         std::os::unix::fs::symlink("a.txt", sandbox.path("link")).expect("symlink");
         sandbox.git(&["add", "-A"]);
-        let module = "160000,1234567890123456789012345678901234567890,module";
-        sandbox.git(&["update-index", "--add", "--cacheinfo", module]);
+        let commit = "12".repeat(sandbox.format.width());
+        let module = format!("160000,{commit},module");
+        sandbox.git(&["update-index", "--add", "--cacheinfo", &module]);
         sandbox.git(&["commit", "-qm", "first"]);
         sandbox
     }
@@ -162,7 +175,7 @@ impl Sandbox {
         assert!(seen.starts_with(&show(&index)), "{seen}\n{}", show(&index));
 
         let bytes = index.write_bytes();
-        let again = parse(bytes.clone()).expect("what is written is read");
+        let again = parse_as(self.format, bytes.clone()).expect("what is written is read");
         assert_eq!(show(&again), show(&index));
         assert_eq!(again.cache_tree, index.cache_tree);
         assert_eq!(again.resolve_undo, index.resolve_undo);
@@ -187,6 +200,10 @@ impl Sandbox {
 }
 
 impl TreeSource for Sandbox {
+    fn format(&self) -> ObjectFormat {
+        self.format
+    }
+
     fn tree(&self, oid: Oid) -> Result<Vec<u8>> {
         Ok(self.git(&["cat-file", "tree", &oid.to_string()]))
     }
@@ -218,21 +235,30 @@ impl TreeSink for Sink<'_> {
 }
 
 /// No tree at all, for indexes that are not sparse.
-pub(super) struct NoTrees;
+pub(super) struct NoTrees(pub(super) ObjectFormat);
 
 impl TreeSource for NoTrees {
+    fn format(&self) -> ObjectFormat {
+        self.0
+    }
+
     fn tree(&self, oid: Oid) -> Result<Vec<u8>> {
         Err(Error::new(Code::Io, format!("no tree {oid}")))
     }
 }
 
 pub(super) fn parse(bytes: Vec<u8>) -> Result<Index> {
-    Index::parse(bytes, Path::new("/nonexistent"), &NoTrees, Checksum::Verify)
+    parse_as(ObjectFormat::Sha1, bytes)
+}
+
+pub(super) fn parse_as(format: ObjectFormat, bytes: Vec<u8>) -> Result<Index> {
+    let nowhere = Path::new("/nonexistent");
+    Index::parse(bytes, nowhere, &NoTrees(format), Checksum::Verify)
 }
 
 fn id(output: &[u8]) -> Oid {
     let text = String::from_utf8_lossy(output);
-    Oid::from_str(text.trim()).expect("git prints an id")
+    Oid::from_hex(text.trim()).expect("git prints an id")
 }
 
 /// The index as `git ls-files --stage --debug -z` shows it, flags masked to those on disk.

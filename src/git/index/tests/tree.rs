@@ -22,19 +22,19 @@ impl TreeSink for Memory {
         let mut hash = Sha1::new();
         hash.update(format!("tree {}\0", content.len()));
         hash.update(content);
-        let id = oid(&hash.finalize().into());
+        let id = Oid::from_bytes(&hash.finalize())?;
         self.trees.insert(id, content.to_vec());
         Ok(id)
     }
 }
 
 fn index(paths: &[(&str, u8, Flags)]) -> Index {
-    let mut builder = Builder::new();
+    let mut builder = Builder::new(ObjectFormat::Sha1);
     for &(path, stage, flags) in paths {
         let entry = Entry {
             stage,
             flags,
-            ..Entry::new(0o100_644, oid(&[7; 20]))
+            ..Entry::new(0o100_644, Oid::from(&[7; 20]))
         };
         builder.push(path.as_bytes(), entry).expect("small");
     }
@@ -46,7 +46,7 @@ fn files(index: &Index, head: &[&str]) -> Result<Vec<String>> {
     let mut memory = Memory::default();
     let unmerged = |path: &[u8]| {
         let known = head.iter().any(|head| head.as_bytes() == path);
-        Ok(known.then(|| (0o100_644, oid(&[5; 20]))))
+        Ok(known.then(|| (0o100_644, Oid::from(&[5; 20]))))
     };
     let root = build_tree(index, &unmerged, &mut memory)?;
     let mut list = Vec::new();
@@ -75,7 +75,8 @@ const NONE: Flags = Flags::empty();
 #[test]
 fn an_empty_index_is_the_empty_tree() {
     let mut memory = Memory::default();
-    let root = build_tree(&Index::new(), &|_| Ok(None), &mut memory).expect("builds");
+    let root =
+        build_tree(&Index::new(ObjectFormat::Sha1), &|_| Ok(None), &mut memory).expect("builds");
     assert_eq!(root.to_string(), "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
 }
 
@@ -117,7 +118,7 @@ fn paths_that_no_tree_can_hold_are_refused() {
 
 #[test]
 fn known_trees_are_neither_put_nor_trusted_where_they_cannot_hold() {
-    let known = oid(&[9; 20]);
+    let known = Oid::from(&[9; 20]);
     let put = |index: &Index, has: bool| {
         let mut memory = Memory {
             has,

@@ -252,7 +252,7 @@ fn value(name: &str, kind: u8, body: &[u8], width: usize) -> Option<Result<Value
         _ => {
             let oid = oid(body.get(..width).unwrap_or_default());
             Some(match oid {
-                Ok(oid) if !oid.is_zero() => Ok(Value::Direct(oid)),
+                Ok(oid) if !oid.is_null() => Ok(Value::Direct(oid)),
                 _ => Err(Error::new(
                     Code::CorruptRecord,
                     format!("ref '{name}' is broken"),
@@ -275,12 +275,12 @@ fn log_entry(body: &[u8], width: usize) -> Result<Option<LogEntry>> {
     let at = i64::try_from(cursor.varint()?).unwrap_or(i64::MAX);
     let _zone = cursor.take(2)?;
     let message = String::from_utf8_lossy(cursor.text()?);
-    if old.is_zero() && new.is_zero() {
+    if old.is_null() && new.is_null() {
         return Ok(None);
     }
     Ok(Some(LogEntry {
-        old: (!old.is_zero()).then_some(old),
-        new: (!new.is_zero()).then_some(new),
+        old: (!old.is_null()).then_some(old),
+        new: (!new.is_null()).then_some(new),
         at,
         message: message.trim_end_matches('\n').to_owned(),
     }))

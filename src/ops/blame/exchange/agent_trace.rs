@@ -24,8 +24,6 @@ const NEWEST_MAJOR: u32 = 1;
 const MARK: &str = "timewarp";
 /// How our conversations begin; the session follows.
 const SESSION: &str = "timewarp:session/";
-/// The digits of a commit's id.
-const HEX: usize = 40;
 
 /// A record.
 #[derive(Debug, Clone, Deserialize)]
@@ -141,9 +139,7 @@ impl Record {
     pub fn commit(&self, noted_on: Option<Oid>) -> Option<Oid> {
         match &self.vcs {
             None => noted_on,
-            Some(vcs) if vcs.kind == "git" && vcs.revision.len() == HEX => {
-                Oid::from_str(&vcs.revision).ok()
-            }
+            Some(vcs) if vcs.kind == "git" => Oid::from_hex(&vcs.revision).ok(),
             Some(_) => None,
         }
     }

@@ -46,7 +46,7 @@ pub fn publish(
         if changes.is_empty() {
             return Ok(());
         }
-        let mut new = NewObjects::default();
+        let mut new = NewObjects::new(store.objects.format());
         let message = "blame: notes for other tools";
         let now = ctx.env.now();
         let next = prepare_notes(&store.objects, &mut new, tip, &changes, message, now)?;

@@ -86,7 +86,7 @@ impl Base {
 
     /// The commit that a file was written from.
     pub fn tip(&self, name: &str) -> Option<Oid> {
-        Oid::from_str(&self.files.get(name)?.tip).ok()
+        Oid::from_hex(&self.files.get(name)?.tip).ok()
     }
 
     /// These bytes are ours, too.

@@ -17,7 +17,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::fs::{Root, Stamp};
 use crate::git::index::{Builder, Flags, Index};
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::tree::{self, Node};
 use crate::ops::Context;
 use crate::ops::capture::Capture;
@@ -52,7 +52,7 @@ pub(super) fn converted_paths(store: &Store, capture: &Capture<'_>) -> Result<Ve
     let mut unwritten: HashMap<Oid, &Vec<u8>> = HashMap::new();
     // They are stored together with the backup, which comes after this.
     for bytes in &capture.index_trees {
-        unwritten.insert(hash(ObjectKind::Tree, bytes)?, bytes);
+        unwritten.insert(store.objects.hash(ObjectKind::Tree, bytes)?, bytes);
     }
     let read = |oid: Oid| match unwritten.get(&oid) {
         Some(bytes) => Ok((*bytes).clone()),
@@ -185,7 +185,7 @@ impl IndexBuilder<'_> {
     fn with_flags(&self, undo: Option<Vec<u8>>, flags: &dyn Fn(&[u8]) -> Flags) -> Index {
         let mut index = self.current.clone();
         // These described the file that it was read from. What is written is one whole file; git splits or folds it again when so set.
-        (index.file, index.checksum) = (None, Oid::ZERO_SHA1);
+        (index.file, index.checksum) = (None, Oid::NULL);
         (index.was_split, index.was_sparse) = (false, false);
         index.resolve_undo = undo;
         let other: Vec<(usize, Flags)> = index

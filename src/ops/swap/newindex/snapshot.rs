@@ -6,7 +6,7 @@ use super::IndexBuilder;
 use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::index::{Builder, Entry, Flags, Index};
-use crate::git::objects::{ObjectKind, hash};
+use crate::git::objects::ObjectKind;
 use crate::git::path;
 use crate::git::tree::{self, Node};
 use crate::store::snapshot::split_list;
@@ -22,7 +22,7 @@ impl IndexBuilder<'_> {
         if target.has_what_is_there() {
             return Ok(self.with_flags(undo, &|path| target.flags(path)));
         }
-        let mut builder = Builder::new();
+        let mut builder = Builder::new(self.store.objects.format());
         builder.reserve(self.current.len());
         target.push_unchanged(&mut builder)?;
         target.push_changed(&mut builder)?;
@@ -167,7 +167,7 @@ impl<'a, 'b> Target<'a, 'b> {
     /// The entries of `git add -N`.
     fn push_intents(&self, builder: &mut Builder) -> Result<()> {
         // What git gives an entry that was only announced.
-        let empty_blob = hash(ObjectKind::Blob, b"")?;
+        let empty_blob = self.builder.store.objects.hash(ObjectKind::Blob, b"")?;
         let modes = &self.stored.record.index.intent_to_add_modes;
         for path in &self.builder.lists.intent_to_add {
             let mode = modes.get(&stored_path(path));
@@ -218,7 +218,7 @@ fn stage(line: &[u8]) -> Option<(Vec<u8>, Entry)> {
     let tab = line.iter().position(|&byte| byte == b'\t')?;
     let mut words = std::str::from_utf8(&line[..tab]).ok()?.split(' ');
     let mode = u32::from_str_radix(words.next()?, 8).ok()?;
-    let mut entry = Entry::new(mode, Oid::from_str(words.next()?).ok()?);
+    let mut entry = Entry::new(mode, Oid::from_hex(words.next()?).ok()?);
     entry.stage = words.next()?.parse().ok().filter(|stage| *stage <= 3)?;
     let path = &line[tab + 1..];
     path::is_safe(path).then(|| (path.to_vec(), entry))

@@ -77,7 +77,7 @@ impl IndexBuilder<'_> {
             None if self.removed.contains(path) => None,
             None => self.finder.file(path).map(|file| Node {
                 mode: file.git_mode,
-                oid: file.oid.get(),
+                oid: file.oid,
             }),
         };
         let clean = match on_disk {

@@ -46,7 +46,7 @@ pub(super) fn repair(ctx: &Context<'_>, store: &Store) -> Result<Option<Recovere
     cache::remove(&store.dir.file("cache"))?;
     let root = Root::open(ctx.repo.worktree_root())?;
     let lost = lost(store, &root, &journal)?;
-    let temps = temps(&root, &journal)?;
+    let temps = temps(&root, &journal, store.objects.format())?;
     if lost.entries.is_empty() && lost.dirs.is_empty() && temps.is_empty() {
         store.dir.settled()?;
         return Ok(None);
@@ -89,7 +89,7 @@ fn is_lost(store: &Store, root: &Root, journal: &Journal, entry: &JournalEntry) 
     let full = path_of(&entry.path)?;
     let before = side_of(entry.before.as_ref())?;
     let after = side_of(entry.after.as_ref())?;
-    let node = node_of(root, &full)?.map(|(node, _)| node);
+    let node = node_of(root, &full, store.objects.format())?.map(|(node, _)| node);
     let is = |side: Side| node.is_some_and(|node| node.oid == side.node.oid);
     if after.is_some_and(is) {
         return Ok(false);

@@ -5,7 +5,7 @@ use super::put_back::Unfinished;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::{Root, stamp_at};
 use crate::git::tree::{LINK_MODE, Node};
-use crate::git::{Oid, path};
+use crate::git::{ObjectFormat, Oid, path};
 use crate::store::Store;
 use crate::store::state::Journal;
 use crate::worktree::apply::{content_oid, temp_prefix};
@@ -47,7 +47,7 @@ impl Survey {
 }
 
 /// What is at a path; nothing when its directory is not there.
-pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Disk> {
+pub(super) fn node_of(root: &Root, full: &[u8], format: ObjectFormat) -> Result<Disk> {
     let (dir, name) = path::split(full);
     let Ok(fd) = root.open_dir(dir) else {
         return Ok(None);
@@ -64,10 +64,10 @@ pub(super) fn node_of(root: &Root, full: &[u8]) -> Result<Disk> {
         // A directory or something special: no side of a journal has that.
         _ => 0,
     };
-    let oid = content_oid(fd.as_fd(), name, &stamp).context(what)?;
+    let oid = content_oid(format, fd.as_fd(), name, &stamp).context(what)?;
     let node = Node {
         mode,
-        oid: oid.unwrap_or(Oid::ZERO_SHA1),
+        oid: oid.unwrap_or(Oid::NULL),
     };
     Ok(Some((node, stamp.permissions())))
 }
@@ -83,10 +83,11 @@ impl Unfinished<'_> {
     pub(super) fn survey(&self) -> Result<Survey> {
         let root = Root::open(self.ctx.repo.worktree_root())?;
         let trusted = self.ctx.repo.file_mode()?;
+        let format = self.store.objects.format();
         let mut survey = Survey {
             found: Vec::new(),
             differing: Vec::new(),
-            temps: temps(&root, self.journal)?,
+            temps: temps(&root, self.journal, format)?,
         };
         for entry in &self.journal.entries {
             let full = path_of(&entry.path)?;
@@ -94,7 +95,7 @@ impl Unfinished<'_> {
                 side_of(entry.before.as_ref())?,
                 side_of(entry.after.as_ref())?,
             );
-            let disk = node_of(&root, &full)?;
+            let disk = node_of(&root, &full, format)?;
             let found = match explained(disk, sides, trusted) {
                 // Files are renamed into place: only a power cut leaves half of one.
                 OnDisk::Other if self.journal.is_of_another_boot() => {
@@ -121,7 +122,7 @@ fn explained(disk: Disk, (before, after): (Option<Side>, Option<Side>), trusted:
                     || (!trusted && node.mode != LINK_MODE && side.node.mode != LINK_MODE))
         }
         // A directory where a path is to be nothing: what is beneath is in the journal itself.
-        (Some((node, _)), None) => node.mode == 0 && node.oid == Oid::ZERO_SHA1,
+        (Some((node, _)), None) => node.mode == 0 && node.oid.is_null(),
         (None, Some(_)) => false,
     };
     let perm_is = |side: Option<Side>| match (disk, side) {
@@ -181,7 +182,11 @@ pub(super) fn is_torn(store: &Store, root: &Root, full: &[u8], side: Side) -> Re
 }
 
 /// The swap's temporary files, and those of recoveries of it that died as well, beside the paths they were for.
-pub(super) fn temps(root: &Root, journal: &Journal) -> Result<Vec<(Vec<u8>, bool)>> {
+pub(super) fn temps(
+    root: &Root,
+    journal: &Journal,
+    format: ObjectFormat,
+) -> Result<Vec<(Vec<u8>, bool)>> {
     let mut known = BTreeSet::new();
     let mut dirs = BTreeSet::new();
     for entry in &journal.entries {
@@ -200,7 +205,7 @@ pub(super) fn temps(root: &Root, journal: &Journal) -> Result<Vec<(Vec<u8>, bool
             let name = found.file_name().to_bytes();
             let temp = path::join(&dir, name);
             if name.starts_with(&prefix)
-                && let Some((node, _)) = node_of(root, &temp)?
+                && let Some((node, _)) = node_of(root, &temp, format)?
             {
                 // A file that was being written when the process died is a beginning of the target: no side has it.
                 let kept = known.contains(&node.oid.to_string());

@@ -252,7 +252,7 @@ fn all_commits(ctx: &Context<'_>, store: &Store) -> Result<Vec<Oid>> {
         .lines()
         .filter_map(|line| line.strip_prefix(ObjectKind::Commit.name()));
     Ok(commits
-        .filter_map(|oid| Oid::from_str(oid.trim()).ok())
+        .filter_map(|oid| Oid::from_hex(oid.trim()).ok())
         .collect())
 }
 

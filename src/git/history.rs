@@ -1,0 +1,131 @@
+//! Which commits are reachable from which: by libgit2, and by git itself where libgit2 does not know the ids.
+//!
+//! Neither follows grafts or replacements more than the other would. A process of git costs milliseconds, libgit2 none: who
+//! asks for this does so once in a command, and mostly of a repository that libgit2 knows.
+
+use super::Oid;
+use super::command::Git;
+use super::objects::ObjectStore;
+use super::oid::ObjectFormat;
+use super::repo::Repo;
+use crate::error::{Code, Error, Result};
+
+/// At most so many commits are listed.
+const COMMITS: usize = 100;
+
+/// The refs that keep a commit where a branch or a tag of the user's does.
+const KEEPING: [&str; 3] = ["refs/heads/", "refs/tags/", "refs/remotes/"];
+
+impl Repo {
+    /// The newest commits that are reachable from a commit and not from `base`, at most so many.
+    ///
+    /// # Errors
+    /// A commit on the way is not there.
+    pub fn commits_beyond(&self, oid: Oid, base: Option<Oid>, most: usize) -> Result<Vec<Oid>> {
+        self.newest(oid, base.into_iter(), most)
+    }
+
+    /// The commits, with their titles, that hang on `head` alone: reachable from it, but neither from `base` nor from any branch but `own`, tag or
+    /// remote ref. Newest first, at most 100.
+    pub fn commits_on_head_alone(
+        &self,
+        objects: &ObjectStore,
+        head: Oid,
+        base: Option<Oid>,
+        own: Option<&str>,
+    ) -> Result<Vec<(Oid, String)>> {
+        let mut hidden: Vec<Oid> = base.into_iter().collect();
+        for prefix in KEEPING {
+            let all = self.refs().list(prefix)?.into_iter();
+            let others = all.filter(|(name, _)| Some(name.as_str()) != own);
+            hidden.extend(others.map(|(_, oid)| oid));
+        }
+        let commits = self.newest(head, hidden.into_iter(), COMMITS)?;
+        let titled = |oid| -> Result<(Oid, String)> { Ok((oid, objects.commit(oid)?.title())) };
+        commits.into_iter().map(titled).collect()
+    }
+
+    /// Whether `commit` is `ancestor` or comes after it. False when either is no commit that is there.
+    ///
+    /// # Errors
+    /// When a commit between them cannot be read.
+    pub fn descends(&self, objects: &ObjectStore, commit: Oid, ancestor: Oid) -> Result<bool> {
+        if commit == ancestor {
+            return Ok(true);
+        }
+        if !objects.is_commit(commit) || !objects.is_commit(ancestor) {
+            return Ok(false);
+        }
+        let answer = match self.object_format() {
+            ObjectFormat::Sha1 => self
+                .git2()?
+                .graph_descendant_of(sha1(commit)?, sha1(ancestor)?),
+            ObjectFormat::Sha256 => return self.descends_by_git(commit, ancestor),
+        };
+        answer.map_err(|error| cannot_compare(commit, ancestor, error.message()).caused_by(error))
+    }
+
+    fn descends_by_git(&self, commit: Oid, ancestor: Oid) -> Result<bool> {
+        let output = Git::new(self)
+            .args(["merge-base", "--is-ancestor"])
+            .args([ancestor, commit].map(|oid| oid.to_string()))
+            .output()?;
+        match output.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                Err(cannot_compare(commit, ancestor, said.trim()))
+            }
+        }
+    }
+
+    /// The newest commits that are reachable from a commit and from none of the hidden ones, of which any may be a tag, no
+    /// commit at all, or not there.
+    fn newest(&self, oid: Oid, hidden: impl Iterator<Item = Oid>, most: usize) -> Result<Vec<Oid>> {
+        if self.object_format() != ObjectFormat::Sha1 {
+            return self.newest_by_git(oid, hidden, most);
+        }
+        let mut walk = self.git2()?.revwalk()?;
+        walk.push(sha1(oid)?)?;
+        for oid in hidden {
+            // A tag of a blob hides nothing.
+            let _ = walk.hide(sha1(oid)?);
+        }
+        let own = |oid: std::result::Result<git2::Oid, git2::Error>| -> Result<Oid> {
+            Ok(Oid::from_bytes(oid?.as_bytes())?)
+        };
+        walk.take(most).map(own).collect()
+    }
+
+    fn newest_by_git(
+        &self,
+        oid: Oid,
+        hidden: impl Iterator<Item = Oid>,
+        most: usize,
+    ) -> Result<Vec<Oid>> {
+        let mut input = format!("{oid}\n");
+        for oid in hidden {
+            input += &format!("^{oid}\n");
+        }
+        let listed = Git::new(self)
+            .args(["rev-list", "--stdin", "--ignore-missing"])
+            .arg(format!("--max-count={most}"))
+            .stdin(input)
+            .run()?;
+        let lines = listed.split(|&byte| byte == b'\n');
+        let lines = lines.filter(|line| !line.is_empty());
+        let oids = lines.map(Oid::from_hex_bytes);
+        Ok(oids.collect::<std::result::Result<_, _>>()?)
+    }
+}
+
+fn cannot_compare(commit: Oid, ancestor: Oid, why: &str) -> Error {
+    let message = format!("cannot compare {commit} with {ancestor}: {why}");
+    Error::new(Code::CorruptRecord, message)
+}
+
+/// An id as libgit2 has it.
+fn sha1(oid: Oid) -> Result<git2::Oid> {
+    Ok(git2::Oid::from_bytes(oid.as_bytes())?)
+}
