@@ -171,6 +171,10 @@ impl Held {
     fn describe(&self, (update, width): (u64, usize), new: &mut Content) -> Result<()> {
         for (name, change) in &self.changes {
             let (kind, body) = match change {
+                // A table with ids of two widths could not be read any more.
+                Change::Set(Value::Direct(oid)) if oid.as_bytes().len() != width => {
+                    return Err(corrupt("an id of another format"));
+                }
                 Change::Set(Value::Direct(oid)) => (kind::OID, oid.as_bytes().to_vec()),
                 Change::Set(Value::Symbolic(target)) => {
                     let mut body = Vec::new();

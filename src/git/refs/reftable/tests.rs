@@ -35,6 +35,20 @@ fn update(refs: &Refs, name: &str, new: Oid, old: Oid) {
 }
 
 #[test]
+fn an_id_of_the_other_format_is_refused_and_nothing_written() {
+    let sandbox = sandbox();
+    let refs = sandbox.refs();
+    let one = sandbox.commit("one");
+    let other = Oid::from_hex(&"8".repeat(64)).expect("an id");
+    let mut change = refs.transaction();
+    change.create("refs/timewarp/one", one);
+    change.create("refs/timewarp/other", other);
+    assert!(change.commit().is_err());
+    assert_eq!(refs.names("refs/timewarp/").expect("listed"), [""; 0]);
+    assert_same(&sandbox, &refs);
+}
+
+#[test]
 fn what_git_wrote_is_read() {
     let sandbox = sandbox();
     let refs = sandbox.refs();
