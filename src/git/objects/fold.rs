@@ -67,14 +67,20 @@ impl ObjectStore {
         // Read anew: an index may have been written meanwhile.
         let named = Named::read(&dir);
         for pack in packs.iter().filter(|pack| !named.has(&pack.path)) {
-            for end in ["pack", "rev", "idx"] {
-                remove_optional(&pack.path.with_extension(end))?;
-            }
+            remove_pack(&pack.path)?;
         }
         kept.release()?;
         self.refresh();
         Ok(packs.len())
     }
+}
+
+/// The pack first: an index without its pack counts for nothing.
+pub(super) fn remove_pack(pack: &Path) -> Result<()> {
+    for end in ["pack", "rev", "idx"] {
+        remove_optional(&pack.with_extension(end))?;
+    }
+    Ok(())
 }
 
 fn modified(pack: &Path) -> Option<SystemTime> {

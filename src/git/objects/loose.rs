@@ -1,5 +1,6 @@
 //! Loose objects: their names, and opening one for reading.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Deref;
@@ -7,8 +8,8 @@ use std::ops::Deref;
 use super::ObjectKind;
 use super::inflate::Inflater;
 use super::read::{Fault, Opened};
-use crate::git::Oid;
 use crate::git::oid::LONGEST;
+use crate::git::{ObjectFormat, Oid};
 
 /// `ab/cdef…`, relative to the objects directory.
 pub(super) struct Name {
@@ -41,6 +42,15 @@ pub(super) fn name(oid: Oid) -> Name {
     }
     let length = oid.format().digits() + 1;
     Name { text, length }
+}
+
+/// The object that a file of this name is, in the fan-out directory of this byte. Digits of another case, or another number of them, are
+/// no object's name.
+pub(super) fn oid_of(fan_out: u8, file: &OsStr, format: ObjectFormat) -> Option<Oid> {
+    let rest = file.to_str()?;
+    let oid = Oid::from_hex(&format!("{fan_out:02x}{rest}")).ok()?;
+    let is_its = oid.format() == format && name(oid).ends_with(rest.as_bytes());
+    is_its.then_some(oid)
 }
 
 /// Reads the header of a loose object, whose file has this length; its bytes follow.

@@ -321,7 +321,7 @@ pub(super) fn entry_at(
     format: ObjectFormat,
 ) -> std::result::Result<Entry, Fault> {
     let mut head = [0; entry::LONGEST];
-    let got = read_up_to(file, &mut head, at)?;
+    let got = crate::git::regular::read_up_to(file, &mut head, at)?;
     entry::decode(head.get(..got).unwrap_or_default(), format).ok_or(Fault::Damaged)
 }
 
@@ -339,19 +339,6 @@ pub(super) fn begin_of(file: &File, at: u64, most: u64) -> std::result::Result<V
     let mut bytes = Vec::new();
     inflater(file, at, 0).take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn read_up_to(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut got = 0;
-    while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, at + got as u64) {
-            Ok(0) => break,
-            Ok(count) => got += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(got)
 }
 
 /// A file from some place on, without a file position.

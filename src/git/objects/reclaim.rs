@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::fold::{copy, free_packs};
+use super::fold::{copy, free_packs, remove_pack};
 use super::idx::Idx;
 use super::pack_writer::PackWriter;
 use super::store::ObjectStore;
@@ -222,14 +222,6 @@ fn tagged(bytes: &[u8]) -> Option<Oid> {
     Oid::from_hex_bytes(line.strip_prefix(b"object ")?).ok()
 }
 
-/// Pack first, as in [`super::fold`]: an index without its pack counts for nothing.
-fn remove_pack(pack: &Path) -> Result<()> {
-    for end in ["pack", "rev", "idx"] {
-        remove_optional(&pack.with_extension(end))?;
-    }
-    Ok(())
-}
-
 /// Asked at the last moment: what is used again is made young.
 fn is_old(path: &Path, how: Thoroughness) -> bool {
     let Thoroughness::OlderThan(least) = how else {
@@ -263,16 +255,8 @@ fn loose_files(objects: &Path, format: ObjectFormat) -> Result<Vec<(Oid, PathBuf
     let mut found = Vec::new();
     for byte in 0..=255u8 {
         for path in entries(&objects.join(format!("{byte:02x}")))? {
-            let rest = path.file_name().and_then(std::ffi::OsStr::to_str);
-            let oid = rest.and_then(|rest| Oid::from_hex(&format!("{byte:02x}{rest}")).ok());
-            // Digits of another case, or another number of them, are no object's name.
-            if let Some(oid) = oid.filter(|oid| {
-                oid.format() == format
-                    && path
-                        .as_os_str()
-                        .as_encoded_bytes()
-                        .ends_with(&loose::name(*oid))
-            }) {
+            let name = path.file_name().unwrap_or_default();
+            if let Some(oid) = loose::oid_of(byte, name, format) {
                 found.push((oid, path));
             }
         }

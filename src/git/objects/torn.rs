@@ -77,9 +77,7 @@ impl OdbDir {
                 .flatten()
             {
                 let Ok(entry) = entry else { continue };
-                let name = format!("{dir}{}", entry.file_name().to_string_lossy());
-                let oid = Oid::from_hex(&name).ok();
-                let Some(oid) = oid.filter(|oid| oid.format() == self.format) else {
+                let Some(oid) = loose::oid_of(number, &entry.file_name(), self.format) else {
                     continue;
                 };
                 let path = entry.path();

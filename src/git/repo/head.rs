@@ -61,6 +61,22 @@ impl Head {
             symlink: false,
         }
     }
+
+    /// On a ref, which was followed to this; what cannot be read there is a broken one.
+    fn at_ref(reference: String, resolved: Result<Option<Oid>>, symlink: bool) -> Result<Self> {
+        let (oid, broken) = match resolved {
+            Err(error) if error.code() == Code::CorruptRecord => (None, true),
+            resolved => (resolved?, false),
+        };
+        Ok(Self {
+            reference: Some(reference),
+            oid,
+            detached: false,
+            unborn: oid.is_none(),
+            broken,
+            symlink,
+        })
+    }
 }
 
 /// HEAD where refs are in the reftable format.
@@ -75,18 +91,7 @@ pub(super) fn read_reftable(refs: &Refs) -> Result<Head> {
     } else {
         Err(corrupt(&reference))
     };
-    let (oid, broken) = match resolved {
-        Err(error) if error.code() == Code::CorruptRecord => (None, true),
-        resolved => (resolved?, false),
-    };
-    Ok(Head {
-        reference: Some(reference),
-        oid,
-        detached: false,
-        unborn: oid.is_none(),
-        broken,
-        symlink: false,
-    })
+    Head::at_ref(reference, resolved, false)
 }
 
 /// The ref that a git directory's HEAD names, for who knows nothing else of the repository.
@@ -110,18 +115,8 @@ pub(super) fn read(dirs: Dirs<'_>) -> Result<Head> {
         Target::Ref(name) => (name, false),
         Target::Link(name) => (name, true),
     };
-    let (oid, broken) = match resolve(dirs, &reference) {
-        Err(error) if error.code() == Code::CorruptRecord => (None, true),
-        resolved => (resolved?, false),
-    };
-    Ok(Head {
-        reference: Some(reference),
-        oid,
-        detached: false,
-        unborn: oid.is_none(),
-        broken,
-        symlink,
-    })
+    let resolved = resolve(dirs, &reference);
+    Head::at_ref(reference, resolved, symlink)
 }
 
 /// The id at the end of a chain of symbolic refs.

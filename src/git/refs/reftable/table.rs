@@ -58,7 +58,7 @@ impl Table {
     fn of(file: File) -> Result<Self> {
         let size = file.metadata()?.len();
         let mut header = vec![0; FILE_HEADER + HASH_NAME + 1];
-        let there = read_up_to(&file, &mut header, 0)?;
+        let there = regular::read_up_to(&file, &mut header, 0)?;
         header.truncate(there);
         let form = Form::parse(&header)?;
         let footer_length = form.file_header + FOOTER;
@@ -310,17 +310,4 @@ impl Form {
 fn number(cursor: &mut Cursor<'_>) -> Result<u64> {
     let bytes = cursor.take(8)?.first_chunk::<8>();
     Ok(bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes)))
-}
-
-fn read_up_to(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, at + filled as u64) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
