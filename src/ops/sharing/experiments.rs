@@ -10,14 +10,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::fields::{Kind, put_together};
-use super::others::{LONGEST, of_others, wrong};
+use super::fields::Kind;
+use super::others::{LONGEST, Read, is_time, object, of_others, wrong};
 use super::record::{Author, Shared};
 use super::setup::Prompts;
-use crate::env::Moment;
 use crate::error::Result;
+use crate::git::Oid;
 use crate::ops::Context;
 use crate::ops::kept;
 use crate::ops::tries::{Check, Try, TryRun};
@@ -45,16 +45,6 @@ pub fn is_id(id: &str) -> bool {
     is_left(id) || is_try(id)
 }
 
-fn object(value: Value) -> Json {
-    match value {
-        Value::Object(map) => map
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .collect(),
-        _ => Map::new(),
-    }
-}
-
 /// What of something that was left goes, from its record.
 pub fn left(document: &Value) -> Json {
     let of = |name: &str| document.get(name);
@@ -72,17 +62,13 @@ pub fn left(document: &Value) -> Json {
 
 /// What of a try goes.
 pub fn tried(record: &Try, prompts: Prompts, redactor: &Redactor) -> Json {
-    let command = match prompts {
-        Prompts::None => None,
-        Prompts::Redacted => Some(redactor.text(&record.command).text),
-    };
     object(json!({
         "try_id": record.try_id,
         "created_at": record.created_at,
         "ended_at": record.ended_at,
         "source": record.source,
         "issue_id": record.issue_id,
-        "command": command,
+        "command": prompts.kept(redactor, Some(&record.command)),
         "wanted": record.wanted,
         "best": record.best,
         "base_verify": record.base_verify.as_ref().map(check),
@@ -205,58 +191,16 @@ pub struct SharedTryRun {
     pub ended_at: String,
 }
 
-/// The fields of a record that anybody may have written.
-struct Read<'a> {
-    json: Json,
-    id: &'a str,
-}
-
-impl<'a> Read<'a> {
-    fn new(id: &'a str, shared: &Shared) -> Self {
-        let json = put_together(Kind::Experiment, &shared.view());
-        Self { json, id }
-    }
-
-    /// A text that is not too long.
-    fn short(&self, name: &str) -> Option<&str> {
-        let text = self.json.get(name)?.as_str()?;
-        (text.len() <= LONGEST).then_some(text)
-    }
-
-    fn owned(&self, name: &str) -> Option<String> {
-        self.short(name).map(str::to_owned)
-    }
-
-    fn is_of(&self, name: &str) -> Result<()> {
-        match self.short(name) {
-            Some(id) if id == self.id => Ok(()),
-            _ => Err(wrong("its id is another one's")),
-        }
-    }
-
-    fn time(&self, name: &str) -> Option<String> {
-        self.owned(name).filter(|text| is_time(text))
-    }
-
-    fn created_at(&self) -> Result<String> {
-        self.time("created_at")
-            .ok_or_else(|| wrong("it has no time"))
-    }
-
-    /// What may be missing, and else has to be what it should be.
-    fn checked(&self, name: &str, is_good: impl Fn(&str) -> bool) -> Result<Option<String>> {
-        match self.json.get(name) {
-            None => Ok(None),
-            Some(_) => match self.owned(name).filter(|text| is_good(text)) {
-                None => Err(wrong(&format!("'{name}' of it is not one"))),
-                some => Ok(some),
-            },
-        }
+fn is_of(read: &Read, name: &str, id: &str) -> Result<()> {
+    match read.short(name) {
+        Some(known) if known == id => Ok(()),
+        _ => Err(wrong("its id is another one's")),
     }
 }
 
-fn is_time(text: &str) -> bool {
-    text.len() <= LONGEST && Moment::parse_rfc3339(text).is_some()
+fn created_at(read: &Read) -> Result<String> {
+    read.time("created_at")
+        .ok_or_else(|| wrong("it has no time"))
 }
 
 fn is_snapshot(text: &str) -> bool {
@@ -264,7 +208,7 @@ fn is_snapshot(text: &str) -> bool {
 }
 
 fn is_commit(text: &str) -> bool {
-    [40, 64].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    Oid::from_hex(text).is_ok()
 }
 
 impl SharedExperiment {
@@ -273,12 +217,12 @@ impl SharedExperiment {
     /// # Errors
     /// `CORRUPT_RECORD` with what is wrong with it.
     pub fn read(id: &str, shared: &Shared, author: &Author) -> Result<Self> {
-        let read = Read::new(id, shared);
-        read.is_of("experiment_id")?;
+        let read = Read::new(Kind::Experiment, shared);
+        is_of(&read, "experiment_id", id)?;
         Ok(Self {
             experiment_id: id.to_owned(),
             claimed_by: shared.claimed_by(author).unwrap_or_default(),
-            created_at: read.created_at()?,
+            created_at: created_at(&read)?,
             trigger: read.owned("trigger"),
             session_id: read.owned("session_id"),
             agent: read.owned("agent"),
@@ -294,10 +238,9 @@ impl SharedTry {
     /// # Errors
     /// `CORRUPT_RECORD` with what is wrong with it.
     pub fn read(id: &str, shared: &Shared, author: &Author) -> Result<Self> {
-        let read = Read::new(id, shared);
-        read.is_of("try_id")?;
+        let read = Read::new(Kind::Experiment, shared);
+        is_of(&read, "try_id", id)?;
         let source = read.checked("source", is_snapshot)?;
-        let command = read.json.get("command").and_then(Value::as_str);
         let number = |name: &str| read.json.get(name).and_then(Value::as_u64);
         let base = read.json.get("base_verify");
         let base = base.map(|base| SharedCheck::deserialize(base).ok());
@@ -307,8 +250,7 @@ impl SharedTry {
             other => other.flatten(),
         };
         let mut runs = Vec::new();
-        let listed = read.json.get("runs").and_then(Value::as_array);
-        for one in listed.into_iter().flatten() {
+        for one in read.items("runs") {
             let run = SharedTryRun::deserialize(one).ok();
             let run = run.filter(SharedTryRun::is_bounded);
             runs.push(run.ok_or_else(|| wrong("a run of it is none"))?);
@@ -317,11 +259,11 @@ impl SharedTry {
         Ok(Self {
             try_id: id.to_owned(),
             claimed_by: shared.claimed_by(author).unwrap_or_default(),
-            created_at: read.created_at()?,
+            created_at: created_at(&read)?,
             ended_at: read.time("ended_at"),
             source: source.ok_or_else(|| wrong("it has no snapshot"))?,
             issue_id: read.checked("issue_id", |text| IssueId::parse(text).is_some())?,
-            command: command.map(str::to_owned),
+            command: read.text("command").map(str::to_owned),
             wanted: number("wanted"),
             base_verify: base,
             best: number("best").filter(|best| runs.iter().any(|run| run.number == *best)),

@@ -1,13 +1,17 @@
-//! Records that others shared and that are kept nowhere but in the tree of our side.
+//! Records that others shared and that are kept nowhere but in the tree of our side, and their fields, which anybody may have written.
 
-use super::fields::Kind;
+use serde_json::{Map, Value};
+
+use super::fields::{Kind, put_together};
 use super::record::{Author, Shared};
 use super::setup::author;
 use super::tree;
+use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::names::SHARED_OWN;
+use crate::store::records::Json;
 
 /// A longer id, name of an agent, or word is none.
 pub const LONGEST: usize = 400;
@@ -46,6 +50,76 @@ pub fn of_others(
         }
     }
     Ok(Some((author, found)))
+}
+
+/// The fields of a record that anybody may have written.
+pub struct Read {
+    /// All of them.
+    pub json: Json,
+}
+
+impl Read {
+    /// Those of a record of this kind.
+    pub fn new(kind: Kind, shared: &Shared) -> Self {
+        let json = put_together(kind, &shared.view());
+        Self { json }
+    }
+
+    /// A text, however long.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.json.get(name)?.as_str()
+    }
+
+    /// A text that is not too long.
+    pub fn short(&self, name: &str) -> Option<&str> {
+        self.text(name).filter(|text| text.len() <= LONGEST)
+    }
+
+    /// The same, to keep.
+    pub fn owned(&self, name: &str) -> Option<String> {
+        self.short(name).map(str::to_owned)
+    }
+
+    /// A time in RFC 3339.
+    pub fn time(&self, name: &str) -> Option<String> {
+        self.owned(name).filter(|text| is_time(text))
+    }
+
+    /// The items of a list.
+    pub fn items(&self, name: &str) -> impl Iterator<Item = &Value> {
+        let items = self.json.get(name).and_then(Value::as_array);
+        items.into_iter().flatten()
+    }
+
+    /// What may be missing, and else has to be what it should be.
+    ///
+    /// # Errors
+    /// `CORRUPT_RECORD` when it is not.
+    pub fn checked(&self, name: &str, is_good: impl Fn(&str) -> bool) -> Result<Option<String>> {
+        match self.json.get(name) {
+            None => Ok(None),
+            Some(_) => match self.owned(name).filter(|text| is_good(text)) {
+                None => Err(wrong(&format!("'{name}' of it is not one"))),
+                some => Ok(some),
+            },
+        }
+    }
+}
+
+/// Whether this is a time in RFC 3339.
+pub fn is_time(text: &str) -> bool {
+    text.len() <= LONGEST && Moment::parse_rfc3339(text).is_some()
+}
+
+/// The fields that go of what is written as an object: all but those without a value.
+pub fn object(value: Value) -> Json {
+    match value {
+        Value::Object(map) => map
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+        _ => Map::new(),
+    }
 }
 
 /// The error of a record that is not what it should be.

@@ -6,13 +6,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::fields::{Kind, put_together};
-use super::others::{LONGEST, of_others as records, wrong};
+use super::fields::Kind;
+use super::others::{LONGEST, Read, is_time, object, of_others as records, wrong};
 use super::record::{Author, Shared};
 use super::setup::Prompts;
-use crate::env::Moment;
 use crate::error::Result;
 use crate::ops::Context;
 use crate::redact::Redactor;
@@ -49,16 +48,6 @@ pub fn record(
     }))
 }
 
-fn object(value: Value) -> Json {
-    match value {
-        Value::Object(map) => map
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .collect(),
-        _ => Map::new(),
-    }
-}
-
 /// Which texts go.
 struct Texts<'a> {
     prompts: Prompts,
@@ -68,10 +57,7 @@ struct Texts<'a> {
 impl Texts<'_> {
     /// A text that was said, redacted once more, where such go at all.
     fn kept(&self, text: Option<&str>) -> Option<String> {
-        match self.prompts {
-            Prompts::None => None,
-            Prompts::Redacted => text.map(|text| self.redactor.text(text).text),
-        }
+        self.prompts.kept(self.redactor, text)
     }
 
     fn checkpoint(&self, checkpoint: &Checkpoint) -> Value {
@@ -161,40 +147,34 @@ impl SharedSession {
     /// # Errors
     /// `CORRUPT_RECORD` with what is wrong with it.
     pub fn read(id: &str, shared: &Shared, author: &Author) -> Result<Self> {
-        let fields = shared.view();
-        let text = |name: &str| fields.get(name).and_then(Value::as_str);
-        let short = |name: &str| text(name).filter(|text| text.len() <= LONGEST);
-        let time = |name: &str| short(name).filter(|text| Moment::parse_rfc3339(text).is_some());
-        let session_id = short("session_id").filter(|known| session_component(known) == id);
+        let read = Read::new(Kind::Session, shared);
+        let session_id = read.owned("session_id");
+        let session_id = session_id.filter(|known| session_component(known) == id);
         let session_id = session_id.ok_or_else(|| wrong("its session is another one"))?;
-        let started_at = time("started_at").ok_or_else(|| wrong("it has no start"))?;
-        let json = put_together(Kind::Session, &fields);
+        let started_at = read.time("started_at");
+        let started_at = started_at.ok_or_else(|| wrong("it has no start"))?;
         let mut checkpoints = Vec::new();
-        for one in json
-            .get("checkpoints")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-        {
-            let read = SharedCheckpoint::deserialize(one).ok();
-            let read = read.filter(|one| {
-                Moment::parse_rfc3339(&one.created_at).is_some()
+        for one in read.items("checkpoints") {
+            let checkpoint = SharedCheckpoint::deserialize(one).ok();
+            let checkpoint = checkpoint.filter(|one| {
+                is_time(&one.created_at)
                     && SnapshotId::parse(&one.snapshot_id).is_some()
                     && one.kind.len() <= LONGEST
             });
-            checkpoints.push(read.ok_or_else(|| wrong("a checkpoint of it is none"))?);
+            checkpoints.push(checkpoint.ok_or_else(|| wrong("a checkpoint of it is none"))?);
         }
         checkpoints.sort_by_key(|one: &SharedCheckpoint| one.checkpoint_id);
-        let owned = |text: Option<&str>| text.map(str::to_owned);
         Ok(Self {
-            session_id: session_id.to_owned(),
+            session_id,
             claimed_by: shared.claimed_by(author).unwrap_or_default(),
-            agent: owned(short("agent")),
-            parent: owned(short("parent")),
-            started_at: started_at.to_owned(),
-            last_active_at: time("last_active_at").unwrap_or(started_at).to_owned(),
-            ended_at: owned(time("ended_at")),
-            hint: owned(text("hint")),
+            agent: read.owned("agent"),
+            parent: read.owned("parent"),
+            last_active_at: read
+                .time("last_active_at")
+                .unwrap_or_else(|| started_at.clone()),
+            started_at,
+            ended_at: read.time("ended_at"),
+            hint: read.text("hint").map(str::to_owned),
             checkpoints,
         })
     }

@@ -12,6 +12,7 @@ use crate::git::fs::{self, Durable};
 use crate::git::hex::hex;
 use crate::json;
 use crate::ops::Context;
+use crate::redact::Redactor;
 use crate::store::Store;
 use crate::store::names::{SHARED_BRANCH, SHARED_SNAPSHOTS_BRANCH, SHARED_SNAPSHOTS_REF};
 use crate::store::state::parse_versioned;
@@ -28,6 +29,16 @@ pub enum Prompts {
     None,
     /// They go along, redacted once more.
     Redacted,
+}
+
+impl Prompts {
+    /// What goes of a text that was said.
+    pub fn kept(self, redactor: &Redactor, text: Option<&str>) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Redacted => text.map(|text| redactor.text(text).text),
+        }
+    }
 }
 
 json::words!(Prompts {

@@ -12,6 +12,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::exchange::{TRIES, cleaned, fetch_ref, not_taken, others_first, pause, set_refs};
+use super::others::wrong;
 use super::own::Own;
 use super::scan::Finding;
 use super::setup::{Prompts, Setup};
@@ -440,10 +441,6 @@ fn take(store: &Store, id: &str, commit: Oid, is_dry: bool) -> Result<Option<Cha
     transaction.create(&snapshot_ref(&parsed), made);
     transaction.commit_with(&store.objects, &new)?;
     Ok(Some(taken))
-}
-
-fn wrong(why: &str) -> Error {
-    Error::new(Code::CorruptRecord, why)
 }
 
 /// How many paths a tree unfolds into: one of a few objects may have more than fit anywhere.
