@@ -78,6 +78,15 @@ impl<'s> Tmux<'s> {
         self
     }
 
+    /// Types Escape, and waits until the dialog that says this is gone: a key that comes at once behind Escape is one with it to a terminal.
+    #[track_caller]
+    fn leaves(&self, said: &str) -> &Self {
+        self.types(&["Escape"])
+            .waits("the end of the dialog", |tmux| {
+                !tmux.screen().contains(said)
+            })
+    }
+
     #[track_caller]
     fn shows(&self, text: &str) -> &Self {
         self.waits(text, |tmux| tmux.screen().contains(text))
@@ -186,21 +195,18 @@ fn in_a_real_terminal_nothing_is_done_without_a_yes() {
     tmux.types(&["r"]).shows("would restore");
     tmux.types(&["y"]).shows("restored from");
     assert_eq!(sandbox.text("notes.txt"), "one\n");
-    tmux.types(&["Escape"]).shows("restore to s_");
+    tmux.leaves("restored from").shows("restore to s_");
     tmux.types(&["u"]).shows("would undo restore");
     tmux.types(&["y"]).shows("undid restore");
     assert_eq!(sandbox.text("notes.txt"), "two\n");
-    tmux.types(&["Escape"])
-        .waits("the end of the dialog", |tmux| {
-            !tmux.screen().contains("undid")
-        });
+    tmux.leaves("undid");
     tmux.types(&["/"]).shows("search for");
     tmux.types(&["first notes", "Enter"]).shows("/first notes");
     tmux.types(&["l"])
         .types(&["good", "Enter"])
         .shows("tw label -- s_");
     tmux.types(&["y"]).shows("labelled 'good'");
-    tmux.types(&["Escape"]).shows("[good] first notes");
+    tmux.leaves("labelled 'good'").shows("[good] first notes");
     tmux.types(&["q"]).ended("0");
     assert!(sandbox.ok(["label"]).contains("good"));
 }
@@ -241,22 +247,18 @@ fn a_hunk_is_shown_restored_and_undone_and_refused_when_the_file_changed() {
     tmux.types(&["y"])
         .shows("is not what it was expected to be");
     assert_eq!(sandbox.text("notes.txt"), format!("{now}more\n"));
-    tmux.types(&["Escape"])
-        .waits("the end of the dialog", |tmux| {
-            !tmux.screen().contains("expected to be")
-        });
+    tmux.leaves("expected to be");
     sandbox.write("notes.txt", &now);
     // All was read anew.
     tmux.shows(&read).types(&["G"]);
     asked();
     tmux.types(&["y"]).shows("restored from");
     assert_eq!(sandbox.text("notes.txt"), text("mine", "last"));
-    tmux.types(&["Escape"]).shows("restore (before");
+    tmux.leaves("restored from").shows("restore (before");
     tmux.types(&["u"]).shows("would undo restore");
     tmux.types(&["y"]).shows("undid restore");
     assert_eq!(sandbox.text("notes.txt"), now);
-    // Escape and a key that comes at once behind it are one key to a terminal.
-    tmux.types(&["Escape"]).shows("undo (before");
+    tmux.leaves("undid restore").shows("undo (before");
     tmux.types(&["q"]).ended("0");
 }
 
