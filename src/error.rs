@@ -40,6 +40,7 @@ pub enum Code {
     SecretFound,
     NoSpace,
     NothingToUndo,
+    WorkspaceMember,
     NoSessionSnapshot,
     InvalidIssueId,
     IssueNotFound,
@@ -95,6 +96,7 @@ impl Code {
             Self::SecretFound => "SECRET_FOUND",
             Self::NoSpace => "NO_SPACE",
             Self::NothingToUndo => "NOTHING_TO_UNDO",
+            Self::WorkspaceMember => "WORKSPACE_MEMBER",
             Self::NoSessionSnapshot => "NO_SESSION_SNAPSHOT",
             Self::InvalidIssueId => "INVALID_ISSUE_ID",
             Self::IssueNotFound => "ISSUE_NOT_FOUND",
@@ -136,7 +138,8 @@ impl Code {
             | Self::Interrupted
             | Self::NoSessionSnapshot
             | Self::BacktrackPending
-            | Self::NothingToUndo => 4,
+            | Self::NothingToUndo
+            | Self::WorkspaceMember => 4,
             Self::WouldOverwrite
             | Self::VerifyFailed
             | Self::NotApproved

@@ -7,7 +7,7 @@
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
@@ -20,6 +20,9 @@ pub const EXIT_CODE: u8 = 130;
 /// True while the next Ctrl-C kills at once.
 static KILLS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// How many [`Deferred`] there are: the last one that goes lets the next Ctrl-C kill again.
+static DEFERRED: AtomicUsize = AtomicUsize::new(0);
 
 /// What [`watch`] installed for SIGINT.
 static WATCHING: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
@@ -75,15 +78,25 @@ fn watching() -> MutexGuard<'static, Vec<SigId>> {
 
 /// Holds the first Ctrl-C back until the value is dropped.
 pub fn defer() -> Deferred {
-    kills().store(false, Ordering::SeqCst);
+    // One inside another tells nothing, and takes no mark away.
+    let tell = if hold_back() { TELL.get() } else { None };
     Deferred {
-        telling: TELL.get().and_then(|tell| telling(*tell)),
+        telling: tell.and_then(|tell| telling(*tell)),
     }
+}
+
+/// One more that holds Ctrl-C back; says whether it is the first.
+fn hold_back() -> bool {
+    let is_first = DEFERRED.fetch_add(1, Ordering::SeqCst) == 0;
+    if is_first {
+        kills().store(false, Ordering::SeqCst);
+    }
+    is_first
 }
 
 /// The same, and nobody is told: what has the whole screen says itself what it does.
 pub fn defer_quietly() -> Deferred {
-    kills().store(false, Ordering::SeqCst);
+    hold_back();
     Deferred { telling: None }
 }
 
@@ -129,7 +142,8 @@ impl Drop for Deferred {
             signal_hook::low_level::unregister(telling);
             let _ = waiter.join();
         }
-        if kills().swap(true, Ordering::SeqCst) {
+        let is_last = DEFERRED.fetch_sub(1, Ordering::SeqCst) == 1;
+        if is_last && kills().swap(true, Ordering::SeqCst) {
             REQUESTED.store(true, Ordering::SeqCst);
         }
     }

@@ -11,18 +11,28 @@ use std::process::{Command, Stdio};
 
 use crate::env::Env;
 use crate::ops::capture::seeds;
-use crate::ops::{Context, fingerprint, upkeep};
+use crate::ops::{Context, fingerprint, upkeep, workspaces};
 use crate::progress::Silent;
 
 /// The word by which `tw` asks itself; no command of its users.
 const WORD: &str = "__background";
 
-/// Starts it when there is something to do. Nothing depends on its success.
+/// Starts it when there is something to do, here and in the members of a workspace. Nothing depends on its success.
 pub fn start_when_due(context: &Context<'_>) {
-    let is_off = context.env.var("TW_NO_BACKGROUND").is_some();
+    if context.env.var("TW_NO_BACKGROUND").is_some() {
+        return;
+    }
+    start(context);
+    let partners = workspaces::partners(context).unwrap_or_default();
+    for member in partners.iter().flat_map(|one| one.open(context)) {
+        start(&member);
+    }
+}
+
+fn start(context: &Context<'_>) {
     let is_due =
-        || seeds::is_due(context) || fingerprint::is_stale(context) || upkeep::is_due(context);
-    if is_off || !is_due() {
+        seeds::is_due(context) || fingerprint::is_stale(context) || upkeep::is_due(context);
+    if !is_due {
         return;
     }
     let Ok(program) = std::env::current_exe() else {

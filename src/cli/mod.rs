@@ -82,6 +82,7 @@ mod usage;
 mod watch;
 #[cfg(feature = "web")]
 mod web;
+mod workspace;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -142,6 +143,7 @@ call::verbs! {
         Init(init::Args),
         Config(config::Args),
         Watch(watch::Args),
+        Workspace(workspace::Args),
         Doctor(doctor::Args),
         Session(session::Args),
         Checkpoint(checkpoint::Args),

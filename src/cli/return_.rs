@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::cli::human::swap::{changes, remark, saved};
+use crate::cli::human::swap::{changes, members, remark, saved};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
 use crate::ops::outcome::{CommitMade, HeadReport, MovedAside, Returned};
@@ -89,6 +89,7 @@ impl Human for Returned {
             self.experiment_id.as_deref(),
         );
         changes(page, &self.changes, self.dry_run);
+        members(page, &self.members, self.dry_run);
         remark(
             page,
             "changed by someone else since, and left so",

@@ -6,6 +6,7 @@ use clap::ArgGroup;
 
 use crate::cli::checkpoint::headline;
 use crate::cli::exec::{self, resume_line};
+use crate::cli::human::swap::members;
 use crate::cli::prelude::*;
 use crate::ops::checkpoint::{self, List};
 use crate::ops::rewind::{
@@ -232,6 +233,7 @@ fn code_lines(page: &mut Page, part: &CodePart) {
     if let Some(backup) = &part.backup_id {
         page.line(format!("  what was there: {}", page.id(backup)));
     }
+    members(page, &part.members, part.backup_id.is_none());
 }
 
 fn talk_lines(page: &mut Page, part: &ConversationPart) {

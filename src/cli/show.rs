@@ -138,6 +138,7 @@ impl Human for Shown {
         row("hint", of("initial_task_hint"));
         row("worktree", of("worktree"));
         row("workspace", of("workspace_root"));
+        row("members", json.get("members").map(members));
         row("captured", stats(json));
         row("ignored", ignored(json));
         for (name, list) in json
@@ -194,6 +195,19 @@ fn head(head: &Value) -> String {
         None => name,
     });
     at(branch.as_deref(), get("oid").as_deref())
+}
+
+/// The snapshots of a workspace's members that belong to it.
+fn members(members: &Value) -> String {
+    let members = members.as_array().into_iter().flatten();
+    join(members.map(|one| {
+        let get = |name: &str| one.get(name).and_then(Value::as_str).map(clean);
+        let path = get("path").unwrap_or_default();
+        match (get("snapshot_id"), get("reason")) {
+            (Some(id), _) => format!("{path} {id}"),
+            (None, reason) => format!("{path} none ({})", reason.unwrap_or_default()),
+        }
+    }))
 }
 
 /// Any stored value in one line; empty for what holds nothing.

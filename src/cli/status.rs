@@ -84,6 +84,9 @@ impl Human for Status {
             changed(page, &self.work, "since");
         }
         work(page, &self.work);
+        if let Some(workspace) = &self.workspace {
+            workspace.print(page);
+        }
         page.notices(&self.notices);
     }
 

@@ -1,7 +1,7 @@
 //! `tw undo`.
 
 use crate::cli::ask::Flag;
-use crate::cli::human::swap::{RETURN_HINT, changes, remark, saved};
+use crate::cli::human::swap::{RETURN_HINT, changes, members, remark, saved};
 use crate::cli::prelude::*;
 use crate::ops::steps::{LevelView, Levels, StepRequest, Undone};
 use crate::ops::swap::undo_log::Log;
@@ -177,6 +177,7 @@ impl Human for Undone {
             self.experiment_id.as_deref(),
         );
         changes(page, &self.changes, self.dry_run);
+        members(page, &self.members, self.dry_run);
         remark(
             page,
             "changed since; those bytes are in the backup",

@@ -56,6 +56,7 @@ pub fn doctor(ctx: &Context<'_>) -> Result<Checkup> {
     checks.push(tell("open-directories", open_directories(&worktrees)));
     checks.push(tell("desk", desk(ctx, store)));
     checks.push(tell("watcher", watcher(ctx)));
+    checks.push(tell("workspace", kept::workspace(ctx)));
     checks.push(tell("permissions", Ok(permissions(store, &worktrees))));
     Ok(Checkup { checks })
 }

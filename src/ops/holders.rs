@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -19,11 +20,13 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::notes::{blob_bytes, notes_at};
 use crate::git::objects::ObjectStore;
+use crate::git::repo::Repo;
 use crate::store::Store;
-use crate::store::id::{IssueId, SnapshotId};
+use crate::store::id::{IdKind, IssueId, SnapshotId};
 use crate::store::names::{self, Record, RecordKind, session_component};
 use crate::store::snapshot::SnapshotRecord;
 use crate::store::state::State;
+use crate::store::workspace::Covered;
 
 /// A session is live so long after its last sign of life.
 pub const LIVE_SECONDS: i64 = 24 * 3600;
@@ -108,6 +111,8 @@ pub fn find(
         let own = worktree.git_dir == ctx.repo.git_dir();
         of_worktree(&mut holders, &worktree, own, gone)
             .map_err(|error| unreadable(&worktree, error).hint("nothing was forgotten"))?;
+        of_head(ctx, store, &mut holders, &worktree)
+            .map_err(|error| error.hint("nothing was forgotten"))?;
     }
     of_runs(ctx, &mut holders).map_err(|error| error.hint("nothing was forgotten"))?;
     for (name, commit) in store.refs.list(names::LABELS)? {
@@ -176,6 +181,40 @@ fn of_worktree(
     if let Some(opened) = worktrees::opened(&worktree.dir)? {
         let text = format!("open directory '{}'", opened.dir);
         holders.id(&opened.snapshot_id, HoldStrength::Loose, text);
+    }
+    Ok(())
+}
+
+/// A member keeps what the snapshots and backups of its head name.
+fn of_head(
+    ctx: &Context<'_>,
+    store: &Store,
+    holders: &mut Holders,
+    worktree: &Worktree,
+) -> Result<()> {
+    let (Some(pointer), Some(own)) = (worktree.dir.pointer()?, store.repository_id()?) else {
+        return Ok(());
+    };
+    let root = worktree.dir.root_of_head(&pointer)?;
+    let head = Repo::discover(&root, ctx.env).map_err(|error| {
+        error
+            .while_doing("the head of the workspace")
+            .hint("to leave the workspace: 'tw workspace off'")
+    })?;
+    let head = Store::open(&Rc::new(head))?;
+    for kind in [IdKind::Snapshot, IdKind::Backup] {
+        for id in head.ids(kind)? {
+            // Such a one leads nowhere.
+            let Ok(stored) = head.read_id(&id) else {
+                continue;
+            };
+            for one in Covered::of(&stored.record.extra) {
+                if let (true, Some(member)) = (one.repository_id == own, one.snapshot_id) {
+                    let text = format!("'{id}' of the workspace's head");
+                    holders.id(&member, HoldStrength::Loose, text);
+                }
+            }
+        }
     }
     Ok(())
 }

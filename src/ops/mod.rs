@@ -72,6 +72,7 @@ pub mod sharing;
 pub mod show;
 pub mod snapshot_view;
 pub mod snapshots;
+pub mod stages;
 pub mod stats;
 pub mod status;
 mod stay;
@@ -89,9 +90,11 @@ pub mod watch;
 pub mod watcher;
 pub mod web;
 mod whole;
+pub mod workspace;
+pub mod workspaces;
 pub mod worktrees;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::OnceLock;
@@ -107,6 +110,7 @@ use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::session::Sessions;
 use crate::store::state::StateDir;
 use settings::Settings;
+use stages::Together;
 
 /// What every operation works in: the repository of the current directory, its settings, the environment.
 pub struct Context<'a> {
@@ -122,6 +126,7 @@ pub struct Context<'a> {
     pub cwd: PathBuf,
     redactor: OnceLock<Redactor>,
     store: OnceCell<Store>,
+    together: RefCell<Option<Rc<dyn Together>>>,
 }
 
 impl<'a> Context<'a> {
@@ -143,6 +148,7 @@ impl<'a> Context<'a> {
             cwd,
             redactor: OnceLock::new(),
             store: OnceCell::new(),
+            together: RefCell::default(),
         })
     }
 
@@ -156,6 +162,16 @@ impl<'a> Context<'a> {
         }
         let store = Store::open(&self.repo)?;
         Ok(self.store.get_or_init(|| store))
+    }
+
+    /// The swap over all members of a workspace that a swap here is part of.
+    pub fn together(&self) -> Option<Rc<dyn Together>> {
+        self.together.borrow().clone()
+    }
+
+    /// Makes the swaps here part of one, or parts of none any more. Gives what was there before.
+    pub fn set_together(&self, together: Option<Rc<dyn Together>>) -> Option<Rc<dyn Together>> {
+        self.together.replace(together)
     }
 
     /// This worktree's own files, for those who need nothing else of the store.

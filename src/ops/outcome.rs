@@ -4,6 +4,7 @@
 //! descriptions in its schema. They say null for None.
 
 mod beyond;
+mod member;
 mod status;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use self::beyond::{OtherDiff, OtherKind};
+pub use self::member::{MemberSwap, MemberView, Membership, Role};
 pub use self::status::{
     Counts, FilesChanged, Head, Interrupted, RepositoryInfo, SessionHere, Status, Work, WorkedOn,
 };
@@ -194,6 +196,9 @@ pub struct Travelled {
     pub guard_token: Option<String>,
     /// Where the working tree is now, or would be.
     pub snapshot: SnapshotView,
+    /// The members of the workspace, which went along.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberSwap>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }
@@ -273,6 +278,9 @@ pub struct Returned {
     /// What `--keep` carried over.
     #[serde(flatten, with = "Texts::<Kept>")]
     pub kept: Vec<RepoPath>,
+    /// The members of the workspace, which came along.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberSwap>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }

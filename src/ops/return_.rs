@@ -2,13 +2,15 @@
 
 use super::Context;
 use super::issues::run::{Closing, close_run};
-use super::outcome::Returned;
-use super::request::{DryRun, Return};
+use super::outcome::{MemberSwap, Returned};
+use super::request::{DryRun, Guard, Return};
 use super::stay::guard::{self, Stay};
 use super::stay::{ReturnOperation, not_in_past};
 use super::swap::recover;
+use super::workspaces::{self, Partner};
 use crate::error::Result;
-use crate::store::state::Mode;
+use crate::store::Store;
+use crate::store::state::{Mode, State};
 
 /// Returns.
 ///
@@ -16,6 +18,11 @@ use crate::store::state::Mode;
 /// `NOT_IN_PAST`, `NOT_APPROVED` for a wrong guard token, `WOULD_OVERWRITE` (with the command that gets home),
 /// `VERIFY_FAILED`, `BUSY`, `INTERRUPTED`.
 pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
+    workspaces::refuse_member_of_stay(ctx, "return")?;
+    let partners = workspaces::partners(ctx)?;
+    if !partners.is_empty() {
+        return return_together(ctx, request, partners);
+    }
     let store = ctx.store()?;
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(store)?;
@@ -29,6 +36,66 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     if state.mode == Mode::Present && !recovered.is_empty() {
         return Err(not_in_past().hint("an interrupted return was finished just now"));
     }
+    let mut returned = run(ctx, store, state, request)?;
+    returned.notices.splice(0..0, recovered);
+    drop(lock);
+    Ok(returned)
+}
+
+/// Returns with all members of the workspace. Only the head's stay has an issue and a guard; what is kept is the head's.
+fn return_together(
+    ctx: &Context<'_>,
+    request: &Return,
+    partners: Vec<Partner>,
+) -> Result<Returned> {
+    let store = ctx.store()?;
+    let of_member = Return {
+        keep: Vec::new(),
+        guard: Guard::Unasked,
+        ..request.clone()
+    };
+    if request.dry_run == DryRun::Yes {
+        recover::refuse_interrupted(store)?;
+        let state = store.dir.state()?;
+        guard::check(&state, &request.guard)?;
+        let mut returned = ReturnOperation::new(ctx, store, state)?.dry_run(request)?;
+        let member = |ctx: &Context<'_>, _: &Partner| {
+            let store = ctx.store()?;
+            ReturnOperation::new(ctx, store, store.dir.state()?)?.dry_run(&of_member)
+        };
+        for (partner, one) in workspaces::look(ctx, &partners, member)? {
+            returned.members.push(member_swap(&partner, &one));
+        }
+        return Ok(returned);
+    }
+    let head = || run(ctx, store, store.dir.state()?, request);
+    let member = |ctx: &Context<'_>, _: &Partner| {
+        let store = ctx.store()?;
+        ReturnOperation::new(ctx, store, store.dir.state()?)?.run(&of_member)
+    };
+    let done = workspaces::together(ctx, "return", partners, head, member)?;
+    let mut returned = done.head;
+    returned.notices.splice(0..0, done.recovered);
+    for (partner, one) in &done.members {
+        returned.members.push(member_swap(partner, one));
+        returned.notices.extend(partner.said(&one.notices));
+    }
+    Ok(returned)
+}
+
+fn member_swap(partner: &Partner, returned: &Returned) -> MemberSwap {
+    MemberSwap {
+        path: partner.path.clone(),
+        snapshot_id: None,
+        backup_id: Some(returned.backup_id.clone()),
+        experiment_id: returned.experiment_id.clone(),
+        written: returned.changes.written.len(),
+        removed: returned.changes.removed.len(),
+    }
+}
+
+/// Returns, under the lock.
+fn run(ctx: &Context<'_>, store: &Store, state: State, request: &Return) -> Result<Returned> {
     let taken_over = guard::check(&state, &request.guard)? == Stay::AnothersTakenOver;
     // The state says it no more once the present is back.
     let closing = Closing::of(&state);
@@ -46,7 +113,5 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
         let said = guard::record(ctx, store, &returned);
         returned.notices.extend(said);
     }
-    returned.notices.splice(0..0, recovered);
-    drop(lock);
     Ok(returned)
 }

@@ -14,12 +14,11 @@ use serde::Serialize;
 
 use super::Context;
 use super::checkpoints::{self, Named};
-use super::outcome::FileDiff;
+use super::outcome::{FileDiff, MemberSwap};
 use super::redaction::Redacting;
 use super::request::DryRun;
 use super::resume_command::ResumeCommandOrNull;
 use super::steps::{StepRequest, step};
-use super::swap::recover;
 use super::swap::undo_log::Log;
 use crate::env::fail_point;
 use crate::error::Result;
@@ -91,6 +90,9 @@ pub struct CodePart {
     pub deletions: usize,
     /// The working tree as it was before; null in a dry run.
     pub backup_id: Option<String>,
+    /// The members of the workspace, which went back as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberSwap>,
 }
 
 /// The session that goes on from the checkpoint.
@@ -288,10 +290,8 @@ impl Rewinding<'_> {
         let staged = plan.map(|plan| plan.stage(self.ctx)).transpose()?;
         fail_point("rewind-staged");
         let code = if self.request.mode.code() {
-            // Only for the files: it is let go before a failure below takes its own for the undo.
-            let lock = self.ctx.lock(&self.store.dir, "rewind")?;
-            notices.extend(recover::recover_locked(self.ctx, self.store, &lock)?);
-            let (part, said) = code::put_back(self.ctx, self.store, &self.named.checkpoint)?;
+            // Only for the files: the lock is let go before a failure below takes its own for the undo.
+            let (part, said) = code::go(self.ctx, self.store, &self.named.checkpoint)?;
             notices.extend(said);
             Some(part)
         } else {

@@ -1,5 +1,7 @@
 //! Snapshots taken: whether a new one is needed at all, what is said about it, and a stored one as readers see it.
 
+mod covered;
+
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
@@ -19,6 +21,7 @@ use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
+use crate::store::workspace::Covered;
 use crate::worktree::globs::is_secret_name;
 
 /// Takes a snapshot of the working tree.
@@ -56,6 +59,7 @@ pub fn take_locked(
     notices: &mut Vec<String>,
     interrupted: bool,
 ) -> Result<Taken> {
+    let covered = covered::take(ctx, request, notices)?;
     // Read before the capture, so that the working tree is looked at once only.
     let candidates = if request.if_changed {
         candidates(ctx, store, request)?
@@ -70,11 +74,14 @@ pub fn take_locked(
     };
     let about = |seen: &Capture<'_>| {
         for stored in &candidates {
-            if is_as_seen(store, stored, seen)? {
+            let same_members = Covered::of(&stored.record.extra) == covered;
+            if same_members && is_as_seen(store, stored, seen)? {
                 return Ok(ControlFlow::Break(stored.clone()));
             }
         }
         let title = redaction::short_text(ctx, request.message.as_deref());
+        let mut extra = serde_json::Map::new();
+        Covered::put(&covered, &mut extra);
         Ok(ControlFlow::Continue(About {
             title: title.unwrap_or_else(|| request.trigger.clone()),
             trigger: request.trigger.clone(),
@@ -83,6 +90,7 @@ pub fn take_locked(
             agent: request.agent.clone(),
             task_hint: redaction::short_text(ctx, request.hint.as_deref()),
             interrupted,
+            extra,
             ..About::default()
         }))
     };

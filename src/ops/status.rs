@@ -13,9 +13,10 @@ use serde_json::{Map, Value};
 
 use super::Context;
 use super::history::{in_order, newest};
-use super::outcome::{Counts, Head, Interrupted, RepositoryInfo, SnapshotView, Status};
+use super::outcome::{Counts, Head, Interrupted, RepositoryInfo, Role, SnapshotView, Status};
 use super::snapshots::view;
 use super::swap::recover::{is_interrupted, taken_by_power};
+use super::workspaces::membership;
 use crate::error::Result;
 use crate::git::fs;
 use crate::store::Store;
@@ -73,6 +74,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
     let stands_on = stands_on(ctx, store, &state, interrupted.is_some())?;
     let work = work::look(ctx, store, &state, stands_on.as_ref(), &mut notices);
     notices.extend(ctx.repo.broken_branch(&ctx.repo.head()?));
+    let workspace = membership(ctx)?;
     Ok(Status {
         mode: state.mode,
         state: fields(ctx, &state),
@@ -80,6 +82,7 @@ pub fn status(ctx: &Context<'_>) -> Result<Status> {
         repository: repository(ctx, store)?,
         latest,
         current,
+        workspace: (workspace.role != Role::None).then_some(workspace),
         work,
         notices,
     })

@@ -6,6 +6,7 @@
 
 mod alone;
 mod level;
+mod together;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -29,6 +30,7 @@ use super::swap::notices::swap_notices;
 use super::swap::taken_back;
 use super::swap::undo_log::{self, Log, head_mark};
 use super::swap::{HOP, Swapped, changes, pathindex, prepare, recover, swap};
+use super::workspaces;
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -40,6 +42,7 @@ use crate::store::names;
 use crate::store::snapshot::Lists;
 use crate::store::state::{Journal, Mode, State, path_from_stored, read_json};
 use crate::store::stored::Stored;
+use crate::store::workspace::Tie;
 use crate::worktree::manifest::{Kind, Manifest};
 use crate::worktree::plan::EmptyDirs;
 pub use level::{LevelView, Levels, Undone, level_view};
@@ -75,12 +78,24 @@ impl StepRequest {
 /// `NOTHING_TO_UNDO`; `NOT_APPROVED` when it would lead into the past and nobody said so; else as travel and return.
 pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
     let store = ctx.store()?;
+    // A swap that died is no level yet: it is recovered under the lock, and what is found then is looked at once more.
+    if let Some(tie) = tie(store, request)? {
+        if !tie.head_git_dir.is_empty() {
+            workspaces::refuse_member(ctx, request.log.name())?;
+        } else if !tie.members.is_empty() {
+            return together::step(ctx, store, request, &tie);
+        }
+    }
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(store)?;
         return Step::find(ctx, store, request)?.run();
     }
     let lock = ctx.lock(&store.dir, request.log.name())?;
     let recovered = recover::recover_locked(ctx, store, &lock)?;
+    if tie(store, request)?.is_some_and(|tie| !tie.members.is_empty()) {
+        drop(lock);
+        return step(ctx, request);
+    }
     let mut undone = Step::find(ctx, store, request)?.run()?;
     undone.notices.splice(0..0, recovered);
     undone
@@ -88,6 +103,16 @@ pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
         .extend(forgotten_since(ctx, &undone.level.at));
     drop(lock);
     Ok(undone)
+}
+
+/// The swap over all members of a workspace that the level which is meant was part of.
+fn tie(store: &Store, request: &StepRequest) -> Result<Option<Tie>> {
+    match find_level(store, request) {
+        Ok((_, _, level)) => Ok(Tie::of(&level)),
+        // That there is none is said where it is looked for again.
+        Err(error) if error.code() == Code::NothingToUndo => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Says so when snapshots were dropped after the swap: whoever means to take that back takes something else back here.
@@ -272,6 +297,7 @@ impl<'a> Step<'a> {
             changes,
             changed_since: Vec::new(),
             head_stayed: None,
+            members: Vec::new(),
             notices: Vec::new(),
         }
     }

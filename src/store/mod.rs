@@ -19,6 +19,7 @@ pub mod snapshot;
 pub mod state;
 pub mod stored;
 pub mod summary;
+pub mod workspace;
 
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! The examples run, and the documents show what they say: `examples/loop.sh` in `docs/protocol.md`, whole,
-//! `examples/rewind.sh` in `docs/rewind.md` and `examples/share.sh` in `docs/sharing.md` and
-//! `examples/without-git.sh` in `docs/without-git.md`, piece by piece. `TW_BLESS=1` puts a new run into both.
+//! `examples/rewind.sh` in `docs/rewind.md`, `examples/share.sh` in `docs/sharing.md`,
+//! `examples/without-git.sh` in `docs/without-git.md` and `examples/workspaces.sh` in `docs/workspaces.md`, piece by piece.
+//! `TW_BLESS=1` puts a new run into both.
 
 use std::path::{Path, PathBuf};
 
@@ -140,4 +141,11 @@ fn a_directory_without_git_is_kept_and_the_document_shows_it() {
     assert!(said.contains("\n$ ls -A\ntodo.md\n"), "{said}");
     let count = pieces_are_said("docs/without-git.md", &said);
     assert!(count >= 10, "the document shows what the example says");
+}
+
+#[test]
+fn three_repositories_go_together_and_the_document_shows_it() {
+    let said = said_by("examples/workspaces.sh");
+    let count = pieces_are_said("docs/workspaces.md", &said);
+    assert!(count >= 7, "the document shows what the example says");
 }

@@ -100,3 +100,4 @@ mod watch;
 mod web;
 mod without_git;
 mod work;
+mod workspace;

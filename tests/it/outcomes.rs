@@ -88,6 +88,7 @@ fn changes() -> Changes {
 
 fn travelled() -> Travelled {
     Travelled {
+        members: Vec::new(),
         mode: Mode::Past,
         snapshot_id: ID.to_owned(),
         snapshot: snapshot(),
@@ -103,6 +104,7 @@ fn travelled() -> Travelled {
 
 fn returned() -> Returned {
     Returned {
+        members: Vec::new(),
         mode: Mode::Present,
         backup_id: "b_20260228_160000_000001".to_owned(),
         experiment_id: Some("x_20260228_161000_000002".to_owned()),
@@ -160,6 +162,7 @@ fn level() -> LevelView {
 
 fn undone() -> Undone {
     Undone {
+        members: Vec::new(),
         direction: "undo",
         operation: "return".to_owned(),
         level: level(),
@@ -187,6 +190,7 @@ fn recovered() -> Recovered {
 
 fn status() -> Status {
     Status {
+        workspace: None,
         mode: Mode::Past,
         state: map(json!({
             "current_snapshot_id": ID, "backup_id": "b_20260228_160000_000001", "entered_at": "2026-02-28T16:00:00Z",

@@ -553,7 +553,8 @@ fn schema_name(args: &[String]) -> String {
         .filter(|arg| !arg.starts_with('-'));
     match words.next() {
         Some(
-            group @ ("session" | "issue" | "context" | "scratch" | "try" | "bisect" | "share"),
+            group @ ("session" | "issue" | "context" | "scratch" | "try" | "bisect" | "share"
+            | "workspace"),
         ) => {
             let verb = match words.next() {
                 Some("create") => "report",

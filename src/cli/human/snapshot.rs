@@ -1,5 +1,6 @@
 //! What the output of several commands says of a snapshot.
 
+use crate::store::workspace::Covered;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
@@ -63,12 +64,20 @@ pub fn ignored(json: &Map<String, Value>) -> Option<String> {
 pub fn uncaptured(json: &Map<String, Value>) -> Vec<(String, Vec<String>)> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     let entries = json.get("uncaptured").and_then(Value::as_array);
+    let covered = Covered::of(json);
+    let is_covered = |path: &str| {
+        let mut covered = covered.iter().filter(|one| one.snapshot_id.is_some());
+        covered.any(|one| one.path == path)
+    };
     for entry in entries.into_iter().flatten() {
         let get = |name: &str| entry.get(name).and_then(Value::as_str);
         let reason = clean(get("reason").unwrap_or("unknown"));
         let mut path = clean(get("path").unwrap_or_default());
         if let Some(bytes) = entry.get("bytes").and_then(Value::as_u64) {
             let _ = write!(path, " ({})", size(bytes));
+        }
+        if get("path").is_some_and(is_covered) {
+            path.push_str(" (a member: it has a snapshot of its own)");
         }
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, paths)) => paths.push(path),

@@ -1,9 +1,9 @@
 //! What the output of several commands says of a change of the working tree.
 
 use super::Page;
-use super::text::{count, quoted};
+use super::text::{clean, count, quoted};
 use crate::git::path::RepoPath;
-use crate::ops::outcome::Changes;
+use crate::ops::outcome::{Changes, MemberSwap};
 
 /// So many paths stand in one remark.
 const PATHS_IN_REMARK: usize = 10;
@@ -65,5 +65,23 @@ pub fn remark(page: &mut Page, what: &str, paths: &[RepoPath]) {
 pub fn saved(page: &mut Page, what: &str, id: Option<&str>) {
     if let Some(id) = id {
         page.line(format!("  {what} is saved as {}", page.id(id)));
+    }
+}
+
+/// The members of a workspace that went along.
+pub fn members(page: &mut Page, members: &[MemberSwap], dry_run: bool) {
+    let verb = if dry_run { "would be " } else { "" };
+    for one in members {
+        let path = clean(&one.path);
+        let written = count(one.written, "path");
+        page.line(format!(
+            "  member {path}: {written} {verb}written, {} removed",
+            one.removed
+        ));
+        saved(
+            page,
+            &format!("what was made in {path}"),
+            one.experiment_id.as_deref(),
+        );
     }
 }

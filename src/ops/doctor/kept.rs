@@ -9,6 +9,7 @@ use crate::git::notes::notes_at;
 use crate::ops::Context;
 use crate::ops::outcome::Check;
 use crate::ops::whole::Whole;
+use crate::ops::workspaces::{head_of_member, membership};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
@@ -136,5 +137,32 @@ pub fn records(store: &Store) -> Result<Finding> {
         warning(message, "tw issue list")
     } else {
         ok(format!("{total} issues, chats and sessions"))
+    })
+}
+
+/// Whether all members of the workspace can take part; in a member, whether its head knows it.
+pub fn workspace(ctx: &Context<'_>) -> Result<Finding> {
+    if ctx.state_dir().pointer()?.is_some() && head_of_member(ctx)?.is_none() {
+        return Ok(warning(
+            "the head of the workspace is not where it was, or does not know this repository: nothing here is forgotten",
+            "move it back, or run 'tw workspace off'",
+        ));
+    }
+    let workspace = membership(ctx)?;
+    let unfit = workspace.members.iter().filter_map(|member| {
+        let problem = member.problem.as_ref()?;
+        Some(format!("{}: {problem}", member.path))
+    });
+    let unfit: Vec<String> = unfit.collect();
+    Ok(match (workspace.head, unfit.is_empty()) {
+        (None, _) => ok("not part of a workspace"),
+        (Some(_), true) => ok("all members of the workspace can take part"),
+        (Some(head), false) => warning(
+            format!(
+                "members of the workspace that cannot take part: {}",
+                unfit.join("; ")
+            ),
+            format!("put them back, or run 'tw -C {head} workspace remove DIR'"),
+        ),
     })
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::SnapshotView;
+use super::{Membership, SnapshotView};
 use crate::git::Oid;
 use crate::json::{self, Text};
 use crate::store::state::Mode;
@@ -31,6 +31,9 @@ pub struct Status {
     pub latest: Option<SnapshotView>,
     /// The snapshot the working tree stands in, when in the past.
     pub current: Option<SnapshotView>,
+    /// The workspace of several repositories that this one is part of; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Membership>,
     /// What goes on in the working tree.
     #[serde(flatten)]
     pub work: Work,

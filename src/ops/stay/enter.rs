@@ -1,18 +1,21 @@
 //! The begin of a stay in the past: the present is saved, the working tree, index and HEAD become the snapshot's.
 
+use std::collections::HashMap;
+
 use super::{Crossing, ReturnOperation};
 use crate::error::{Code, Error, Result};
 use crate::git::operation::OperationState;
 use crate::ops::Context;
 use crate::ops::capture::{Storing, seeds};
 use crate::ops::issues::run::{Closing, close_run};
-use crate::ops::outcome::{Changes, Travelled};
+use crate::ops::outcome::{Changes, MemberSwap, Travelled};
 use crate::ops::record::Made;
 use crate::ops::request::{DryRun, Travel};
 use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use crate::ops::swap::head::{past_head, past_operation};
 use crate::ops::swap::notices::{count, swap_notices};
 use crate::ops::swap::{changes, prepare, recover, swap};
+use crate::ops::workspaces::{self, Partner};
 use crate::ops::{address, snapshots};
 use crate::store::Store;
 use crate::store::id::Tail;
@@ -20,6 +23,7 @@ use crate::store::names;
 use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
+use crate::store::workspace::Covered;
 
 /// Goes there.
 ///
@@ -27,6 +31,11 @@ use crate::store::stored::Stored;
 /// `ALREADY_IN_PAST`, `WOULD_OVERWRITE`, `BUSY`, `INTERRUPTED`, `SNAPSHOT_NOT_FOUND`, …; nothing is changed then.
 pub fn enter(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
     ctx.check_workspace(request.force)?;
+    workspaces::refuse_member(ctx, "travel")?;
+    let partners = workspaces::partners(ctx)?;
+    if !partners.is_empty() {
+        return enter_together(ctx, request, partners);
+    }
     let store = ctx.store()?;
     let dry = request.dry_run == DryRun::Yes;
     if dry {
@@ -39,6 +48,68 @@ pub fn enter(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
     travelled.notices.splice(0..0, recovered);
     drop(lock);
     Ok(travelled)
+}
+
+/// Goes there with all members of the workspace, each to the snapshot that belongs to the head's.
+fn enter_together(
+    ctx: &Context<'_>,
+    request: &Travel,
+    partners: Vec<Partner>,
+) -> Result<Travelled> {
+    let store = ctx.store()?;
+    let stored = address::resolve(ctx, store, &request.address)?;
+    // What another repository's record says is nothing to go by.
+    let covered = if store.is_foreign(&stored)? {
+        Vec::new()
+    } else {
+        Covered::of(&stored.record.extra)
+    };
+    let mut targets = HashMap::new();
+    for partner in &partners {
+        let id = stored.id.to_string();
+        targets.insert(partner.path.clone(), partner.target(&id, &covered)?);
+    }
+    // What the address meant is what the members' snapshots belong to.
+    let own = Travel {
+        address: stored.id.to_string(),
+        ..request.clone()
+    };
+    let member = |ctx: &Context<'_>, partner: &Partner| {
+        let request = Travel {
+            address: targets.get(&partner.path).cloned().unwrap_or_default(),
+            issue_id: None,
+            ..request.clone()
+        };
+        go(ctx, ctx.store()?, &request)
+    };
+    if request.dry_run == DryRun::Yes {
+        recover::refuse_interrupted(store)?;
+        let mut travelled = go(ctx, store, &own)?;
+        travelled.members = workspaces::look(ctx, &partners, member)?
+            .iter()
+            .map(|(partner, one)| member_swap(partner, one))
+            .collect();
+        return Ok(travelled);
+    }
+    let done = workspaces::together(ctx, "travel", partners, || go(ctx, store, &own), member)?;
+    let mut travelled = done.head;
+    travelled.notices.splice(0..0, done.recovered);
+    for (partner, one) in &done.members {
+        travelled.members.push(member_swap(partner, one));
+        travelled.notices.extend(partner.said(&one.notices));
+    }
+    Ok(travelled)
+}
+
+fn member_swap(partner: &Partner, travelled: &Travelled) -> MemberSwap {
+    MemberSwap {
+        path: partner.path.clone(),
+        snapshot_id: Some(travelled.snapshot_id.clone()),
+        backup_id: travelled.backup_id.clone(),
+        experiment_id: travelled.experiment_id.clone(),
+        written: travelled.changes.written.len(),
+        removed: travelled.changes.removed.len(),
+    }
 }
 
 fn go(ctx: &Context<'_>, store: &Store, request: &Travel) -> Result<Travelled> {
@@ -99,6 +170,7 @@ fn travel_to(
         changes: Changes::default(),
         guard_token: None,
         files_only: request.files_only,
+        members: Vec::new(),
         notices,
     };
     if let Some(stay) = &stay {

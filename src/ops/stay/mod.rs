@@ -187,6 +187,7 @@ impl<'a> ReturnOperation<'a> {
             moved_aside: Vec::new(),
             discarded: Vec::new(),
             kept: repo_paths(keep),
+            members: Vec::new(),
             notices: Vec::new(),
         })
     }
@@ -268,6 +269,7 @@ impl<'a> ReturnOperation<'a> {
                 .collect(),
             discarded: repo_paths(discarded.take()),
             kept: repo_paths(keep),
+            members: Vec::new(),
         })
     }
 

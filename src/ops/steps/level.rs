@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::git::path::RepoPath;
 use crate::json::{self, Texts};
-use crate::ops::outcome::Changes;
+use crate::ops::outcome::{Changes, MemberSwap};
 use crate::store::state::{Journal, Mode};
 
 json::fields! {
@@ -86,6 +86,9 @@ pub struct Undone {
     pub changed_since: Vec<RepoPath>,
     /// Why HEAD and index stayed, when they did.
     pub head_stayed: Option<String>,
+    /// The members of the workspace, where it was taken back as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberSwap>,
     /// Sentences for people.
     pub notices: Vec<String>,
 }

@@ -48,6 +48,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::Oid;
 use crate::git::durable::sync_file_system;
 use crate::git::path::RepoPath;
+use crate::ops::stages::Stage;
 use crate::store::Store;
 use crate::store::id::Tail;
 use crate::store::lock::{GitLocks, Owner, remove_dead_locks};
@@ -151,7 +152,9 @@ pub fn swap_unless<'s, Finding>(
         let swap_id = format!("{}-{}", goal.operation, Tail::random()?.as_str());
         // Without git's locks: a scan takes as long as the tree is large, and nobody has to wait for it.
         let prepared = prepare(ctx, store, goal, &Storing::Durable(swap_id.clone()))?;
-        if let Some(finding) = needless(&prepared) {
+        if let Some(finding) = needless(&prepared)
+            && !ctx.together().map_or(Ok(false), |all| all.others_move())?
+        {
             return Ok(ControlFlow::Break(finding));
         }
         fail_point("swap-prepared");
@@ -167,6 +170,7 @@ pub fn swap_unless<'s, Finding>(
             locks.release()?;
             continue;
         }
+        wait_for_all(ctx, Stage::Prepared)?;
         let run = SwapRun {
             ctx,
             store,
@@ -179,13 +183,25 @@ pub fn swap_unless<'s, Finding>(
         drop(guard);
         match result {
             Ok(Some(swapped)) => return released.map(|()| ControlFlow::Continue(swapped)),
-            Ok(None) => released?,
+            Ok(None) if ctx.together().is_none() => released?,
+            // The others wait, with their locks: nothing of this may take long.
+            Ok(None) => return Err(gc_came()),
             // Why the swap failed says more than why a lock could not be released.
             Err(error) => return Err(error),
         }
     }
     Err(Error::new(Code::Busy, "index and HEAD keep changing")
         .hint("wait for the git command that runs here"))
+}
+
+fn gc_came() -> Error {
+    Error::new(Code::Busy, "git gc removed objects while they were saved")
+        .hint("run the command again")
+}
+
+/// Waits until all swaps that this one is part of have come to a stage.
+fn wait_for_all(ctx: &Context<'_>, stage: Stage) -> Result<()> {
+    ctx.together().map_or(Ok(()), |all| all.reach(stage))
 }
 
 /// After the commit point: the journal becomes a level of the log, what was kept for going back goes. Can be run again.

@@ -12,17 +12,19 @@ use super::place::Placing;
 use super::prove::prove;
 use super::secure::LateChanges;
 use super::unchanged::drop_needless;
-use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last};
+use super::{Prepared, StateAfter, Swapped, finish, recover, settle_last, wait_for_all};
 use super::{index_file, journal, pathindex, taken_back, undo_log};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
 use crate::git::objects::KeptPack;
 use crate::git::operation;
 use crate::ops::capture::Capture;
+use crate::ops::stages::Stage;
 use crate::store::Store;
 use crate::store::id::IdKind;
 use crate::store::lock::Owner;
 use crate::store::state::{Journal, State};
+use crate::store::workspace::Covered;
 use crate::worktree::apply::Applied;
 use crate::worktree::plan::Plan;
 
@@ -61,6 +63,9 @@ impl<'s> SwapRun<'_, '_, 's> {
         let Some(mut saved) = self.save(capture, &plan)? else {
             return Ok(None);
         };
+        if let Some(all) = self.ctx.together() {
+            all.saved(&saved.id.to_string());
+        }
         fail_point("swap-backup");
         let mut journal = self.journal(&saved, &plan, raw_head.clone())?;
         let mut kept: Vec<KeptPack> = saved.kept.take().into_iter().collect();
@@ -75,7 +80,9 @@ impl<'s> SwapRun<'_, '_, 's> {
             return Err(error);
         }
         fail_point("swap-journal");
-        let result = self.apply(&mut journal, &mut saved, &mut kept, (&plan, blobs));
+        let result = wait_for_all(self.ctx, Stage::Secured)
+            .and_then(|()| self.apply(&mut journal, &mut saved, &mut kept, (&plan, blobs)))
+            .and_then(|done| wait_for_all(self.ctx, Stage::Applied).map(|()| done));
         let (applied, changed_since) = match result {
             Ok(done) => done,
             Err(error) => return Err(self.failed(error, journal, kept)?),
@@ -139,14 +146,13 @@ impl<'s> SwapRun<'_, '_, 's> {
 
     /// Saves what is there now, as a backup or an experiment.
     fn save(&self, capture: Capture<'s>, plan: &Plan) -> Result<Option<Made<'s>>> {
-        let experiment = self.goal.experiment.as_ref();
         let about = About {
             title: self.goal.title.clone(),
             trigger: self.goal.operation.to_owned(),
             converted: converted_paths(self.store, &capture)?,
             touched: plan.paths(),
             target_id: self.goal.aim.target().map(|stored| stored.id.to_string()),
-            extra: experiment.map_or_else(Default::default, |experiment| experiment.extra.clone()),
+            extra: self.record_fields(),
             ..About::default()
         };
         let options = CaptureOptions {
@@ -163,6 +169,17 @@ impl<'s> SwapRun<'_, '_, 's> {
             capture,
             &about,
         )
+    }
+
+    /// The fields of the record that not every snapshot has.
+    fn record_fields(&self) -> Map<String, Value> {
+        let experiment = self.goal.experiment.as_ref();
+        let mut extra = experiment.map_or_else(Map::default, |experiment| experiment.extra.clone());
+        // An experiment in which a member made nothing has none there.
+        if let (Some(all), None) = (self.ctx.together(), experiment) {
+            Covered::put(&all.saved_by_others(), &mut extra);
+        }
+        extra
     }
 
     fn journal(&self, saved: &Made<'_>, plan: &Plan, head_before: String) -> Result<Journal> {
@@ -225,6 +242,9 @@ impl<'s> SwapRun<'_, '_, 's> {
             extra.insert(HOP.into(), true.into());
         }
         taken_back::note(self.goal, &mut extra);
+        if let Some(all) = self.ctx.together() {
+            all.tie().put(&mut extra);
+        }
         extra
     }
 

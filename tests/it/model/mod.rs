@@ -23,14 +23,14 @@ use drive::{Drive, Git};
 use step::Case;
 
 /// A number from the environment, or what an ordinary run takes.
-fn number(name: &str, ordinary: u64) -> u64 {
+pub fn number(name: &str, ordinary: u64) -> u64 {
     std::env::var(name).map_or(ordinary, |text| {
         text.parse()
             .unwrap_or_else(|error| panic!("{name}={text}: {error}"))
     })
 }
 
-fn seeded(seed: u64) -> TestRng {
+pub fn seeded(seed: u64) -> TestRng {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)

@@ -314,6 +314,10 @@ pub const COMMANDS: &[&str] = &[
     "tw watch status",
     "tw watch start --idle 1s",
     "tw watch stop",
+    "tw workspace list",
+    "tw workspace add nothing",
+    "tw workspace remove nothing",
+    "tw workspace off",
 ];
 
 /// What begins with no word of ours, waits for somebody, or prints a document.

@@ -11,11 +11,13 @@ mod leftovers;
 mod put_back;
 mod settled;
 mod survey;
+mod together;
 mod unwaited;
 
 pub use leftovers::clear_after_death;
 pub(super) use put_back::Unfinished;
 use std::time::Duration;
+pub use together::is_unfinished;
 pub use unwaited::taken_by_power;
 
 use super::copied;
@@ -83,7 +85,8 @@ fn interrupted(journal: &Journal, differing: &[Vec<u8>]) -> Error {
 /// # Errors
 /// As [`recover_locked`]; `BUSY`.
 pub fn recover_by_itself(ctx: &Context<'_>, store: &Store) -> Result<Vec<String>> {
-    if !store.dir.needs_recovery()? && !store.is_another_boot()? {
+    let is_needed = store.dir.needs_recovery()? || is_unfinished(&store.dir)?;
+    if !is_needed && !store.is_another_boot()? {
         return Ok(Vec::new());
     }
     let lock = ctx.lock(&store.dir, "recover")?;
@@ -125,6 +128,7 @@ pub fn recover_locked(
 ) -> Result<Vec<String>> {
     copied::check(ctx, store)?;
     let mut notices = recover_swap(ctx, store, lock)?;
+    notices.extend(together::others(ctx, store, None)?.notices);
     notices.extend(unwaited::clear(ctx, store)?);
     Ok(notices)
 }
@@ -150,12 +154,13 @@ fn recover_swap(ctx: &Context<'_>, store: &Store, lock: &WorktreeLock) -> Result
     if journal.extra.contains_key(VERIFY_FAILED) {
         return Err(interrupted(&journal, &[]));
     }
+    let direction = together::direction(store, &journal, Direction::Auto)?;
     let unfinished = Unfinished::new(ctx, store, &journal);
     let survey = unfinished.survey()?;
     if !survey.differing.is_empty() {
         return Err(interrupted(&journal, &survey.differing));
     }
-    let done = unfinished.resume(&survey, Direction::Auto)?;
+    let done = unfinished.resume(&survey, direction)?;
     let mut notices = done.notices;
     let how = if done.action == "rolled-back" {
         "undone"
@@ -205,6 +210,11 @@ pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Res
     let mut recovered = recover_swap_asked(ctx, store, request)?;
     // Whoever still has to decide may need all that is there.
     if recovered.action != "undecided" {
+        let others = together::others(ctx, store, Some(request))?;
+        recovered.notices.extend(others.notices);
+        if let ("nothing", Some(action)) = (recovered.action, others.action) {
+            recovered.action = action;
+        }
         recovered.notices.extend(unwaited::clear(ctx, store)?);
     }
     Ok(recovered)
@@ -227,6 +237,7 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
             ..nothing()
         });
     }
+    let direction = together::direction(store, &journal, request.direction)?;
     let unfinished = Unfinished::new(ctx, store, &journal);
     let survey = unfinished.survey()?;
     if !survey.differing.is_empty() && !request.yes {
@@ -237,7 +248,7 @@ fn recover_swap_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Re
             ..nothing()
         });
     }
-    unfinished.resume(&survey, request.direction)
+    unfinished.resume(&survey, direction)
 }
 
 /// Whether a swap died here: there is a journal, and nobody is at it.

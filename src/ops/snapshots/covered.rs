@@ -1,0 +1,84 @@
+//! The snapshots of a workspace's members that belong to one of its head.
+//!
+//! Each member gives its newest one while nothing changed there, else a new one. One that cannot be had is named, with the reason, in
+//! the record and in what is said; the head's is taken all the same, and travel to it is refused as long as the member is one.
+
+use std::time::Duration;
+
+use super::take_locked;
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::request::Take;
+use crate::ops::workspaces::{self, Partner};
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::workspace::Covered;
+
+/// How long an event waits for a member: an agent waits for the event.
+const EVENT_WAIT: Duration = Duration::from_millis(500);
+
+/// Takes them, under the head's lock, in the order in which a swap over all takes its locks.
+///
+/// # Errors
+/// The list of members cannot be read.
+pub(super) fn take(
+    ctx: &Context<'_>,
+    request: &Take,
+    notices: &mut Vec<String>,
+) -> Result<Vec<Covered>> {
+    let mut covered = Vec::new();
+    for partner in workspaces::partners(ctx)? {
+        let taken = take_one(ctx, request, &partner);
+        let (snapshot_id, reason) = match taken {
+            Ok((id, said)) => {
+                notices.extend(partner.said(&said));
+                (Some(id), None)
+            }
+            Err(error) => {
+                let what = error.message();
+                let path = &partner.path;
+                let hint = error.hints().first();
+                let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                notices.push(format!("no snapshot of member '{path}': {what}{hint}"));
+                (None, Some(error.code().as_str().to_owned()))
+            }
+        };
+        covered.push(Covered {
+            path: partner.path,
+            repository_id: partner.repository_id.unwrap_or_default(),
+            snapshot_id,
+            reason,
+        });
+    }
+    Ok(covered)
+}
+
+fn take_one(ctx: &Context<'_>, request: &Take, partner: &Partner) -> Result<(String, Vec<String>)> {
+    let member = partner.open(ctx)?;
+    let store = member.store()?;
+    let wait = if request.trigger == "manual" {
+        ctx.settings.lock_timeout
+    } else {
+        EVENT_WAIT
+    };
+    let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "snapshot", wait)?;
+    // Half of one state and half of another is nothing to go back to.
+    if store.dir.needs_recovery()? {
+        let root = partner.root.display();
+        return Err(
+            Error::new(Code::Interrupted, "a swap was interrupted there")
+                .hint(format!("run 'tw -C {root} recover'")),
+        );
+    }
+    let request = Take {
+        label: None,
+        include: Vec::new(),
+        exclude: Vec::new(),
+        if_changed: true,
+        preferred: Vec::new(),
+        ..request.clone()
+    };
+    let mut notices = Vec::new();
+    let taken = take_locked(&member, store, &request, &mut notices, false)?;
+    drop(lock);
+    Ok((taken.snapshot.id, taken.notices))
+}

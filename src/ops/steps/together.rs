@@ -1,0 +1,89 @@
+//! A step over a swap that all members of a workspace took part in: taken back in all of them, or in none.
+
+use super::{Step, StepRequest, Undone, forgotten_since, tie};
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::outcome::MemberSwap;
+use crate::ops::request::DryRun;
+use crate::ops::swap::recover;
+use crate::ops::swap::undo_log::{self, Log};
+use crate::ops::workspaces::{self, Partner};
+use crate::store::Store;
+use crate::store::state::Mode;
+use crate::store::workspace::Tie;
+
+/// Takes the step in the head and in every member that took part.
+pub(super) fn step(
+    ctx: &Context<'_>,
+    store: &Store,
+    request: &StepRequest,
+    meant: &Tie,
+) -> Result<Undone> {
+    let partners = workspaces::partners_at(ctx, &meant.members)?;
+    let member = |ctx: &Context<'_>, _: &Partner| {
+        let request = of_member(ctx.store()?, request, meant)?;
+        Step::find(ctx, ctx.store()?, &request)?.run()
+    };
+    if request.dry_run == DryRun::Yes {
+        recover::refuse_interrupted(store)?;
+        let mut undone = Step::find(ctx, store, request)?.run()?;
+        for (partner, one) in workspaces::look(ctx, &partners, member)? {
+            undone.members.push(member_swap(&partner, &one));
+        }
+        return Ok(undone);
+    }
+    let head = || {
+        // Recovery, or another command, may have been faster.
+        if tie(store, request)?.is_none_or(|now| now.id != meant.id) {
+            let log = request.log;
+            return Err(
+                Error::new(Code::Busy, format!("the {log} log has changed meanwhile"))
+                    .hint(format!("'tw {log} --list' shows what comes next")),
+            );
+        }
+        Step::find(ctx, store, request)?.run()
+    };
+    let done = workspaces::together(ctx, request.log.name(), partners, head, member)?;
+    let mut undone = done.head;
+    undone.notices.splice(0..0, done.recovered);
+    for (partner, one) in &done.members {
+        undone.members.push(member_swap(partner, one));
+        undone.notices.extend(partner.said(&one.notices));
+    }
+    undone
+        .notices
+        .extend(forgotten_since(ctx, &undone.level.at));
+    Ok(undone)
+}
+
+/// The same step, over the member's own level of the swap.
+fn of_member(store: &Store, request: &StepRequest, meant: &Tie) -> Result<StepRequest> {
+    let log: Log = request.log;
+    for level in undo_log::levels(&store.dir, log)? {
+        if Tie::of(&level.journal).is_some_and(|tie| tie.id == meant.id) {
+            return Ok(StepRequest {
+                level: Some(level.journal.swap_id),
+                into_past: true,
+                ..request.clone()
+            });
+        }
+    }
+    let message = format!("the swap is not in its {log} log any more");
+    Err(Error::new(Code::NothingToUndo, message)
+        .hint(format!("'tw {log} --list' shows what is there")))
+}
+
+fn member_swap(partner: &Partner, undone: &Undone) -> MemberSwap {
+    let snapshot_id = match undone.mode {
+        Mode::Past => undone.level.snapshot_id.clone(),
+        Mode::Present => None,
+    };
+    MemberSwap {
+        path: partner.path.clone(),
+        snapshot_id,
+        backup_id: undone.backup_id.clone(),
+        experiment_id: undone.experiment_id.clone(),
+        written: undone.changes.written.len(),
+        removed: undone.changes.removed.len(),
+    }
+}

@@ -1,0 +1,267 @@
+//! A swap over all members of a workspace that died: which way each of them goes, and that all of them do.
+//!
+//! Which way is written in the head (`together.json`): undone until it was decided, finished from then on. The head's file goes when
+//! no one's journal is left, so a journal without it is one that was not decided. Whoever recovers, in the head or in a member, also
+//! recovers the others; one that is busy or in doubt is left to its own next command, which goes the same way.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{clear_after_death, interrupted, recover_swap, recover_swap_asked};
+use crate::error::{Code, Error, Result};
+use crate::ops::Context;
+use crate::ops::request::{Direction, Recover};
+use crate::store::Store;
+use crate::store::lock::{Hold, WorktreeLock};
+use crate::store::state::{Journal, StateDir};
+use crate::store::workspace::{Tie, member_root};
+
+/// How long another member's lock is waited for: who has it may be recovering it.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// Which way a journal's swap goes: as asked, unless it is part of one over all.
+///
+/// # Errors
+/// `INTERRUPTED` when the head is not there to say it; `USAGE` when the other way is asked for.
+pub(super) fn direction(store: &Store, journal: &Journal, asked: Direction) -> Result<Direction> {
+    let Some(tie) = Tie::of(journal) else {
+        return Ok(asked);
+    };
+    let head = tie.head(&store.dir)?;
+    if !head.path().exists() {
+        if asked != Direction::Auto {
+            return Ok(asked);
+        }
+        let gone = head.path().display();
+        return Err(interrupted(journal, &[])
+            .hint(format!(
+                "the head of the workspace, which would say how it ended, is not at '{gone}'"
+            ))
+            .hint("'tw recover --back' undoes it here, 'tw recover --forward' finishes it"));
+    }
+    let together = head.together()?;
+    let is_decided = together.is_some_and(|all| all.id == tie.id && all.decided);
+    let (fixed, why) = if is_decided {
+        (
+            Direction::Forward,
+            "every member had come to its end: it can only be finished",
+        )
+    } else {
+        (
+            Direction::Back,
+            "not every member had come to its end: it can only be undone",
+        )
+    };
+    if asked != Direction::Auto && asked != fixed {
+        return Err(Error::new(
+            Code::Usage,
+            format!(
+                "the {} was one of a whole workspace, and {why}",
+                journal.operation
+            ),
+        )
+        .hint("run 'tw recover'")
+        .hint("afterwards 'tw undo' or the command itself takes all members the other way"));
+    }
+    Ok(fixed)
+}
+
+/// Whether a swap over all members waits for recovery, or is under way.
+///
+/// # Errors
+/// The files that say where the head is cannot be read.
+pub fn is_unfinished(dir: &StateDir) -> Result<bool> {
+    Ok(dir.head()?.is_some_and(|head| head.has_together()))
+}
+
+/// What was done for the others.
+pub(super) struct Others {
+    /// Sentences for people.
+    pub(super) notices: Vec<String>,
+    /// What was done to those that had not ended; None: there was none.
+    pub(super) action: Option<&'static str>,
+}
+
+/// Recovers whoever else took part, under the lock of this one, and forgets the swap over all when nobody's journal is left. Says what
+/// was done, and what could not be.
+///
+/// # Errors
+/// The files that say who took part cannot be read, or the head's cannot be removed.
+pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) -> Result<Others> {
+    let mut done = Others {
+        notices: Vec::new(),
+        action: None,
+    };
+    let Some(head) = store.dir.head()? else {
+        return Ok(done);
+    };
+    let is_head = resolved(head.path()) == resolved(store.dir.path());
+    let Some(all) = head.together()? else {
+        // It may have died before it wrote down who took part.
+        if asked.is_some() {
+            done.notices = clear_others(ctx, store, &head, is_head)?;
+        }
+        return Ok(done);
+    };
+    let mut is_left = is_part(&store.dir, &all.id)?;
+    let mut head_lock = None;
+    for (name, place) in places(ctx, store, is_head, &all.members)? {
+        match recover_other(ctx, &place, &all.id, asked) {
+            Ok(None) => {}
+            Ok(Some(other)) => {
+                if other.is_done {
+                    let way = if all.decided {
+                        "rolled-forward"
+                    } else {
+                        "rolled-back"
+                    };
+                    done.action = Some(way);
+                }
+                let said = other.notices.into_iter();
+                done.notices
+                    .extend(said.map(|said| format!("{name}: {said}")));
+                if name == HEAD {
+                    head_lock = Some(other.lock);
+                }
+            }
+            Err(error) => {
+                is_left = true;
+                done.notices.push(left(&name, &place, &error));
+            }
+        }
+    }
+    // Under the head's lock nobody begins another one meanwhile.
+    let is_same = head.together()?.is_some_and(|now| now.id == all.id);
+    if !is_left && is_same && (is_head || head_lock.is_some()) {
+        head.remove_together()?;
+    }
+    Ok(done)
+}
+
+fn left(name: &str, place: &Path, error: &Error) -> String {
+    let place = place.display();
+    format!("{name} is not recovered: {error}; run 'tw -C {place} recover'")
+}
+
+/// Clears away what a command left everywhere that died before anything was written: git's locks, in which git would find somebody at
+/// work. Says where that is not possible.
+fn clear_others(
+    ctx: &Context<'_>,
+    store: &Store,
+    head: &StateDir,
+    is_head: bool,
+) -> Result<Vec<String>> {
+    let members = head.workspace()?.unwrap_or_default().members;
+    let members: Vec<String> = members.into_iter().map(|member| member.path).collect();
+    let mut notices = Vec::new();
+    for (name, place) in places(ctx, store, is_head, &members)? {
+        // Where nothing is, nothing was left.
+        if place.is_dir()
+            && let Err(error) = clear_other(ctx, &place)
+        {
+            notices.push(left(&name, &place, &error));
+        }
+    }
+    Ok(notices)
+}
+
+fn clear_other(ctx: &Context<'_>, place: &Path) -> Result<()> {
+    let other = Context::open(place, ctx.env, ctx.progress)?;
+    if other.repo.git_dir() == ctx.repo.git_dir() {
+        return Ok(());
+    }
+    let store = other.store()?;
+    let lock = WorktreeLock::acquire(store.dir.path(), Hold::Exclusive, "recover", WAIT)?;
+    clear_after_death(&other, store, &lock)
+}
+
+/// What the head is called.
+const HEAD: &str = "the head of the workspace";
+
+/// The working trees of all who took part, and what they are called.
+fn places(
+    ctx: &Context<'_>,
+    store: &Store,
+    is_head: bool,
+    members: &[String],
+) -> Result<Vec<(String, PathBuf)>> {
+    let root = match store.dir.pointer()? {
+        Some(pointer) if !is_head => store.dir.root_of_head(&pointer)?,
+        _ => ctx.repo.worktree_root().to_owned(),
+    };
+    let mut places = Vec::new();
+    for path in members {
+        places.push((format!("member '{path}'"), member_root(&root, path)?));
+    }
+    // Last: it is the one who forgets.
+    places.push((HEAD.to_owned(), root));
+    Ok(places)
+}
+
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Whether a journal here is part of this swap over all.
+fn is_part(dir: &StateDir, id: &str) -> Result<bool> {
+    if !dir.has_journal() {
+        return Ok(false);
+    }
+    let journal = dir.journal()?;
+    Ok(journal.is_some_and(|journal| Tie::of(&journal).is_some_and(|tie| tie.id == id)))
+}
+
+/// Another one, after its recovery.
+struct Other {
+    lock: WorktreeLock,
+    is_done: bool,
+    notices: Vec<String>,
+}
+
+/// Recovers another one; `None` when it is this one.
+fn recover_other(
+    ctx: &Context<'_>,
+    place: &Path,
+    id: &str,
+    asked: Option<&Recover>,
+) -> Result<Option<Other>> {
+    let other = Context::open(place, ctx.env, ctx.progress)?;
+    if other.repo.git_dir() == ctx.repo.git_dir() {
+        return Ok(None);
+    }
+    let store = other.store()?;
+    let lock = WorktreeLock::acquire(store.dir.path(), Hold::Exclusive, "recover", WAIT)?;
+    let is_done = is_part(&store.dir, id)?;
+    let notices = match asked {
+        _ if !is_done => {
+            clear_after_death(&other, store, &lock)?;
+            Vec::new()
+        }
+        None => recover_swap(&other, store, &lock)?,
+        Some(asked) => {
+            let request = Recover {
+                direction: Direction::Auto,
+                ..asked.clone()
+            };
+            let recovered = recover_swap_asked(&other, store, &request)?;
+            if recovered.action == "undecided" {
+                return Err(Error::new(
+                    Code::Interrupted,
+                    format!(
+                        "{} of its paths have changed since",
+                        recovered.differing.len()
+                    ),
+                ));
+            }
+            let operation = recovered.operation.unwrap_or_default();
+            let mut said = vec![format!("its {operation} was {}", recovered.action)];
+            said.extend(recovered.notices);
+            said
+        }
+    };
+    Ok(Some(Other {
+        lock,
+        is_done,
+        notices,
+    }))
+}

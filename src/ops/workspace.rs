@@ -1,0 +1,280 @@
+//! Making a workspace of several repositories, and what it is made of.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Context;
+use super::outcome::Membership;
+use super::swap::recover;
+use super::workspaces::{self, membership};
+use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::path::display;
+use crate::store::state::Mode;
+use crate::store::workspace::{Member, Pointer, Workspace, way};
+
+/// Answer of `workspace add`, `remove` and `off`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MembersChanged {
+    /// The members that came.
+    pub added: Vec<String>,
+    /// The members that went.
+    pub removed: Vec<String>,
+    /// The workspace now.
+    pub workspace: Membership,
+    /// Sentences for people.
+    pub notices: Vec<String>,
+}
+
+/// Makes other repositories members. Those that are keep being it.
+///
+/// # Errors
+/// `WORKSPACE_MEMBER` for one that cannot be a member, or when this repository is one; `ALREADY_IN_PAST`; `NOT_A_REPOSITORY`. Nothing is
+/// changed then.
+pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
+    ctx.check_workspace(false)?;
+    if let Some(head) = workspaces::head_of_member(ctx)? {
+        return Err(not_two(ctx.repo.worktree_root(), &head));
+    }
+    let store = ctx.store()?;
+    let lock = ctx.lock(&store.dir, "workspace")?;
+    let mut notices = recover::recover_locked(ctx, store, &lock)?;
+    in_present(ctx, ctx.repo.worktree_root())?;
+    let mut workspace = store.dir.workspace()?.unwrap_or_default();
+    workspace.version = 1;
+    let mut new = Vec::new();
+    for word in dirs {
+        let dir = ctx.cwd.join(word);
+        let member = Context::open(&dir, ctx.env, ctx.progress)?;
+        check(ctx, &member, &dir)?;
+        let path = way(ctx.repo.worktree_root(), member.repo.worktree_root());
+        let is_new = new.iter().all(|(known, _)| *known != path);
+        if is_new {
+            new.push((path, member));
+        }
+    }
+    // All that can refuse it comes before the first is written.
+    let mut held = Vec::new();
+    for (_, member) in &new {
+        let their = member.store()?;
+        let lock = member.lock(&their.dir, "workspace")?;
+        notices.extend(recover::recover_locked(member, their, &lock)?);
+        held.push(lock);
+        in_present(member, member.repo.worktree_root())?;
+    }
+    let mut added = Vec::new();
+    for (path, member) in &new {
+        let their = member.store()?;
+        // Before the list: a pointer to a head that does not know of it counts for nothing.
+        their.dir.write_pointer(Some(&pointer(ctx, member)?))?;
+        let id = their.ensure_repository_id()?;
+        let known = workspace.members.iter().any(|one| one.path == *path);
+        workspace
+            .members
+            .retain(|one| one.path != *path || one.repository_id == id);
+        if !workspace.members.iter().any(|one| one.path == *path) {
+            workspace.members.push(Member {
+                path: path.clone(),
+                repository_id: id,
+                extra: serde_json::Map::new(),
+            });
+        }
+        if !known {
+            added.push(path.clone());
+        }
+    }
+    store.dir.write_workspace(&workspace)?;
+    drop((held, lock));
+    Ok(MembersChanged {
+        added,
+        removed: Vec::new(),
+        workspace: membership(ctx)?,
+        notices,
+    })
+}
+
+fn pointer(head: &Context<'_>, member: &Context<'_>) -> Result<Pointer> {
+    let from = resolved(member.repo.git_dir());
+    Ok(Pointer {
+        version: 1,
+        head_git_dir: way(&from, &resolved(head.repo.git_dir())),
+        head: way(&from, &resolved(head.repo.worktree_root())),
+        repository_id: head.store()?.ensure_repository_id()?,
+        extra: serde_json::Map::new(),
+    })
+}
+
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Refuses what can be no member.
+fn check(head: &Context<'_>, member: &Context<'_>, dir: &Path) -> Result<()> {
+    let root = member.repo.worktree_root();
+    let shown = display(std::os::unix::ffi::OsStrExt::as_bytes(dir.as_os_str()));
+    let refuse = |what: String| Error::new(Code::WorkspaceMember, format!("'{shown}' {what}"));
+    member.check_workspace(false)?;
+    if resolved(dir) != *root {
+        let root = root.display();
+        return Err(refuse(format!("lies in the working tree of '{root}'"))
+            .hint("a member is a repository of its own: name the root of its working tree"));
+    }
+    if member.repo.common_dir() == head.repo.common_dir() {
+        return Err(
+            refuse("is a working tree of this very repository".to_owned())
+                .hint("its other working trees go their own ways"),
+        );
+    }
+    if member.state_dir().workspace()?.is_some() {
+        return Err(
+            refuse("is the head of a workspace itself".to_owned()).hint(format!(
+                "end that first: 'tw -C {} workspace off'",
+                root.display()
+            )),
+        );
+    }
+    for partner in workspaces::partners(head)? {
+        if partner.root == *root {
+            continue;
+        }
+        let Ok(other) = partner.open(head) else {
+            continue;
+        };
+        if other.repo.common_dir() == member.repo.common_dir() {
+            let path = partner.path;
+            return Err(refuse(format!("is a working tree of the member '{path}'"))
+                .hint("one working tree of each repository can be a member"));
+        }
+    }
+    match workspaces::head_of_member(member)? {
+        Some(other) if other != resolved(head.repo.worktree_root()) => Err(not_two(root, &other)),
+        _ => Ok(()),
+    }
+}
+
+fn not_two(root: &Path, head: &Path) -> Error {
+    let (root, head) = (root.display(), head.display());
+    Error::new(
+        Code::WorkspaceMember,
+        format!("'{root}' is a member of the workspace of '{head}'"),
+    )
+    .hint(format!("add to that one: 'tw -C {head} workspace add DIR'"))
+    .hint(format!("or leave it first: 'tw -C {root} workspace off'"))
+}
+
+fn in_present(ctx: &Context<'_>, root: &Path) -> Result<()> {
+    if ctx.state_dir().state()?.mode == Mode::Present {
+        return Ok(());
+    }
+    let root = root.display();
+    Err(
+        Error::new(Code::AlreadyInPast, format!("'{root}' is in the past"))
+            .hint(format!("run 'tw -C {root} return' first")),
+    )
+}
+
+/// Takes members out of the workspace. They stay where they are.
+///
+/// # Errors
+/// `PATH_NOT_FOUND` for what is no member; `INTERRUPTED`.
+pub fn remove(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
+    let store = ctx.store()?;
+    let workspace = store.dir.workspace()?.unwrap_or_default();
+    let mut paths = Vec::new();
+    for word in dirs {
+        let path = resolved(&ctx.cwd.join(word));
+        let asked = way(ctx.repo.worktree_root(), &path);
+        let found = workspace.members.iter().find(|member| {
+            member.path == asked || member.path.as_bytes() == word.as_encoded_bytes()
+        });
+        let Some(found) = found else {
+            let shown = display(word.as_encoded_bytes());
+            return Err(
+                Error::new(Code::PathNotFound, format!("'{shown}' is not a member"))
+                    .hint("'tw workspace list' shows the members"),
+            );
+        };
+        paths.push(found.path.clone());
+    }
+    take_out(ctx, |member| paths.contains(&member.path))
+}
+
+/// Ends the workspace; in a member, leaves it.
+///
+/// # Errors
+/// `INTERRUPTED`; the files that say who is a member cannot be changed.
+pub fn off(ctx: &Context<'_>) -> Result<MembersChanged> {
+    let dir = ctx.state_dir();
+    if dir.pointer()?.is_none() {
+        return take_out(ctx, |_| true);
+    }
+    if let Some(root) = workspaces::head_of_member(ctx)? {
+        let head = Context::open(&root, ctx.env, ctx.progress)?;
+        let own = way(head.repo.worktree_root(), ctx.repo.worktree_root());
+        return take_out(&head, |member| member.path == own);
+    }
+    // Its head is gone, or knows nothing of it.
+    let store = ctx.store()?;
+    let lock = ctx.lock(&store.dir, "workspace")?;
+    dir.write_pointer(None)?;
+    drop(lock);
+    Ok(MembersChanged {
+        added: Vec::new(),
+        removed: vec![String::new()],
+        workspace: membership(ctx)?,
+        notices: vec!["the head that it named is not there, or does not name it".to_owned()],
+    })
+}
+
+fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<MembersChanged> {
+    let store = head.store()?;
+    let lock = head.lock(&store.dir, "workspace")?;
+    let mut notices = recover::recover_locked(head, store, &lock)?;
+    if store.dir.has_together() {
+        return Err(Error::new(
+            Code::Interrupted,
+            "a swap over all members was interrupted, and is not recovered in all of them",
+        )
+        .hint("run 'tw recover'"));
+    }
+    let workspace = store.dir.workspace()?.unwrap_or_default();
+    let (gone, members): (Vec<Member>, Vec<Member>) = workspace
+        .members
+        .iter()
+        .cloned()
+        .partition(|member| goes(member));
+    let partners = workspaces::partners(head)?;
+    // The list first: a member that names a head which does not know it goes its own way.
+    store.dir.write_workspace(&Workspace {
+        members,
+        ..workspace.clone()
+    })?;
+    for partner in partners {
+        if !gone.iter().any(|member| member.path == partner.path) {
+            continue;
+        }
+        // One that is not there any more has nothing to forget.
+        let Ok(member) = partner.open(head) else {
+            continue;
+        };
+        let dir = member.state_dir();
+        let what = || format!("member '{}'", partner.path);
+        if dir.state().context(what)?.mode == Mode::Past {
+            let root = partner.root.display();
+            notices.push(format!(
+                "'{}' stays in the past until 'tw -C {root} return'",
+                partner.path
+            ));
+        }
+        dir.write_pointer(None).context(what)?;
+    }
+    drop(lock);
+    Ok(MembersChanged {
+        added: Vec::new(),
+        removed: gone.into_iter().map(|member| member.path).collect(),
+        workspace: membership(head)?,
+        notices,
+    })
+}

@@ -1,0 +1,264 @@
+//! A workspace: a repository, its head, and others that go where it goes.
+//!
+//! It belongs to the repository where it was made. A snapshot of the head has one of each member beside it, named in its record, and
+//! a member keeps what a snapshot of its head names. Travel, return, undo, redo and the code of a rewind, called in the head, are
+//! done in all or in none:
+//!
+//! 1. `tw`'s locks of all are taken, the head's first, then the members' by the resolved path of their git directories. What died is
+//!    recovered.
+//! 2. In each one the swap is prepared, up to git's locks. Whatever refuses it, in whichever, is named; nothing was written.
+//! 3. `together.json`, in the head, names all of them. Each saves its present and writes its own journal, which names the swap over all.
+//! 4. Each puts its files, index and HEAD in place, and proves it where that is due. An error takes back what was done, everywhere.
+//! 5. `together.json` says that it is decided. Each writes its state; then `together.json` goes.
+//!
+//! Who dies before the decision leaves journals that are undone, who dies after it journals that are finished: whoever finds one asks
+//! the head which. Each repository is thereby recovered by itself, in any order, and all end on one side (`swap::recover`).
+//!
+//! In a member these commands are refused and name the head, since half a workspace would be gone to. What stays in its time (snapshot,
+//! restore, revert, apply) is the member's own. A head is never a member, and a member has one head.
+
+mod together;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+use super::Context;
+use super::swap::recover;
+use crate::error::{Code, Error, Result};
+use crate::store::state::{Mode, StateDir};
+use crate::store::workspace::{Covered, Member, way};
+pub use together::{Done, together};
+pub use view::membership;
+
+/// How a command begins in a hint.
+const COMMAND: &str = "'tw ";
+
+/// A member that takes part.
+#[derive(Debug, Clone)]
+pub struct Partner {
+    /// Where it is, from the head's working tree.
+    pub path: String,
+    /// Its working tree, resolved.
+    pub root: PathBuf,
+    /// The random id of its repository, where the workspace knows it.
+    pub repository_id: Option<String>,
+}
+
+/// The members of the workspace whose head is here; none where there is no workspace.
+///
+/// # Errors
+/// `WORKSPACE_MEMBER` when a member is not where it was; else when the list cannot be read.
+pub fn partners(ctx: &Context<'_>) -> Result<Vec<Partner>> {
+    let dir = ctx.state_dir();
+    let Some(workspace) = dir.workspace()? else {
+        return Ok(Vec::new());
+    };
+    let members = workspace.members.iter();
+    members.map(|member| partner(ctx, member)).collect()
+}
+
+/// A member of this list, found where it is said to be.
+fn partner(ctx: &Context<'_>, member: &Member) -> Result<Partner> {
+    let root = member.root(ctx.repo.worktree_root())?;
+    Ok(Partner {
+        path: member.path.clone(),
+        root: root.canonicalize().unwrap_or(root),
+        repository_id: Some(member.repository_id.clone()),
+    })
+}
+
+/// Those that a swap over all names in its level of the log, which may be members no more.
+pub fn partners_at(ctx: &Context<'_>, paths: &[String]) -> Result<Vec<Partner>> {
+    let workspace = ctx.state_dir().workspace()?.unwrap_or_default();
+    let mut found = Vec::new();
+    for path in paths {
+        let known = workspace.members.iter().find(|member| member.path == *path);
+        let member = Member {
+            path: path.clone(),
+            repository_id: String::new(),
+            extra: serde_json::Map::new(),
+        };
+        let mut partner = partner(ctx, known.unwrap_or(&member))?;
+        partner.repository_id = known.map(|member| member.repository_id.clone());
+        found.push(partner);
+    }
+    Ok(found)
+}
+
+impl Partner {
+    /// Opens it, when it is what was added.
+    ///
+    /// # Errors
+    /// `WORKSPACE_MEMBER`, which names it and what can be done.
+    pub fn open<'a>(&self, head: &Context<'a>) -> Result<Context<'a>> {
+        if !self.root.is_dir() {
+            return Err(self.unavailable("is not where it was"));
+        }
+        let ctx = Context::open(&self.root, head.env, head.progress)
+            .map_err(|error| self.unavailable(&format!("cannot be opened: {error}")))?;
+        if ctx.repo.worktree_root() != self.root {
+            return Err(self.unavailable("is no repository any more"));
+        }
+        let id = ctx.store()?.repository_id()?;
+        if self.repository_id.is_some() && id != self.repository_id {
+            return Err(self.unavailable("is another repository than the one that was added"));
+        }
+        let dir = ctx.state_dir();
+        let pointed = match dir.pointer()? {
+            Some(pointer) => Some(dir.head_of(&pointer)?),
+            None => None,
+        };
+        let names_us = pointed.is_some_and(|pointed| same_dir(pointed.path(), &head.state_dir()));
+        if !names_us {
+            let path = &self.path;
+            let message = format!("'{path}' does not belong to this workspace any more");
+            return Err(Error::new(Code::WorkspaceMember, message)
+                .hint(format!("'tw workspace add {path}' makes it a member again"))
+                .hint(format!("or go on without it: 'tw workspace remove {path}'"))
+                .detail("member", path.clone()));
+        }
+        Ok(ctx)
+    }
+
+    fn unavailable(&self, what: &str) -> Error {
+        let path = &self.path;
+        Error::new(Code::WorkspaceMember, format!("member '{path}' {what}"))
+            .hint(format!("put it back to '{}'", self.root.display()))
+            .hint(format!("or go on without it: 'tw workspace remove {path}'"))
+            .detail("member", path.clone())
+    }
+
+    /// The snapshot of this member that belongs to a snapshot of the head.
+    ///
+    /// # Errors
+    /// `WORKSPACE_MEMBER` when there is none.
+    pub fn target(&self, head_snapshot: &str, covered: &[Covered]) -> Result<String> {
+        let path = &self.path;
+        let found = covered.iter().find(|one| {
+            one.path == *path
+                && self
+                    .repository_id
+                    .as_ref()
+                    .is_none_or(|id| *id == one.repository_id)
+        });
+        if let Some(id) = found.and_then(|one| one.snapshot_id.clone()) {
+            return Ok(id);
+        }
+        let why = match found.and_then(|one| one.reason.as_deref()) {
+            Some(reason) => format!(", which could not be taken: {reason}"),
+            None => ", which was taken before it was a member".to_owned(),
+        };
+        let message = format!("member '{path}' has no snapshot beside '{head_snapshot}'{why}");
+        Err(Error::new(Code::WorkspaceMember, message)
+            .hint(format!(
+                "'tw show {head_snapshot}' says what belongs to it; another snapshot may have one of each member"
+            ))
+            .hint(format!("or go without it: 'tw workspace remove {path}'"))
+            .detail("member", path.clone()))
+    }
+
+    /// What was said in this member, as the head tells it.
+    pub fn said(&self, notices: &[String]) -> Vec<String> {
+        let notices = notices.iter();
+        notices
+            .map(|said| format!("member '{}': {said}", self.path))
+            .collect()
+    }
+
+    /// An error in this member, as the head tells it.
+    pub fn named(&self, error: Error) -> Error {
+        if error.code() == Code::WorkspaceMember {
+            return error;
+        }
+        let message = format!("member '{}': {}", self.path, error.message());
+        let mut named = Error::new(error.code(), message);
+        for (name, value) in error.details() {
+            named = named.detail(name, value.clone());
+        }
+        let there = format!("{COMMAND}-C {} ", self.root.display());
+        for hint in error.hints() {
+            named = named.hint(hint.replace(COMMAND, &there));
+        }
+        named.detail("member", self.path.clone()).caused_by(error)
+    }
+}
+
+/// Looks, in each member, what an operation would do there.
+///
+/// # Errors
+/// What would keep the first of them from it, named.
+pub fn look<M>(
+    head: &Context<'_>,
+    partners: &[Partner],
+    member: impl Fn(&Context<'_>, &Partner) -> Result<M>,
+) -> Result<Vec<(Partner, M)>> {
+    let mut seen = Vec::new();
+    for partner in partners {
+        let ctx = partner.open(head)?;
+        let looked = recover::refuse_interrupted(ctx.store()?).and_then(|()| member(&ctx, partner));
+        seen.push((
+            partner.clone(),
+            looked.map_err(|error| partner.named(error))?,
+        ));
+    }
+    Ok(seen)
+}
+
+fn same_dir(one: &Path, other: &StateDir) -> bool {
+    let resolved = |path: &Path| path.canonicalize().ok();
+    resolved(one).is_some_and(|one| Some(one) == resolved(other.path()))
+}
+
+/// The head's working tree, where this is a member whose head still knows it.
+///
+/// # Errors
+/// `member.json` or the head's list cannot be read.
+pub fn head_of_member(ctx: &Context<'_>) -> Result<Option<PathBuf>> {
+    let dir = ctx.state_dir();
+    let Some(pointer) = dir.pointer()? else {
+        return Ok(None);
+    };
+    let root = dir.root_of_head(&pointer)?;
+    let Some(workspace) = dir.head_of(&pointer)?.workspace()? else {
+        return Ok(None);
+    };
+    let own = way(&root, ctx.repo.worktree_root());
+    let knows = workspace.members.iter().any(|member| member.path == own);
+    Ok(knows.then_some(root))
+}
+
+/// Refuses what has to be done in the head.
+///
+/// # Errors
+/// `WORKSPACE_MEMBER`.
+pub fn refuse_member(ctx: &Context<'_>, operation: &str) -> Result<()> {
+    let Some(head) = head_of_member(ctx)? else {
+        return Ok(());
+    };
+    Err(in_member(&head, operation))
+}
+
+/// As [`refuse_member`], unless the head is in the present: then the stay in the past is this one's alone.
+///
+/// # Errors
+/// `WORKSPACE_MEMBER`.
+pub fn refuse_member_of_stay(ctx: &Context<'_>, operation: &str) -> Result<()> {
+    let Some(head) = head_of_member(ctx)? else {
+        return Ok(());
+    };
+    let dir = ctx.state_dir().head()?;
+    match dir.map(|dir| dir.state()).transpose()? {
+        Some(state) if state.mode == Mode::Past => Err(in_member(&head, operation)),
+        _ => Ok(()),
+    }
+}
+
+fn in_member(head: &Path, operation: &str) -> Error {
+    let head = head.display();
+    let message =
+        format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
+    Error::new(Code::WorkspaceMember, message)
+        .hint(format!("run it there: 'tw -C {head} {operation}'"))
+        .hint("or take this repository out of the workspace: 'tw workspace off'")
+        .detail("head", head.to_string())
+}
