@@ -16,6 +16,7 @@ pub mod history;
 pub mod index;
 pub mod liveness;
 pub mod mapped;
+pub mod memory;
 pub mod network;
 pub mod notes;
 pub mod objects;

@@ -1,6 +1,7 @@
 //! The blobs that a plan writes, each proven readable and true to its name before anything is touched.
 //!
-//! Small ones stay in memory, up to a bound: what was proven is then what is written, and need not be read again.
+//! Small ones stay in memory, up to a bound: what was proven is then what is written, and need not be read again. The bound is a small
+//! part of the memory that is free, so that a swap of many files reads each once where there is plenty.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -8,13 +9,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Result, ResultExt};
 use crate::git::objects::ObjectStore;
-use crate::git::{Oid, threads};
+use crate::git::{Oid, memory, threads};
 use crate::progress::Progress;
 
 /// Larger blobs are read once more when they are written.
-const SMALL: usize = 1 << 20;
-/// No more than this is kept of one swap's.
+const SMALL: u64 = 1 << 20;
+/// So much is kept of one swap's, whatever memory there is.
 const ROOM: usize = 32 << 20;
+/// And no more than this, however much there is.
+const MOST: usize = 256 << 20;
+/// The part of the free memory that is taken.
+const PART: u64 = 16;
+/// Fewer blobs are not worth asking how much is free.
+const MANY: usize = 1000;
+
+/// How many bytes may be kept of so many blobs.
+fn room(count: usize) -> usize {
+    let free = (count >= MANY).then(memory::free).flatten();
+    free.map_or(ROOM, |free| {
+        usize::try_from(free / PART).map_or(MOST, |part| part.clamp(ROOM, MOST))
+    })
+}
 
 /// Proven blobs.
 #[derive(Debug, Default)]
@@ -33,12 +48,15 @@ impl Blobs {
         oids: &[Oid],
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let room = AtomicUsize::new(ROOM);
+        let room = AtomicUsize::new(room(oids.len()));
         let prove = |oid: &Oid| -> Result<_> {
-            let mut bytes = Keeping::default();
-            let size = objects.copy_blob(*oid, &mut bytes)?;
+            let bytes = objects.read_blob_up_to(*oid, SMALL)?;
+            let size = match &bytes {
+                Some(bytes) => bytes.len() as u64,
+                None => objects.copy_blob(*oid, &mut io::sink())?,
+            };
             progress.advance(1);
-            Ok((*oid, size, bytes.finish(&room)))
+            Ok((*oid, size, bytes.filter(|bytes| has_room(bytes, &room))))
         };
         let proven = threads::map(oids, prove);
         let mut blobs = Self::default();
@@ -69,41 +87,14 @@ impl Blobs {
     }
 }
 
-/// Takes a blob's bytes, as long as they are few.
-#[derive(Default)]
-struct Keeping {
-    bytes: Vec<u8>,
-    too_many: bool,
-}
-
-impl Keeping {
-    /// The bytes, when they are all there and there is room for them.
-    fn finish(self, room: &AtomicUsize) -> Option<Vec<u8>> {
-        // What is allocated counts, which may be nearly twice what is used.
-        let take = |room: usize| room.checked_sub(self.bytes.capacity());
-        let kept = !self.too_many
-            && room
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-                .is_ok();
-        kept.then_some(self.bytes)
-    }
-}
-
-impl Write for Keeping {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.too_many |= self.bytes.len() + bytes.len() > SMALL;
-        if self.too_many {
-            // The memory goes back at once: from here on the blob is only hashed.
-            self.bytes = Vec::new();
-        } else {
-            self.bytes.extend_from_slice(bytes);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// Whether there is room for these bytes, which is taken then.
+fn has_room(bytes: &Vec<u8>, room: &AtomicUsize) -> bool {
+    // What is allocated counts, which may be more than what is used. One that is a difference is read whole, however large.
+    let take = |room: usize| room.checked_sub(bytes.capacity());
+    bytes.len() as u64 <= SMALL
+        && room
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .is_ok()
 }
 
 #[cfg(test)]
@@ -118,7 +109,8 @@ mod tests {
         std::fs::create_dir_all(dir.path().join("objects/pack")).expect("mkdir");
         let objects =
             ObjectStore::open(dir.path(), crate::git::ObjectFormat::Sha1).expect("opened");
-        let contents = [b"small".to_vec(), vec![7; SMALL + 1], Vec::new()];
+        let large = vec![7; usize::try_from(SMALL).expect("it fits into memory") + 1];
+        let contents = [b"small".to_vec(), large, Vec::new()];
         let writer = ObjectWriter::new(&objects, WriteMode::Loose).expect("writer");
         let put = |bytes: &Vec<u8>| writer.put(ObjectKind::Blob, bytes).expect("written");
         let oids: Vec<Oid> = contents.iter().map(put).collect();
@@ -148,13 +140,10 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_there_is_room_for() {
+        assert_eq!(super::room(MANY - 1), ROOM);
+        assert!((ROOM..=MOST).contains(&super::room(MANY)));
         let room = AtomicUsize::new(10);
-        let keep = |count: usize| {
-            let mut keeping = Keeping::default();
-            keeping.bytes.reserve_exact(count);
-            keeping.write_all(&vec![1; count]).expect("memory");
-            keeping.finish(&room).is_some()
-        };
+        let keep = |count: usize| has_room(&vec![1; count], &room);
         assert!(keep(6) && !keep(6) && keep(4) && !keep(1));
     }
 
