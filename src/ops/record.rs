@@ -432,10 +432,10 @@ impl NewRefs<'_> {
         }
         let objects = &self.store.objects;
         objects.refresh();
-        let mut whole = written.reused.iter().all(|oid| objects.contains(*oid));
+        let mut whole = objects.still_has(&written.reused);
         if !self.packed {
             // A bare `git prune` that began before the refs were there knows nothing of them.
-            whole = whole && written.written.iter().all(|oid| objects.contains(*oid));
+            whole = whole && objects.still_has(&written.written);
         }
         if whole && !capture.anchored(ctx, self.store)? {
             whole = capture.missing(self.store).is_empty() && objects.contains(self.index_commit);

@@ -85,6 +85,14 @@ struct Listing {
     packs: Packs,
 }
 
+/// What was given a new mtime.
+pub(super) enum Freshened {
+    /// The object's loose file, opened before that, and its length.
+    Loose(File, u64),
+    /// Something that was not opened.
+    Unseen,
+}
+
 /// An opened objects directory.
 pub(super) struct OdbDir {
     /// Its resolved path.
@@ -129,15 +137,19 @@ impl OdbDir {
     /// Whether a loose file of that id is here. An empty one, or one that begins with zeros, as a power cut leaves them, does not
     /// count.
     pub(super) fn has_loose(&self, oid: Oid) -> bool {
-        let is_filled = |stat: Stat| {
-            stat.st_size > 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-        };
         match self.open_loose(oid) {
             Ok(found) => found.is_some(),
             // One that may not be read is left to whoever reads it.
-            Err(_) => rustix::fs::statat(&self.fd, &loose::name(oid)[..], AtFlags::empty())
-                .is_ok_and(is_filled),
+            Err(_) => self.names_loose(oid),
         }
+    }
+
+    /// Whether a loose file of that id is here and has something in it, whatever that is.
+    pub(super) fn names_loose(&self, oid: Oid) -> bool {
+        let is_filled = |stat: Stat| {
+            stat.st_size > 0 && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        };
+        rustix::fs::statat(&self.fd, &loose::name(oid)[..], AtFlags::empty()).is_ok_and(is_filled)
     }
 
     /// The packs that hold an object, and where.
@@ -168,15 +180,26 @@ impl OdbDir {
         found.extend(oids.filter(|oid| part.begins(oid.as_bytes()) && self.has_loose(*oid)));
     }
 
-    /// Gives what holds the object a new mtime, as git does before it relies on an object that exists.
-    pub(super) fn freshen(&self, oid: Oid) -> bool {
-        if self.has_loose(oid) && self.touch(&loose::name(oid)) {
-            return true;
+    /// Gives what holds the object a new mtime, as git does before it relies on an object that exists. Nothing when there is nothing
+    /// that can be given one.
+    pub(super) fn freshen(&self, oid: Oid) -> Option<Freshened> {
+        match self.open_loose(oid) {
+            Ok(Some((file, length))) if self.touch(&loose::name(oid)) => {
+                return Some(Freshened::Loose(file, length));
+            }
+            // It is left to whoever reads it.
+            Err(_) if self.names_loose(oid) && self.touch(&loose::name(oid)) => {
+                return Some(Freshened::Unseen);
+            }
+            Ok(_) | Err(_) => {}
         }
-        self.packs()
+        let packs = self.packs();
+        let mut keeping = packs
             .iter()
-            .filter(|pack| !pack.cruft && pack.idx.find(oid).is_some())
+            .filter(|pack| !pack.cruft && pack.idx.find(oid).is_some());
+        keeping
             .any(|pack| self.touch(&pack.name))
+            .then_some(Freshened::Unseen)
     }
 
     fn touch(&self, name: &[u8]) -> bool {

@@ -265,6 +265,17 @@ fn load(opened: Opened, oid: Oid) -> std::result::Result<Loaded, Fault> {
     }
 }
 
+/// Whether a loose file, of this length, is the object that its name says.
+pub(super) fn is_whole(file: File, length: u64, oid: Oid) -> bool {
+    match loose::open(file, length) {
+        Ok(Opened::Stream { kind, size, data }) if size > LARGE => {
+            stream_proven(oid, kind, size, data, &mut io::sink()).is_ok()
+        }
+        Ok(opened) => load(opened, oid).is_ok(),
+        Err(_) => false,
+    }
+}
+
 fn proven(oid: Oid, (kind, bytes): Loaded) -> std::result::Result<Loaded, Fault> {
     let mut proof = Proof::new(oid, kind, bytes.len() as u64);
     proof.update(&bytes);

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use super::ObjectKind;
 use super::hash::hash;
-use super::odb_dir::OdbDir;
+use super::odb_dir::{Freshened, OdbDir};
+use super::read::is_whole;
 use super::remembered::Remembered;
 use crate::error::{Result, ResultExt};
-use crate::git::{ObjectFormat, Oid};
+use crate::git::{ObjectFormat, Oid, threads};
 use crate::work::{Work, count};
 
 /// git gives up on alternates of alternates at this depth.
@@ -108,7 +109,27 @@ impl ObjectStore {
     /// grants new objects. False: write it again. Objects in cruft packs, and in alternates that belong to someone else,
     /// cannot be freshened.
     pub fn freshen(&self, oid: Oid) -> bool {
-        self.dirs.iter().any(|dir| dir.freshen(oid)) && self.is_sound(oid)
+        match self.dirs.iter().find_map(|dir| dir.freshen(oid)) {
+            None => false,
+            // The file that was opened is proven: finding it twice more would cost as much as the proof does.
+            Some(Freshened::Loose(file, length)) => {
+                self.dirs.iter().any(|dir| dir.has_packed(oid))
+                    || is_whole(file, length, oid)
+                    || self.is_sound(oid)
+            }
+            Some(Freshened::Unseen) => self.is_sound(oid),
+        }
+    }
+
+    /// Whether objects are all there still that this process has read or written whole: by their names alone. The list of packs is
+    /// the one last read.
+    pub fn still_has(&self, oids: &[Oid]) -> bool {
+        let is_there = |oid: &Oid| {
+            count(Work::ObjectLookups);
+            let mut dirs = self.dirs.iter();
+            dirs.any(|dir| dir.has_packed(*oid) || dir.names_loose(*oid))
+        };
+        threads::map(oids, is_there).into_iter().all(|there| there)
     }
 }
 

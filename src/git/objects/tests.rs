@@ -380,6 +380,12 @@ fn damaged_loose_objects_are_never_read_as_good() {
             assert_eq!(error.code(), Code::CorruptRecord);
         }
     }
+    for oid in [*one, *two, *large] {
+        assert!(!store.freshen(oid), "what is damaged is written again");
+        assert!(store.still_has(&[oid]), "which its name does not tell");
+    }
+    std::fs::remove_file(repo.loose_path(*two)).expect("removed");
+    assert!(!store.still_has(&[*one, *two, *large]));
     let gone = Oid::from_bytes(&[9; 20]).expect("an id");
     let error = store.read(gone).expect_err("missing");
     assert_eq!(error.message(), format!("object {gone} is missing"));
@@ -718,6 +724,7 @@ fn freshening_renews_the_file_that_holds_the_object() {
         assert_eq!(mtime().expect("mtime"), old);
         assert!(store.freshen(all[0].0));
         assert!(mtime().expect("mtime") > old);
+        assert!(store.still_has(&[all[0].0]));
     }
 }
 

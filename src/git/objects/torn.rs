@@ -3,7 +3,6 @@
 //! git takes the name of such a file for the object, does not write it again, and its `fsck` and `gc` stop at it. Nothing is
 //! deleted: the file goes to a directory of ours, where whoever wants its bytes finds them.
 
-use std::io;
 use std::path::Path;
 
 use crate::git::Oid;
@@ -11,7 +10,7 @@ use rustix::fs::Access;
 
 use super::loose;
 use super::odb_dir::OdbDir;
-use super::read::{Opened, stream_proven};
+use super::read::is_whole;
 use super::store::ObjectStore;
 use crate::error::{Result, ResultExt};
 use crate::git::fs::Stamp;
@@ -107,10 +106,5 @@ fn may_read_in(dir: &Path) -> bool {
 
 fn is_good(file: std::fs::File, oid: Oid) -> bool {
     let length = file.metadata().map_or(0, |meta| meta.len());
-    match loose::open(file, length) {
-        Ok(Opened::Stream { kind, size, data }) => {
-            stream_proven(oid, kind, size, data, &mut io::sink()).is_ok()
-        }
-        _ => false,
-    }
+    is_whole(file, length, oid)
 }
