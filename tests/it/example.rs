@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Kind, Sandbox};
 
 const BEGIN: &str = "<!-- the output of examples/loop.sh -->\n```console\n";
 const END: &str = "```\n<!-- its end -->\n";
@@ -22,7 +22,10 @@ fn file(name: &str) -> PathBuf {
 
 /// What an example says.
 fn said_by(example: &str) -> String {
-    let sandbox = Sandbox::new();
+    said_in(&Sandbox::new(), example)
+}
+
+fn said_in(sandbox: &Sandbox, example: &str) -> String {
     let output = sandbox
         .command(file(example))
         .env("TW", env!("CARGO_BIN_EXE_tw"))
@@ -145,7 +148,8 @@ fn a_directory_without_git_is_kept_and_the_document_shows_it() {
 
 #[test]
 fn three_repositories_go_together_and_the_document_shows_it() {
-    let said = said_by("examples/workspaces.sh");
+    // It tells the sizes of objects.
+    let said = said_in(&Sandbox::of(Kind::PLAIN), "examples/workspaces.sh");
     let count = pieces_are_said("docs/workspaces.md", &said);
     assert!(count >= 7, "the document shows what the example says");
 }

@@ -169,7 +169,8 @@ impl Sandbox {
     /// A working tree without git, whose history is kept in a private repository. `tw` runs without git on its PATH; git, run
     /// beside it, is told where the repository is.
     pub fn without_git() -> Self {
-        let mut sandbox = Self::bare_room();
+        // A private repository is of one kind.
+        let mut sandbox = Self::room_of(Kind::PLAIN);
         std::fs::create_dir(sandbox.repo()).unwrap();
         let bin = sandbox.root().join("bin");
         std::fs::create_dir(&bin).unwrap();

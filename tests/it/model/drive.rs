@@ -214,7 +214,7 @@ impl Drive {
         let answered = self.tw(args);
         let swapped = answered.ok() && answered.before != answered.after;
         for path in answered.before.captured.iter().filter(|_| swapped) {
-            if let Some((_, oid)) = answered.before.nodes[path].entry() {
+            if let Some((_, oid)) = answered.before.nodes[path].entry(answered.before.format) {
                 let at = format!("{path} before step {}", self.lines.len());
                 self.keep.entry(oid).or_insert(at);
             }
@@ -629,7 +629,7 @@ impl Drive {
             .captured
             .iter()
             .filter_map(|path| {
-                let (mode, oid) = world.taken(path)?.entry()?;
+                let (mode, oid) = world.taken(path)?.entry(world.format)?;
                 Some((path.clone(), format!("{mode} {oid}")))
             })
             .collect();

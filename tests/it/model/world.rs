@@ -5,9 +5,10 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use timewarp::git::ObjectFormat;
 use timewarp::git::objects::{ObjectKind, hash};
 
-use crate::sandbox::{Kind, Sandbox};
+use crate::sandbox::Sandbox;
 use crate::state::{OPERATION, OPERATION_DIRS};
 
 /// What stands at a path.
@@ -24,12 +25,14 @@ impl Node {
     }
 
     /// Git's mode and the blob's id; none for a directory.
-    pub fn entry(&self) -> Option<(&'static str, String)> {
+    pub fn entry(&self, format: ObjectFormat) -> Option<(&'static str, String)> {
         match self {
             Self::Dir(_) => None,
-            Self::File(mode, bytes) if mode & 0o100 != 0 => Some(("100755", blob_id(bytes))),
-            Self::File(_, bytes) => Some(("100644", blob_id(bytes))),
-            Self::Link(target) => Some(("120000", blob_id(target))),
+            Self::File(mode, bytes) if mode & 0o100 != 0 => {
+                Some(("100755", blob_id(format, bytes)))
+            }
+            Self::File(_, bytes) => Some(("100644", blob_id(format, bytes))),
+            Self::Link(target) => Some(("120000", blob_id(format, target))),
         }
     }
 }
@@ -44,8 +47,7 @@ impl fmt::Debug for Node {
     }
 }
 
-fn blob_id(bytes: &[u8]) -> String {
-    let format = Kind::of_all().format();
+fn blob_id(format: ObjectFormat, bytes: &[u8]) -> String {
     let oid = hash(format, ObjectKind::Blob, bytes);
     oid.map_or_else(|_| String::new(), |oid| oid.to_string())
 }
@@ -79,6 +81,8 @@ pub enum Mode {
 /// The copy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct World {
+    /// Of the repository's ids.
+    pub format: ObjectFormat,
     pub nodes: BTreeMap<String, Node>,
     /// Files and symlinks that a snapshot takes, by DESIGN 3.
     pub captured: BTreeSet<String>,
@@ -137,6 +141,7 @@ impl World {
             None => Some(head.trim_end().to_owned()),
         };
         Self {
+            format: sandbox.kind().format(),
             nodes,
             captured,
             index,
@@ -164,7 +169,8 @@ impl World {
 
     /// Paths whose file is not what the index has, as `git diff-files` must say.
     pub fn unstaged(&self) -> BTreeSet<String> {
-        let differs = |entry: &&Entry| match self.nodes.get(&entry.path).and_then(Node::entry) {
+        let stands = |path: &str| self.nodes.get(path)?.entry(self.format);
+        let differs = |entry: &&Entry| match stands(&entry.path) {
             _ if entry.stage != "0" || entry.intent_to_add => true,
             Some((mode, oid)) => mode != entry.mode || oid != entry.oid,
             None => true,
