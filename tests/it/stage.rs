@@ -243,7 +243,7 @@ impl Stage {
     }
 }
 
-fn is_full() -> bool {
+pub fn is_full() -> bool {
     std::env::var("TW_CRASH").is_ok_and(|value| value == "full")
 }
 

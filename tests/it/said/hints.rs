@@ -1,12 +1,15 @@
 //! What a hint names works when it is typed: each command is run in several states, and then each command that it named.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use regex::Regex;
 use timewarp::cli::args;
 
 use super::{at_work, words};
+use crate::damage::walk;
 use crate::sandbox::Sandbox;
 
 /// The commands that notes, hints and answers name, as a person would type them; none that has a word to be replaced.
@@ -31,7 +34,14 @@ fn named(said: &str) -> Vec<Vec<String>> {
 struct State {
     sandbox: Sandbox,
     kept: tempfile::TempDir,
+    /// What tells whether it is as it was put back.
+    stamps: RefCell<Stamps>,
+    /// What was typed in this very state already and ended well.
+    tried: RefCell<BTreeSet<Vec<String>>>,
 }
+
+/// Each path with its length and when it was changed.
+type Stamps = BTreeMap<PathBuf, (u64, i64, i64)>;
 
 impl State {
     fn after(make: fn() -> Sandbox, before: &[&str]) -> Self {
@@ -42,15 +52,36 @@ impl State {
         let state = Self {
             sandbox,
             kept: tempfile::tempdir().unwrap(),
+            stamps: RefCell::default(),
+            tried: RefCell::default(),
         };
         copy(&state.sandbox.root(), state.kept.path());
         state
     }
 
+    /// Whether nothing has changed since it was put back.
+    fn is_as_put_back(&self) -> bool {
+        let stamps = self.stamps.borrow();
+        !stamps.is_empty() && *stamps == stamps_of(&self.sandbox)
+    }
+
     fn put_back(&self) -> &Sandbox {
-        copy(self.kept.path(), &self.sandbox.root());
+        if !self.is_as_put_back() {
+            copy(self.kept.path(), &self.sandbox.root());
+            *self.stamps.borrow_mut() = stamps_of(&self.sandbox);
+        }
         &self.sandbox
     }
+}
+
+fn stamps_of(sandbox: &Sandbox) -> Stamps {
+    let mut stamps = Stamps::new();
+    walk(&sandbox.root(), &mut |path| {
+        let meta = path.symlink_metadata().unwrap();
+        let changed = (meta.len(), meta.ctime(), meta.ctime_nsec());
+        stamps.insert(path.to_owned(), changed);
+    });
+    stamps
 }
 
 /// Makes a directory hold what another holds, with times and modes.
@@ -71,31 +102,42 @@ fn typed_in(state: &State, command: &str) -> (Vec<String>, usize) {
     };
     let mut wrong = Vec::new();
     let mut count = 0;
-    loop {
-        let (sandbox, said) = start();
-        let hints = named(&said);
-        let Some(hint) = hints.get(count) else {
+    let (mut sandbox, said) = start();
+    let mut hints = named(&said);
+    // What changes nothing leaves its hints the state that others had theirs tried in.
+    let has_changed = !state.is_as_put_back();
+    let mut is_fresh = true;
+    while let Some(hint) = hints.get(count).cloned() {
+        count += 1;
+        if !has_changed && state.tried.borrow().contains(&hint) {
+            continue;
+        }
+        if !is_fresh {
+            // What it names now: ids differ from run to run.
+            let said;
+            (sandbox, said) = start();
+            hints = named(&said);
+        }
+        is_fresh = false;
+        let Some(hint) = hints.get(count - 1) else {
             break;
         };
-        count += 1;
-        let is_last = count == hints.len();
         let ran = run(sandbox, hint);
-        let hint = hint.join(" ");
+        let typed = hint.join(" ");
         // In passing, a command is called by its name alone, and one that asks does so on a terminal.
         let by_name = [
             "required arguments were not provided",
             "no terminal to ask on",
         ];
-        let is_named = hint == command || by_name.iter().any(|words| ran.err().contains(words));
+        let is_named = typed == command || by_name.iter().any(|words| ran.err().contains(words));
         if ran.code != 0 && !is_named {
             wrong.push(format!(
-                "{command}: {hint}: exit {}\n{}",
+                "{command}: {typed}: exit {}\n{}",
                 ran.code,
                 ran.err()
             ));
-        }
-        if is_last {
-            break;
+        } else if !has_changed && typed != command {
+            state.tried.borrow_mut().insert(hint.clone());
         }
     }
     (wrong, count)
