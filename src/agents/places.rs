@@ -8,6 +8,8 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::git::fs;
+
 /// How much of a file's end is read for what was recorded last.
 const TAIL: u64 = 256 << 10;
 
@@ -159,14 +161,14 @@ pub fn matching(
     session: impl Fn(&SessionFile) -> Option<String>,
 ) -> Vec<Candidate> {
     newest_first(&mut found);
-    let wanted = resolved(cwd);
+    let wanted = fs::resolved(cwd);
     found
         .into_iter()
         .filter_map(|file| {
             let recorded = recorded(&file.path)?;
             let here = Path::new(&recorded);
             // As it is written first: that asks no file system, and the recorded directory may be gone.
-            let within = here.starts_with(cwd) || resolved(here).starts_with(&wanted);
+            let within = here.starts_with(cwd) || fs::resolved(here).starts_with(&wanted);
             within.then(|| Candidate {
                 agent,
                 session_id: session(&file).unwrap_or_default(),
@@ -176,11 +178,6 @@ pub fn matching(
             })
         })
         .collect()
-}
-
-/// `path` with symlinks resolved, or as it is when it is gone.
-pub fn resolved(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The end of a file, from the start of a line on where it is not whole.

@@ -483,6 +483,11 @@ pub fn open_dir(dir: &Path) -> io::Result<File> {
     Ok(rustix::fs::open(dir, flags, Mode::empty())?.into())
 }
 
+/// Where a path leads, without symlinks; the path itself where nothing is.
+pub fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 /// How many symlinks git follows for a file that it locks.
 const LINKS: usize = 5;
 

@@ -7,7 +7,7 @@ use super::request::{DryRun, Guard, Return};
 use super::stay::guard::{self, Stay};
 use super::stay::{ReturnOperation, not_in_past};
 use super::swap::recover;
-use super::workspaces::{self, Partner};
+use super::workspaces::{self, Partner, WentAlong};
 use crate::error::Result;
 use crate::store::Store;
 use crate::store::state::{Mode, State};
@@ -63,9 +63,7 @@ fn return_together(
             let store = ctx.store()?;
             ReturnOperation::new(ctx, store, store.dir.state()?)?.dry_run(&of_member)
         };
-        for (partner, one) in workspaces::look(ctx, &partners, member)? {
-            returned.members.push(member_swap(&partner, &one));
-        }
+        returned.members = workspaces::look(ctx, &partners, member)?;
         return Ok(returned);
     }
     let head = || run(ctx, store, store.dir.state()?, request);
@@ -74,23 +72,23 @@ fn return_together(
         ReturnOperation::new(ctx, store, store.dir.state()?)?.run(&of_member)
     };
     let done = workspaces::together(ctx, "return", partners, head, member)?;
-    let mut returned = done.head;
-    returned.notices.splice(0..0, done.recovered);
-    for (partner, one) in &done.members {
-        returned.members.push(member_swap(partner, one));
-        returned.notices.extend(partner.said(&one.notices));
-    }
-    Ok(returned)
+    Ok(done.joined(|returned| (&mut returned.members, &mut returned.notices)))
 }
 
-fn member_swap(partner: &Partner, returned: &Returned) -> MemberSwap {
-    MemberSwap {
-        path: partner.path.clone(),
-        snapshot_id: None,
-        backup_id: Some(returned.backup_id.clone()),
-        experiment_id: returned.experiment_id.clone(),
-        written: returned.changes.written.len(),
-        removed: returned.changes.removed.len(),
+impl WentAlong for Returned {
+    fn in_member(&self, path: String) -> MemberSwap {
+        MemberSwap {
+            path,
+            snapshot_id: None,
+            backup_id: Some(self.backup_id.clone()),
+            experiment_id: self.experiment_id.clone(),
+            written: self.changes.written.len(),
+            removed: self.changes.removed.len(),
+        }
+    }
+
+    fn notices(&self) -> &[String] {
+        &self.notices
     }
 }
 

@@ -1,7 +1,7 @@
 //! Making a workspace of several repositories, and what it is made of.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +11,7 @@ use super::outcome::Membership;
 use super::swap::recover;
 use super::workspaces::{self, membership};
 use crate::error::{Code, Error, Result, ResultExt};
+use crate::git::fs::resolved;
 use crate::git::path::display;
 use crate::store::state::Mode;
 use crate::store::workspace::{Member, Pointer, Workspace, way};
@@ -104,10 +105,6 @@ fn pointer(head: &Context<'_>, member: &Context<'_>) -> Result<Pointer> {
         repository_id: head.store()?.ensure_repository_id()?,
         extra: serde_json::Map::new(),
     })
-}
-
-fn resolved(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Refuses what can be no member.

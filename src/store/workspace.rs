@@ -246,7 +246,7 @@ impl StateDir {
     /// `CORRUPT_RECORD`.
     pub fn head_of(&self, pointer: &Pointer) -> Result<Self> {
         let git_dir = git_dir_of(self).join(path_of(&pointer.head_git_dir)?);
-        Ok(Self::new(&git_dir.canonicalize().unwrap_or(git_dir)))
+        Ok(Self::new(&fs::resolved(&git_dir)))
     }
 
     /// The head's directory: this one, or that which `member.json` leads to. `None`: no workspace.
@@ -289,8 +289,9 @@ impl StateDir {
     /// # Errors
     /// `CORRUPT_RECORD`.
     pub fn root_of_head(&self, pointer: &Pointer) -> Result<PathBuf> {
-        let root = git_dir_of(self).join(path_of(&pointer.head)?);
-        Ok(root.canonicalize().unwrap_or(root))
+        Ok(fs::resolved(
+            &git_dir_of(self).join(path_of(&pointer.head)?),
+        ))
     }
 }
 

@@ -7,6 +7,7 @@ use super::NAME;
 use crate::agents::lines::parse_object;
 use crate::agents::places::{self, Candidate, Places};
 use crate::agents::value::{flag, owned};
+use crate::git::fs;
 
 /// How many of the newest files of the directory, and of those beneath it, are looked into.
 const NEAR: usize = 300;
@@ -38,7 +39,7 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
     let Some(projects) = projects(places) else {
         return Vec::new();
     };
-    let own = slug(places::resolved(cwd).as_os_str().as_bytes());
+    let own = slug(fs::resolved(cwd).as_os_str().as_bytes());
     let (mut near, mut far) = (Vec::new(), Vec::new());
     for directory in places::subdirectories(&projects) {
         let name = directory
@@ -109,7 +110,7 @@ mod tests {
         let project = home
             .path()
             .join(".claude/projects")
-            .join(slug(places::resolved(&work).as_os_str().as_bytes()));
+            .join(slug(fs::resolved(&work).as_os_str().as_bytes()));
         std::fs::create_dir_all(&project).expect("a directory");
         let record = |dir: &Path| format!("{{\"type\":\"user\",\"cwd\":\"{}\"}}\n", dir.display());
         std::fs::write(project.join("one.jsonl"), record(&work)).expect("written");

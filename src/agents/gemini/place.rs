@@ -14,6 +14,7 @@ use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::transcript::Detail;
 use crate::agents::value::owned;
 use crate::env::Moment;
+use crate::git::fs;
 use crate::git::hex::hex;
 
 /// So much of a chat is read to see whether it is one.
@@ -89,7 +90,7 @@ pub fn main_file(named: &Path) -> Option<PathBuf> {
 
 /// Chats of `cwd` and of directories beneath it, newest first.
 pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
-    let resolved = places::resolved(cwd);
+    let resolved = fs::resolved(cwd);
     let hashes = [cwd, &resolved].map(|path| hex(&Sha256::digest(path.as_os_str().as_bytes())));
     let mut found = Vec::new();
     for project in projects(places) {

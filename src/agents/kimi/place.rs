@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::NAME;
 use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::{items, text};
+use crate::git::fs;
 use crate::git::hex::hex;
 use crate::text::without_mark;
 
@@ -70,14 +71,14 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
     let Some(root) = root(places) else {
         return Vec::new();
     };
-    let resolved = places::resolved(cwd);
+    let resolved = fs::resolved(cwd);
     let mut buckets: BTreeSet<(String, String)> = [cwd, &resolved]
         .iter()
         .filter_map(|path| path.to_str())
         .map(|path| (bucket_of(path), path.to_owned()))
         .collect();
     for known in work_dirs(&root) {
-        if places::resolved(Path::new(&known.path)).starts_with(&resolved) {
+        if fs::resolved(Path::new(&known.path)).starts_with(&resolved) {
             buckets.insert((known.bucket, known.path));
         }
     }

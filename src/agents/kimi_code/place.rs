@@ -11,6 +11,7 @@ use super::NAME;
 use crate::agents::lines;
 use crate::agents::places::{self, Candidate, Places, SessionFile};
 use crate::agents::value::{owned, text};
+use crate::git::fs;
 use crate::git::hex::hex;
 
 /// The journal's place in its session's directory.
@@ -70,10 +71,10 @@ pub fn find(cwd: &Path, places: &Places) -> Vec<Candidate> {
     let Some(root) = root(places) else {
         return Vec::new();
     };
-    let resolved = places::resolved(cwd);
+    let resolved = fs::resolved(cwd);
     let mut directories: BTreeMap<PathBuf, String> = listed(&root.join("session_index.jsonl"))
         .into_values()
-        .filter(|(_, work)| places::resolved(Path::new(work)).starts_with(&resolved))
+        .filter(|(_, work)| fs::resolved(Path::new(work)).starts_with(&resolved))
         .collect();
     let suffixes = [cwd, &resolved].map(|path| format!("_{}", digest(path)));
     for bucket in places::subdirectories(&root.join("sessions")) {

@@ -1,6 +1,5 @@
 //! What the output of several commands says of a snapshot.
 
-use crate::store::workspace::Covered;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
@@ -8,6 +7,7 @@ use serde_json::{Map, Value};
 use super::RenderOptions;
 use super::text::{clean, number, short, size};
 use crate::ops::outcome::SnapshotView;
+use crate::store::workspace::Covered;
 
 /// A text of a record.
 pub fn field<'a>(json: &'a Map<String, Value>, name: &str) -> Option<&'a str> {

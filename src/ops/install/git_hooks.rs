@@ -105,8 +105,7 @@ fn install_one(
 }
 
 fn lies_within(dir: &Path, git_dir: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    real(dir).starts_with(real(git_dir))
+    fs::resolved(dir).starts_with(fs::resolved(git_dir))
 }
 
 /// Whether a hook is run by a shell of Bourne's kind: without a first line of its own git hands it to `sh`.

@@ -11,12 +11,11 @@ use crate::ops::pathspec::Pathspec;
 use crate::ops::put_back::{self, Purpose};
 use crate::ops::request::{DryRun, Restore};
 use crate::ops::swap::recover;
-use crate::ops::workspaces::{self, Partner};
+use crate::ops::workspaces::{self, Partner, WentAlong};
 use crate::store::Store;
 use crate::store::checkpoint::Checkpoint;
 use crate::store::id::SnapshotId;
 use crate::store::stored::{Stored, not_found};
-use crate::store::workspace::Covered;
 
 fn snapshot(store: &Store, checkpoint: &Checkpoint) -> Result<Stored> {
     let id = SnapshotId::parse(&checkpoint.snapshot_id);
@@ -47,13 +46,11 @@ pub fn look(ctx: &Context<'_>, store: &Store, checkpoint: &Checkpoint) -> Result
     )?;
     let mut part = part(checkpoint, diff.files, None);
     let partners = workspaces::partners(ctx)?;
-    let targets = targets(store, checkpoint, &partners)?;
+    let targets = workspaces::targets(store, &stored, &partners)?;
     let member = |ctx: &Context<'_>, partner: &Partner| {
         of_member(ctx, partner, &targets, checkpoint, DryRun::Yes)
     };
-    for (partner, one) in workspaces::look(ctx, &partners, member)? {
-        part.members.push(member_swap(&partner, &one));
-    }
+    part.members = workspaces::look(ctx, &partners, member)?;
     Ok(part)
 }
 
@@ -72,36 +69,14 @@ pub fn go(
         notices.extend(said);
         return Ok((part, notices));
     }
-    let targets = targets(store, checkpoint, &partners)?;
+    let stored = snapshot(store, checkpoint)?;
+    let targets = workspaces::targets(store, &stored, &partners)?;
     let head = || put_back(ctx, store, checkpoint);
     let member = |ctx: &Context<'_>, partner: &Partner| {
         of_member(ctx, partner, &targets, checkpoint, DryRun::No)
     };
     let done = workspaces::together(ctx, "rewind", partners, head, member)?;
-    let (mut part, said) = done.head;
-    let mut notices = done.recovered;
-    notices.extend(said);
-    for (partner, one) in &done.members {
-        part.members.push(member_swap(partner, one));
-        notices.extend(partner.said(&one.notices));
-    }
-    Ok((part, notices))
-}
-
-/// The snapshot of each member that belongs to the checkpoint's, by the member's path.
-fn targets(
-    store: &Store,
-    checkpoint: &Checkpoint,
-    partners: &[Partner],
-) -> Result<HashMap<String, String>> {
-    let stored = snapshot(store, checkpoint)?;
-    let covered = Covered::of(&stored.record.extra);
-    let mut targets = HashMap::new();
-    for partner in partners {
-        let id = partner.target(&checkpoint.snapshot_id, &covered)?;
-        targets.insert(partner.path.clone(), id);
-    }
-    Ok(targets)
+    Ok(done.joined(|(part, notices)| (&mut part.members, notices)))
 }
 
 fn of_member(
@@ -120,14 +95,20 @@ fn of_member(
     put_back::put_back(ctx, store, &stored, &request(dry_run), &purpose(checkpoint))
 }
 
-fn member_swap(partner: &Partner, restored: &Restored) -> MemberSwap {
-    MemberSwap {
-        path: partner.path.clone(),
-        snapshot_id: Some(restored.snapshot_id.clone()),
-        backup_id: restored.backup_id.clone(),
-        experiment_id: None,
-        written: restored.changes.written.len(),
-        removed: restored.changes.removed.len(),
+impl WentAlong for Restored {
+    fn in_member(&self, path: String) -> MemberSwap {
+        MemberSwap {
+            path,
+            snapshot_id: Some(self.snapshot_id.clone()),
+            backup_id: self.backup_id.clone(),
+            experiment_id: None,
+            written: self.changes.written.len(),
+            removed: self.changes.removed.len(),
+        }
+    }
+
+    fn notices(&self) -> &[String] {
+        &self.notices
     }
 }
 

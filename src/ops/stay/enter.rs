@@ -1,7 +1,5 @@
 //! The begin of a stay in the past: the present is saved, the working tree, index and HEAD become the snapshot's.
 
-use std::collections::HashMap;
-
 use super::{Crossing, ReturnOperation};
 use crate::error::{Code, Error, Result};
 use crate::git::operation::OperationState;
@@ -15,7 +13,7 @@ use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use crate::ops::swap::head::{past_head, past_operation};
 use crate::ops::swap::notices::{count, swap_notices};
 use crate::ops::swap::{changes, prepare, recover, swap};
-use crate::ops::workspaces::{self, Partner};
+use crate::ops::workspaces::{self, Partner, WentAlong};
 use crate::ops::{address, snapshots};
 use crate::store::Store;
 use crate::store::id::Tail;
@@ -23,7 +21,6 @@ use crate::store::names;
 use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
-use crate::store::workspace::Covered;
 
 /// Goes there.
 ///
@@ -58,17 +55,7 @@ fn enter_together(
 ) -> Result<Travelled> {
     let store = ctx.store()?;
     let stored = address::resolve(ctx, store, &request.address)?;
-    // What another repository's record says is nothing to go by.
-    let covered = if store.is_foreign(&stored)? {
-        Vec::new()
-    } else {
-        Covered::of(&stored.record.extra)
-    };
-    let mut targets = HashMap::new();
-    for partner in &partners {
-        let id = stored.id.to_string();
-        targets.insert(partner.path.clone(), partner.target(&id, &covered)?);
-    }
+    let targets = workspaces::targets(store, &stored, &partners)?;
     // What the address meant is what the members' snapshots belong to.
     let own = Travel {
         address: stored.id.to_string(),
@@ -85,30 +72,27 @@ fn enter_together(
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(store)?;
         let mut travelled = go(ctx, store, &own)?;
-        travelled.members = workspaces::look(ctx, &partners, member)?
-            .iter()
-            .map(|(partner, one)| member_swap(partner, one))
-            .collect();
+        travelled.members = workspaces::look(ctx, &partners, member)?;
         return Ok(travelled);
     }
     let done = workspaces::together(ctx, "travel", partners, || go(ctx, store, &own), member)?;
-    let mut travelled = done.head;
-    travelled.notices.splice(0..0, done.recovered);
-    for (partner, one) in &done.members {
-        travelled.members.push(member_swap(partner, one));
-        travelled.notices.extend(partner.said(&one.notices));
-    }
-    Ok(travelled)
+    Ok(done.joined(|travelled| (&mut travelled.members, &mut travelled.notices)))
 }
 
-fn member_swap(partner: &Partner, travelled: &Travelled) -> MemberSwap {
-    MemberSwap {
-        path: partner.path.clone(),
-        snapshot_id: Some(travelled.snapshot_id.clone()),
-        backup_id: travelled.backup_id.clone(),
-        experiment_id: travelled.experiment_id.clone(),
-        written: travelled.changes.written.len(),
-        removed: travelled.changes.removed.len(),
+impl WentAlong for Travelled {
+    fn in_member(&self, path: String) -> MemberSwap {
+        MemberSwap {
+            path,
+            snapshot_id: Some(self.snapshot_id.clone()),
+            backup_id: self.backup_id.clone(),
+            experiment_id: self.experiment_id.clone(),
+            written: self.changes.written.len(),
+            removed: self.changes.removed.len(),
+        }
+    }
+
+    fn notices(&self) -> &[String] {
+        &self.notices
     }
 }
 

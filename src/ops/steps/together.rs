@@ -7,7 +7,7 @@ use crate::ops::outcome::MemberSwap;
 use crate::ops::request::DryRun;
 use crate::ops::swap::recover;
 use crate::ops::swap::undo_log::{self, Log};
-use crate::ops::workspaces::{self, Partner};
+use crate::ops::workspaces::{self, Partner, WentAlong};
 use crate::store::Store;
 use crate::store::state::Mode;
 use crate::store::workspace::Tie;
@@ -27,9 +27,7 @@ pub(super) fn step(
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(store)?;
         let mut undone = Step::find(ctx, store, request)?.run()?;
-        for (partner, one) in workspaces::look(ctx, &partners, member)? {
-            undone.members.push(member_swap(&partner, &one));
-        }
+        undone.members = workspaces::look(ctx, &partners, member)?;
         return Ok(undone);
     }
     let head = || {
@@ -44,12 +42,7 @@ pub(super) fn step(
         Step::find(ctx, store, request)?.run()
     };
     let done = workspaces::together(ctx, request.log.name(), partners, head, member)?;
-    let mut undone = done.head;
-    undone.notices.splice(0..0, done.recovered);
-    for (partner, one) in &done.members {
-        undone.members.push(member_swap(partner, one));
-        undone.notices.extend(partner.said(&one.notices));
-    }
+    let mut undone = done.joined(|undone| (&mut undone.members, &mut undone.notices));
     undone
         .notices
         .extend(forgotten_since(ctx, &undone.level.at));
@@ -73,17 +66,23 @@ fn of_member(store: &Store, request: &StepRequest, meant: &Tie) -> Result<StepRe
         .hint(format!("'tw {log} --list' shows what is there")))
 }
 
-fn member_swap(partner: &Partner, undone: &Undone) -> MemberSwap {
-    let snapshot_id = match undone.mode {
-        Mode::Past => undone.level.snapshot_id.clone(),
-        Mode::Present => None,
-    };
-    MemberSwap {
-        path: partner.path.clone(),
-        snapshot_id,
-        backup_id: undone.backup_id.clone(),
-        experiment_id: undone.experiment_id.clone(),
-        written: undone.changes.written.len(),
-        removed: undone.changes.removed.len(),
+impl WentAlong for Undone {
+    fn in_member(&self, path: String) -> MemberSwap {
+        let snapshot_id = match self.mode {
+            Mode::Past => self.level.snapshot_id.clone(),
+            Mode::Present => None,
+        };
+        MemberSwap {
+            path,
+            snapshot_id,
+            backup_id: self.backup_id.clone(),
+            experiment_id: self.experiment_id.clone(),
+            written: self.changes.written.len(),
+            removed: self.changes.removed.len(),
+        }
+    }
+
+    fn notices(&self) -> &[String] {
+        &self.notices
     }
 }

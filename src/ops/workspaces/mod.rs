@@ -20,12 +20,17 @@
 mod together;
 mod view;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::Context;
+use super::outcome::MemberSwap;
 use super::swap::recover;
 use crate::error::{Code, Error, Result};
-use crate::store::state::{Mode, StateDir};
+use crate::git::fs::resolved;
+use crate::store::Store;
+use crate::store::state::Mode;
+use crate::store::stored::Stored;
 use crate::store::workspace::{Covered, Member, way};
 pub use together::{Done, together};
 pub use view::membership;
@@ -62,7 +67,7 @@ fn partner(ctx: &Context<'_>, member: &Member) -> Result<Partner> {
     let root = member.root(ctx.repo.worktree_root())?;
     Ok(Partner {
         path: member.path.clone(),
-        root: root.canonicalize().unwrap_or(root),
+        root: resolved(&root),
         repository_id: Some(member.repository_id.clone()),
     })
 }
@@ -108,7 +113,8 @@ impl Partner {
             Some(pointer) => Some(dir.head_of(&pointer)?),
             None => None,
         };
-        let names_us = pointed.is_some_and(|pointed| same_dir(pointed.path(), &head.state_dir()));
+        let own = resolved(head.state_dir().path());
+        let names_us = pointed.is_some_and(|pointed| resolved(pointed.path()) == own);
         if !names_us {
             let path = &self.path;
             let message = format!("'{path}' does not belong to this workspace any more");
@@ -132,7 +138,7 @@ impl Partner {
     ///
     /// # Errors
     /// `WORKSPACE_MEMBER` when there is none.
-    pub fn target(&self, head_snapshot: &str, covered: &[Covered]) -> Result<String> {
+    fn target(&self, head_snapshot: &str, covered: &[Covered]) -> Result<String> {
         let path = &self.path;
         let found = covered.iter().find(|one| {
             one.path == *path
@@ -166,7 +172,7 @@ impl Partner {
     }
 
     /// An error in this member, as the head tells it.
-    pub fn named(&self, error: Error) -> Error {
+    fn named(&self, error: Error) -> Error {
         if error.code() == Code::WorkspaceMember {
             return error;
         }
@@ -183,30 +189,55 @@ impl Partner {
     }
 }
 
+/// The snapshot of each member that belongs to one of the head, by the member's path.
+///
+/// # Errors
+/// `WORKSPACE_MEMBER` for one that has none.
+pub fn targets(
+    head: &Store,
+    stored: &Stored,
+    partners: &[Partner],
+) -> Result<HashMap<String, String>> {
+    // What another repository's record says is nothing to go by.
+    let covered = if head.is_foreign(stored)? {
+        Vec::new()
+    } else {
+        Covered::of(&stored.record.extra)
+    };
+    let id = stored.id.to_string();
+    let of_each = partners.iter().map(|partner| {
+        let target = partner.target(&id, &covered)?;
+        Ok((partner.path.clone(), target))
+    });
+    of_each.collect()
+}
+
+/// What an operation answers in a member, as the head's answer tells it.
+pub trait WentAlong {
+    /// What was done there.
+    fn in_member(&self, path: String) -> MemberSwap;
+
+    /// Sentences for people.
+    fn notices(&self) -> &[String];
+}
+
 /// Looks, in each member, what an operation would do there.
 ///
 /// # Errors
 /// What would keep the first of them from it, named.
-pub fn look<M>(
+pub fn look<M: WentAlong>(
     head: &Context<'_>,
     partners: &[Partner],
     member: impl Fn(&Context<'_>, &Partner) -> Result<M>,
-) -> Result<Vec<(Partner, M)>> {
+) -> Result<Vec<MemberSwap>> {
     let mut seen = Vec::new();
     for partner in partners {
         let ctx = partner.open(head)?;
         let looked = recover::refuse_interrupted(ctx.store()?).and_then(|()| member(&ctx, partner));
-        seen.push((
-            partner.clone(),
-            looked.map_err(|error| partner.named(error))?,
-        ));
+        let looked = looked.map_err(|error| partner.named(error))?;
+        seen.push(looked.in_member(partner.path.clone()));
     }
     Ok(seen)
-}
-
-fn same_dir(one: &Path, other: &StateDir) -> bool {
-    let resolved = |path: &Path| path.canonicalize().ok();
-    resolved(one).is_some_and(|one| Some(one) == resolved(other.path()))
 }
 
 /// The head's working tree, where this is a member whose head still knows it.

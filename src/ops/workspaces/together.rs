@@ -6,15 +6,16 @@
 //! head's file stays for recovery to ask.
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use super::Partner;
+use super::{Partner, WentAlong};
 use crate::env::fail_point;
 use crate::error::{Code, Error, Result};
+use crate::git::fs::resolved;
 use crate::interrupt::{self, Deferred};
 use crate::ops::Context;
+use crate::ops::outcome::MemberSwap;
 use crate::ops::stages::{Stage, Together};
 use crate::ops::swap::recover;
 use crate::store::id::Tail;
@@ -24,12 +25,28 @@ use crate::store::workspace::{Covered, Tie, TogetherJournal, way};
 
 /// What came of a swap over all.
 pub struct Done<H, M> {
-    /// In the head.
-    pub head: H,
-    /// In each member that had something to do, and what it is called.
-    pub members: Vec<(Partner, M)>,
+    head: H,
+    /// In each member that had something to do.
+    members: Vec<(Partner, M)>,
     /// What recovery said before.
-    pub recovered: Vec<String>,
+    recovered: Vec<String>,
+}
+
+impl<H, M: WentAlong> Done<H, M> {
+    /// The head's answer, with what was done in the members and all that is said, put where it has room for them.
+    pub fn joined(
+        self,
+        room: impl FnOnce(&mut H) -> (&mut Vec<MemberSwap>, &mut Vec<String>),
+    ) -> H {
+        let mut head = self.head;
+        let (members, notices) = room(&mut head);
+        notices.splice(0..0, self.recovered);
+        for (partner, one) in &self.members {
+            members.push(one.in_member(partner.path.clone()));
+            notices.extend(partner.said(one.notices()));
+        }
+        head
+    }
 }
 
 /// Says that a member may go on.
@@ -172,10 +189,6 @@ fn way_home(ctx: &Context<'_>, partner: &Partner) -> Result<String> {
         &resolved(member.repo.git_dir()),
         &resolved(ctx.repo.git_dir()),
     ))
-}
-
-fn resolved(path: &std::path::Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn unmoved(error: Error) -> Error {

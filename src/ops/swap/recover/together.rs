@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::{clear_after_death, interrupted, recover_swap, recover_swap_asked};
 use crate::error::{Code, Error, Result};
+use crate::git::fs::resolved;
 use crate::ops::Context;
 use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
@@ -196,10 +197,6 @@ fn places(
     // Last: it is the one who forgets.
     places.push((HEAD.to_owned(), root));
     Ok(places)
-}
-
-fn resolved(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Whether a journal here is part of this swap over all.
