@@ -9,8 +9,9 @@ use super::stay::{ReturnOperation, not_in_past};
 use super::swap::recover;
 use super::workspaces::{self, Partner, WentAlong};
 use crate::error::Result;
+use crate::git::path::RepoPath;
 use crate::store::Store;
-use crate::store::state::{Mode, State};
+use crate::store::state::{Mode, State, stored_path};
 
 /// Returns.
 ///
@@ -72,7 +73,15 @@ fn return_together(
         ReturnOperation::new(ctx, store, store.dir.state()?)?.run(&of_member)
     };
     let done = workspaces::together(ctx, "return", partners, head, member)?;
-    Ok(done.joined(|returned| (&mut returned.members, &mut returned.notices)))
+    let mut returned = done.joined(|returned| (&mut returned.members, &mut returned.notices));
+    let members = &returned.members;
+    let is_member = |path: &RepoPath| {
+        let path = stored_path(path.as_bytes());
+        members.iter().any(|member| member.path == path)
+    };
+    // Whatever it is called, it did not stay: it came home by itself.
+    returned.stayed.retain(|path| !is_member(path));
+    Ok(returned)
 }
 
 impl WentAlong for Returned {

@@ -126,6 +126,27 @@ fn a_rewind_puts_the_files_of_all_back_and_undo_takes_that_back() {
 }
 
 #[test]
+fn a_member_that_is_called_as_left_out_directories_are_came_home_too() {
+    let trio = Trio::new();
+    let vendor = trio.sandbox.path("vendor");
+    std::fs::rename(trio.sandbox.path("nested"), &vendor).unwrap();
+    trio.json_in("", &["workspace", "remove", "nested"]);
+    trio.json_in("", &["workspace", "add", "vendor"]);
+    trio.json_in("", &["snapshot"]);
+    trio.sandbox.write("vendor/a.txt", "after the snapshot\n");
+    trio.json_in("", &["travel", "latest"]);
+    let returned = trio.json_in("", &["return"]);
+    assert_eq!(returned["members"][1]["path"], "vendor", "{returned}");
+    assert_eq!(returned["stayed"], json!([]), "{returned}");
+    assert_eq!(trio.sandbox.text("vendor/a.txt"), "after the snapshot\n");
+    // What is no member stays, and is named.
+    trio.json_in("", &["travel", "latest"]);
+    trio.sandbox.write("target/made", "in the past\n");
+    let returned = trio.json_in("", &["return"]);
+    assert_eq!(returned["stayed"], json!(["target"]), "{returned}");
+}
+
+#[test]
 fn all_that_are_moved_together_stay_together() {
     let trio = Trio::new();
     let home = trio.states();
