@@ -49,8 +49,22 @@ impl<T: Run> Run for Box<T> {
     }
 }
 
-/// A table of commands: a row has the name and the arguments, which know how to run.
+/// A table of commands: a row has the name and the arguments, which know how to run. `TABLE of ARGS` is the field `verb` of those
+/// arguments, which do nothing else.
 macro_rules! verbs {
+    ($(#[$about:meta])* $table:ident of $args:ident { $($rows:tt)* }) => {
+        $crate::cli::call::verbs! { $(#[$about])* $table { $($rows)* } }
+
+        impl $crate::cli::call::Run for $args {
+            fn documents() -> Vec<$crate::wire::schema::Document> {
+                <$table as $crate::cli::call::Run>::documents()
+            }
+
+            fn run(&self, call: &$crate::cli::call::Call<'_>) -> $crate::cli::call::Reply {
+                $crate::cli::call::Run::run(&self.verb, call)
+            }
+        }
+    };
     ($(#[$about:meta])* $table:ident { $($(#[cfg($when:meta)])? $name:ident($args:ty),)* }) => {
         $(#[$about])*
         #[derive(Debug, clap::Subcommand)]

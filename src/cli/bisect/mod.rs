@@ -3,7 +3,6 @@
 mod run;
 
 use crate::cli::call::verbs;
-use crate::cli::prelude::*;
 
 /// Find the prompt that broke it
 ///
@@ -22,17 +21,7 @@ pub struct Args {
 
 verbs! {
     /// What can be done to search.
-    Verb {
+    Verb of Args {
         Run(Box<run::Args>),
-    }
-}
-
-impl Run for Args {
-    fn documents() -> Vec<Document> {
-        Verb::documents()
-    }
-
-    fn run(&self, call: &Call<'_>) -> Reply {
-        self.verb.run(call)
     }
 }

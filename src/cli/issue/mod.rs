@@ -20,7 +20,6 @@ mod verify;
 use clap::ValueEnum;
 
 use crate::cli::call::verbs;
-use crate::cli::prelude::*;
 use crate::store::issue::Status;
 
 /// Report friction and work it off
@@ -60,12 +59,12 @@ Examples:
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
-    pub command: Verb,
+    pub verb: Verb,
 }
 
 verbs! {
     /// The commands of `tw issue`.
-    Verb {
+    Verb of Args {
         Report(Box<report::Args>),
         List(list::Args),
         Get(get::Args),
@@ -80,16 +79,6 @@ verbs! {
         Comment(comment::Args),
         Close(close::Args),
         Reopen(reopen::Args),
-    }
-}
-
-impl Run for Args {
-    fn documents() -> Vec<Document> {
-        Verb::documents()
-    }
-
-    fn run(&self, call: &Call<'_>) -> Reply {
-        self.command.run(call)
     }
 }
 

@@ -4,7 +4,6 @@ mod gc;
 mod list;
 
 use crate::cli::call::verbs;
-use crate::cli::prelude::*;
 
 /// List the directories that snapshots are laid out in, and clear away what was left
 ///
@@ -31,18 +30,8 @@ pub struct Args {
 
 verbs! {
     /// What can be done with scratches.
-    Verb {
+    Verb of Args {
         List(list::Args),
         Gc(gc::Args),
-    }
-}
-
-impl Run for Args {
-    fn documents() -> Vec<Document> {
-        Verb::documents()
-    }
-
-    fn run(&self, call: &Call<'_>) -> Reply {
-        self.verb.run(call)
     }
 }

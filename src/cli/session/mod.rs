@@ -36,22 +36,12 @@ pub struct Args {
 
 verbs! {
     /// What can be done with sessions.
-    Verb {
+    Verb of Args {
         Start(start::Args),
         List(list::Args),
         Show(show::Args),
         Resume(resume::Args),
         End(end::Args),
-    }
-}
-
-impl Run for Args {
-    fn documents() -> Vec<Document> {
-        Verb::documents()
-    }
-
-    fn run(&self, call: &Call<'_>) -> Reply {
-        self.verb.run(call)
     }
 }
 

@@ -39,21 +39,11 @@ pub struct Args {
 
 verbs! {
     /// What can be done about sharing.
-    Verb {
+    Verb of Args {
         Init(init::Args),
         Status(status::Args),
         Scan(scan::Args),
         Off(off::Args),
-    }
-}
-
-impl Run for Args {
-    fn documents() -> Vec<Document> {
-        Verb::documents()
-    }
-
-    fn run(&self, call: &Call<'_>) -> Reply {
-        self.verb.run(call)
     }
 }
 

@@ -38,21 +38,11 @@ pub struct Args {
 
 verbs! {
     /// What can be done about a workspace.
-    Verb {
+    Verb of Args {
         Add(add::Args),
         List(list::Args),
         Remove(remove::Args),
         Off(off::Args),
-    }
-}
-
-impl Run for Args {
-    fn documents() -> Vec<Document> {
-        Verb::documents()
-    }
-
-    fn run(&self, call: &Call<'_>) -> Reply {
-        self.verb.run(call)
     }
 }
 
