@@ -160,7 +160,13 @@ impl Drive {
             Step::Remove(repo, file) => {
                 let path = in_repo(repo, file);
                 if path.exists() {
-                    self.trio.sandbox.remove(path);
+                    self.trio.sandbox.remove(&path);
+                }
+                // Which empty directories a travel leaves is told by the other model.
+                for dir in path.ancestors().skip(1) {
+                    if std::fs::remove_dir(dir).is_err() {
+                        break;
+                    }
                 }
             }
             Step::Mode(repo, file) => {
@@ -236,9 +242,10 @@ impl Drive {
     fn step_over(&mut self, verb: &str, death: Death) -> Checked {
         let is_undo = verb == "undo";
         let log = if is_undo { &self.undo } else { &self.redo };
-        let Some(level) = log.last().cloned() else {
+        let Some(mut level) = log.last().cloned() else {
             return Ok(());
         };
+        let here = self.now();
         let wanted = if is_undo { &level.before } else { &level.after };
         // Whoever leaves the present comes back to it as it was then, and not as an earlier trip left it.
         let (goal, home) = match (self.home.clone(), wanted.1[0].as_str()) {
@@ -248,11 +255,14 @@ impl Drive {
         let goal = Goal::Exactly(goal);
         if self.run(&[verb, "-y", "--into-past"], &goal, &wanted.1[0], death)? {
             self.home = home;
+            // The other way leads to what was replaced, with what was made there since.
             if is_undo {
                 self.undo.pop();
+                level.after = here;
                 self.redo.push(level);
             } else {
                 self.redo.pop();
+                level.before = here;
                 self.undo.push(level);
             }
         }
