@@ -5,6 +5,8 @@
 
 pub mod syntax;
 
+use std::fmt::Display;
+
 /// What some programs begin a text in UTF-8 with.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -82,20 +84,39 @@ fn escape_at(text: &str) -> Option<(char, usize)> {
 
 /// Words as one line for a shell.
 pub fn command_line(words: &[String]) -> String {
-    let plain = |word: &str| {
-        !word.is_empty()
-            && word
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte))
-    };
     let quoted = words.iter().map(|word| {
-        if plain(word) {
+        if is_plain(word) {
             word.clone()
         } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
+            in_single_quotes(word)
         }
     });
     quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// A word, mostly a path, as it is typed in a command that a message names between single quotes: in double quotes where a
+/// shell would not take it for one word as it is.
+pub fn typed(word: impl Display) -> String {
+    let word = word.to_string();
+    if is_plain(&word) {
+        word
+    } else if word.contains(['"', '$', '`', '\\', '!']) {
+        in_single_quotes(&word)
+    } else {
+        format!("\"{word}\"")
+    }
+}
+
+/// Whether a shell takes these characters for one word as they are.
+fn is_plain(word: &str) -> bool {
+    !word.is_empty()
+        && word
+            .chars()
+            .all(|char| char.is_alphanumeric() || "-_./:=@%+,".contains(char))
+}
+
+fn in_single_quotes(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -133,5 +154,24 @@ mod tests {
     fn a_command_line_survives_the_shell() {
         let words = ["claude", "--resume", "it's here", ""].map(str::to_owned);
         assert_eq!(command_line(&words), r"claude --resume 'it'\''s here' ''");
+    }
+
+    #[test]
+    fn a_word_that_is_typed_is_one_to_the_shell() {
+        for (word, shown) in [
+            ("/srv/ünder_way-1", "/srv/ünder_way-1"),
+            ("", "\"\""),
+            ("/a b/it's (c)", "\"/a b/it's (c)\""),
+            ("~/x", "\"~/x\""),
+            ("a $(b) \"c\"", "'a $(b) \"c\"'"),
+            ("it's !", r"'it'\''s !'"),
+        ] {
+            assert_eq!(typed(word), shown);
+            let echo = format!("printf %s {}", typed(word));
+            let said = std::process::Command::new("sh")
+                .args(["-c", &echo])
+                .output();
+            assert_eq!(said.expect("sh").stdout, word.as_bytes());
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::cli::human::snapshot::headline;
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Opened;
+use crate::text::typed;
 
 /// Lay a snapshot out in a directory of its own
 ///
@@ -52,7 +53,7 @@ impl Human for Opened {
         page.notices(&self.notices);
         page.hint(format!(
             "'tw close {}' removes it again",
-            text::path(&self.dir)
+            typed(self.dir.display())
         ));
     }
 

@@ -18,6 +18,7 @@ use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId, Tail};
 use crate::store::state::Mode;
+use crate::text::typed;
 use crate::worktree::cache;
 use crate::worktree::manifest::{Kind, Manifest};
 
@@ -98,16 +99,17 @@ fn check_state(store: &Store, worktree: &Worktree, dir: &Path) -> Result<()> {
         let message = format!("'{}' {what}", dir.display());
         Err(Error::new(Code::Held, message).hint(hint))
     };
+    let there = typed(dir.display());
     if store.dir.state()?.mode == Mode::Past {
-        let hint = format!("run 'tw -C {} return' first", dir.display());
+        let hint = format!("run 'tw -C {there} return' first");
         return held("is in the past", hint);
     }
     if store.dir.has_journal() {
-        let hint = format!("run 'tw -C {} recover' first", dir.display());
+        let hint = format!("run 'tw -C {there} recover' first");
         return held("has an unfinished swap", hint);
     }
     if worktree.git_dir.join("locked").exists() {
-        let hint = format!("run 'git worktree unlock {}' first", dir.display());
+        let hint = format!("run 'git worktree unlock {there}' first");
         return held("is locked", hint);
     }
     Ok(())

@@ -15,6 +15,7 @@ use crate::git::fs::resolved;
 use crate::git::path::display;
 use crate::store::state::Mode;
 use crate::store::workspace::{Member, Pointer, Workspace, way};
+use crate::text::typed;
 
 /// Answer of `workspace add`, `remove` and `off`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -128,7 +129,7 @@ fn check(head: &Context<'_>, member: &Context<'_>, dir: &Path) -> Result<()> {
         return Err(
             refuse("is the head of a workspace itself".to_owned()).hint(format!(
                 "end that first: 'tw -C {} workspace off'",
-                root.display()
+                typed(root.display())
             )),
         );
     }
@@ -157,8 +158,14 @@ fn not_two(root: &Path, head: &Path) -> Error {
         Code::WorkspaceMember,
         format!("'{root}' is a member of the workspace of '{head}'"),
     )
-    .hint(format!("add to that one: 'tw -C {head} workspace add DIR'"))
-    .hint(format!("or leave it first: 'tw -C {root} workspace off'"))
+    .hint(format!(
+        "add to that one: 'tw -C {} workspace add DIR'",
+        typed(head)
+    ))
+    .hint(format!(
+        "or leave it first: 'tw -C {} workspace off'",
+        typed(root)
+    ))
 }
 
 fn in_present(ctx: &Context<'_>, root: &Path) -> Result<()> {
@@ -168,7 +175,7 @@ fn in_present(ctx: &Context<'_>, root: &Path) -> Result<()> {
     let root = root.display();
     Err(
         Error::new(Code::AlreadyInPast, format!("'{root}' is in the past"))
-            .hint(format!("run 'tw -C {root} return' first")),
+            .hint(format!("run 'tw -C {} return' first", typed(root))),
     )
 }
 
@@ -259,7 +266,7 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
         let dir = member.state_dir();
         let what = || format!("member '{}'", partner.path);
         if dir.state().context(what)?.mode == Mode::Past {
-            let root = partner.root.display();
+            let root = typed(partner.root.display());
             notices.push(format!(
                 "'{}' stays in the past until 'tw -C {root} return'",
                 partner.path

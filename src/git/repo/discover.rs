@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::private::{Directory, Known, Registry};
+use crate::text::typed;
 
 /// A `.git` file is one short line; more than this is none.
 const MAX_GITFILE: u64 = 1 << 20;
@@ -124,8 +125,9 @@ fn find_private(seen: &[&Path], boundary: Option<&Path>, env: &Env) -> Result<Di
                     dir.display()
                 )),
                 Some(Known::Former(_)) => hints.push(format!(
-                    "another directory was at '{0}', whose history is kept: 'tw init --here --adopt {0}' there goes on with it",
-                    dir.display()
+                    "another directory was at '{}', whose history is kept: 'tw init --here --adopt {}' there goes on with it",
+                    dir.display(),
+                    typed(dir.display())
                 )),
                 None => {}
             }

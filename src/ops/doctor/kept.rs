@@ -13,6 +13,7 @@ use crate::ops::workspaces::{head_of_member, membership};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId};
 use crate::store::names;
+use crate::text::typed;
 
 /// Whether every record can be read, and whether everything it holds is there.
 pub fn snapshots(ctx: &Context<'_>, store: &Store) -> Vec<Check> {
@@ -162,7 +163,10 @@ pub fn workspace(ctx: &Context<'_>) -> Result<Finding> {
                 "members of the workspace that cannot take part: {}",
                 unfit.join("; ")
             ),
-            format!("put them back, or run 'tw -C {head} workspace remove DIR'"),
+            format!(
+                "put them back, or run 'tw -C {} workspace remove DIR'",
+                typed(head)
+            ),
         ),
     })
 }

@@ -11,6 +11,7 @@ use crate::ops::here::{bytes_in, snapshots_of};
 use crate::ops::outcome::{Check, Checkup};
 use crate::store::id::IdKind;
 use crate::store::names;
+use crate::text::typed;
 
 /// The name of the check.
 const NAME: &str = "private-repository";
@@ -65,7 +66,7 @@ fn earlier(ctx: &Context<'_>) -> Result<Option<Finding>> {
             dir.display(),
             snapshots_of(&known),
             known.repository().display(),
-            known.repository().display(),
+            typed(known.repository().display()),
         );
         return Ok(Some(ok(message)));
     }
@@ -105,6 +106,7 @@ fn waiting(start: &Path, env: &Env) -> Result<Option<Finding>> {
     };
     for dir in start.canonicalize()?.ancestors() {
         let here = dir.display();
+        let there = typed(&here);
         let found = match registry.look(dir)? {
             Some(Known::Moved(known)) => {
                 let was = known.path().display();
@@ -113,7 +115,7 @@ fn waiting(start: &Path, env: &Env) -> Result<Option<Finding>> {
                     format!(
                         "'{here}' is the directory that was '{was}': its history, {count}, waits"
                     ),
-                    Some(format!("tw -C '{here}' init --here")),
+                    Some(format!("tw -C {there} init --here")),
                 )
             }
             Some(Known::SetAside(known)) => warning(
@@ -121,14 +123,14 @@ fn waiting(start: &Path, env: &Env) -> Result<Option<Finding>> {
                     "the history of '{here}', {}, was set aside",
                     snapshots_of(&known)
                 ),
-                format!("tw -C '{here}' init --here"),
+                format!("tw -C {there} init --here"),
             ),
             Some(Known::Former(known)) => warning(
                 format!(
                     "another directory was at '{here}', whose history, {}, is kept",
                     snapshots_of(&known)
                 ),
-                format!("tw -C '{here}' init --here --adopt {}", known.key()),
+                format!("tw -C {there} init --here --adopt {}", known.key()),
             ),
             Some(Known::Here(_)) | None => continue,
         };
@@ -141,7 +143,7 @@ fn waiting(start: &Path, env: &Env) -> Result<Option<Finding>> {
                 "no history is kept here; directories with one that are not where they were: {}",
                 listed(&lost)
             ),
-            format!("tw init --here --adopt '{first}', where that is now"),
+            format!("tw init --here --adopt {}, where that is now", typed(first)),
         )
     }))
 }

@@ -24,6 +24,7 @@ use crate::runner::Job;
 use crate::store::id::{IdKind, SnapshotId, Tail};
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
+use crate::text::typed;
 use crate::worktree::manifest::{Kind, Manifest};
 
 /// How many free ports a run is given.
@@ -259,12 +260,12 @@ impl<'a> Scratch<'a> {
             Err(Error::new(Code::Held, format!("'{dir}' {what}")).hint(hint))
         };
         if own.has_journal() {
-            let hint = format!("run 'tw -C {dir} recover' first");
+            let hint = format!("run 'tw -C {} recover' first", typed(&dir));
             return held("has an unfinished swap", hint);
         }
         match own.state()?.mode {
             Mode::Past => {
-                let hint = format!("run 'tw -C {dir} return' first");
+                let hint = format!("run 'tw -C {} return' first", typed(&dir));
                 held("is in the past", hint)
             }
             Mode::Present => Ok(()),

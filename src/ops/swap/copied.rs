@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::state::Mode;
+use crate::text::typed;
 
 /// Refuses to go on in a copy.
 ///
@@ -28,7 +29,7 @@ pub fn check(ctx: &Context<'_>, store: &Store) -> Result<()> {
         format!("to keep this one instead: remove '{there}'")
     };
     Err(Error::new(Code::UnsupportedRepository, message)
-        .hint(format!("go on there: tw -C {there} status"))
+        .hint(format!("go on there: tw -C {} status", typed(there)))
         .hint(keep))
 }
 

@@ -32,6 +32,7 @@ use crate::store::Store;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
 use crate::store::workspace::{Covered, Member, way};
+use crate::text::typed;
 pub use together::{Done, together};
 pub use view::membership;
 
@@ -117,10 +118,11 @@ impl Partner {
         let names_us = pointed.is_some_and(|pointed| resolved(pointed.path()) == own);
         if !names_us {
             let path = &self.path;
+            let dir = typed(path);
             let message = format!("'{path}' does not belong to this workspace any more");
             return Err(Error::new(Code::WorkspaceMember, message)
-                .hint(format!("'tw workspace add {path}' makes it a member again"))
-                .hint(format!("or go on without it: 'tw workspace remove {path}'"))
+                .hint(format!("'tw workspace add {dir}' makes it a member again"))
+                .hint(format!("or go on without it: 'tw workspace remove {dir}'"))
                 .detail("member", path.clone()));
         }
         Ok(ctx)
@@ -130,7 +132,10 @@ impl Partner {
         let path = &self.path;
         Error::new(Code::WorkspaceMember, format!("member '{path}' {what}"))
             .hint(format!("put it back to '{}'", self.root.display()))
-            .hint(format!("or go on without it: 'tw workspace remove {path}'"))
+            .hint(format!(
+                "or go on without it: 'tw workspace remove {}'",
+                typed(path)
+            ))
             .detail("member", path.clone())
     }
 
@@ -159,7 +164,7 @@ impl Partner {
             .hint(format!(
                 "'tw show {head_snapshot}' says what belongs to it; another snapshot may have one of each member"
             ))
-            .hint(format!("or go without it: 'tw workspace remove {path}'"))
+            .hint(format!("or go without it: 'tw workspace remove {}'", typed(path)))
             .detail("member", path.clone()))
     }
 
@@ -289,7 +294,10 @@ fn in_member(head: &Path, operation: &str) -> Error {
     let message =
         format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
     Error::new(Code::WorkspaceMember, message)
-        .hint(format!("run it there: 'tw -C {head} {operation}'"))
+        .hint(format!(
+            "run it there: 'tw -C {} {operation}'",
+            typed(&head)
+        ))
         .hint("or take this repository out of the workspace: 'tw workspace off'")
         .detail("head", head.to_string())
 }

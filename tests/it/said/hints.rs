@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use timewarp::cli::args;
 
 use super::{at_work, words};
 use crate::damage::walk;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Ran, Sandbox};
 
 /// The commands that notes, hints and answers name, as a person would type them; none that has a word to be replaced.
 fn named(said: &str) -> Vec<Vec<String>> {
@@ -424,4 +425,43 @@ fn hints_hold_after_an_undo_and_a_try() {
         || at_work().0,
         &["tw restore latest~1", "tw undo", "tw try -n 1 -- true"],
     );
+}
+
+/// Types a line into a shell as it stands.
+fn typed_into_shell(sandbox: &Sandbox, line: &str) {
+    let mut shell = sandbox.command("sh");
+    shell.env("TW", env!("CARGO_BIN_EXE_tw"));
+    let ran = shell
+        .args(["-c", &format!("tw() {{ \"$TW\" \"$@\"; }}; {line}")])
+        .output();
+    let ran = ran.unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{line}\n{said}");
+}
+
+#[test]
+fn a_command_that_names_a_directory_is_typed_as_it_stands() {
+    let sandbox = Sandbox::new();
+    let snapshot = sandbox.ok(["-q", "snapshot"]);
+    let snapshot = OsStr::new(snapshot.trim());
+    let named = |ran: &Ran, pattern: &str| {
+        let said = ran.err();
+        let found = Regex::new(pattern).unwrap().captures(&said);
+        found.unwrap_or_else(|| panic!("{said}"))[1].to_owned()
+    };
+    for (at, name) in ["plain", "with space", "it's (one) & $HOME"]
+        .iter()
+        .enumerate()
+    {
+        let dir = sandbox.root().join(at.to_string()).join(name);
+        sandbox.mkdir(dir.parent().unwrap());
+        let opened = sandbox.tw(["open".as_ref(), snapshot, dir.as_os_str()]);
+        let close = named(&opened, "'(tw close .*)' removes it");
+        let travel = ["travel".as_ref(), snapshot];
+        sandbox.ok(["-C".as_ref(), dir.as_os_str()].into_iter().chain(travel));
+        let refused = sandbox.tw(["close".as_ref(), dir.as_os_str()]);
+        typed_into_shell(&sandbox, &named(&refused, "run '(tw -C .*)' first"));
+        typed_into_shell(&sandbox, &close);
+        assert!(!dir.exists());
+    }
 }

@@ -16,6 +16,7 @@ use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::state::{Journal, StateDir};
 use crate::store::workspace::{Tie, member_root};
+use crate::text::typed;
 
 /// How long another member's lock is waited for: who has it may be recovering it.
 const WAIT: Duration = Duration::from_secs(1);
@@ -140,7 +141,7 @@ pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) 
 }
 
 fn left(name: &str, place: &Path, error: &Error) -> String {
-    let place = place.display();
+    let place = typed(place.display());
     format!("{name} is not recovered: {error}; run 'tw -C {place} recover'")
 }
 
