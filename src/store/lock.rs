@@ -377,6 +377,7 @@ mod tests {
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(30);
+    const LONG: Duration = Duration::from_secs(10);
 
     #[test]
     fn shared_holders_stand_together_and_keep_a_swap_out() {
@@ -387,11 +388,13 @@ mod tests {
         let refused = take(Hold::Exclusive, "travel");
         assert_eq!(refused.expect_err("held").code(), Code::Busy);
         drop((one, two));
-        let swap = take(Hold::Exclusive, "travel").expect("swap");
+        // A process that another test has just begun holds what was open here until it runs its own program.
+        let swap =
+            WorktreeLock::acquire(dir.path(), Hold::Exclusive, "travel", LONG).expect("swap");
         let error = take(Hold::Shared, "snapshot").expect_err("held");
         assert!(error.message().contains("tw travel (process"), "{error}");
         drop(swap);
-        let next = take(Hold::Shared, "snapshot").expect("next");
+        let next = WorktreeLock::acquire(dir.path(), Hold::Shared, "snapshot", LONG).expect("next");
         assert!(next.dead().is_empty());
         // As if a holder had died.
         LivenessFile::create(dir.path()).expect("made").stay();
