@@ -111,6 +111,7 @@ impl Human for Recovered {
             other => clean(other),
         });
         if self.action == "nothing" {
+            page.notices(&self.notices);
             return;
         }
         saved(page, "what was on disk", self.rescue_id.as_deref());

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use crate::cli::human::swap::{changes, members, remark, saved};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
+use crate::git::path::RepoPath;
 use crate::ops::outcome::{CommitMade, HeadReport, MovedAside, Returned};
 
 /// Bring the present back exactly
@@ -90,20 +91,31 @@ impl Human for Returned {
         );
         changes(page, &self.changes, self.dry_run);
         members(page, &self.members, self.dry_run);
-        remark(
+        told(
             page,
-            "changed by someone else since, and left so",
-            &self.changed_since,
+            &Told {
+                changed_since: &self.changed_since,
+                kept: &self.kept,
+                discarded: &self.discarded,
+                stayed: &self.stayed,
+                moved_aside: &self.moved_aside,
+            },
+            "",
         );
-        remark(page, "carried over", &self.kept);
-        remark(page, "not kept in the experiment", &self.discarded);
-        remark(
-            page,
-            "stayed in place and changed in the past",
-            &self.stayed,
-        );
-        for MovedAside { from, to } in &self.moved_aside {
-            page.line(format!("  moved aside: {} to {}", quoted(from), quoted(to)));
+        for one in &self.members {
+            if let Some(there) = &one.returned {
+                told(
+                    page,
+                    &Told {
+                        changed_since: &there.changed_since,
+                        kept: &there.kept,
+                        discarded: &there.discarded,
+                        stayed: &there.stayed,
+                        moved_aside: &there.moved_aside,
+                    },
+                    &format!("member {}: ", clean(&one.path)),
+                );
+            }
         }
         head(page, &self.head);
         for CommitMade { oid, title } in &self.commits_made {
@@ -131,6 +143,37 @@ impl Human for Returned {
 
     fn brief(&self) -> Option<Vec<String>> {
         Some(self.experiment_id.iter().cloned().collect())
+    }
+}
+
+/// What a return says of paths.
+struct Told<'a> {
+    changed_since: &'a [RepoPath],
+    kept: &'a [RepoPath],
+    discarded: &'a [RepoPath],
+    stayed: &'a [RepoPath],
+    moved_aside: &'a [MovedAside],
+}
+
+/// Says it; `place` is where, followed by a colon, or nothing.
+fn told(page: &mut Page, told: &Told<'_>, place: &str) {
+    for (what, paths) in [
+        (
+            "changed by someone else since, and left so",
+            told.changed_since,
+        ),
+        ("carried over", told.kept),
+        ("not kept in the experiment", told.discarded),
+        ("stayed in place and changed in the past", told.stayed),
+    ] {
+        remark(page, &format!("{place}{what}"), paths);
+    }
+    for MovedAside { from, to } in told.moved_aside {
+        page.line(format!(
+            "  {place}moved aside: {} to {}",
+            quoted(from),
+            quoted(to)
+        ));
     }
 }
 

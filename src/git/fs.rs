@@ -488,6 +488,14 @@ pub fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
+/// As [`resolved`], of the directory that a path lies in: its own name stays, whatever it leads to.
+pub fn resolved_but_name(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(dir), Some(name)) => resolved(dir).join(name),
+        _ => resolved(path),
+    }
+}
+
 /// How many symlinks git follows for a file that it locks.
 const LINKS: usize = 5;
 

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use self::beyond::{OtherDiff, OtherKind};
-pub use self::member::{MemberSwap, MemberView, Membership, Role};
+pub use self::member::{MemberSwap, MemberView, Membership, ReturnedThere, Role};
 pub use self::status::{
     Counts, FilesChanged, Head, Interrupted, RepositoryInfo, SessionHere, Status, Work, WorkedOn,
 };

@@ -1,17 +1,23 @@
 //! Come home: the stay in the past ends, and what came of it is an experiment.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::Path;
+
 use super::Context;
 use super::issues::run::{Closing, close_run};
-use super::outcome::{MemberSwap, Returned};
+use super::outcome::{MemberSwap, Returned, ReturnedThere};
 use super::request::{DryRun, Guard, Return};
 use super::stay::guard::{self, Stay};
 use super::stay::{ReturnOperation, not_in_past};
 use super::swap::recover;
 use super::workspaces::{self, Partner, WentAlong};
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
+use crate::git::fs::resolved_but_name;
 use crate::git::path::RepoPath;
 use crate::store::Store;
 use crate::store::state::{Mode, State, stored_path};
+use crate::text::typed;
 
 /// Returns.
 ///
@@ -33,6 +39,12 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     }
     let lock = ctx.lock(&store.dir, "return")?;
     let recovered = recover::recover_locked(ctx, store, &lock)?;
+    // It may have become one of a workspace while the lock was waited for.
+    workspaces::refuse_member_of_stay(ctx, "return")?;
+    if !workspaces::partners(ctx)?.is_empty() {
+        drop(lock);
+        return return_(ctx, request);
+    }
     let state = store.dir.state()?;
     if state.mode == Mode::Present && !recovered.is_empty() {
         return Err(not_in_past().hint("an interrupted return was finished just now"));
@@ -43,15 +55,17 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     Ok(returned)
 }
 
-/// Returns with all members of the workspace. Only the head's stay has an issue and a guard; what is kept is the head's.
+/// Returns with all members of the workspace. Only the head's stay has an issue and a guard.
 fn return_together(
     ctx: &Context<'_>,
     request: &Return,
     partners: Vec<Partner>,
 ) -> Result<Returned> {
     let store = ctx.store()?;
-    let of_member = Return {
-        keep: Vec::new(),
+    let (own, keeps) = kept_in_each(ctx, request, &partners);
+    let request = &own;
+    let of_member = |path: &str| Return {
+        keep: keeps.get(path).cloned().unwrap_or_default(),
         guard: Guard::Unasked,
         ..request.clone()
     };
@@ -60,17 +74,21 @@ fn return_together(
         let state = store.dir.state()?;
         guard::check(&state, &request.guard)?;
         let mut returned = ReturnOperation::new(ctx, store, state)?.dry_run(request)?;
-        let member = |ctx: &Context<'_>, _: &Partner| {
-            let store = ctx.store()?;
-            ReturnOperation::new(ctx, store, store.dir.state()?)?.dry_run(&of_member)
+        let member = |ctx: &Context<'_>, partner: &Partner| {
+            let request = of_member(&partner.path);
+            in_past(ctx, partner)?.dry_run(&request)
         };
         returned.members = workspaces::look(ctx, &partners, member)?;
         return Ok(returned);
     }
-    let head = || run(ctx, store, store.dir.state()?, request);
-    let member = |ctx: &Context<'_>, _: &Partner| {
-        let store = ctx.store()?;
-        ReturnOperation::new(ctx, store, store.dir.state()?)?.run(&of_member)
+    let known = partners.clone();
+    let head = || {
+        workspaces::unchanged(ctx, &known)?;
+        run(ctx, store, store.dir.state()?, request)
+    };
+    let member = |ctx: &Context<'_>, partner: &Partner| {
+        let request = of_member(&partner.path);
+        in_past(ctx, partner)?.run(&request)
     };
     let done = workspaces::together(ctx, "return", partners, head, member)?;
     let mut returned = done.joined(|returned| (&mut returned.members, &mut returned.notices));
@@ -84,6 +102,52 @@ fn return_together(
     Ok(returned)
 }
 
+/// The stay of a member, which is over where somebody else brought it home.
+fn in_past<'a>(ctx: &'a Context<'_>, partner: &Partner) -> Result<ReturnOperation<'a>> {
+    let store = ctx.store()?;
+    let state = store.dir.state()?;
+    if state.mode == Mode::Present {
+        let path = &partner.path;
+        let message = format!("member '{path}' is in the present already");
+        return Err(Error::new(Code::WorkspaceMember, message)
+            .hint(format!(
+                "come home without it: 'tw workspace remove {}', then 'tw return'",
+                typed(path)
+            ))
+            .detail("member", path.clone()));
+    }
+    ReturnOperation::new(ctx, store, state)
+}
+
+/// What is kept in the head, and in each member by its path: whatever lies in a member's working tree is the member's.
+fn kept_in_each(
+    ctx: &Context<'_>,
+    request: &Return,
+    partners: &[Partner],
+) -> (Return, HashMap<String, Vec<OsString>>) {
+    let mut own = request.clone();
+    own.keep.clear();
+    let mut keeps: HashMap<String, Vec<OsString>> = HashMap::new();
+    for word in &request.keep {
+        let path = resolved_but_name(&ctx.cwd.join(word));
+        let holder = partners
+            .iter()
+            .filter_map(|one| Some((one, path.strip_prefix(&one.root).ok()?)))
+            .max_by_key(|(one, _)| one.root.components().count());
+        // A head may lie inside of a member.
+        let head = ctx.repo.worktree_root();
+        let is_nearer = |root: &Path| !(head.starts_with(root) && path.starts_with(head));
+        match holder {
+            Some((one, rest)) if is_nearer(&one.root) && !rest.as_os_str().is_empty() => {
+                let kept = keeps.entry(one.path.clone()).or_default();
+                kept.push(rest.as_os_str().to_owned());
+            }
+            _ => own.keep.push(word.clone()),
+        }
+    }
+    (own, keeps)
+}
+
 impl WentAlong for Returned {
     fn in_member(&self, path: String) -> MemberSwap {
         MemberSwap {
@@ -93,6 +157,15 @@ impl WentAlong for Returned {
             experiment_id: self.experiment_id.clone(),
             written: self.changes.written.len(),
             removed: self.changes.removed.len(),
+            returned: Some(ReturnedThere {
+                changed_since: self.changed_since.clone(),
+                head: self.head.clone(),
+                commits_made: self.commits_made.clone(),
+                stayed: self.stayed.clone(),
+                moved_aside: self.moved_aside.clone(),
+                discarded: self.discarded.clone(),
+                kept: self.kept.clone(),
+            }),
         }
     }
 

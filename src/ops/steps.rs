@@ -30,7 +30,7 @@ use super::swap::notices::swap_notices;
 use super::swap::taken_back;
 use super::swap::undo_log::{self, Log, head_mark};
 use super::swap::{HOP, Swapped, changes, pathindex, prepare, recover, swap};
-use super::workspaces;
+use super::workspaces::{self, Partner};
 use crate::env::Moment;
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
@@ -79,12 +79,9 @@ impl StepRequest {
 pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
     let store = ctx.store()?;
     // A swap that died is no level yet: it is recovered under the lock, and what is found then is looked at once more.
-    if let Some(tie) = tie(store, request)? {
-        if !tie.head_git_dir.is_empty() {
-            workspaces::refuse_member(ctx, request.log.name())?;
-        } else if !tie.members.is_empty() {
-            return together::step(ctx, store, request, &tie);
-        }
+    let along = along(ctx, store, request)?;
+    if !along.partners.is_empty() {
+        return together::step(ctx, store, request, along);
     }
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(store)?;
@@ -92,11 +89,13 @@ pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
     }
     let lock = ctx.lock(&store.dir, request.log.name())?;
     let recovered = recover::recover_locked(ctx, store, &lock)?;
-    if tie(store, request)?.is_some_and(|tie| !tie.members.is_empty()) {
+    let now = self::along(ctx, store, request)?;
+    if !now.partners.is_empty() {
         drop(lock);
         return step(ctx, request);
     }
     let mut undone = Step::find(ctx, store, request)?.run()?;
+    undone.notices.extend(now.left_out());
     undone.notices.splice(0..0, recovered);
     undone
         .notices
@@ -105,14 +104,62 @@ pub fn step(ctx: &Context<'_>, request: &StepRequest) -> Result<Undone> {
     Ok(undone)
 }
 
-/// The swap over all members of a workspace that the level which is meant was part of.
-fn tie(store: &Store, request: &StepRequest) -> Result<Option<Tie>> {
-    match find_level(store, request) {
-        Ok((_, _, level)) => Ok(Tie::of(&level)),
-        // That there is none is said where it is looked for again.
-        Err(error) if error.code() == Code::NothingToUndo => Ok(None),
-        Err(error) => Err(error),
+/// Who takes part in a step beside this repository.
+struct Along {
+    /// The swap over all members of a workspace that the level which is meant was part of.
+    id: Option<String>,
+    /// The members of today that took part in it.
+    partners: Vec<Partner>,
+    /// Those that took part and are members no more. They find home with a return of their own.
+    left: Vec<String>,
+}
+
+impl Along {
+    fn left_out(&self) -> Vec<String> {
+        let left = self.left.iter();
+        left.map(|path| format!("'{path}' is no member any more and stays as it is"))
+            .collect()
     }
+}
+
+/// Who takes part in the step that is meant.
+///
+/// # Errors
+/// `WORKSPACE_MEMBER` in a member, where the step is one of the whole workspace; in the head, when it leads into a past that a member
+/// of today has no part in.
+fn along(ctx: &Context<'_>, store: &Store, request: &StepRequest) -> Result<Along> {
+    let mut along = Along {
+        id: None,
+        partners: Vec::new(),
+        left: Vec::new(),
+    };
+    let (view, tie) = match find_level(store, request) {
+        Ok((number, _, level)) => (level_view(number, &level), Tie::of(&level)),
+        // That there is none is said where it is looked for again.
+        Err(error) if error.code() == Code::NothingToUndo => return Ok(along),
+        Err(error) => return Err(error),
+    };
+    // What comes later in the log is put back without leaving one's time.
+    let leads_into_past = view.level == 1 && view.leads_into_past();
+    let is_of_member = tie.as_ref().is_some_and(|tie| !tie.head_git_dir.is_empty());
+    if is_of_member || leads_into_past {
+        workspaces::refuse_member(ctx, request.log.name())?;
+    } else if view.level == 1 && view.leads_home() {
+        workspaces::refuse_member_of_stay(ctx, request.log.name())?;
+    }
+    let (id, mut left) = match tie {
+        Some(tie) if !is_of_member => (Some(tie.id), tie.members),
+        _ => (None, Vec::new()),
+    };
+    for partner in workspaces::partners(ctx)? {
+        if left.contains(&partner.path) {
+            left.retain(|path| *path != partner.path);
+            along.partners.push(partner);
+        } else if leads_into_past {
+            return Err(partner.has_no_part(request.log.name()));
+        }
+    }
+    Ok(Along { id, left, ..along })
 }
 
 /// Says so when snapshots were dropped after the swap: whoever means to take that back takes something else back here.

@@ -1,7 +1,7 @@
 //! Making a workspace of several repositories, and what it is made of.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::outcome::Membership;
 use super::swap::recover;
 use super::workspaces::{self, membership};
 use crate::error::{Code, Error, Result, ResultExt};
-use crate::git::fs::resolved;
+use crate::git::fs::{resolved, resolved_but_name};
 use crate::git::path::display;
 use crate::store::state::Mode;
 use crate::store::workspace::{Member, Pointer, Workspace, way};
@@ -37,37 +37,49 @@ pub struct MembersChanged {
 /// changed then.
 pub fn add(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
     ctx.check_workspace(false)?;
-    if let Some(head) = workspaces::head_of_member(ctx)? {
-        return Err(not_two(ctx.repo.worktree_root(), &head));
-    }
+    let no_member = || match workspaces::head_of_member(ctx)? {
+        Some(head) => Err(not_two(ctx.repo.worktree_root(), &head)),
+        None => Ok(()),
+    };
+    no_member()?;
     let store = ctx.store()?;
     let lock = ctx.lock(&store.dir, "workspace")?;
+    // It may have been added elsewhere while the lock was waited for.
+    no_member()?;
     let mut notices = recover::recover_locked(ctx, store, &lock)?;
     in_present(ctx, ctx.repo.worktree_root())?;
     let mut workspace = store.dir.workspace()?.unwrap_or_default();
     workspace.version = 1;
-    let mut new = Vec::new();
+    let mut new: Vec<(String, PathBuf, Context<'_>)> = Vec::new();
     for word in dirs {
         let dir = ctx.cwd.join(word);
         let member = Context::open(&dir, ctx.env, ctx.progress)?;
         check(ctx, &member, &dir)?;
         let path = way(ctx.repo.worktree_root(), member.repo.worktree_root());
-        let is_new = new.iter().all(|(known, _)| *known != path);
-        if is_new {
-            new.push((path, member));
+        if new.iter().any(|(known, ..)| *known == path) {
+            continue;
         }
+        let common = member.repo.common_dir();
+        if let Some((other, ..)) = new.iter().find(|(.., one)| one.repo.common_dir() == common) {
+            return Err(same_repository(&dir, other));
+        }
+        new.push((path, dir, member));
     }
     // All that can refuse it comes before the first is written.
     let mut held = Vec::new();
-    for (_, member) in &new {
+    for (_, dir, member) in &new {
         let their = member.store()?;
         let lock = member.lock(&their.dir, "workspace")?;
         notices.extend(recover::recover_locked(member, their, &lock)?);
         held.push(lock);
         in_present(member, member.repo.worktree_root())?;
+        // It may have become another one's, or a head, while its lock was waited for.
+        check(ctx, member, dir)?;
     }
+    // That of a head which is gone, or forgot this one.
+    store.dir.write_pointer(None)?;
     let mut added = Vec::new();
-    for (path, member) in &new {
+    for (path, _, member) in &new {
         let their = member.store()?;
         // Before the list: a pointer to a head that does not know of it counts for nothing.
         their.dir.write_pointer(Some(&pointer(ctx, member)?))?;
@@ -141,15 +153,20 @@ fn check(head: &Context<'_>, member: &Context<'_>, dir: &Path) -> Result<()> {
             continue;
         };
         if other.repo.common_dir() == member.repo.common_dir() {
-            let path = partner.path;
-            return Err(refuse(format!("is a working tree of the member '{path}'"))
-                .hint("one working tree of each repository can be a member"));
+            return Err(same_repository(dir, &partner.path));
         }
     }
     match workspaces::head_of_member(member)? {
         Some(other) if other != resolved(head.repo.worktree_root()) => Err(not_two(root, &other)),
         _ => Ok(()),
     }
+}
+
+fn same_repository(dir: &Path, member: &str) -> Error {
+    let shown = display(dir.as_os_str().as_encoded_bytes());
+    let message = format!("'{shown}' is a working tree of the member '{member}'");
+    Error::new(Code::WorkspaceMember, message)
+        .hint("one working tree of each repository can be a member")
 }
 
 fn not_two(root: &Path, head: &Path) -> Error {
@@ -188,7 +205,12 @@ pub fn remove(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
     let workspace = store.dir.workspace()?.unwrap_or_default();
     let mut paths = Vec::new();
     for word in dirs {
-        let path = resolved(&ctx.cwd.join(word));
+        let path = ctx.cwd.join(word);
+        let path = if path.exists() {
+            resolved(&path)
+        } else {
+            resolved_but_name(&path)
+        };
         let asked = way(ctx.repo.worktree_root(), &path);
         let found = workspace.members.iter().find(|member| {
             member.path == asked || member.path.as_bytes() == word.as_encoded_bytes()
@@ -224,32 +246,44 @@ pub fn off(ctx: &Context<'_>) -> Result<MembersChanged> {
     let lock = ctx.lock(&store.dir, "workspace")?;
     dir.write_pointer(None)?;
     drop(lock);
-    Ok(MembersChanged {
-        added: Vec::new(),
-        removed: vec![String::new()],
-        workspace: membership(ctx)?,
-        notices: vec!["the head that it named is not there, or does not name it".to_owned()],
-    })
+    // Its own workspace, where it has one.
+    let mut changed = take_out(ctx, |_| true)?;
+    let said = "the head that it named is not there, or does not name it";
+    changed.notices.insert(0, said.to_owned());
+    Ok(changed)
 }
 
 fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<MembersChanged> {
     let store = head.store()?;
     let lock = head.lock(&store.dir, "workspace")?;
     let mut notices = recover::recover_locked(head, store, &lock)?;
-    if store.dir.has_together() {
-        return Err(Error::new(
-            Code::Interrupted,
-            "a swap over all members was interrupted, and is not recovered in all of them",
-        )
-        .hint("run 'tw recover'"));
-    }
     let workspace = store.dir.workspace()?.unwrap_or_default();
+    let partners = workspaces::partners(head)?;
+    if let Some(mut all) = store.dir.together()? {
+        // Who is not there any more keeps nobody from the way back.
+        let is_lost = |path: &String| {
+            let mut taken_out = workspace.members.iter().filter(|member| goes(member));
+            let partner = partners.iter().find(|partner| partner.path == *path);
+            taken_out.any(|member| member.path == *path)
+                && partner.is_some_and(|partner| partner.open(head).is_err())
+        };
+        let (lost, rest): (Vec<String>, Vec<String>) = all.members.into_iter().partition(is_lost);
+        all.members = rest;
+        store.dir.write_together(&all)?;
+        notices.extend(recover::recover_locked(head, store, &lock)?);
+        if store.dir.has_together() {
+            return Err(recover::unfinished_in_all());
+        }
+        let operation = all.operation;
+        notices.extend(lost.iter().map(|path| {
+            format!("'{path}' is taken out in the middle of a {operation}: should it come back, 'tw recover' there undoes it")
+        }));
+    }
     let (gone, members): (Vec<Member>, Vec<Member>) = workspace
         .members
         .iter()
         .cloned()
         .partition(|member| goes(member));
-    let partners = workspaces::partners(head)?;
     // The list first: a member that names a head which does not know it goes its own way.
     store.dir.write_workspace(&Workspace {
         members,

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use super::state::{Journal, StateDir, path_from_stored, read_json, stored_path};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::{self, Durable};
+use crate::git::regular;
 
 /// In the head's directory: the members.
 const MEMBERS: &str = "workspace.json";
@@ -181,6 +182,13 @@ pub fn member_root(head: &Path, stored: &str) -> Result<PathBuf> {
     Ok(root)
 }
 
+/// The linked working tree of a git directory, when it is where git says.
+fn linked_root(git_dir: &Path) -> Option<PathBuf> {
+    let bytes = regular::read(git_dir.join("gitdir")).ok()?;
+    let link = git_dir.join(OsStr::from_bytes(bytes.trim_ascii_end()));
+    link.is_file().then(|| link.parent().map(Path::to_owned))?
+}
+
 fn git_dir_of(dir: &StateDir) -> &Path {
     dir.path().parent().unwrap_or(dir.path())
 }
@@ -284,11 +292,15 @@ impl StateDir {
         fs::remove_optional(&self.file(TOGETHER))
     }
 
-    /// The working tree of the head that a pointer names, from the directory of the member.
+    /// The working tree of the head that a pointer names, from the directory of the member. Where git knows of a linked one that it
+    /// was moved, git is right.
     ///
     /// # Errors
     /// `CORRUPT_RECORD`.
     pub fn root_of_head(&self, pointer: &Pointer) -> Result<PathBuf> {
+        if let Some(root) = linked_root(git_dir_of(&self.head_of(pointer)?)) {
+            return Ok(fs::resolved(&root));
+        }
         Ok(fs::resolved(
             &git_dir_of(self).join(path_of(&pointer.head)?),
         ))

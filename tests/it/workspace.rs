@@ -2,6 +2,7 @@
 
 mod crash;
 mod faults;
+mod lasting;
 mod members;
 mod model;
 mod refused;

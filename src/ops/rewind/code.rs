@@ -65,13 +65,23 @@ pub fn go(
     if partners.is_empty() {
         let lock = ctx.lock(&store.dir, "rewind")?;
         let mut notices = recover::recover_locked(ctx, store, &lock)?;
+        // It may have become one of a workspace while the lock was waited for.
+        workspaces::refuse_member(ctx, "rewind")?;
+        if !workspaces::partners(ctx)?.is_empty() {
+            drop(lock);
+            return go(ctx, store, checkpoint);
+        }
         let (part, said) = put_back(ctx, store, checkpoint)?;
         notices.extend(said);
         return Ok((part, notices));
     }
     let stored = snapshot(store, checkpoint)?;
     let targets = workspaces::targets(store, &stored, &partners)?;
-    let head = || put_back(ctx, store, checkpoint);
+    let known = partners.clone();
+    let head = || {
+        workspaces::unchanged(ctx, &known)?;
+        put_back(ctx, store, checkpoint)
+    };
     let member = |ctx: &Context<'_>, partner: &Partner| {
         of_member(ctx, partner, &targets, checkpoint, DryRun::No)
     };
@@ -104,6 +114,7 @@ impl WentAlong for Restored {
             experiment_id: None,
             written: self.changes.written.len(),
             removed: self.changes.removed.len(),
+            returned: None,
         }
     }
 

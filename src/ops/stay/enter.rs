@@ -41,6 +41,12 @@ pub fn enter(ctx: &Context<'_>, request: &Travel) -> Result<Travelled> {
     }
     let lock = ctx.lock(&store.dir, "travel")?;
     let recovered = recover::recover_locked(ctx, store, &lock)?;
+    // It may have become one of a workspace while the lock was waited for.
+    workspaces::refuse_member(ctx, "travel")?;
+    if !workspaces::partners(ctx)?.is_empty() {
+        drop(lock);
+        return enter(ctx, request);
+    }
     let mut travelled = go(ctx, store, request)?;
     travelled.notices.splice(0..0, recovered);
     drop(lock);
@@ -75,7 +81,12 @@ fn enter_together(
         travelled.members = workspaces::look(ctx, &partners, member)?;
         return Ok(travelled);
     }
-    let done = workspaces::together(ctx, "travel", partners, || go(ctx, store, &own), member)?;
+    let known = partners.clone();
+    let head = || {
+        workspaces::unchanged(ctx, &known)?;
+        go(ctx, store, &own)
+    };
+    let done = workspaces::together(ctx, "travel", partners, head, member)?;
     Ok(done.joined(|travelled| (&mut travelled.members, &mut travelled.notices)))
 }
 
@@ -88,6 +99,7 @@ impl WentAlong for Travelled {
             experiment_id: self.experiment_id.clone(),
             written: self.changes.written.len(),
             removed: self.changes.removed.len(),
+            returned: None,
         }
     }
 

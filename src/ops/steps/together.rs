@@ -1,6 +1,6 @@
 //! A step over a swap that all members of a workspace took part in: taken back in all of them, or in none.
 
-use super::{Step, StepRequest, Undone, forgotten_since, tie};
+use super::{Along, Step, StepRequest, Undone, along, forgotten_since};
 use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::ops::outcome::MemberSwap;
@@ -17,22 +17,27 @@ pub(super) fn step(
     ctx: &Context<'_>,
     store: &Store,
     request: &StepRequest,
-    meant: &Tie,
+    meant: Along,
 ) -> Result<Undone> {
-    let partners = workspaces::partners_at(ctx, &meant.members)?;
+    let left_out = meant.left_out();
+    let (id, partners) = (meant.id, meant.partners);
     let member = |ctx: &Context<'_>, _: &Partner| {
-        let request = of_member(ctx.store()?, request, meant)?;
+        let request = of_member(ctx.store()?, request, id.as_deref())?;
         Step::find(ctx, ctx.store()?, &request)?.run()
     };
     if request.dry_run == DryRun::Yes {
         recover::refuse_interrupted(store)?;
         let mut undone = Step::find(ctx, store, request)?.run()?;
         undone.members = workspaces::look(ctx, &partners, member)?;
+        undone.notices.extend(left_out);
         return Ok(undone);
     }
+    let known: Vec<String> = partners.iter().map(|one| one.path.clone()).collect();
     let head = || {
         // Recovery, or another command, may have been faster.
-        if tie(store, request)?.is_none_or(|now| now.id != meant.id) {
+        let now = along(ctx, store, request)?;
+        let paths = now.partners.iter().map(|one| &one.path);
+        if now.id != id || !paths.eq(&known) {
             let log = request.log;
             return Err(
                 Error::new(Code::Busy, format!("the {log} log has changed meanwhile"))
@@ -43,6 +48,7 @@ pub(super) fn step(
     };
     let done = workspaces::together(ctx, request.log.name(), partners, head, member)?;
     let mut undone = done.joined(|undone| (&mut undone.members, &mut undone.notices));
+    undone.notices.extend(left_out);
     undone
         .notices
         .extend(forgotten_since(ctx, &undone.level.at));
@@ -50,10 +56,10 @@ pub(super) fn step(
 }
 
 /// The same step, over the member's own level of the swap.
-fn of_member(store: &Store, request: &StepRequest, meant: &Tie) -> Result<StepRequest> {
+fn of_member(store: &Store, request: &StepRequest, meant: Option<&str>) -> Result<StepRequest> {
     let log: Log = request.log;
     for level in undo_log::levels(&store.dir, log)? {
-        if Tie::of(&level.journal).is_some_and(|tie| tie.id == meant.id) {
+        if Tie::of(&level.journal).is_some_and(|tie| Some(&*tie.id) == meant) {
             return Ok(StepRequest {
                 level: Some(level.journal.swap_id),
                 into_past: true,
@@ -79,6 +85,7 @@ impl WentAlong for Undone {
             experiment_id: self.experiment_id.clone(),
             written: self.changes.written.len(),
             removed: self.changes.removed.len(),
+            returned: None,
         }
     }
 

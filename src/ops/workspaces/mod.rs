@@ -73,22 +73,24 @@ fn partner(ctx: &Context<'_>, member: &Member) -> Result<Partner> {
     })
 }
 
-/// Those that a swap over all names in its level of the log, which may be members no more.
-pub fn partners_at(ctx: &Context<'_>, paths: &[String]) -> Result<Vec<Partner>> {
-    let workspace = ctx.state_dir().workspace()?.unwrap_or_default();
-    let mut found = Vec::new();
-    for path in paths {
-        let known = workspace.members.iter().find(|member| member.path == *path);
-        let member = Member {
-            path: path.clone(),
-            repository_id: String::new(),
-            extra: serde_json::Map::new(),
-        };
-        let mut partner = partner(ctx, known.unwrap_or(&member))?;
-        partner.repository_id = known.map(|member| member.repository_id.clone());
-        found.push(partner);
+/// Under the lock: whether these are the members still, which were looked for before.
+///
+/// # Errors
+/// `BUSY`.
+pub fn unchanged(ctx: &Context<'_>, known: &[Partner]) -> Result<()> {
+    let now = partners(ctx)?;
+    if now
+        .iter()
+        .map(|one| &one.path)
+        .eq(known.iter().map(|one| &one.path))
+    {
+        return Ok(());
     }
-    Ok(found)
+    Err(Error::new(
+        Code::Busy,
+        "the members of the workspace have changed meanwhile",
+    )
+    .hint("nothing has moved; run it again"))
 }
 
 impl Partner {
@@ -168,6 +170,23 @@ impl Partner {
             .detail("member", path.clone()))
     }
 
+    /// Why a step into the past would part it from the others.
+    pub fn has_no_part(&self, operation: &str) -> Error {
+        let path = &self.path;
+        let message = format!(
+            "member '{path}' had no part in this swap: to {operation} it would leave that one behind in the present"
+        );
+        Error::new(Code::WorkspaceMember, message)
+            .hint(
+                "'tw travel SNAPSHOT' takes all members along, to a snapshot that was taken of all",
+            )
+            .hint(format!(
+                "or go without it: 'tw workspace remove {}'",
+                typed(path)
+            ))
+            .detail("member", path.clone())
+    }
+
     /// What was said in this member, as the head tells it.
     pub fn said(&self, notices: &[String]) -> Vec<String> {
         let notices = notices.iter();
@@ -186,7 +205,7 @@ impl Partner {
         for (name, value) in error.details() {
             named = named.detail(name, value.clone());
         }
-        let there = format!("{COMMAND}-C {} ", self.root.display());
+        let there = format!("{COMMAND}-C {} ", typed(self.root.display()));
         for hint in error.hints() {
             named = named.hint(hint.replace(COMMAND, &there));
         }
@@ -293,9 +312,15 @@ fn in_member(head: &Path, operation: &str) -> Error {
     let head = head.display();
     let message =
         format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
+    // Its next step may be another one than this one's.
+    let more = match operation {
+        "travel" => " SNAPSHOT",
+        "undo" | "redo" => " --list",
+        _ => "",
+    };
     Error::new(Code::WorkspaceMember, message)
         .hint(format!(
-            "run it there: 'tw -C {} {operation}'",
+            "run it there: 'tw -C {} {operation}{more}'",
             typed(&head)
         ))
         .hint("or take this repository out of the workspace: 'tw workspace off'")

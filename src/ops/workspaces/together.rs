@@ -161,11 +161,7 @@ fn lock_all(
         locks.push(lock);
     }
     if store.dir.has_together() {
-        return Err(Error::new(
-            Code::Interrupted,
-            "a swap over all members of the workspace was interrupted, and is not undone everywhere",
-        )
-        .hint("run 'tw recover'"));
+        return Err(recover::unfinished_in_all());
     }
     Ok((locks, recovered))
 }

@@ -17,7 +17,7 @@ mod unwaited;
 pub use leftovers::clear_after_death;
 pub(super) use put_back::Unfinished;
 use std::time::Duration;
-pub use together::is_unfinished;
+pub use together::{is_unfinished, unfinished_in_all};
 pub use unwaited::taken_by_power;
 
 use super::copied;
@@ -128,7 +128,9 @@ pub fn recover_locked(
 ) -> Result<Vec<String>> {
     copied::check(ctx, store)?;
     let mut notices = recover_swap(ctx, store, lock)?;
-    notices.extend(together::others(ctx, store, None)?.notices);
+    let others = together::others(ctx, store, None)?;
+    notices.extend(others.notices);
+    notices.extend(others.left.iter().map(ToString::to_string));
     notices.extend(unwaited::clear(ctx, store)?);
     Ok(notices)
 }
@@ -211,6 +213,9 @@ pub fn recover_asked(ctx: &Context<'_>, store: &Store, request: &Recover) -> Res
     // Whoever still has to decide may need all that is there.
     if recovered.action != "undecided" {
         let others = together::others(ctx, store, Some(request))?;
+        if !others.left.is_empty() {
+            return Err(together::left_behind(&recovered, &others));
+        }
         recovered.notices.extend(others.notices);
         if let ("nothing", Some(action)) = (recovered.action, others.action) {
             recovered.action = action;

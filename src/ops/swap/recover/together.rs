@@ -4,6 +4,7 @@
 //! no one's journal is left, so a journal without it is one that was not decided. Whoever recovers, in the head or in a member, also
 //! recovers the others; one that is busy or in doubt is left to its own next command, which goes the same way.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use super::{clear_after_death, interrupted, recover_swap, recover_swap_asked};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::resolved;
 use crate::ops::Context;
+use crate::ops::outcome::Recovered;
 use crate::ops::request::{Direction, Recover};
 use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock};
@@ -80,6 +82,8 @@ pub fn is_unfinished(dir: &StateDir) -> Result<bool> {
 pub(super) struct Others {
     /// Sentences for people.
     pub(super) notices: Vec<String>,
+    /// Those that are not recovered.
+    pub(super) left: Vec<Left>,
     /// What was done to those that had not ended; None: there was none.
     pub(super) action: Option<&'static str>,
 }
@@ -92,6 +96,7 @@ pub(super) struct Others {
 pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) -> Result<Others> {
     let mut done = Others {
         notices: Vec::new(),
+        left: Vec::new(),
         action: None,
     };
     let Some(head) = store.dir.head()? else {
@@ -128,7 +133,7 @@ pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) 
             }
             Err(error) => {
                 is_left = true;
-                done.notices.push(left(&name, &place, &error));
+                done.left.push(Left { name, place, error });
             }
         }
     }
@@ -140,9 +145,53 @@ pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) 
     Ok(done)
 }
 
-fn left(name: &str, place: &Path, error: &Error) -> String {
-    let place = typed(place.display());
-    format!("{name} is not recovered: {error}; run 'tw -C {place} recover'")
+/// One that is not recovered, and why.
+pub(super) struct Left {
+    name: String,
+    place: PathBuf,
+    error: Error,
+}
+
+impl Left {
+    fn what(&self) -> String {
+        format!("{} is not recovered: {}", self.name, self.error)
+    }
+
+    /// The next command.
+    fn hint(&self) -> String {
+        if self.name != HEAD && !self.place.is_dir() {
+            let place = typed(self.place.display());
+            return format!("put it back, or go on without it: 'tw workspace remove {place}'");
+        }
+        format!("run 'tw -C {} recover'", typed(self.place.display()))
+    }
+}
+
+impl Display for Left {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what(), self.hint())
+    }
+}
+
+/// The answer where something was recovered, maybe, and others were not.
+pub(super) fn left_behind(here: &Recovered, others: &Others) -> Error {
+    let whats: Vec<String> = others.left.iter().map(Left::what).collect();
+    let mut error = Error::new(Code::Interrupted, whats.join("; "));
+    if here.action != "nothing" {
+        let operation = here.operation.as_deref().unwrap_or("swap");
+        error = error.hint(format!("here the {operation} is {}", here.action));
+    }
+    for said in here.notices.iter().chain(&others.notices) {
+        error = error.hint(said);
+    }
+    let hints = others.left.iter().map(Left::hint);
+    hints.fold(error, Error::hint)
+}
+
+/// What keeps the next swap over all, and a change of its members, from beginning.
+pub fn unfinished_in_all() -> Error {
+    let message = "a swap over all members of the workspace was interrupted, and is not recovered in all of them";
+    Error::new(Code::Interrupted, message).hint("run 'tw recover'")
 }
 
 /// Clears away what a command left everywhere that died before anything was written: git's locks, in which git would find somebody at
@@ -157,18 +206,33 @@ fn clear_others(
     let members: Vec<String> = members.into_iter().map(|member| member.path).collect();
     let mut notices = Vec::new();
     for (name, place) in places(ctx, store, is_head, &members)? {
-        // Where nothing is, nothing was left.
-        if place.is_dir()
-            && let Err(error) = clear_other(ctx, &place)
-        {
-            notices.push(left(&name, &place, &error));
+        match clear_other(ctx, &place) {
+            // Where nothing is, nothing was left.
+            Err(error) if error.code() == Code::WorkspaceMember => {}
+            Err(error) => notices.push(Left { name, place, error }.to_string()),
+            Ok(()) => {}
         }
     }
     Ok(notices)
 }
 
-fn clear_other(ctx: &Context<'_>, place: &Path) -> Result<()> {
+/// Opens who is there, and not the repository that a directory without one lies in.
+fn open<'a>(ctx: &Context<'a>, place: &Path) -> Result<Context<'a>> {
+    if !place.is_dir() {
+        return Err(Error::new(Code::WorkspaceMember, "it is not where it was"));
+    }
     let other = Context::open(place, ctx.env, ctx.progress)?;
+    if other.repo.worktree_root() != resolved(place) {
+        return Err(Error::new(
+            Code::WorkspaceMember,
+            "it is no repository any more",
+        ));
+    }
+    Ok(other)
+}
+
+fn clear_other(ctx: &Context<'_>, place: &Path) -> Result<()> {
+    let other = open(ctx, place)?;
     if other.repo.git_dir() == ctx.repo.git_dir() {
         return Ok(());
     }
@@ -223,7 +287,7 @@ fn recover_other(
     id: &str,
     asked: Option<&Recover>,
 ) -> Result<Option<Other>> {
-    let other = Context::open(place, ctx.env, ctx.progress)?;
+    let other = open(ctx, place)?;
     if other.repo.git_dir() == ctx.repo.git_dir() {
         return Ok(None);
     }
