@@ -482,6 +482,67 @@ fn both_sides_changed_the_desk_wins_and_the_history_keeps_the_other() {
 }
 
 #[test]
+fn whatever_is_written_on_the_desk_is_somewhere_after_a_look() {
+    let sandbox = ready();
+    let id = id(&report(&sandbox, &[]));
+    let desk = format!(".timewarp/issues/{id}");
+    let file = format!("{desk}/experiment.md");
+    let text = sandbox.text(&file);
+    let whole = format!(
+        "before all of it\n{}\n## Repro\nonce more\n## Mine\none\n## Mine\ntwo\n",
+        text.replace("it hangs\n", "it hangs\nbelow the issue\n")
+    );
+    for (edited, words) in [
+        (
+            "I found that the lock is never freed\n",
+            &["lock is never freed"][..],
+        ),
+        (
+            &whole,
+            &[
+                "before all of it",
+                "below the issue",
+                "once more",
+                "one",
+                "two",
+            ],
+        ),
+    ] {
+        sandbox.write(&file, edited);
+        let shown = sandbox.json(["issue", "get", &id]);
+        let (kept, experiment) = (
+            sandbox.text(&file),
+            shown["issue"]["experiment"].to_string(),
+        );
+        for word in words {
+            assert!(kept.contains(word), "{word}: {kept}");
+            assert!(experiment.contains(word), "{word}: {experiment}");
+        }
+        // Nothing is told twice by a second look.
+        sandbox.json(["issue", "get", &id]);
+        assert_eq!(sandbox.text(&file), kept);
+    }
+    // What cannot be kept in the record stays where it is.
+    let strange = [b"## Repro\n".as_slice(), b"\xff\n"].concat();
+    sandbox.write(&file, &strange);
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert!(
+        shown["notices"].to_string().contains("not UTF-8"),
+        "{shown}"
+    );
+    assert_eq!(sandbox.read(&file), strange);
+    let json = sandbox.text(format!("{desk}/issue.json"));
+    let json = json.replacen('{', "{\n  \"my_notes\": \"x\",", 1);
+    sandbox.write(format!("{desk}/issue.json"), &json);
+    let shown = sandbox.json(["issue", "get", &id]);
+    assert!(
+        shown["notices"].to_string().contains("has my_notes"),
+        "{shown}"
+    );
+    assert_eq!(sandbox.text(format!("{desk}/issue.json")), json);
+}
+
+#[test]
 fn a_broken_or_strange_desk_is_left_alone() {
     let sandbox = ready();
     let id = id(&report(&sandbox, &[]));

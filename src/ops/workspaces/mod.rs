@@ -313,14 +313,15 @@ fn in_member(head: &Path, operation: &str) -> Error {
     let message =
         format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
     // Its next step may be another one than this one's.
-    let more = match operation {
-        "travel" => " SNAPSHOT",
-        "undo" | "redo" => " --list",
-        _ => "",
+    let operation = match operation {
+        "travel" => "travel SNAPSHOT",
+        "undo" => "undo --list",
+        "redo" => "redo --list",
+        other => other,
     };
     Error::new(Code::WorkspaceMember, message)
         .hint(format!(
-            "run it there: 'tw -C {} {operation}{more}'",
+            "run it there: 'tw -C {} {operation}'",
             typed(&head)
         ))
         .hint("or take this repository out of the workspace: 'tw workspace off'")

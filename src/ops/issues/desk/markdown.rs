@@ -5,17 +5,20 @@ use std::fmt::Write as _;
 use crate::store::issue::{Experiment, Issue};
 use crate::text::visible;
 
+const TITLE: &str = "# Experiment\n";
 const ISSUE: &str = "Issue";
 const CRITERIA: &str = "Success Criteria";
 const REPRO: &str = "Repro";
 const CHANGES: &str = "Changes";
 const VALIDATION: &str = "Validation";
 const RESULT: &str = "Result";
+/// Where text comes that was written where no section takes it in.
+const NOTES: &str = "Notes";
 
 /// The file's text.
 pub fn render(issue: &Issue) -> String {
     let experiment = &issue.experiment;
-    let mut text = String::from("# Experiment\n");
+    let mut text = String::from(TITLE);
     let about = format!("{}\n\n{}", issue.id, issue.symptom);
     let known = [
         (ISSUE, about.as_str()),
@@ -39,28 +42,49 @@ pub fn render(issue: &Issue) -> String {
     text
 }
 
-/// The sections of a file: heading and text, in order. Headings inside of fenced code are text.
-fn sections(text: &str) -> Vec<(String, String)> {
+/// The sections of a file: heading and text, in order, after what stands before the first heading, without the title. Headings
+/// inside of fenced code, and those without a name, are text.
+fn sections(text: &str) -> (String, Vec<(String, String)>) {
     let mut found: Vec<(String, String)> = Vec::new();
+    let mut preamble = String::new();
     let mut fenced = false;
     for line in text.lines() {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         }
         match line.strip_prefix("## ") {
-            Some(name) if !fenced => found.push((name.trim().to_owned(), String::new())),
+            Some(name) if !fenced && !name.trim().is_empty() => {
+                found.push((name.trim().to_owned(), String::new()));
+            }
             _ => {
-                if let Some((_, body)) = found.last_mut() {
-                    body.push_str(line);
-                    body.push('\n');
-                }
+                let body = found.last_mut().map_or(&mut preamble, |(_, body)| body);
+                body.push_str(line);
+                body.push('\n');
             }
         }
     }
     for (_, body) in &mut found {
-        *body = body.trim_matches('\n').trim_end().to_owned();
+        *body = trimmed(body);
     }
-    found
+    let title = TITLE.trim_end();
+    let rest = preamble.trim_start();
+    let preamble = match rest.strip_prefix(title) {
+        Some(rest) if rest.is_empty() || rest.starts_with('\n') => trimmed(rest),
+        _ => trimmed(&preamble),
+    };
+    (preamble, found)
+}
+
+fn trimmed(body: &str) -> String {
+    body.trim_matches('\n').trim_end().to_owned()
+}
+
+/// Adds a text to another one, as a paragraph of its own.
+fn append(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(more);
 }
 
 /// What a file says of the experiment. A known heading that is missing is None.
@@ -68,8 +92,39 @@ fn sections(text: &str) -> Vec<(String, String)> {
 pub struct Parsed {
     /// The known sections, by [`FIELDS`].
     pub known: [Option<String>; 5],
-    /// The others, in order; of two with one name the later counts.
+    /// The others, in order.
     pub extra: Vec<(String, String)>,
+    /// What stands before the first section.
+    preamble: String,
+    /// The section that is the issue's own.
+    issue: String,
+}
+
+impl Parsed {
+    /// Puts what was written where no section takes it in into one that does, so that nothing of it is lost: what stands before the
+    /// first section, and what was added to the issue's own. `written`: the file as it was written.
+    pub fn with_notes(mut self, written: &Self) -> Self {
+        let mut notes = String::new();
+        if self.preamble != written.preamble {
+            append(&mut notes, &self.preamble);
+        }
+        if self.issue != written.issue {
+            let added = self.issue.strip_prefix(&written.issue);
+            append(&mut notes, trimmed(added.unwrap_or(&self.issue)).as_str());
+        }
+        if !notes.is_empty() {
+            self.add(NOTES, &notes);
+        }
+        self
+    }
+
+    /// Adds to a section of the others.
+    fn add(&mut self, name: &str, body: &str) {
+        match self.extra.iter_mut().find(|(known, _)| known == name) {
+            Some((_, text)) => append(text, body),
+            None => self.extra.push((name.to_owned(), body.to_owned())),
+        }
+    }
 }
 
 /// The known sections' headings, in the order of [`Parsed::known`].
@@ -78,15 +133,19 @@ pub const FIELDS: [&str; 5] = [CRITERIA, REPRO, CHANGES, VALIDATION, RESULT];
 /// Reads a file.
 pub fn parse(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
-    for (name, body) in sections(text) {
+    let (preamble, found) = sections(text);
+    parsed.preamble = preamble;
+    // Of two with one name both count.
+    for (name, body) in found {
         let at = FIELDS
             .iter()
             .position(|field| field.eq_ignore_ascii_case(&name));
         if let Some(slot) = at.and_then(|at| parsed.known.get_mut(at)) {
-            *slot = Some(body);
-        } else if !name.eq_ignore_ascii_case(ISSUE) && !name.is_empty() {
-            parsed.extra.retain(|(known, _)| *known != name);
-            parsed.extra.push((name, body));
+            append(slot.get_or_insert_default(), &body);
+        } else if name.eq_ignore_ascii_case(ISSUE) {
+            append(&mut parsed.issue, &body);
+        } else {
+            parsed.add(&name, &body);
         }
     }
     parsed
@@ -120,5 +179,23 @@ mod tests {
         ];
         assert_eq!(parsed.known, expected);
         assert_eq!(parsed.extra, [("Notes".to_owned(), "n".to_owned())]);
+    }
+
+    #[test]
+    fn nothing_that_was_written_is_in_no_section() {
+        let written = parse("# Experiment\n\n## Issue\n\ni_1\n\nslow\n\n## Repro\n");
+        let edited = "# Experiment\nfirst\n\n## Issue\n\ni_1\n\nslow\nsecond\n\n## Repro\nthird\n## repro\nfourth\n## Mine\nfifth\n## \nsixth\n## Mine\nseventh\n";
+        let parsed = parse(edited).with_notes(&written);
+        let [_, repro, ..] = &parsed.known;
+        assert_eq!(repro.as_deref(), Some("third\n\nfourth"));
+        let expected = [
+            ("Mine".to_owned(), "fifth\n## \nsixth\n\nseventh".to_owned()),
+            ("Notes".to_owned(), "first\n\nsecond".to_owned()),
+        ];
+        assert_eq!(parsed.extra, expected);
+        // A file without any heading, and one of which nothing was changed.
+        let bare = parse("I found it\n").with_notes(&written);
+        assert_eq!(bare.extra, [("Notes".to_owned(), "I found it".to_owned())]);
+        assert_eq!(written.clone().with_notes(&written), written);
     }
 }

@@ -156,7 +156,7 @@ pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<Stri
     let Some(base) = Base::read(store, id) else {
         return Ok(Vec::new());
     };
-    let edited = {
+    let mut edited = {
         let _lock = base::lock(store)?;
         match edits(ctx, store, id, &base) {
             Ok(edited) => edited,
@@ -175,6 +175,12 @@ pub fn take_in(ctx: &Context<'_>, store: &Store, id: IssueId) -> Result<Vec<Stri
         issue: written(ISSUE_FILE),
         experiment: written(EXPERIMENT_FILE),
     };
+    if let (Some(json), Some(issue)) = (&edited.issue, &written.issue)
+        && let Some(said) = unknown_fields(id, json, &issue.to_json())
+    {
+        notices.push(said);
+        edited.issue = None;
+    }
     if written.is_missing(&edited) {
         notices.push(format!(
             "issue {id}: what its desk was written from is gone, so edits there cannot be taken in"
@@ -214,11 +220,17 @@ fn edits(ctx: &Context<'_>, store: &Store, id: IssueId, base: &Base) -> Result<E
         if base.knows(name, &bytes) || is_tracked(ctx, store, id, name)? {
             continue;
         }
-        let text = String::from_utf8_lossy(without_mark(&bytes));
+        let Ok(text) = std::str::from_utf8(without_mark(&bytes)) else {
+            edited.notices.push(format!(
+                "'{}/{name}' is not UTF-8 and is not taken in",
+                directory(id)
+            ));
+            continue;
+        };
         if name == EXPERIMENT_FILE {
-            edited.experiment = Some(markdown::parse(&text));
+            edited.experiment = Some(markdown::parse(text));
         } else {
-            match serde_json::from_str(&text) {
+            match serde_json::from_str(text) {
                 Ok(json) => edited.issue = Some(json),
                 Err(error) => edited.notices.push(format!(
                     "'{}/{name}' is not a JSON object and is not taken in: {error}",
@@ -318,6 +330,7 @@ fn merge_experiment(
     both: &mut impl FnMut(&str, bool),
 ) {
     let before = markdown::parse(&markdown::render(written));
+    let parsed = &parsed.clone().with_notes(&before);
     let ours = markdown::parse(&markdown::render(issue));
     let mut was_written = written.experiment.clone();
     let was_written = markdown::fields(&mut was_written);
@@ -372,6 +385,24 @@ fn as_meant(desk: &str, written: &str) -> String {
     } else {
         desk.to_owned()
     }
+}
+
+/// Says which fields of `issue.json` are none of an issue: there is nowhere to keep them, so the file stays.
+fn unknown_fields(id: IssueId, desk: &Json, written: &Json) -> Option<String> {
+    let known =
+        |name: &str| written.contains_key(name) || TEXTS.iter().any(|(text, _)| *text == name);
+    let names: Vec<&str> = desk
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !known(name))
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "'{}/{ISSUE_FILE}' has {}, which no issue has, and is not taken in",
+            directory(id),
+            names.join(", ")
+        )
+    })
 }
 
 /// Says which edits of `issue.json` count for nothing: commands are there for them.
