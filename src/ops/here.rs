@@ -418,10 +418,16 @@ fn check_free(known: &Directory) -> Result<()> {
     let dir = StateDir::new(&repository);
     if known.standing() == Standing::InPlace {
         if dir.state()?.mode == Mode::Past {
-            return held("is in the past", "run 'tw return' there first");
+            return held(
+                "is in the past",
+                "run 'tw return' there first; where git has come meanwhile, 'tw doctor' says how",
+            );
         }
         if dir.has_journal() {
-            return held("has an unfinished swap", "run 'tw recover' there first");
+            return held(
+                "has an unfinished swap",
+                "run 'tw recover' there first; where git has come meanwhile, 'tw doctor' says how",
+            );
         }
     }
     if repository.join("worktrees").exists() {

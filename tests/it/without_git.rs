@@ -290,6 +290,42 @@ fn a_directory_made_anew_begins_anew() {
 }
 
 #[test]
+fn git_that_comes_while_it_is_in_the_past_hides_no_present() {
+    let (sandbox, first) = begun();
+    sandbox.write("a.txt", "precious\n");
+    sandbox.ok(["travel", &first]);
+    let dir = sandbox.repo();
+    let made = std::process::Command::new("git")
+        .args(["init", "-q"])
+        .arg(&dir)
+        .status();
+    assert!(made.unwrap().success());
+    let ran = sandbox.tw(["doctor"]);
+    assert_eq!(ran.code, 1, "{}", ran.out());
+    let said = ran.out();
+    let fix = said
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("fix: mv "));
+    let fix = format!("mv {}", fix.unwrap_or_else(|| panic!("{said}")));
+    let mut shell = sandbox.command("/bin/sh");
+    shell.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+    let line = format!("tw() {{ \"$TW\" \"$@\"; }}; {fix}");
+    let ran = shell
+        .env("TW", env!("CARGO_BIN_EXE_tw"))
+        .args(["-c", &line])
+        .output();
+    let ran = ran.unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    assert_eq!(sandbox.text("a.txt"), "precious\n");
+    assert!(dir.join(".git/HEAD").is_file());
+    assert_eq!(sandbox.tw(["doctor"]).out().matches("fix: mv").count(), 0);
+}
+
+#[test]
 fn a_history_is_set_aside_and_taken_up_again() {
     let (sandbox, first) = begun();
     // Another user has histories of his own.

@@ -11,6 +11,7 @@ use crate::ops::here::{bytes_in, snapshots_of};
 use crate::ops::outcome::{Check, Checkup};
 use crate::store::id::IdKind;
 use crate::store::names;
+use crate::store::state::{Mode, StateDir};
 use crate::text::typed;
 
 /// The name of the check.
@@ -60,6 +61,10 @@ fn earlier(ctx: &Context<'_>) -> Result<Option<Finding>> {
             Some(Known::Here(known) | Known::Moved(known) | Known::SetAside(known)) => known,
             Some(Known::Former(_)) | None => continue,
         };
+        let kept = StateDir::new(&known.repository());
+        if kept.state()?.mode == Mode::Past || kept.has_journal() {
+            return Ok(Some(in_past_before_git(ctx, dir, &kept)));
+        }
         let refs = format!("{}*", names::prefix(IdKind::Snapshot));
         let message = format!(
             "before git came, tw kept the history of '{}', {}, in '{}'; 'git fetch {} {refs}:{refs}' brings them here, 'tw init --here --remove --delete-history' deletes them there",
@@ -71,6 +76,29 @@ fn earlier(ctx: &Context<'_>) -> Result<Option<Finding>> {
         return Ok(Some(ok(message)));
     }
     Ok(None)
+}
+
+/// git came while the directory was in the past: its present is where only its own history leads back to.
+fn in_past_before_git(ctx: &Context<'_>, dir: &Path, kept: &StateDir) -> Finding {
+    let here = typed(dir.display());
+    let root = ctx.repo.worktree_root();
+    // Beside the directory: what is in it goes into the experiment of the return.
+    let away = typed(format!("{}.git-away", root.display()));
+    let there = typed(root.join(".git").display());
+    let (stands, back) = if kept.has_journal() {
+        ("in the middle of a swap that died", "recover")
+    } else {
+        ("in the past", "return")
+    };
+    super::broken(
+        format!(
+            "'{}' was {stands} when git came: the present that was saved then comes back only without git",
+            dir.display()
+        ),
+        Some(format!(
+            "mv {there} {away} && tw -C {here} {back}; mv {away} {there}"
+        )),
+    )
 }
 
 /// Directories whose history has no place any more.
