@@ -17,6 +17,11 @@ impl Moment {
         i64::try_from(self.0.div_euclid(1_000_000_000)).unwrap_or(0)
     }
 
+    /// Nanoseconds within the second.
+    pub fn nanos(self) -> u32 {
+        u32::try_from(self.0.rem_euclid(1_000_000_000)).unwrap_or(0)
+    }
+
     /// So many seconds since the epoch.
     pub fn of_seconds(seconds: i64) -> Self {
         Self(i128::from(seconds) * 1_000_000_000)

@@ -3,6 +3,7 @@
 //! They are local, and readable by their owner alone. A record is written before the first run begins and after each that ends, so
 //! that a death keeps what was done.
 
+use std::cmp::Reverse;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -32,6 +33,8 @@ pub trait Kept: Serialize + DeserializeOwned {
     fn id(&self) -> &str;
     /// RFC 3339, UTC.
     fn created_at(&self) -> &str;
+    /// Nanoseconds within that second; 0 in records of earlier versions.
+    fn created_nanos(&self) -> u32;
 }
 
 /// An id that nobody has yet.
@@ -81,7 +84,11 @@ pub fn all<T: Kept>(ctx: &Context<'_>) -> Result<Vec<T>> {
     for entry in entries {
         found.extend(read_json(&entry?.path().join(T::FILE))?);
     }
-    found.sort_by(|a, b| (b.created_at(), b.id()).cmp(&(a.created_at(), a.id())));
+    let order = |one: &T| {
+        let at = (one.created_at().to_owned(), one.created_nanos());
+        Reverse((at, one.id().to_owned()))
+    };
+    found.sort_by_cached_key(order);
     Ok(found)
 }
 

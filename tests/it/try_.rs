@@ -807,3 +807,22 @@ fn ctrl_c_ends_the_runs_and_keeps_what_they_made() {
     assert!(runs[0]["experiment_id"].is_string());
     assert!(sandbox.ok(["try", "diff", "latest", "1"]).contains("+work"));
 }
+
+#[test]
+fn of_tries_within_a_second_the_last_is_the_latest() {
+    let sandbox = checked();
+    for _ in 0..6 {
+        let ran = sandbox
+            .tw_command()
+            .env_remove("TW_TEST_NOW")
+            .args(["-q", "try", "-n", "1", "--", "true"])
+            .output()
+            .unwrap();
+        let made = String::from_utf8(ran.stdout).unwrap();
+        let listed = sandbox.json(["try", "list"]);
+        assert!(
+            made.starts_with(listed["tries"][0]["try_id"].as_str().unwrap()),
+            "{made}{listed}"
+        );
+    }
+}

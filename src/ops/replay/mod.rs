@@ -104,10 +104,12 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Repl
         }
         results.push(result);
     }
+    let now = ctx.env.now();
     let mut record = Replay {
         version: 1,
         replay_id: id,
-        created_at: ctx.env.now().rfc3339(),
+        created_at: now.rfc3339(),
+        created_nanos: now.nanos(),
         ended_at: None,
         worktree: ctx.repo.worktree_name(),
         command: shown,

@@ -110,6 +110,9 @@ pub struct Try {
     pub try_id: String,
     /// RFC 3339, UTC.
     pub created_at: String,
+    /// Nanoseconds within that second; 0 where an earlier version wrote it.
+    #[serde(default)]
+    pub created_nanos: u32,
     /// RFC 3339, UTC; null while it goes on, or when it was killed.
     pub ended_at: Option<String>,
     /// The worktree it was begun in.
@@ -147,6 +150,10 @@ impl Kept for Try {
 
     fn created_at(&self) -> &str {
         &self.created_at
+    }
+
+    fn created_nanos(&self) -> u32 {
+        self.created_nanos
     }
 }
 

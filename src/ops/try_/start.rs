@@ -53,10 +53,12 @@ pub fn start(ctx: &Context<'_>, request: &Start, told: &dyn Told) -> Result<Trie
     let id = kept::new_id::<Try>(ctx)?;
     let logs = kept::dir_of::<Try>(ctx, &id);
     create::private_dir(&logs)?;
+    let now = ctx.env.now();
     let mut record = Try {
         version: 1,
         try_id: id,
-        created_at: ctx.env.now().rfc3339(),
+        created_at: now.rfc3339(),
+        created_nanos: now.nanos(),
         ended_at: None,
         worktree: ctx.repo.worktree_name(),
         source: subject.source.id.to_string(),
