@@ -55,7 +55,7 @@ pub fn close(ctx: &Context<'_>, dir: &Path) -> Result<Closed> {
         return Err(left_over(&dir, &made.id, &left));
     }
     fail_point("close-emptied");
-    remove::worktree(&dir, &worktree.git_dir, &opened.parents)?;
+    remove::worktree(&dir, &worktree.git_dir, &opened.parent_paths())?;
     Ok(Closed {
         dir,
         experiment_id: Some(made.id.to_string()),

@@ -6,7 +6,6 @@ mod private;
 mod versions;
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 pub use private::outside;
 
@@ -251,7 +250,7 @@ fn open_directories(worktrees: &[Worktree]) -> Result<Finding> {
     for worktree in worktrees {
         if let Some(opened) = worktrees::opened(&worktree.dir)? {
             open += 1;
-            if !Path::new(&opened.dir).exists() {
+            if !opened.path().exists() {
                 gone.push(opened.dir);
             }
         }

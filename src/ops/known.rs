@@ -148,7 +148,7 @@ pub fn opened(ctx: &Context<'_>, absolute: bool) -> Option<Vec<Known>> {
         .iter()
         .filter_map(|worktree| worktrees::opened(&worktree.dir).ok()?);
     let known = opened.map(|opened| {
-        let dir = PathBuf::from(&opened.dir);
+        let dir = opened.path();
         let name = if absolute {
             dir
         } else {

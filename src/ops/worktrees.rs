@@ -2,9 +2,9 @@
 //!
 //! A read that fails is an error and never an absence: who forgets snapshots has to know all that needs them.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result, ResultExt};
 use crate::git::repo::Repo;
-use crate::store::state::{StateDir, read_json};
+use crate::store::state::{StateDir, path_from_stored, read_json};
 
 /// Says that `tw open` made a worktree; in its `timewarp` directory.
 pub const OPENED: &str = "opened.json";
@@ -44,16 +44,35 @@ pub struct OpenedDir {
     pub snapshot_id: String,
     /// Its commit at that time.
     pub commit: String,
-    /// Where, absolute.
+    /// Where, absolute, in the form of [`stored_path`].
+    ///
+    /// [`stored_path`]: crate::store::state::stored_path
     pub dir: String,
     /// When, RFC 3339.
     pub at: String,
-    /// Directories above it that were made for it, outermost first.
+    /// Directories above it that were made for it, outermost first, in the same form.
     #[serde(default)]
     pub parents: Vec<String>,
     /// Fields of a later version.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl OpenedDir {
+    /// Where, absolute.
+    pub fn path(&self) -> PathBuf {
+        path_of(&self.dir)
+    }
+
+    /// Directories above it that were made for it, outermost first.
+    pub fn parent_paths(&self) -> Vec<PathBuf> {
+        self.parents.iter().map(|dir| path_of(dir)).collect()
+    }
+}
+
+fn path_of(stored: &str) -> PathBuf {
+    let bytes = path_from_stored(stored).unwrap_or_else(|| stored.as_bytes().to_vec());
+    PathBuf::from(OsString::from_vec(bytes))
 }
 
 /// Every worktree: the main one first, then the linked ones, sorted by name.

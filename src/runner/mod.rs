@@ -49,6 +49,7 @@ pub struct Job {
     /// The program and its arguments.
     pub words: Vec<OsString>,
     /// Where it runs.
+    #[serde(with = "any_path")]
     pub dir: PathBuf,
     /// Variables that it gets beside those of this process.
     pub env: Vec<(OsString, OsString)>,
@@ -57,7 +58,24 @@ pub struct Job {
     /// After how long it is ended; None for never.
     pub timeout: Option<Duration>,
     /// Where its output goes; made anew.
+    #[serde(with = "any_path")]
     pub log: PathBuf,
+}
+
+/// Paths as words are: whatever their bytes.
+mod any_path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(from).map(PathBuf::from)
+    }
 }
 
 /// How a run came to its end.

@@ -1,5 +1,7 @@
 //! Scratches: what they have in common with the present, and `tw scratch`.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -226,4 +228,21 @@ fn what_is_left_empty_is_named() {
         "{notices}"
     );
     assert!(notices.contains("not fetched: 'art.psd'"), "{notices}");
+}
+
+#[test]
+fn a_path_that_is_no_text_is_as_good_as_any() {
+    let sandbox = Sandbox::new();
+    snapshot(&sandbox);
+    let repo = sandbox.root().join(OsStr::from_bytes(b"n\xff"));
+    std::fs::rename(sandbox.repo(), &repo).unwrap();
+    let tw = |args: &[&str]| {
+        let ran = sandbox.tw_in(&repo, args);
+        assert_eq!(ran.code, 0, "{args:?}: {}{}", ran.out(), ran.err());
+        ran.out()
+    };
+    tw(&["open", "latest"]);
+    assert!(tw(&["scratch", "list"]).contains("open of "));
+    assert!(!tw(&["doctor"]).contains("removed by hand"));
+    tw(&["try", "-n", "1", "--", "true"]);
 }

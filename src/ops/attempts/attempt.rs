@@ -277,7 +277,7 @@ impl Plan<'_> {
                 return Ok(None);
             }
         }
-        let log = PathBuf::from(&run.log);
+        let log = self.log(run.run, "");
         let job = scratch.job(subject.words.clone(), slot, Some(self.timeout), log);
         let ended = self.run(&job, slot)?;
         run.exit = ended.end.status();

@@ -64,7 +64,7 @@ pub fn all(ctx: &Context<'_>) -> Result<Vec<KnownScratch>> {
         let Some(opened) = opened.map_err(|error| unreadable(&worktree, error))? else {
             continue;
         };
-        let dir = PathBuf::from(&opened.dir);
+        let dir = opened.path();
         let is_run = opened.extra.contains_key(PURPOSE);
         let state = match is_run {
             _ if !dir.exists() => State::Gone,

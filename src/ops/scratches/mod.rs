@@ -24,6 +24,7 @@ pub use scratch::{Scratch, Slot};
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ use crate::git::refs::Reason;
 use crate::store::Store;
 use crate::store::lock::hold_file_within;
 use crate::store::names;
+use crate::store::state::stored_path;
 use crate::store::stored::{Stored, not_found};
 
 use self::layout::LaidOut;
@@ -232,12 +234,12 @@ fn say_opened(
         version: 1,
         snapshot_id: stored.id.to_string(),
         commit: stored.commit.to_string(),
-        dir: place.dir.display().to_string(),
+        dir: stored_path(place.dir.as_os_str().as_bytes()),
         at: there.env.now().rfc3339(),
         parents: place
             .parents
             .iter()
-            .map(|dir| dir.display().to_string())
+            .map(|dir| stored_path(dir.as_os_str().as_bytes()))
             .collect(),
         extra,
     };

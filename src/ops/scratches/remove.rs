@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -157,7 +157,7 @@ fn leaves(root: &Root, top: &[u8], found: &mut Vec<Vec<u8>>) -> Result<()> {
 ///
 /// # Errors
 /// When something was put into it meanwhile: then it stays a worktree.
-pub fn worktree(dir: &Path, git_dir: &Path, parents: &[String]) -> Result<()> {
+pub fn worktree(dir: &Path, git_dir: &Path, parents: &[PathBuf]) -> Result<()> {
     let what = || format!("cannot remove '{}'", dir.display());
     let link = dir.join(".git");
     let text = crate::git::regular::read(&link).context(what)?;
