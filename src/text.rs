@@ -107,6 +107,25 @@ pub fn typed(word: impl Display) -> String {
     }
 }
 
+/// As [`typed`], of a word that may be no text, such as a path: what is not seen is escaped as bash, zsh and ksh read it (`$'\377'`).
+pub fn typed_bytes(word: &[u8]) -> String {
+    match std::str::from_utf8(word) {
+        Ok(text) if !text.contains(is_unsafe) => typed(text),
+        _ => {
+            let mut out = String::from("$'");
+            for &byte in word {
+                match byte {
+                    b'\'' | b'\\' => out.extend(['\\', char::from(byte)]),
+                    b' '..=b'~' => out.push(char::from(byte)),
+                    _ => out.push_str(&format!("\\{byte:03o}")),
+                }
+            }
+            out.push('\'');
+            out
+        }
+    }
+}
+
 /// Whether a shell takes these characters for one word as they are.
 fn is_plain(word: &str) -> bool {
     !word.is_empty()

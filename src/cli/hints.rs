@@ -20,8 +20,7 @@ fn usual(code: Code) -> Option<&'static str> {
         }
         // 'tw doctor' is refused there, too.
         Code::UnsupportedRepository => {
-            "nothing was touched; tw works in a working tree ('git worktree add DIR' makes one of a bare repository) of a \
-             repository with SHA-1 ids and refs as files"
+            "nothing was touched; tw works in a working tree: 'git worktree add DIR' makes one of a bare repository"
         }
         Code::UnsafeWorkspace => "--force goes on all the same",
         Code::SnapshotNotFound => "'tw list --all' shows what there is",

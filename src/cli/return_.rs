@@ -7,6 +7,7 @@ use crate::cli::human::text::short;
 use crate::cli::prelude::*;
 use crate::git::path::RepoPath;
 use crate::ops::outcome::{CommitMade, HeadReport, MovedAside, Returned};
+use crate::text::typed;
 
 /// Bring the present back exactly
 ///
@@ -195,12 +196,13 @@ fn head(page: &mut Page, head: &HeadReport) {
         "  HEAD stays detached at {}: branch '{branch}' {why}",
         short(&oid)
     ));
+    let there = typed(&branch);
     page.hint(match head.reason.as_deref() {
         Some("branch-broken") => "'tw doctor' says how to mend it".to_owned(),
-        Some("branch-gone") => format!("'git switch -c {branch}' makes the branch again"),
+        Some("branch-gone") => format!("'git switch -c {there}' makes the branch again"),
         Some("checked-out-elsewhere") => "'git worktree list' shows where".to_owned(),
         _ => format!(
-            "'git log {}..{branch}' shows what came since; 'git switch {branch}' goes there",
+            "'git log {}..{there}' shows what came since; 'git switch {there}' goes there",
             short(&oid)
         ),
     });

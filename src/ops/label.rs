@@ -17,6 +17,7 @@ use crate::store::address::valid_label_among;
 use crate::store::id::IdKind;
 use crate::store::names;
 use crate::store::stored::not_found;
+use crate::text::typed;
 
 /// Label a snapshot.
 #[derive(Debug, Clone, Default)]
@@ -125,7 +126,7 @@ fn add(ctx: &Context<'_>, store: &Store, address: &str, name: &str) -> Result<La
 
 fn taken(name: &str) -> Error {
     Error::new(Code::InvalidLabel, format!("label '{name}' is taken"))
-        .hint(format!("run 'tw label --remove {name}' first"))
+        .hint(format!("run 'tw label --remove {}' first", typed(name)))
 }
 
 fn remove(ctx: &Context<'_>, store: &Store, name: &str) -> Result<Labelled> {

@@ -25,6 +25,7 @@ use crate::store::snapshot::{
 };
 use crate::store::state::{Mode, State, stored_path};
 use crate::store::stored::part;
+use crate::text::typed;
 use crate::worktree::cache::{self, Meta};
 use crate::worktree::capture::Sink;
 use std::convert::Infallible;
@@ -485,7 +486,7 @@ fn create_refs(
                 let name = names::label_of(&error.name);
                 Err(
                     Error::new(Code::InvalidLabel, format!("label '{name}' is taken"))
-                        .hint(format!("run 'tw label --remove {name}' first")),
+                        .hint(format!("run 'tw label --remove {}' first", typed(name))),
                 )
             }
             _ => Err(error.into()),

@@ -4,6 +4,7 @@
 use super::Context;
 use crate::error::Result;
 use crate::store::names::{NOTES, ROOT};
+use crate::text::typed;
 
 /// What was found, and the commands that mend it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +49,15 @@ fn split_key(key: &str) -> Option<(&str, &str)> {
 }
 
 fn mirror(remote: &str) -> Risk {
-    let push = format!("git config --add remote.{remote}.push");
+    let push = format!(
+        "git config --add {}",
+        typed(format!("remote.{remote}.push"))
+    );
     Risk {
         message: format!("'git push {remote}' mirrors every ref, those of tw too"),
         fix: format!(
-            "git config --unset remote.{remote}.mirror && {push} '+refs/*:refs/*' && {push} '^{ROOT}*' && {push} '^{NOTES}*'"
+            "git config --unset {} && {push} '+refs/*:refs/*' && {push} '^{ROOT}*' && {push} '^{NOTES}*'",
+            typed(format!("remote.{remote}.mirror"))
         ),
     }
 }
@@ -80,7 +85,12 @@ fn of_spec(remote: &str, variable: &str, spec: &str, all: &[String]) -> Option<R
     }
     let fixes: Vec<String> = exposed
         .iter()
-        .map(|prefix| format!("git config --add remote.{remote}.{variable} '^{prefix}*'"))
+        .map(|prefix| {
+            format!(
+                "git config --add {} '^{prefix}*'",
+                typed(format!("remote.{remote}.{variable}"))
+            )
+        })
         .collect();
     let does = if variable == "fetch" {
         "writes, and with prune deletes, refs of tw"

@@ -106,7 +106,7 @@ pub fn labels(store: &Store) -> Result<Finding> {
         None => ok(format!("{total} labels")),
         Some(first) => warning(
             format!("labels of snapshots that are not listed: {}", listed(&lost)),
-            format!("tw label --remove {first}"),
+            format!("tw label --remove {}", typed(first)),
         ),
     })
 }

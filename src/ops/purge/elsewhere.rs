@@ -22,6 +22,7 @@ use crate::ops::holders::record_tips;
 use crate::ops::worktrees::Worktree;
 use crate::store::Store;
 use crate::store::names;
+use crate::text::typed_bytes;
 
 /// Says what could not be reached.
 ///
@@ -46,10 +47,11 @@ pub fn sentences(
     search.records()?;
     let mut said = search.said;
     if ctx.repo.head()?.oid.is_some() {
-        let shown: Vec<String> = paths.iter().map(|path| quoted(path)).collect();
+        let specs: Vec<String> = paths.iter().map(|path| pathspec(path)).collect();
         said.push(format!(
-            "earlier commits of branches and tags were not searched: git log --all --oneline -- {}",
-            shown.join(" ")
+            "earlier commits of branches and tags were not searched: git -C {} log --all --oneline -- {}",
+            typed_bytes(ctx.repo.worktree_root().as_os_str().as_bytes()),
+            specs.join(" ")
         ));
     }
     let dropped = event_log::ref_events(&store.dir)?;
@@ -58,6 +60,13 @@ pub fn sentences(
     }
     said.push("clones of this repository, and whoever fetched from it".to_owned());
     Ok(said)
+}
+
+/// The pathspec, typed into a shell, that is this path and no other.
+fn pathspec(path: &[u8]) -> String {
+    let is_literal = !path.starts_with(b":") && !path.iter().any(|byte| b"*?[\\".contains(byte));
+    let magic: &[u8] = if is_literal { b"" } else { b":(literal)" };
+    typed_bytes(&[magic, path].concat())
 }
 
 fn quoted(path: &[u8]) -> String {
@@ -81,10 +90,15 @@ impl Search<'_> {
             let index = Index::read(&file, &worktree.git_dir, &trees, Checksum::Trust)?;
             for gone in self.paths {
                 if index.has_path(gone) || !index.within(gone).is_empty() {
+                    let shown = quoted(gone);
+                    let spec = pathspec(gone);
+                    let there = match self.root_of(worktree) {
+                        Some(dir) => format!(" -C {}", typed_bytes(dir.as_os_str().as_bytes())),
+                        None => String::new(),
+                    };
                     self.said.push(format!(
-                        "the index of worktree '{}' has {}: git rm --cached -r",
+                        "the index of worktree '{}' has {shown}: git{there} rm --cached -r -- {spec}",
                         worktree.name,
-                        quoted(gone)
                     ));
                 }
             }

@@ -162,8 +162,9 @@ pub fn findings(
         let read = |oid| store.objects.read_tree(oid);
         for (path, node) in tree::flatten(&read, one.tree)? {
             ctx.progress.advance(1);
-            let shown = display(&path);
-            for rule in ctx.redactor().text(&shown).counts.into_keys() {
+            let redacted = ctx.redactor().text(&display(&path));
+            let field = redacted.text;
+            for rule in redacted.counts.into_keys() {
                 let print = fingerprint(&rule, &path);
                 add("the name of a file".to_owned(), &rule, &print);
             }
@@ -175,7 +176,7 @@ pub fn findings(
                 None => in_blob(ctx, &store.objects, node.oid)?,
             };
             for (rule, print) in &known {
-                add(shown.clone(), rule, print);
+                add(field.clone(), rule, print);
             }
             looked_at.insert(node.oid, known);
         }

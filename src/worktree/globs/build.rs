@@ -59,7 +59,12 @@ impl Builder {
             }
             Err(reason) => {
                 let message = format!("invalid glob '{text}': {reason}");
-                return Err(Error::new(Code::InvalidConfig, message));
+                let key = match effect {
+                    Effect::Include(_) => "include",
+                    Effect::Exclude(_) => "exclude",
+                };
+                return Err(Error::new(Code::InvalidConfig, message)
+                    .hint(format!("git config --unset-all timewarp.{key}")));
             }
         }
         Ok(())
