@@ -6,6 +6,8 @@
 pub mod syntax;
 
 use std::fmt::Display;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// What some programs begin a text in UTF-8 with.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -107,6 +109,11 @@ pub fn typed(word: impl Display) -> String {
     }
 }
 
+/// As [`typed`], of a path, whatever its bytes.
+pub fn typed_path(path: &Path) -> String {
+    typed_bytes(path.as_os_str().as_bytes())
+}
+
 /// As [`typed`], of a word that may be no text, such as a path: what is not seen is escaped as bash, zsh and ksh read it (`$'\377'`).
 pub fn typed_bytes(word: &[u8]) -> String {
     match std::str::from_utf8(word) {
@@ -192,5 +199,7 @@ mod tests {
                 .output();
             assert_eq!(said.expect("sh").stdout, word.as_bytes());
         }
+        assert_eq!(typed_path("/a b".as_ref()), "\"/a b\"");
+        assert_eq!(typed_bytes(b"it's \xff\n"), r"$'it\'s \377\012'");
     }
 }

@@ -6,7 +6,7 @@ use crate::cli::human::snapshot::headline;
 use crate::cli::human::text::{self};
 use crate::cli::prelude::*;
 use crate::ops::outcome::Opened;
-use crate::text::typed;
+use crate::text::typed_path;
 
 /// Lay a snapshot out in a directory of its own
 ///
@@ -53,7 +53,7 @@ impl Human for Opened {
         page.notices(&self.notices);
         page.hint(format!(
             "'tw close {}' removes it again",
-            typed(self.dir.display())
+            typed_path(&self.dir)
         ));
     }
 

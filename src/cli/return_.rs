@@ -5,8 +5,7 @@ use std::ffi::OsString;
 use crate::cli::human::swap::{changes, members, remark, saved};
 use crate::cli::human::text::short;
 use crate::cli::prelude::*;
-use crate::git::path::RepoPath;
-use crate::ops::outcome::{CommitMade, HeadReport, MovedAside, Returned};
+use crate::ops::outcome::{Aftermath, CommitMade, HeadReport, MovedAside, Returned};
 use crate::text::typed;
 
 /// Bring the present back exactly
@@ -92,34 +91,14 @@ impl Human for Returned {
         );
         changes(page, &self.changes, self.dry_run);
         members(page, &self.members, self.dry_run);
-        told(
-            page,
-            &Told {
-                changed_since: &self.changed_since,
-                kept: &self.kept,
-                discarded: &self.discarded,
-                stayed: &self.stayed,
-                moved_aside: &self.moved_aside,
-            },
-            "",
-        );
+        told(page, &self.aftermath, "");
         for one in &self.members {
             if let Some(there) = &one.returned {
-                told(
-                    page,
-                    &Told {
-                        changed_since: &there.changed_since,
-                        kept: &there.kept,
-                        discarded: &there.discarded,
-                        stayed: &there.stayed,
-                        moved_aside: &there.moved_aside,
-                    },
-                    &format!("member {}: ", clean(&one.path)),
-                );
+                told(page, there, &format!("member {}: ", clean(&one.path)));
             }
         }
-        head(page, &self.head);
-        for CommitMade { oid, title } in &self.commits_made {
+        head(page, &self.aftermath.head);
+        for CommitMade { oid, title } in &self.aftermath.commits_made {
             let oid = oid.to_string();
             page.line(format!(
                 "  committed in the past: {} {}",
@@ -127,7 +106,7 @@ impl Human for Returned {
                 clean(title)
             ));
         }
-        if let Some(CommitMade { oid, .. }) = self.commits_made.first() {
+        if let Some(CommitMade { oid, .. }) = self.aftermath.commits_made.first() {
             page.hint(format!(
                 "'git branch NAME {oid}' keeps the commits made in the past"
             ));
@@ -147,29 +126,20 @@ impl Human for Returned {
     }
 }
 
-/// What a return says of paths.
-struct Told<'a> {
-    changed_since: &'a [RepoPath],
-    kept: &'a [RepoPath],
-    discarded: &'a [RepoPath],
-    stayed: &'a [RepoPath],
-    moved_aside: &'a [MovedAside],
-}
-
-/// Says it; `place` is where, followed by a colon, or nothing.
-fn told(page: &mut Page, told: &Told<'_>, place: &str) {
+/// What a return says of paths; `place` is where, followed by a colon, or nothing.
+fn told(page: &mut Page, told: &Aftermath, place: &str) {
     for (what, paths) in [
         (
             "changed by someone else since, and left so",
-            told.changed_since,
+            &told.changed_since,
         ),
-        ("carried over", told.kept),
-        ("not kept in the experiment", told.discarded),
-        ("stayed in place and changed in the past", told.stayed),
+        ("carried over", &told.kept),
+        ("not kept in the experiment", &told.discarded),
+        ("stayed in place and changed in the past", &told.stayed),
     ] {
         remark(page, &format!("{place}{what}"), paths);
     }
-    for MovedAside { from, to } in told.moved_aside {
+    for MovedAside { from, to } in &told.moved_aside {
         page.line(format!(
             "  {place}moved aside: {} to {}",
             quoted(from),

@@ -18,7 +18,7 @@ use crate::ops::worktrees::{self, OpenedDir, Worktree};
 use crate::store::Store;
 use crate::store::id::{IdKind, SnapshotId, Tail};
 use crate::store::state::Mode;
-use crate::text::typed;
+use crate::text::typed_path;
 use crate::worktree::cache;
 use crate::worktree::manifest::{Kind, Manifest};
 
@@ -99,7 +99,7 @@ fn check_state(store: &Store, worktree: &Worktree, dir: &Path) -> Result<()> {
         let message = format!("'{}' {what}", dir.display());
         Err(Error::new(Code::Held, message).hint(hint))
     };
-    let there = typed(dir.display());
+    let there = typed_path(dir);
     if store.dir.state()?.mode == Mode::Past {
         let hint = format!("run 'tw -C {there} return' first");
         return held("is in the past", hint);

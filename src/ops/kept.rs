@@ -3,7 +3,6 @@
 //! They are local, and readable by their owner alone. A record is written before the first run begins and after each that ends, so
 //! that a death keeps what was done.
 
-use std::cmp::Reverse;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -70,6 +69,11 @@ pub fn save<T: Kept>(ctx: &Context<'_>, record: &T) -> Result<()> {
     write_atomic(&dir.join(T::FILE), &bytes, Durable::Yes)
 }
 
+/// What tells which of two is the newer one.
+fn age<T: Kept>(one: &T) -> (&str, u32, &str) {
+    (one.created_at(), one.created_nanos(), one.id())
+}
+
 /// Every one, newest first.
 ///
 /// # Errors
@@ -84,11 +88,7 @@ pub fn all<T: Kept>(ctx: &Context<'_>) -> Result<Vec<T>> {
     for entry in entries {
         found.extend(read_json(&entry?.path().join(T::FILE))?);
     }
-    let order = |one: &T| {
-        let at = (one.created_at().to_owned(), one.created_nanos());
-        Reverse((at, one.id().to_owned()))
-    };
-    found.sort_by_cached_key(order);
+    found.sort_by(|a, b| age(b).cmp(&age(a)));
     Ok(found)
 }
 

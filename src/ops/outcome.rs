@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use self::beyond::{OtherDiff, OtherKind};
-pub use self::member::{MemberSwap, MemberView, Membership, ReturnedThere, Role};
+pub use self::member::{MemberSwap, MemberView, Membership, Role};
 pub use self::status::{
     Counts, FilesChanged, Head, Interrupted, RepositoryInfo, SessionHere, Status, Work, WorkedOn,
 };
@@ -244,22 +244,10 @@ pub struct MovedAside {
     pub to: RepoPath,
 }
 
-/// Answer of `return`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Returned {
-    /// Where it leads; with `dry_run` nothing was written.
-    #[schemars(extend("const" = "present"))]
-    pub mode: Mode,
-    /// The backup that was put back.
-    pub backup_id: String,
-    /// What was made in the past; null for a dry run, or when nothing differed.
-    pub experiment_id: Option<String>,
-    /// The proof held.
-    pub verified: bool,
-    /// Nothing was written.
-    pub dry_run: bool,
-    /// Paths touched.
-    pub changes: Changes,
+/// What a return did beside putting files back.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Aftermath {
     /// Paths that somebody else changed after they were put back.
     #[serde(flatten, with = "Texts::<ChangedSince>")]
     pub changed_since: Vec<RepoPath>,
@@ -278,6 +266,27 @@ pub struct Returned {
     /// What `--keep` carried over.
     #[serde(flatten, with = "Texts::<Kept>")]
     pub kept: Vec<RepoPath>,
+}
+
+/// Answer of `return`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Returned {
+    /// Where it leads; with `dry_run` nothing was written.
+    #[schemars(extend("const" = "present"))]
+    pub mode: Mode,
+    /// The backup that was put back.
+    pub backup_id: String,
+    /// What was made in the past; null for a dry run, or when nothing differed.
+    pub experiment_id: Option<String>,
+    /// The proof held.
+    pub verified: bool,
+    /// Nothing was written.
+    pub dry_run: bool,
+    /// Paths touched.
+    pub changes: Changes,
+    /// What else is to be said.
+    #[serde(flatten)]
+    pub aftermath: Aftermath,
     /// The members of the workspace, which came along.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<MemberSwap>,

@@ -6,18 +6,17 @@ use std::path::Path;
 
 use super::Context;
 use super::issues::run::{Closing, close_run};
-use super::outcome::{MemberSwap, Returned, ReturnedThere};
+use super::outcome::{MemberSwap, Returned};
 use super::request::{DryRun, Guard, Return};
 use super::stay::guard::{self, Stay};
 use super::stay::{ReturnOperation, not_in_past};
 use super::swap::recover;
 use super::workspaces::{self, Partner, WentAlong};
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
 use crate::git::fs::resolved_but_name;
 use crate::git::path::RepoPath;
 use crate::store::Store;
 use crate::store::state::{Mode, State, stored_path};
-use crate::text::typed;
 
 /// Returns.
 ///
@@ -98,7 +97,7 @@ fn return_together(
         members.iter().any(|member| member.path == path)
     };
     // Whatever it is called, it did not stay: it came home by itself.
-    returned.stayed.retain(|path| !is_member(path));
+    returned.aftermath.stayed.retain(|path| !is_member(path));
     Ok(returned)
 }
 
@@ -107,14 +106,7 @@ fn in_past<'a>(ctx: &'a Context<'_>, partner: &Partner) -> Result<ReturnOperatio
     let store = ctx.store()?;
     let state = store.dir.state()?;
     if state.mode == Mode::Present {
-        let path = &partner.path;
-        let message = format!("member '{path}' is in the present already");
-        return Err(Error::new(Code::WorkspaceMember, message)
-            .hint(format!(
-                "come home without it: 'tw workspace remove {}', then 'tw return'",
-                typed(path)
-            ))
-            .detail("member", path.clone()));
+        return Err(partner.is_home());
     }
     ReturnOperation::new(ctx, store, state)
 }
@@ -157,15 +149,7 @@ impl WentAlong for Returned {
             experiment_id: self.experiment_id.clone(),
             written: self.changes.written.len(),
             removed: self.changes.removed.len(),
-            returned: Some(ReturnedThere {
-                changed_since: self.changed_since.clone(),
-                head: self.head.clone(),
-                commits_made: self.commits_made.clone(),
-                stayed: self.stayed.clone(),
-                moved_aside: self.moved_aside.clone(),
-                discarded: self.discarded.clone(),
-                kept: self.kept.clone(),
-            }),
+            returned: Some(self.aftermath.clone()),
         }
     }
 

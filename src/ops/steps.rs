@@ -249,8 +249,8 @@ impl<'a> Step<'a> {
             dry_run: false,
             backup_id: Some(returned.backup_id),
             experiment_id: returned.experiment_id,
-            changed_since: returned.changed_since,
-            head_stayed: returned.head.reason,
+            changed_since: returned.aftermath.changed_since,
+            head_stayed: returned.aftermath.head.reason,
             notices: returned.notices,
             ..self.would(returned.changes)
         })

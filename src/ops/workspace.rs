@@ -15,7 +15,7 @@ use crate::git::fs::{resolved, resolved_but_name};
 use crate::git::path::display;
 use crate::store::state::Mode;
 use crate::store::workspace::{Member, Pointer, Workspace, way};
-use crate::text::typed;
+use crate::text::typed_path;
 
 /// Answer of `workspace add`, `remove` and `off`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -141,7 +141,7 @@ fn check(head: &Context<'_>, member: &Context<'_>, dir: &Path) -> Result<()> {
         return Err(
             refuse("is the head of a workspace itself".to_owned()).hint(format!(
                 "end that first: 'tw -C {} workspace off'",
-                typed(root.display())
+                typed_path(root)
             )),
         );
     }
@@ -170,30 +170,24 @@ fn same_repository(dir: &Path, member: &str) -> Error {
 }
 
 fn not_two(root: &Path, head: &Path) -> Error {
-    let (root, head) = (root.display(), head.display());
-    Error::new(
-        Code::WorkspaceMember,
-        format!("'{root}' is a member of the workspace of '{head}'"),
-    )
-    .hint(format!(
-        "add to that one: 'tw -C {} workspace add DIR'",
-        typed(head)
-    ))
-    .hint(format!(
-        "or leave it first: 'tw -C {} workspace off'",
-        typed(root)
-    ))
+    let message = format!(
+        "'{}' is a member of the workspace of '{}'",
+        root.display(),
+        head.display()
+    );
+    let (root, head) = (typed_path(root), typed_path(head));
+    Error::new(Code::WorkspaceMember, message)
+        .hint(format!("add to that one: 'tw -C {head} workspace add DIR'"))
+        .hint(format!("or leave it first: 'tw -C {root} workspace off'"))
 }
 
 fn in_present(ctx: &Context<'_>, root: &Path) -> Result<()> {
     if ctx.state_dir().state()?.mode == Mode::Present {
         return Ok(());
     }
-    let root = root.display();
-    Err(
-        Error::new(Code::AlreadyInPast, format!("'{root}' is in the past"))
-            .hint(format!("run 'tw -C {} return' first", typed(root))),
-    )
+    let message = format!("'{}' is in the past", root.display());
+    Err(Error::new(Code::AlreadyInPast, message)
+        .hint(format!("run 'tw -C {} return' first", typed_path(root))))
 }
 
 /// Takes members out of the workspace. They stay where they are.
@@ -259,18 +253,25 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
     let mut notices = recover::recover_locked(head, store, &lock)?;
     let workspace = store.dir.workspace()?.unwrap_or_default();
     let partners = workspaces::partners(head)?;
+    let (gone, members): (Vec<Member>, Vec<Member>) = workspace
+        .members
+        .iter()
+        .cloned()
+        .partition(|member| goes(member));
+    let is_gone = |path: &str| gone.iter().any(|member| member.path == path);
     if let Some(mut all) = store.dir.together()? {
         // Who is not there any more keeps nobody from the way back.
-        let is_lost = |path: &String| {
-            let mut taken_out = workspace.members.iter().filter(|member| goes(member));
-            let partner = partners.iter().find(|partner| partner.path == *path);
-            taken_out.any(|member| member.path == *path)
-                && partner.is_some_and(|partner| partner.open(head).is_err())
-        };
-        let (lost, rest): (Vec<String>, Vec<String>) = all.members.into_iter().partition(is_lost);
-        all.members = rest;
-        store.dir.write_together(&all)?;
-        notices.extend(recover::recover_locked(head, store, &lock)?);
+        let lost: Vec<&str> = partners
+            .iter()
+            .filter(|one| is_gone(&one.path) && all.members.contains(&one.path))
+            .filter(|one| one.open(head).is_err())
+            .map(|one| one.path.as_str())
+            .collect();
+        if !lost.is_empty() {
+            all.members.retain(|path| !lost.contains(&path.as_str()));
+            store.dir.write_together(&all)?;
+            notices.extend(recover::recover_locked(head, store, &lock)?);
+        }
         if store.dir.has_together() {
             return Err(recover::unfinished_in_all());
         }
@@ -279,18 +280,13 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
             format!("'{path}' is taken out in the middle of a {operation}: should it come back, 'tw recover' there undoes it")
         }));
     }
-    let (gone, members): (Vec<Member>, Vec<Member>) = workspace
-        .members
-        .iter()
-        .cloned()
-        .partition(|member| goes(member));
     // The list first: a member that names a head which does not know it goes its own way.
     store.dir.write_workspace(&Workspace {
         members,
         ..workspace.clone()
     })?;
-    for partner in partners {
-        if !gone.iter().any(|member| member.path == partner.path) {
+    for partner in &partners {
+        if !is_gone(&partner.path) {
             continue;
         }
         // One that is not there any more has nothing to forget.
@@ -300,7 +296,7 @@ fn take_out(head: &Context<'_>, goes: impl Fn(&Member) -> bool) -> Result<Member
         let dir = member.state_dir();
         let what = || format!("member '{}'", partner.path);
         if dir.state().context(what)?.mode == Mode::Past {
-            let root = typed(partner.root.display());
+            let root = typed_path(&partner.root);
             notices.push(format!(
                 "'{}' stays in the past until 'tw -C {root} return'",
                 partner.path

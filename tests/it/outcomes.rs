@@ -15,11 +15,11 @@ use timewarp::git::path::RepoPath;
 use timewarp::ops::install::{AgentFile, AgentFiles, Became, Installed};
 use timewarp::ops::list::Listing;
 use timewarp::ops::outcome::{
-    Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry, ConfigListing, Counts,
-    Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport, Interrupted, Invalid,
-    Labelled, Listed, MovedAside, Opened, OtherDiff, OtherKind, Pruned, Purged, Recovered,
-    RepositoryInfo, Restored, Returned, Rewritten, SessionHere, Shown, SnapshotView, Status, Taken,
-    Travelled, Work, WorkedOn,
+    Aftermath, Changes, Check, CheckStatus, Checkup, Closed, CommitMade, ConfigEntry,
+    ConfigListing, Counts, Diff, Dropped, DroppedListing, FileDiff, Forgotten, Head, HeadReport,
+    Interrupted, Invalid, Labelled, Listed, MovedAside, Opened, OtherDiff, OtherKind, Pruned,
+    Purged, Recovered, RepositoryInfo, Restored, Returned, Rewritten, SessionHere, Shown,
+    SnapshotView, Status, Taken, Travelled, Work, WorkedOn,
 };
 use timewarp::ops::steps::{LevelView, Levels, Undone};
 use timewarp::store::state::Mode;
@@ -111,24 +111,26 @@ fn returned() -> Returned {
         dry_run: false,
         verified: true,
         changes: changes(),
-        changed_since: vec![path(b"other\xfe")],
-        head: HeadReport {
-            reference: Some("refs/heads/main".to_owned()),
-            oid: Some(oid('3')),
-            restored: false,
-            reason: Some("branch-moved".to_owned()),
+        aftermath: Aftermath {
+            changed_since: vec![path(b"other\xfe")],
+            head: HeadReport {
+                reference: Some("refs/heads/main".to_owned()),
+                oid: Some(oid('3')),
+                restored: false,
+                reason: Some("branch-moved".to_owned()),
+            },
+            commits_made: vec![CommitMade {
+                oid: oid('4'),
+                title: "try it".to_owned(),
+            }],
+            stayed: vec![path(b"target/")],
+            moved_aside: vec![MovedAside {
+                from: path(b"pipe"),
+                to: path(b"pipe.tw-past-ab12cd"),
+            }],
+            discarded: vec![path(b"huge.bin")],
+            kept: vec![path(b"notes.md")],
         },
-        commits_made: vec![CommitMade {
-            oid: oid('4'),
-            title: "try it".to_owned(),
-        }],
-        stayed: vec![path(b"target/")],
-        moved_aside: vec![MovedAside {
-            from: path(b"pipe"),
-            to: path(b"pipe.tw-past-ab12cd"),
-        }],
-        discarded: vec![path(b"huge.bin")],
-        kept: vec![path(b"notes.md")],
         notices: Vec::new(),
     }
 }

@@ -9,10 +9,12 @@ mod refused;
 mod swap;
 
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::damage::document;
+use crate::damage::{document, raw_command};
+use crate::many::Held;
 use crate::sandbox::{Kind, Ran, Sandbox};
 use crate::state::State;
 
@@ -49,6 +51,14 @@ impl Trio {
             sandbox.write(at("dir/new.txt"), "untracked\n");
         }
         sandbox
+    }
+
+    /// As [`Self::apart`], in the form of those that are one.
+    pub fn strangers() -> Self {
+        Self {
+            sandbox: Self::apart(),
+            snapshot: String::new(),
+        }
     }
 
     pub fn new() -> Self {
@@ -110,6 +120,19 @@ impl Trio {
     pub fn tw_in(&self, path: &str, args: &[&str]) -> Ran {
         let dir = self.sandbox.path(path);
         self.sandbox.tw_in(dir, [&["--json"], args].concat())
+    }
+
+    /// Begins a command, which stops at this point if it names one.
+    pub fn start(&self, path: &str, args: &[&str], stop: &str) -> Held {
+        raw_command(&self.sandbox.root(), env!("CARGO_BIN_EXE_tw"))
+            .current_dir(self.sandbox.path(path))
+            .env("TW_STOP_POINT", stop)
+            .arg("--json")
+            .args(args)
+            .stdout(Stdio::null())
+            .spawn()
+            .map(Held)
+            .unwrap()
     }
 
     /// The ids that a member has of a kind.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::env::Env;
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::private::{Directory, Known, Registry};
-use crate::text::typed;
+use crate::text::typed_path;
 
 /// A `.git` file is one short line; more than this is none.
 const MAX_GITFILE: u64 = 1 << 20;
@@ -127,7 +127,7 @@ fn find_private(seen: &[&Path], boundary: Option<&Path>, env: &Env) -> Result<Di
                 Some(Known::Former(_)) => hints.push(format!(
                     "another directory was at '{}', whose history is kept: 'tw init --here --adopt {}' there goes on with it",
                     dir.display(),
-                    typed(dir.display())
+                    typed_path(dir)
                 )),
                 None => {}
             }

@@ -12,7 +12,7 @@ use crate::ops::outcome::{Check, Checkup};
 use crate::store::id::IdKind;
 use crate::store::names;
 use crate::store::state::{Mode, StateDir};
-use crate::text::typed;
+use crate::text::{typed, typed_path};
 
 /// The name of the check.
 const NAME: &str = "private-repository";
@@ -71,7 +71,7 @@ fn earlier(ctx: &Context<'_>) -> Result<Option<Finding>> {
             dir.display(),
             snapshots_of(&known),
             known.repository().display(),
-            typed(known.repository().display()),
+            typed_path(&known.repository()),
         );
         return Ok(Some(ok(message)));
     }
@@ -80,11 +80,12 @@ fn earlier(ctx: &Context<'_>) -> Result<Option<Finding>> {
 
 /// git came while the directory was in the past: its present is where only its own history leads back to.
 fn in_past_before_git(ctx: &Context<'_>, dir: &Path, kept: &StateDir) -> Finding {
-    let here = typed(dir.display());
+    let here = typed_path(dir);
     let root = ctx.repo.worktree_root();
     // Beside the directory: what is in it goes into the experiment of the return.
-    let away = typed(format!("{}.git-away", root.display()));
-    let there = typed(root.join(".git").display());
+    let mut away = root.as_os_str().to_owned();
+    away.push(".git-away");
+    let (there, away) = (typed_path(&root.join(".git")), typed_path(away.as_ref()));
     let (stands, back) = if kept.has_journal() {
         ("in the middle of a swap that died", "recover")
     } else {
@@ -134,7 +135,7 @@ fn waiting(start: &Path, env: &Env) -> Result<Option<Finding>> {
     };
     for dir in start.canonicalize()?.ancestors() {
         let here = dir.display();
-        let there = typed(&here);
+        let there = typed_path(dir);
         let found = match registry.look(dir)? {
             Some(Known::Moved(known)) => {
                 let was = known.path().display();

@@ -3,9 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{ChangedSince, CommitMade, Discarded, HeadReport, Kept, MovedAside, Stayed};
-use crate::git::path::RepoPath;
-use crate::json::Texts;
+use super::Aftermath;
 use crate::store::state::Mode;
 
 /// What a swap over all did in one member.
@@ -26,31 +24,7 @@ pub struct MemberSwap {
     pub removed: usize,
     /// What else is to be said of a return; only of one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub returned: Option<ReturnedThere>,
-}
-
-/// What a return did in a member beside putting files back: as in the answer of `return` itself.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct ReturnedThere {
-    /// Paths that somebody else changed after they were put back.
-    #[serde(flatten, with = "Texts::<ChangedSince>")]
-    pub changed_since: Vec<RepoPath>,
-    /// HEAD.
-    pub head: HeadReport,
-    /// Commits made on the detached HEAD.
-    pub commits_made: Vec<CommitMade>,
-    /// Directories left in place whose content changed in the past.
-    #[serde(flatten, with = "Texts::<Stayed>")]
-    pub stayed: Vec<RepoPath>,
-    /// What `--move-aside` renamed.
-    pub moved_aside: Vec<MovedAside>,
-    /// What `--discard` did not keep in the experiment.
-    #[serde(flatten, with = "Texts::<Discarded>")]
-    pub discarded: Vec<RepoPath>,
-    /// What `--keep` carried over.
-    #[serde(flatten, with = "Texts::<Kept>")]
-    pub kept: Vec<RepoPath>,
+    pub returned: Option<Aftermath>,
 }
 
 /// What this repository is to a workspace.

@@ -22,7 +22,7 @@ use crate::ops::holders::record_tips;
 use crate::ops::worktrees::Worktree;
 use crate::store::Store;
 use crate::store::names;
-use crate::text::typed_bytes;
+use crate::text::{typed_bytes, typed_path};
 
 /// Says what could not be reached.
 ///
@@ -50,7 +50,7 @@ pub fn sentences(
         let specs: Vec<String> = paths.iter().map(|path| pathspec(path)).collect();
         said.push(format!(
             "earlier commits of branches and tags were not searched: git -C {} log --all --oneline -- {}",
-            typed_bytes(ctx.repo.worktree_root().as_os_str().as_bytes()),
+            typed_path(ctx.repo.worktree_root()),
             specs.join(" ")
         ));
     }
@@ -93,7 +93,7 @@ impl Search<'_> {
                     let shown = quoted(gone);
                     let spec = pathspec(gone);
                     let there = match self.root_of(worktree) {
-                        Some(dir) => format!(" -C {}", typed_bytes(dir.as_os_str().as_bytes())),
+                        Some(dir) => format!(" -C {}", typed_path(&dir)),
                         None => String::new(),
                     };
                     self.said.push(format!(

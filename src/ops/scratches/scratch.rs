@@ -24,7 +24,7 @@ use crate::runner::Job;
 use crate::store::id::{IdKind, SnapshotId, Tail};
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
-use crate::text::typed;
+use crate::text::typed_path;
 use crate::worktree::manifest::{Kind, Manifest};
 
 /// How many free ports a run is given.
@@ -260,12 +260,12 @@ impl<'a> Scratch<'a> {
             Err(Error::new(Code::Held, format!("'{dir}' {what}")).hint(hint))
         };
         if own.has_journal() {
-            let hint = format!("run 'tw -C {} recover' first", typed(&dir));
+            let hint = format!("run 'tw -C {} recover' first", typed_path(self.dir()));
             return held("has an unfinished swap", hint);
         }
         match own.state()?.mode {
             Mode::Past => {
-                let hint = format!("run 'tw -C {} return' first", typed(&dir));
+                let hint = format!("run 'tw -C {} return' first", typed_path(self.dir()));
                 held("is in the past", hint)
             }
             Mode::Present => Ok(()),

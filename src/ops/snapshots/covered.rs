@@ -12,7 +12,7 @@ use crate::ops::request::Take;
 use crate::ops::workspaces::{self, Partner};
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::workspace::Covered;
-use crate::text::typed;
+use crate::text::typed_path;
 
 /// How long an event waits for a member: an agent waits for the event.
 const EVENT_WAIT: Duration = Duration::from_millis(500);
@@ -64,7 +64,7 @@ fn take_one(ctx: &Context<'_>, request: &Take, partner: &Partner) -> Result<(Str
     let lock = WorktreeLock::acquire(store.dir.path(), Hold::Shared, "snapshot", wait)?;
     // Half of one state and half of another is nothing to go back to.
     if store.dir.needs_recovery()? {
-        let root = typed(partner.root.display());
+        let root = typed_path(&partner.root);
         return Err(
             Error::new(Code::Interrupted, "a swap was interrupted there")
                 .hint(format!("run 'tw -C {root} recover'")),

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::capture::{Capture, Storing};
-use super::outcome::{CommitMade, HeadReport, MovedAside, Returned};
+use super::outcome::{Aftermath, CommitMade, HeadReport, MovedAside, Returned};
 use super::record::Made;
 use super::request::Return;
 use super::swap::goal::{
@@ -180,13 +180,15 @@ impl<'a> ReturnOperation<'a> {
             dry_run: true,
             verified: false,
             changes: changes(&prepared.plan),
-            changed_since: Vec::new(),
-            head,
-            commits_made: Vec::new(),
-            stayed: Vec::new(),
-            moved_aside: Vec::new(),
-            discarded: Vec::new(),
-            kept: repo_paths(keep),
+            aftermath: Aftermath {
+                changed_since: Vec::new(),
+                head,
+                commits_made: Vec::new(),
+                stayed: Vec::new(),
+                moved_aside: Vec::new(),
+                discarded: Vec::new(),
+                kept: repo_paths(keep),
+            },
             members: Vec::new(),
             notices: Vec::new(),
         })
@@ -253,22 +255,24 @@ impl<'a> ReturnOperation<'a> {
             verified: true,
             changes: swapped.changes(),
             notices: notices(&swapped, &head, &commits_made),
-            changed_since: repo_paths(swapped.changed_since),
-            head,
-            commits_made: commits_made
-                .into_iter()
-                .map(|(oid, title)| CommitMade { oid, title })
-                .collect(),
-            stayed,
-            moved_aside: moved_aside
-                .into_iter()
-                .map(|(from, to)| MovedAside {
-                    from: RepoPath::new(from),
-                    to: RepoPath::new(to),
-                })
-                .collect(),
-            discarded: repo_paths(discarded.take()),
-            kept: repo_paths(keep),
+            aftermath: Aftermath {
+                changed_since: repo_paths(swapped.changed_since),
+                head,
+                commits_made: commits_made
+                    .into_iter()
+                    .map(|(oid, title)| CommitMade { oid, title })
+                    .collect(),
+                stayed,
+                moved_aside: moved_aside
+                    .into_iter()
+                    .map(|(from, to)| MovedAside {
+                        from: RepoPath::new(from),
+                        to: RepoPath::new(to),
+                    })
+                    .collect(),
+                discarded: repo_paths(discarded.take()),
+                kept: repo_paths(keep),
+            },
             members: Vec::new(),
         })
     }

@@ -9,7 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::ops::Context;
 use crate::store::Store;
 use crate::store::state::Mode;
-use crate::text::typed;
+use crate::text::typed_path;
 
 /// Refuses to go on in a copy.
 ///
@@ -29,7 +29,10 @@ pub fn check(ctx: &Context<'_>, store: &Store) -> Result<()> {
         format!("to keep this one instead: remove '{there}'")
     };
     Err(Error::new(Code::UnsupportedRepository, message)
-        .hint(format!("go on there: tw -C {} status", typed(there)))
+        .hint(format!(
+            "go on there: tw -C {} status",
+            typed_path(&original)
+        ))
         .hint(keep))
 }
 

@@ -32,7 +32,7 @@ use crate::store::Store;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
 use crate::store::workspace::{Covered, Member, way};
-use crate::text::typed;
+use crate::text::{typed, typed_path};
 pub use together::{Done, together};
 pub use view::membership;
 
@@ -120,25 +120,32 @@ impl Partner {
         let names_us = pointed.is_some_and(|pointed| resolved(pointed.path()) == own);
         if !names_us {
             let path = &self.path;
-            let dir = typed(path);
             let message = format!("'{path}' does not belong to this workspace any more");
-            return Err(Error::new(Code::WorkspaceMember, message)
-                .hint(format!("'tw workspace add {dir}' makes it a member again"))
-                .hint(format!("or go on without it: 'tw workspace remove {dir}'"))
-                .detail("member", path.clone()));
+            return Err(self
+                .refusal(message)
+                .hint(format!(
+                    "'tw workspace add {}' makes it a member again",
+                    typed(path)
+                ))
+                .hint(format!("or go on without it: '{}'", self.removal())));
         }
         Ok(ctx)
     }
 
     fn unavailable(&self, what: &str) -> Error {
-        let path = &self.path;
-        Error::new(Code::WorkspaceMember, format!("member '{path}' {what}"))
+        self.refusal(format!("member '{}' {what}", self.path))
             .hint(format!("put it back to '{}'", self.root.display()))
-            .hint(format!(
-                "or go on without it: 'tw workspace remove {}'",
-                typed(path)
-            ))
-            .detail("member", path.clone())
+            .hint(format!("or go on without it: '{}'", self.removal()))
+    }
+
+    /// Why it keeps the others from going.
+    fn refusal(&self, message: String) -> Error {
+        Error::new(Code::WorkspaceMember, message).detail("member", self.path.clone())
+    }
+
+    /// The command that takes it out of the workspace.
+    fn removal(&self) -> String {
+        format!("tw workspace remove {}", typed(&self.path))
     }
 
     /// The snapshot of this member that belongs to a snapshot of the head.
@@ -162,29 +169,31 @@ impl Partner {
             None => ", which was taken before it was a member".to_owned(),
         };
         let message = format!("member '{path}' has no snapshot beside '{head_snapshot}'{why}");
-        Err(Error::new(Code::WorkspaceMember, message)
+        Err(self
+            .refusal(message)
             .hint(format!(
                 "'tw show {head_snapshot}' says what belongs to it; another snapshot may have one of each member"
             ))
-            .hint(format!("or go without it: 'tw workspace remove {}'", typed(path)))
-            .detail("member", path.clone()))
+            .hint(format!("or go without it: '{}'", self.removal())))
     }
 
     /// Why a step into the past would part it from the others.
     pub fn has_no_part(&self, operation: &str) -> Error {
         let path = &self.path;
-        let message = format!(
+        self.refusal(format!(
             "member '{path}' had no part in this swap: to {operation} it would leave that one behind in the present"
-        );
-        Error::new(Code::WorkspaceMember, message)
-            .hint(
-                "'tw travel SNAPSHOT' takes all members along, to a snapshot that was taken of all",
-            )
+        ))
+        .hint("'tw travel SNAPSHOT' takes all members along, to a snapshot that was taken of all")
+        .hint(format!("or go without it: '{}'", self.removal()))
+    }
+
+    /// Why it cannot come home with the others.
+    pub fn is_home(&self) -> Error {
+        self.refusal(format!("member '{}' is in the present already", self.path))
             .hint(format!(
-                "or go without it: 'tw workspace remove {}'",
-                typed(path)
+                "come home without it: '{}', then 'tw return'",
+                self.removal()
             ))
-            .detail("member", path.clone())
     }
 
     /// What was said in this member, as the head tells it.
@@ -205,7 +214,7 @@ impl Partner {
         for (name, value) in error.details() {
             named = named.detail(name, value.clone());
         }
-        let there = format!("{COMMAND}-C {} ", typed(self.root.display()));
+        let there = format!("{COMMAND}-C {} ", typed_path(&self.root));
         for hint in error.hints() {
             named = named.hint(hint.replace(COMMAND, &there));
         }
@@ -309,7 +318,8 @@ pub fn refuse_member_of_stay(ctx: &Context<'_>, operation: &str) -> Result<()> {
 }
 
 fn in_member(head: &Path, operation: &str) -> Error {
-    let head = head.display();
+    let there = typed_path(head);
+    let head = head.display().to_string();
     let message =
         format!("'tw {operation}' is for the whole workspace of '{head}', not for a member");
     // Its next step may be another one than this one's.
@@ -320,10 +330,7 @@ fn in_member(head: &Path, operation: &str) -> Error {
         other => other,
     };
     Error::new(Code::WorkspaceMember, message)
-        .hint(format!(
-            "run it there: 'tw -C {} {operation}'",
-            typed(&head)
-        ))
+        .hint(format!("run it there: 'tw -C {there} {operation}'"))
         .hint("or take this repository out of the workspace: 'tw workspace off'")
-        .detail("head", head.to_string())
+        .detail("head", head)
 }

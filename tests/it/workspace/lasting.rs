@@ -1,13 +1,12 @@
 //! What holds when the members change between swaps, beside one, or after one that died.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{Trio, assert_same};
-use crate::damage::{document, raw_command};
-use crate::many::{Held, go_on, wait_until_stopped};
+use crate::damage::document;
+use crate::many::{go_on, wait_until_stopped};
 
 fn refused(trio: &Trio, path: &str, args: &[&str], code: &str) -> Value {
     let document = document(&trio.tw_in(path, args));
@@ -32,11 +31,7 @@ fn kill(trio: &Trio, args: &[&str], point: &str) {
 
 #[test]
 fn a_step_into_a_past_that_a_member_has_no_part_in_goes_nowhere() {
-    let sandbox = Trio::apart();
-    let trio = Trio {
-        sandbox,
-        snapshot: String::new(),
-    };
+    let trio = Trio::strangers();
     // Each has been in the past by itself, before there was a workspace.
     for path in ["", "../lib"] {
         trio.json_in(path, &["snapshot"]);
@@ -135,19 +130,9 @@ fn who_becomes_a_member_while_the_lock_is_waited_for_goes_along() {
     let files = ["nested", "../lib"].map(|path| format!("{path}/.git/timewarp/member.json"));
     let pointers = files.clone().map(|file| trio.sandbox.text(file));
     trio.json_in("", &["workspace", "off"]);
-    let start = |args: &[&str], stop: &str| {
-        raw_command(&trio.sandbox.root(), env!("CARGO_BIN_EXE_tw"))
-            .current_dir(trio.sandbox.repo())
-            .env("TW_STOP_POINT", stop)
-            .args(args)
-            .stdout(Stdio::null())
-            .spawn()
-            .map(Held)
-            .unwrap()
-    };
-    let mut first = start(&["restore", "latest", "a.txt"], "swap-journal");
+    let mut first = trio.start("", &["restore", "latest", "a.txt"], "swap-journal");
     wait_until_stopped(first.0.id());
-    let mut second = start(&["travel", &trio.snapshot], "");
+    let mut second = trio.start("", &["travel", &trio.snapshot], "");
     // It looks for members, and waits.
     std::thread::sleep(Duration::from_millis(500));
     for (file, pointer) in files.iter().zip(pointers) {
@@ -165,21 +150,8 @@ fn who_becomes_a_member_while_the_lock_is_waited_for_goes_along() {
 
 #[test]
 fn of_two_adds_at_once_no_head_becomes_a_member() {
-    let sandbox = Trio::apart();
-    let trio = Trio {
-        sandbox,
-        snapshot: String::new(),
-    };
-    let add = |path: &str, member: &str| {
-        raw_command(&trio.sandbox.root(), env!("CARGO_BIN_EXE_tw"))
-            .current_dir(trio.sandbox.path(path))
-            .args(["workspace", "add", member])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map(Held)
-            .unwrap()
-    };
+    let trio = Trio::strangers();
+    let add = |path: &str, member: &str| trio.start(path, &["workspace", "add", member], "");
     for round in 0..8 {
         // The same one by two heads, or one that becomes a head.
         let second = if round % 2 == 0 { "nested" } else { "../lib" };
@@ -376,15 +348,11 @@ fn a_head_that_git_moved_is_the_head_still() {
 
 #[test]
 fn one_working_tree_of_each_repository_is_a_member() {
-    let sandbox = Trio::apart();
-    sandbox.git_in(
-        sandbox.path("../lib"),
+    let trio = Trio::strangers();
+    trio.sandbox.git_in(
+        trio.sandbox.path("../lib"),
         ["worktree", "add", "-q", "../linked"],
     );
-    let trio = Trio {
-        sandbox,
-        snapshot: String::new(),
-    };
     let error = refused(
         &trio,
         "",

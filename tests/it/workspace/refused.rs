@@ -1,10 +1,8 @@
 //! A member that cannot take part is named with what to do next, and nothing has moved anywhere.
 
-use std::process::Stdio;
-
 use super::{Trio, assert_same};
-use crate::damage::{document, raw_command};
-use crate::many::{Held, go_on, wait_until_stopped};
+use crate::damage::document;
+use crate::many::{go_on, wait_until_stopped};
 
 /// Travel is refused with this code, for this member; every state, log and backup stays as it is.
 #[track_caller]
@@ -147,21 +145,10 @@ fn a_member_sends_what_concerns_all_to_the_head() {
 fn of_two_at_once_one_waits_and_both_are_whole() {
     let trio = Trio::new();
     let home = trio.states();
-    let start = |args: &[&str], stop: &str| {
-        raw_command(&trio.sandbox.root(), env!("CARGO_BIN_EXE_tw"))
-            .current_dir(trio.sandbox.repo())
-            .env("TW_STOP_POINT", stop)
-            .arg("--json")
-            .args(args)
-            .stdout(Stdio::null())
-            .spawn()
-            .map(Held)
-            .unwrap()
-    };
-    let mut first = start(&["travel", &trio.snapshot], "together-decided");
+    let mut first = trio.start("", &["travel", &trio.snapshot], "together-decided");
     wait_until_stopped(first.0.id());
     // In the head and in a member: nobody gets in between.
-    let mut waiting = start(&["snapshot"], "");
+    let mut waiting = trio.start("", &["snapshot"], "");
     trio.sandbox.git_in(
         trio.sandbox.path("../lib"),
         ["config", "timewarp.lockTimeout", "0"],

@@ -110,7 +110,7 @@ impl Parsed {
         }
         if self.issue != written.issue {
             let added = self.issue.strip_prefix(&written.issue);
-            append(&mut notes, trimmed(added.unwrap_or(&self.issue)).as_str());
+            append(&mut notes, &trimmed(added.unwrap_or(&self.issue)));
         }
         if !notes.is_empty() {
             self.add(NOTES, &notes);

@@ -18,7 +18,7 @@ use crate::store::Store;
 use crate::store::lock::{Hold, WorktreeLock};
 use crate::store::state::{Journal, StateDir};
 use crate::store::workspace::{Tie, member_root};
-use crate::text::typed;
+use crate::text::typed_path;
 
 /// How long another member's lock is waited for: who has it may be recovering it.
 const WAIT: Duration = Duration::from_secs(1);
@@ -110,7 +110,7 @@ pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) 
         }
         return Ok(done);
     };
-    let mut is_left = is_part(&store.dir, &all.id)?;
+    let is_left = is_part(&store.dir, &all.id)?;
     let mut head_lock = None;
     for (name, place) in places(ctx, store, is_head, &all.members)? {
         match recover_other(ctx, &place, &all.id, asked) {
@@ -131,15 +131,12 @@ pub(super) fn others(ctx: &Context<'_>, store: &Store, asked: Option<&Recover>) 
                     head_lock = Some(other.lock);
                 }
             }
-            Err(error) => {
-                is_left = true;
-                done.left.push(Left { name, place, error });
-            }
+            Err(error) => done.left.push(Left { name, place, error }),
         }
     }
     // Under the head's lock nobody begins another one meanwhile.
     let is_same = head.together()?.is_some_and(|now| now.id == all.id);
-    if !is_left && is_same && (is_head || head_lock.is_some()) {
+    if !is_left && done.left.is_empty() && is_same && (is_head || head_lock.is_some()) {
         head.remove_together()?;
     }
     Ok(done)
@@ -159,11 +156,11 @@ impl Left {
 
     /// The next command.
     fn hint(&self) -> String {
+        let place = typed_path(&self.place);
         if self.name != HEAD && !self.place.is_dir() {
-            let place = typed(self.place.display());
             return format!("put it back, or go on without it: 'tw workspace remove {place}'");
         }
-        format!("run 'tw -C {} recover'", typed(self.place.display()))
+        format!("run 'tw -C {place} recover'")
     }
 }
 
