@@ -227,6 +227,9 @@ pub fn remove(ctx: &Context<'_>, dirs: &[OsString]) -> Result<MembersChanged> {
 /// `INTERRUPTED`; the files that say who is a member cannot be changed.
 pub fn off(ctx: &Context<'_>) -> Result<MembersChanged> {
     let dir = ctx.state_dir();
+    if dir.has_damaged_membership() {
+        return off_damaged(ctx);
+    }
     if dir.pointer()?.is_none() {
         return take_out(ctx, |_| true);
     }
@@ -244,6 +247,26 @@ pub fn off(ctx: &Context<'_>) -> Result<MembersChanged> {
     let mut changed = take_out(ctx, |_| true)?;
     let said = "the head that it named is not there, or does not name it";
     changed.notices.insert(0, said.to_owned());
+    Ok(changed)
+}
+
+/// Sets aside what cannot be read, then ends the rest.
+fn off_damaged(ctx: &Context<'_>) -> Result<MembersChanged> {
+    let store = ctx.store()?;
+    let lock = ctx.lock(&store.dir, "workspace")?;
+    let mut notices = recover::recover_locked(ctx, store, &lock)?;
+    if store.dir.has_together() {
+        return Err(recover::unfinished_in_all());
+    }
+    for aside in store.dir.set_damaged_membership_aside()? {
+        notices.push(format!(
+            "what could not be read is kept as '{}'",
+            aside.display()
+        ));
+    }
+    drop(lock);
+    let mut changed = off(ctx)?;
+    changed.notices.splice(0..0, notices);
     Ok(changed)
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::state::{Journal, StateDir, path_from_stored, read_json, stored_path};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::fs::{self, Durable};
 use crate::git::regular;
 
@@ -27,6 +27,8 @@ const TOGETHER: &str = "together.json";
 const FIELD: &str = "workspace";
 /// The field of a snapshot's record: which snapshots of the members belong to it.
 const COVERED: &str = "members";
+/// Behind the name of a file that could not be read and was set aside.
+const DAMAGED: &str = ".damaged";
 
 /// `workspace.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -221,7 +223,7 @@ impl StateDir {
     /// # Errors
     /// `CORRUPT_RECORD` or `NEWER_RECORD`.
     pub fn workspace(&self) -> Result<Option<Workspace>> {
-        read_json(&self.file(MEMBERS))
+        read_json(&self.file(MEMBERS)).map_err(with_way_out)
     }
 
     /// Writes the list of members; without any, the workspace ends.
@@ -237,7 +239,27 @@ impl StateDir {
     /// # Errors
     /// `CORRUPT_RECORD` or `NEWER_RECORD`.
     pub fn pointer(&self) -> Result<Option<Pointer>> {
-        read_json(&self.file(POINTER))
+        read_json(&self.file(POINTER)).map_err(with_way_out)
+    }
+
+    /// Whether the list of members or the pointer to the head is damaged: it says nothing, to nobody.
+    pub fn has_damaged_membership(&self) -> bool {
+        is_damaged(&self.workspace()) || is_damaged(&self.pointer())
+    }
+
+    /// Gives what is damaged of the list of members and of the pointer to the head another name, and says which.
+    pub fn set_damaged_membership_aside(&self) -> Result<Vec<PathBuf>> {
+        let mut aside = Vec::new();
+        let damaged = [
+            (MEMBERS, is_damaged(&self.workspace())),
+            (POINTER, is_damaged(&self.pointer())),
+        ];
+        for (name, _) in damaged.into_iter().filter(|(_, damaged)| *damaged) {
+            let to = self.file(&format!("{name}{DAMAGED}"));
+            std::fs::rename(self.file(name), &to).context(|| to.display())?;
+            aside.push(to);
+        }
+        Ok(aside)
     }
 
     /// Makes this a member, or no member any more.
@@ -257,16 +279,20 @@ impl StateDir {
         Ok(Self::new(&fs::resolved(&git_dir)))
     }
 
-    /// The head's directory: this one, or that which `member.json` leads to. `None`: no workspace.
+    /// The head's directory: this one, or that which `member.json` leads to. `None`: no workspace, or a damaged pointer, which keeps
+    /// nobody from saving what is here. The journal of a swap over all names the head itself.
     ///
     /// # Errors
-    /// `CORRUPT_RECORD` or `NEWER_RECORD`.
+    /// `NEWER_RECORD`.
     pub fn head(&self) -> Result<Option<Self>> {
         if self.file(MEMBERS).symlink_metadata().is_ok() {
             return Ok(Some(self.clone()));
         }
-        let pointer = self.pointer()?;
-        pointer.map(|pointer| self.head_of(&pointer)).transpose()
+        let pointer = self.pointer();
+        if is_damaged(&pointer) {
+            return Ok(None);
+        }
+        pointer?.map(|pointer| self.head_of(&pointer)).transpose()
     }
 
     /// The journal of a swap over all members, in the head's directory.
@@ -305,6 +331,21 @@ impl StateDir {
             &git_dir_of(self).join(path_of(&pointer.head)?),
         ))
     }
+}
+
+fn is_damaged<T>(read: &Result<T>) -> bool {
+    matches!(read, Err(error) if error.code() == Code::CorruptRecord)
+}
+
+/// Says how to go on with a file that says nothing.
+fn with_way_out(error: Error) -> Error {
+    if error.code() != Code::CorruptRecord {
+        return error;
+    }
+    Error::new(error.code(), error.message().to_owned())
+        .hint("'tw workspace off' sets it aside, and nothing else is lost")
+        .hint("in the head, 'tw workspace add DIR' makes a member again")
+        .caused_by(error)
 }
 
 fn write<T: Serialize>(dir: &StateDir, name: &str, value: &T) -> Result<()> {

@@ -20,14 +20,24 @@ const EVENT_WAIT: Duration = Duration::from_millis(500);
 /// Takes them, under the head's lock, in the order in which a swap over all takes its locks.
 ///
 /// # Errors
-/// The list of members cannot be read.
+/// The list of members is a newer one.
 pub(super) fn take(
     ctx: &Context<'_>,
     request: &Take,
     notices: &mut Vec<String>,
 ) -> Result<Vec<Covered>> {
     let mut covered = Vec::new();
-    for partner in workspaces::partners(ctx)? {
+    let partners = match workspaces::partners(ctx) {
+        Err(error) if error.code() == Code::CorruptRecord => {
+            notices.push(format!(
+                "no snapshot of any member of the workspace: {}",
+                told(&error)
+            ));
+            return Ok(covered);
+        }
+        partners => partners?,
+    };
+    for partner in partners {
         let taken = take_one(ctx, request, &partner);
         let (snapshot_id, reason) = match taken {
             Ok((id, said)) => {
@@ -35,11 +45,8 @@ pub(super) fn take(
                 (Some(id), None)
             }
             Err(error) => {
-                let what = error.message();
                 let path = &partner.path;
-                let hint = error.hints().first();
-                let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-                notices.push(format!("no snapshot of member '{path}': {what}{hint}"));
+                notices.push(format!("no snapshot of member '{path}': {}", told(&error)));
                 (None, Some(error.code().as_str().to_owned()))
             }
         };
@@ -51,6 +58,14 @@ pub(super) fn take(
         });
     }
     Ok(covered)
+}
+
+/// An error and the way out of it, in a notice.
+fn told(error: &Error) -> String {
+    match error.hints().first() {
+        Some(hint) => format!("{}; {hint}", error.message()),
+        None => error.message().to_owned(),
+    }
 }
 
 fn take_one(ctx: &Context<'_>, request: &Take, partner: &Partner) -> Result<(String, Vec<String>)> {

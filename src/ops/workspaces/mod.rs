@@ -112,7 +112,7 @@ impl Partner {
             return Err(self.unavailable("is another repository than the one that was added"));
         }
         let dir = ctx.state_dir();
-        let pointed = match dir.pointer()? {
+        let pointed = match dir.pointer().map_err(|error| self.named(error))? {
             Some(pointer) => Some(dir.head_of(&pointer)?),
             None => None,
         };
@@ -214,12 +214,16 @@ impl Partner {
         for (name, value) in error.details() {
             named = named.detail(name, value.clone());
         }
-        let there = format!("{COMMAND}-C {} ", typed_path(&self.root));
         for hint in error.hints() {
-            named = named.hint(hint.replace(COMMAND, &there));
+            named = named.hint(from_elsewhere(hint, &self.root));
         }
         named.detail("member", self.path.clone()).caused_by(error)
     }
+}
+
+/// A hint of another repository, as it is typed here.
+fn from_elsewhere(hint: &str, root: &Path) -> String {
+    hint.replace(COMMAND, &format!("{COMMAND}-C {} ", typed_path(root)))
 }
 
 /// The snapshot of each member that belongs to one of the head, by the member's path.
@@ -283,7 +287,14 @@ pub fn head_of_member(ctx: &Context<'_>) -> Result<Option<PathBuf>> {
         return Ok(None);
     };
     let root = dir.root_of_head(&pointer)?;
-    let Some(workspace) = dir.head_of(&pointer)?.workspace()? else {
+    let workspace = dir.head_of(&pointer)?.workspace();
+    let workspace = workspace.map_err(|error| {
+        let named = Error::new(error.code(), error.message().to_owned());
+        let hints = error.hints().iter();
+        let named = hints.fold(named, |named, hint| named.hint(from_elsewhere(hint, &root)));
+        named.caused_by(error)
+    })?;
+    let Some(workspace) = workspace else {
         return Ok(None);
     };
     let own = way(&root, ctx.repo.worktree_root());

@@ -390,3 +390,66 @@ fn a_member_that_is_gone_is_removed_from_wherever_one_stands() {
     let removed = trio.json_in("sub", &["workspace", "remove", "../../lib"]);
     assert_eq!(removed["removed"], serde_json::json!(["../lib"]));
 }
+
+/// What cannot be read keeps nobody from saving work, and one command leads on.
+#[test]
+fn damaged_files_of_the_workspace_keep_no_work_from_being_saved() {
+    for damage in ["", "{", "[]", "{\"version\":1}"] {
+        let trio = Trio::new();
+        trio.json_in("", &["travel", &trio.snapshot]);
+        trio.sandbox.write(".git/timewarp/workspace.json", damage);
+        trio.sandbox
+            .write("../lib/.git/timewarp/member.json", damage);
+        trio.sandbox.write("saved.txt", damage);
+        let taken = trio.json_in("", &["snapshot"]);
+        let notices = taken["notices"].to_string();
+        assert!(
+            notices.contains("no snapshot of any member") && notices.contains("'tw workspace off'"),
+            "{damage}: {taken}"
+        );
+        trio.json_in("../lib", &["snapshot"]);
+        // What would go to half a workspace goes nowhere.
+        let before = trio.states();
+        for path in ["", "../lib"] {
+            let error = refused(&trio, path, &["return"], "CORRUPT_RECORD");
+            let hints = error["hints"].to_string();
+            assert!(hints.contains("'tw workspace off'"), "{damage}: {error}");
+        }
+        let error = refused(&trio, "nested", &["return"], "CORRUPT_RECORD");
+        let head = trio.sandbox.repo();
+        let way = format!("'tw -C {} workspace off'", head.display());
+        assert!(error["hints"].to_string().contains(&way), "{error}");
+        assert_same(&before, &trio.states());
+        for (path, file) in [("", "workspace.json"), ("../lib", "member.json")] {
+            let doctor = document(&trio.tw_in(path, &["doctor"]));
+            assert!(doctor.to_string().contains("workspace off"), "{doctor}");
+            let ended = trio.json_in(path, &["workspace", "off"]);
+            assert_eq!(ended["workspace"]["role"], "none", "{ended}");
+            let aside = format!("{path}/.git/timewarp/{file}.damaged");
+            let aside = aside.trim_start_matches('/');
+            assert_eq!(trio.sandbox.text(aside), damage);
+        }
+        for path in ["", "nested", "../lib"] {
+            trio.json_in(path, &["return"]);
+        }
+        let again = trio.json_in("", &["workspace", "add", "../lib", "nested"]);
+        assert_eq!(again["workspace"]["members"].as_array().unwrap().len(), 2);
+        assert_eq!(trio.modes(), ["present"; 3]);
+    }
+}
+
+#[test]
+fn a_member_with_a_damaged_pointer_is_named_with_the_command_that_mends_it() {
+    let trio = Trio::new();
+    trio.sandbox.write("../lib/.git/timewarp/member.json", "{");
+    let error = refused(&trio, "", &["travel", &trio.snapshot], "CORRUPT_RECORD");
+    let lib = trio.sandbox.repo().join("../lib").canonicalize().unwrap();
+    let way = format!("'tw -C {} workspace off'", lib.display());
+    assert!(error["hints"].to_string().contains(&way), "{error}");
+    assert_eq!(error["member"], "../lib", "{error}");
+    trio.json_in("../lib", &["workspace", "off"]);
+    refused(&trio, "", &["travel", &trio.snapshot], "WORKSPACE_MEMBER");
+    trio.json_in("", &["workspace", "add", "../lib"]);
+    trio.json_in("", &["travel", &trio.snapshot]);
+    assert_eq!(trio.modes(), ["past"; 3]);
+}
