@@ -102,6 +102,12 @@ pub fn is_within(path: &[u8], dir: &[u8]) -> bool {
         || (path.starts_with(dir) && (path.len() == dir.len() || path[dir.len()] == b'/'))
 }
 
+/// The directories that hold a path, from the outermost, and the path itself. The root is none of them.
+pub fn with_parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    slashes.map(|(at, _)| &path[..at]).chain([path])
+}
+
 /// Whether one component may be captured and written: what git's own path check accepts with `core.protectHFS` and
 /// `core.protectNTFS` on, so that a snapshot made here is safe on every machine. The single judge for both directions.
 pub fn is_safe_component(name: &[u8]) -> bool {

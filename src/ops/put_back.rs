@@ -17,11 +17,13 @@ use super::swap::notices::swap_notices;
 use super::swap::{Prepared, changes, prepare, swap_unless};
 use crate::error::{Code, Error, Result};
 use crate::git::fs::Root;
-use crate::git::path;
+use crate::git::own::OwnDirs;
+use crate::git::path::{self, RepoPath};
 use crate::git::tree;
 use crate::store::Store;
 use crate::store::state::State;
 use crate::store::stored::Stored;
+use crate::text::typed_path;
 use crate::worktree::plan::Takes;
 
 /// What files are put back for.
@@ -66,6 +68,8 @@ pub fn put_back(
     };
     if restored.dry_run {
         restored.changes = changes(&prepare(ctx, store, &goal, &Storing::No)?.plan);
+        let stays = what_stays(ctx, store, stored, meant.as_ref(), &restored.changes)?;
+        restored.notices.extend(stays);
         return Ok(restored);
     }
     let state_after = |before: &State, _: &Made<'_>| State {
@@ -80,7 +84,48 @@ pub fn put_back(
         restored.changes = swapped.changes();
         restored.backup_id = Some(swapped.saved.id.to_string());
     }
+    let stays = what_stays(ctx, store, stored, meant.as_ref(), &restored.changes)?;
+    restored.notices.extend(stays);
     Ok(restored)
+}
+
+/// Tells of named paths that the snapshot does not have and that stay nonetheless, since snapshots leave them out.
+fn what_stays(
+    ctx: &Context<'_>,
+    store: &Store,
+    stored: &Stored,
+    meant: Option<&Meant>,
+    changes: &Changes,
+) -> Result<Vec<String>> {
+    let Some(named) = meant.and_then(|meant| meant.plain.as_deref()) else {
+        return Ok(Vec::new());
+    };
+    let own = OwnDirs::of(&ctx.repo, &store.objects);
+    let root = Root::open(ctx.repo.worktree_root())?;
+    let place = |path: &[u8]| root.path().join(OsStr::from_bytes(path));
+    let mut told = Vec::new();
+    for full in named {
+        let is_removed = |gone: &RepoPath| path::is_within(gone, full);
+        let read = |oid| store.objects.read_tree(oid);
+        if changes.removed.iter().any(is_removed) || tree::find(&read, stored.tree, full)?.is_some()
+        {
+            continue;
+        }
+        let shown = path::display(full);
+        let nested = path::with_parents(full).find(|dir| own.is_nested_repository(&place(dir)));
+        if let Some(dir) = nested {
+            let there = typed_path(&place(dir));
+            told.push(format!(
+                "'{shown}' stays as it is: it belongs to another repository, whose snapshots 'tw -C {there} list' names"
+            ));
+        } else if matches!(root.stamp(full), Ok(Some(stamp)) if !stamp.is_dir()) {
+            let id = &stored.id;
+            told.push(format!(
+                "'{shown}' stays as it is: it is not in {id}, and snapshots leave it out"
+            ));
+        }
+    }
+    Ok(told)
 }
 
 /// Which files are meant; none: all.

@@ -165,6 +165,44 @@ fn a_nested_repository_in_the_way_refuses_and_names_the_way_out() {
 }
 
 #[test]
+fn a_named_path_that_no_snapshot_keeps_is_told_of_and_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.git(["init", "-q", "lib"]);
+    sandbox.write("lib/inner.txt", "the other repository's\n");
+    sandbox.write(".gitignore", "*.log\n");
+    sandbox.write("run.log", "ignored\n");
+    let id = snapshot(&sandbox);
+    sandbox.write("a.txt", "now\n");
+    let lib = sandbox.repo().join("lib");
+    let elsewhere = format!(
+        "belongs to another repository, whose snapshots 'tw -C {} list' names",
+        lib.display()
+    );
+    for (path, why) in [
+        ("lib/inner.txt", elsewhere.as_str()),
+        ("lib", &elsewhere),
+        (
+            "run.log",
+            &format!("is not in {id}, and snapshots leave it out"),
+        ),
+    ] {
+        let told = format!("'{path}' stays as it is: it {why}");
+        for dry_run in [true, false] {
+            let only = if dry_run { vec!["--dry-run"] } else { vec![] };
+            let answer = sandbox.json([vec!["restore", &id, path, "a.txt"], only].concat());
+            assert_eq!(list(&answer["notices"]), [told.as_str()], "{path}");
+            assert_eq!(list(&answer["changes"]["written"]), ["a.txt"], "{path}");
+        }
+        sandbox.json(["undo"]);
+    }
+    // What is in the snapshot, or goes, is no such path.
+    sandbox.write("new.txt", "made since\n");
+    let answer = sandbox.json(["restore", &id, "new.txt"]);
+    assert_eq!(list(&answer["notices"]), [""; 0]);
+    assert_eq!(list(&answer["changes"]["removed"]), ["new.txt"]);
+}
+
+#[test]
 fn a_dry_run_lists_and_writes_nothing() {
     let (sandbox, id) = changed();
     let before = everything(&sandbox.repo());
