@@ -1,7 +1,7 @@
 //! Text that somebody else wrote, on its way in and on its way to a screen.
 //!
 //! Owns which characters move a terminal instead of being seen, how they are written so that they are seen, how words become
-//! a line for a shell, and the byte order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
+//! a line for a shell, how amounts are written, and the byte order mark that some editors put before a text. Promises that [`hidden`] is the inverse of [`visible`].
 
 pub mod syntax;
 
@@ -96,6 +96,46 @@ pub fn command_line(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// A number with thousands set apart.
+pub fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 file`, `2 files`.
+pub fn count(number: usize, one: &str) -> String {
+    let shown = self::number(u64::try_from(number).unwrap_or(u64::MAX));
+    // An entry and entries, but a day and days.
+    let vowel = |stem: &&str| stem.ends_with(['a', 'e', 'o', 'u']);
+    let many = match one.strip_suffix('y').filter(|stem| !vowel(stem)) {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{one}s"),
+    };
+    format!("{shown} {}", if number == 1 { one } else { &many })
+}
+
+/// Bytes as git counts them: `512 bytes`, `4.0 KiB`, `700.0 MiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return count(usize::try_from(bytes).unwrap_or(0), "byte");
+    }
+    let mut tenths = u128::from(bytes) * 10 / 1024;
+    let mut unit = 0;
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
 /// A word, mostly a path, as it is typed in a command that a message names between single quotes: in double quotes where a
 /// shell would not take it for one word as it is.
 pub fn typed(word: impl Display) -> String {
@@ -109,9 +149,12 @@ pub fn typed(word: impl Display) -> String {
     }
 }
 
-/// As [`typed`], of a path, whatever its bytes.
+/// As [`typed`], of a path, whatever its bytes; none is taken for an option.
 pub fn typed_path(path: &Path) -> String {
-    typed_bytes(path.as_os_str().as_bytes())
+    match path.as_os_str().as_bytes() {
+        dashed @ [b'-', ..] => typed_bytes(&[b"./", dashed].concat()),
+        path => typed_bytes(path),
+    }
 }
 
 /// As [`typed`], of a word that may be no text, such as a path: what is not seen is escaped as bash, zsh and ksh read it (`$'\377'`).
@@ -200,6 +243,22 @@ mod tests {
             assert_eq!(said.expect("sh").stdout, word.as_bytes());
         }
         assert_eq!(typed_path("/a b".as_ref()), "\"/a b\"");
+        assert_eq!(typed_path("-C".as_ref()), "./-C");
         assert_eq!(typed_bytes(b"it's \xff\n"), r"$'it\'s \377\012'");
+    }
+
+    #[test]
+    fn numbers_read_easily() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(8123), "8,123");
+        assert_eq!(number(1_234_567), "1,234,567");
+        assert_eq!(count(1, "path"), "1 path");
+        assert_eq!(count(0, "directory"), "0 directories");
+        assert_eq!(count(5, "day"), "5 days");
+        assert_eq!(size(1), "1 byte");
+        assert_eq!(size(1023), "1,023 bytes");
+        assert_eq!(size(1024), "1.0 KiB");
+        assert_eq!(size(734_003_200), "700.0 MiB");
+        assert_eq!(size(u64::MAX), "16383.9 PiB");
     }
 }

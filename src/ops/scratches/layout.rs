@@ -19,6 +19,7 @@ use crate::ops::swap::extras::stored_extras;
 use crate::store::Store;
 use crate::store::snapshot::Lists;
 use crate::store::stored::{Stored, part};
+use crate::text::size;
 use crate::worktree::apply::{Applied, Apply, Expected, Granted, Securing};
 use crate::worktree::plan::{DirChange, Extras, Plan, PlanEntry, Side};
 use crate::worktree::scan::DESK;
@@ -45,10 +46,10 @@ pub fn check_room(stored: &Stored, dir: &Path) -> Result<()> {
     Err(Error::new(
         Code::NoSpace,
         format!(
-            "'{}' needs up to {} MiB, and {} MiB are free",
+            "'{}' needs up to {}, and {} are free",
             stored.id,
-            needed >> 20,
-            free >> 20
+            size(needed),
+            size(free)
         ),
     ))
 }

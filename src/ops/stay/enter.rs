@@ -11,7 +11,7 @@ use crate::ops::record::Made;
 use crate::ops::request::{DryRun, Travel};
 use crate::ops::swap::goal::{Aim, GitGoal, GitSide, Goal, SnapshotAim};
 use crate::ops::swap::head::{past_head, past_operation};
-use crate::ops::swap::notices::{count, swap_notices};
+use crate::ops::swap::notices::swap_notices;
 use crate::ops::swap::{changes, prepare, recover, swap};
 use crate::ops::workspaces::{self, Partner, WentAlong};
 use crate::ops::{address, snapshots};
@@ -21,6 +21,7 @@ use crate::store::names;
 use crate::store::snapshot::Lists;
 use crate::store::state::{Mode, State};
 use crate::store::stored::Stored;
+use crate::text::count;
 
 /// Goes there.
 ///

@@ -6,6 +6,7 @@ use crate::error::{Code, Error, Result};
 use crate::git::tree;
 use crate::store::Store;
 use crate::store::stored::Stored;
+use crate::text::size;
 use crate::worktree::manifest::{FileFlags, Kind, Manifest};
 
 /// The bound, and what is no news.
@@ -112,8 +113,8 @@ fn too_much(files: &[NewFile], total: u64) -> Error {
     Error::new(
         Code::WouldOverwrite,
         format!(
-            "the past holds {} MiB of new untracked files, more than experiments keep",
-            total >> 20
+            "the past holds {} of new untracked files, more than experiments keep",
+            size(total)
         ),
     )
     .detail("paths", paths.collect::<Vec<_>>())

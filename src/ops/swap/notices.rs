@@ -1,6 +1,7 @@
 //! What is to be said of how a swap went.
 
 use crate::git::path;
+use crate::text::count;
 use crate::worktree::apply::Applied;
 
 /// What is to be said of how a swap was carried out: files that changed meanwhile, and access that could not be kept.
@@ -32,12 +33,3 @@ pub fn swap_notices(applied: &Applied) -> Vec<String> {
 
 /// So many paths are named one by one.
 const LOST_SHOWN: usize = 100;
-
-/// `1 file`, `2 files`.
-pub fn count(number: usize, what: &str) -> String {
-    if number == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{number} {what}s")
-    }
-}

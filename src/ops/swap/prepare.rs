@@ -17,6 +17,7 @@ use crate::git::{Oid, path};
 use crate::store::Store;
 use crate::store::state::stored_path;
 use crate::store::stored::Stored;
+use crate::text::size;
 use crate::worktree::manifest::{FileFlags, Manifest};
 use crate::worktree::plan::{Plan, Side};
 
@@ -358,9 +359,9 @@ fn check_room(ctx: &Context<'_>, plan: &Plan, blobs: &Blobs) -> Result<()> {
         return Err(Error::new(
             Code::NoSpace,
             format!(
-                "this swap needs {} MiB and {} MiB are free",
-                needed >> 20,
-                free >> 20
+                "this swap needs {} and {} are free",
+                size(needed),
+                size(free)
             ),
         )
         .hint("make room and try again; nothing was changed"));

@@ -32,7 +32,7 @@ use crate::store::Store;
 use crate::store::state::Mode;
 use crate::store::stored::Stored;
 use crate::store::workspace::{Covered, Member, way};
-use crate::text::{typed, typed_path};
+use crate::text::typed_path;
 pub use together::{Done, together};
 pub use view::membership;
 
@@ -125,7 +125,7 @@ impl Partner {
                 .refusal(message)
                 .hint(format!(
                     "'tw workspace add {}' makes it a member again",
-                    typed(path)
+                    typed_path(path.as_ref())
                 ))
                 .hint(format!("or go on without it: '{}'", self.removal())));
         }
@@ -145,7 +145,7 @@ impl Partner {
 
     /// The command that takes it out of the workspace.
     fn removal(&self) -> String {
-        format!("tw workspace remove {}", typed(&self.path))
+        format!("tw workspace remove {}", typed_path(self.path.as_ref()))
     }
 
     /// The snapshot of this member that belongs to a snapshot of the head.
