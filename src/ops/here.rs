@@ -16,10 +16,12 @@ use crate::git::private::{Directory, Identity, Known, Registry, Standing};
 use crate::git::refs::{RefFormat, Refs};
 use crate::git::repo::{Repo, has_git};
 use crate::json;
+use crate::ops::Context;
 use crate::store::id::IdKind;
 use crate::store::lock::{Hold, WorktreeLock, hold_file_within};
 use crate::store::names;
 use crate::store::state::{Mode, StateDir};
+use crate::text::typed_path;
 
 /// How long another command that changes the registry is waited for.
 const WAIT: Duration = Duration::from_secs(5);
@@ -454,6 +456,56 @@ pub fn snapshots_of(known: &Directory) -> String {
         1 => "1 snapshot".to_owned(),
         more => format!("{more} snapshots"),
     }
+}
+
+/// In a repository of git's: the history without git of a directory between where one stands and its top.
+pub fn before_git(ctx: &Context<'_>) -> Result<Option<(PathBuf, Directory)>> {
+    let Some(registry) = Registry::of(ctx.env).filter(Registry::exists) else {
+        return Ok(None);
+    };
+    let root = ctx.repo.worktree_root();
+    let mut inside = ctx.cwd.ancestors().take_while(|dir| dir.starts_with(root));
+    let found = inside.find_map(|dir| match registry.look(dir) {
+        Ok(Some(Known::Here(known) | Known::Moved(known) | Known::SetAside(known))) => {
+            Some(Ok((dir.to_owned(), known)))
+        }
+        Ok(Some(Known::Former(_)) | None) => None,
+        Err(error) => Some(Err(error)),
+    });
+    found.transpose()
+}
+
+/// A past that only a history without git leads home from.
+pub struct Stranded {
+    /// What is the matter.
+    pub message: String,
+    /// What brings the present back.
+    pub command: String,
+}
+
+/// Whether git came while the directory was in the past: its present is where only its own history leads back to.
+pub fn stranded(ctx: &Context<'_>, dir: &Path, known: &Directory) -> Result<Option<Stranded>> {
+    let kept = StateDir::new(&known.repository());
+    let (stands, back) = if kept.has_journal() {
+        ("in the middle of a swap that died", "recover")
+    } else if kept.state()?.mode == Mode::Past {
+        ("in the past", "return")
+    } else {
+        return Ok(None);
+    };
+    let here = typed_path(dir);
+    let root = ctx.repo.worktree_root();
+    // Beside the directory: what is in it goes into the experiment of the return.
+    let mut away = root.as_os_str().to_owned();
+    away.push(".git-away");
+    let (there, away) = (typed_path(&root.join(".git")), typed_path(away.as_ref()));
+    Ok(Some(Stranded {
+        message: format!(
+            "'{}' was {stands} when git came: the present that was saved then comes back only without git",
+            dir.display()
+        ),
+        command: format!("mv {there} {away} && tw -C {here} {back}; mv {away} {there}"),
+    }))
 }
 
 /// None where they cannot be read.

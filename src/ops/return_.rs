@@ -46,7 +46,7 @@ pub fn return_(ctx: &Context<'_>, request: &Return) -> Result<Returned> {
     }
     let state = store.dir.state()?;
     if state.mode == Mode::Present && !recovered.is_empty() {
-        return Err(not_in_past().hint("an interrupted return was finished just now"));
+        return Err(not_in_past(ctx).hint("an interrupted return was finished just now"));
     }
     let mut returned = run(ctx, store, state, request)?;
     returned.notices.splice(0..0, recovered);

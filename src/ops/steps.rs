@@ -264,7 +264,7 @@ impl<'a> Step<'a> {
     fn cross_back(&self) -> Result<Undone> {
         let state = self.store.dir.state()?;
         if state.mode == Mode::Present {
-            return Err(not_in_past());
+            return Err(not_in_past(self.ctx));
         }
         let stay =
             ReturnOperation::new(self.ctx, self.store, state)?.reversing(self.reversal.clone());

@@ -307,6 +307,9 @@ fn git_that_comes_while_it_is_in_the_past_hides_no_present() {
         .lines()
         .find_map(|line| line.trim().strip_prefix("fix: mv "));
     let fix = format!("mv {}", fix.unwrap_or_else(|| panic!("{said}")));
+    let (error, code) = sandbox.json_error(["return"]);
+    assert_eq!((error["code"].as_str(), code), (Some("NOT_IN_PAST"), 4));
+    assert_eq!(error["hints"][1], format!("'{fix}' brings it back"));
     let mut shell = sandbox.command("/bin/sh");
     shell.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
     let line = format!("tw() {{ \"$TW\" \"$@\"; }}; {fix}");

@@ -7,11 +7,10 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::private::{Known, Registry, Standing};
 use crate::ops::Context;
-use crate::ops::here::{bytes_in, snapshots_of};
+use crate::ops::here::{before_git, bytes_in, snapshots_of, stranded};
 use crate::ops::outcome::{Check, Checkup};
 use crate::store::id::IdKind;
 use crate::store::names;
-use crate::store::state::{Mode, StateDir};
 use crate::text::{typed, typed_path};
 
 /// The name of the check.
@@ -51,55 +50,24 @@ fn own(ctx: &Context<'_>) -> Result<Finding> {
 
 /// In a repository of git's, between where one stands and its top.
 fn earlier(ctx: &Context<'_>) -> Result<Option<Finding>> {
-    let Some(registry) = Registry::of(ctx.env).filter(Registry::exists) else {
+    let Some((dir, known)) = before_git(ctx)? else {
         return Ok(None);
     };
-    let root = ctx.repo.worktree_root();
-    let inside = ctx.cwd.ancestors().take_while(|dir| dir.starts_with(root));
-    for dir in inside {
-        let known = match registry.look(dir)? {
-            Some(Known::Here(known) | Known::Moved(known) | Known::SetAside(known)) => known,
-            Some(Known::Former(_)) | None => continue,
-        };
-        let kept = StateDir::new(&known.repository());
-        if kept.state()?.mode == Mode::Past || kept.has_journal() {
-            return Ok(Some(in_past_before_git(ctx, dir, &kept)));
-        }
-        let refs = format!("{}*", names::prefix(IdKind::Snapshot));
-        let message = format!(
-            "before git came, tw kept the history of '{}', {}, in '{}'; 'git fetch {} {refs}:{refs}' brings them here, 'tw init --here --remove --delete-history' deletes them there",
-            dir.display(),
-            snapshots_of(&known),
-            known.repository().display(),
-            typed_path(&known.repository()),
-        );
-        return Ok(Some(ok(message)));
+    if let Some(stranded) = stranded(ctx, &dir, &known)? {
+        return Ok(Some(super::broken(
+            stranded.message,
+            Some(stranded.command),
+        )));
     }
-    Ok(None)
-}
-
-/// git came while the directory was in the past: its present is where only its own history leads back to.
-fn in_past_before_git(ctx: &Context<'_>, dir: &Path, kept: &StateDir) -> Finding {
-    let here = typed_path(dir);
-    let root = ctx.repo.worktree_root();
-    // Beside the directory: what is in it goes into the experiment of the return.
-    let mut away = root.as_os_str().to_owned();
-    away.push(".git-away");
-    let (there, away) = (typed_path(&root.join(".git")), typed_path(away.as_ref()));
-    let (stands, back) = if kept.has_journal() {
-        ("in the middle of a swap that died", "recover")
-    } else {
-        ("in the past", "return")
-    };
-    super::broken(
-        format!(
-            "'{}' was {stands} when git came: the present that was saved then comes back only without git",
-            dir.display()
-        ),
-        Some(format!(
-            "mv {there} {away} && tw -C {here} {back}; mv {away} {there}"
-        )),
-    )
+    let refs = format!("{}*", names::prefix(IdKind::Snapshot));
+    let message = format!(
+        "before git came, tw kept the history of '{}', {}, in '{}'; 'git fetch {} {refs}:{refs}' brings them here, 'tw init --here --remove --delete-history' deletes them there",
+        dir.display(),
+        snapshots_of(&known),
+        known.repository().display(),
+        typed_path(&known.repository()),
+    );
+    Ok(Some(ok(message)))
 }
 
 /// Directories whose history has no place any more.

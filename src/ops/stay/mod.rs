@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::capture::{Capture, Storing};
+use super::here::{before_git, stranded};
 use super::outcome::{Aftermath, CommitMade, HeadReport, MovedAside, Returned};
 use super::record::Made;
 use super::request::Return;
@@ -43,8 +44,19 @@ pub use hop::Crossing;
 use limit::Limit;
 
 /// The refusal of a return in the present.
-pub fn not_in_past() -> Error {
-    Error::new(Code::NotInPast, "not in the past").hint("run 'tw travel SNAPSHOT' to go there")
+pub fn not_in_past(ctx: &Context<'_>) -> Error {
+    let error = Error::new(Code::NotInPast, "not in the past");
+    let stranded = before_git(ctx).and_then(|found| match found {
+        Some((dir, known)) => stranded(ctx, &dir, &known),
+        None => Ok(None),
+    });
+    // It is asked for what else could be meant: what cannot be read is nothing of that.
+    match stranded {
+        Ok(Some(stranded)) => error
+            .hint(stranded.message)
+            .hint(format!("'{}' brings it back", stranded.command)),
+        _ => error.hint("run 'tw travel SNAPSHOT' to go there"),
+    }
 }
 
 /// The end of a stay in the past, or its way on to another past, under a lock that is held.
@@ -69,7 +81,7 @@ impl<'a> ReturnOperation<'a> {
     /// `NOT_IN_PAST`; `CORRUPT_RECORD` when the state names no backup, or it cannot be read.
     pub fn new(ctx: &'a Context<'a>, store: &'a Store, state: State) -> Result<Self> {
         if state.mode == Mode::Present {
-            return Err(not_in_past());
+            return Err(not_in_past(ctx));
         }
         let id = state.backup_id.as_deref().and_then(SnapshotId::parse);
         let id = id.ok_or_else(|| {
