@@ -1,6 +1,8 @@
 //! Arguments that several commands have, each with its one help text.
 
-use clap::Args;
+use std::ffi::OsString;
+
+use clap::{Args, ValueHint};
 
 use super::complete;
 use crate::error::Result;
@@ -32,6 +34,27 @@ impl From<Force> for bool {
     fn from(flag: Force) -> Self {
         flag.force
     }
+}
+
+/// What each run of a try or a replay starts: an agent, or a command.
+#[derive(Debug, Args)]
+pub struct Program {
+    /// Run this agent without a terminal
+    #[arg(long, value_name = "NAME", conflicts_with = "command", add = complete::agents_without_terminal())]
+    pub agent: Option<String>,
+
+    /// Give the agent these words, too; to be repeated
+    #[arg(
+        long,
+        value_name = "WORD",
+        requires = "agent",
+        allow_hyphen_values = true
+    )]
+    pub agent_args: Vec<String>,
+
+    /// The command
+    #[arg(value_name = "CMD", last = true, value_hint = ValueHint::AnyPath)]
+    pub command: Vec<OsString>,
 }
 
 /// The issue of a command, by its id or a part of it.

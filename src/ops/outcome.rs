@@ -4,6 +4,7 @@
 //! descriptions in its schema. They say null for None.
 
 mod beyond;
+mod conflict;
 mod member;
 mod status;
 
@@ -14,6 +15,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use self::beyond::{OtherDiff, OtherKind};
+pub use self::conflict::Conflict;
 pub use self::member::{MemberSwap, MemberView, Membership, Role};
 pub use self::status::{
     Counts, FilesChanged, Head, Interrupted, RepositoryInfo, SessionHere, Status, Work, WorkedOn,

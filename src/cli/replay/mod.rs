@@ -71,22 +71,8 @@ pub struct Args {
     #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
     pub setup: Option<String>,
 
-    /// Run this agent without a terminal
-    #[arg(long, value_name = "NAME", conflicts_with = "command", add = complete::agents_without_terminal())]
-    pub agent: Option<String>,
-
-    /// Give the agent these words, too; to be repeated
-    #[arg(
-        long,
-        value_name = "WORD",
-        requires = "agent",
-        allow_hyphen_values = true
-    )]
-    pub agent_args: Vec<String>,
-
-    /// The command
-    #[arg(value_name = "CMD", last = true, value_hint = ValueHint::AnyPath)]
-    pub command: Vec<OsString>,
+    #[command(flatten)]
+    pub program: flags::Program,
 }
 
 verbs! {
@@ -120,9 +106,9 @@ impl Run for Args {
             jobs: self.jobs,
             timeout: self.timeout,
             setup: self.setup.clone(),
-            command: self.command.clone(),
-            agent: self.agent.clone(),
-            agent_args: self.agent_args.clone(),
+            command: self.program.command.clone(),
+            agent: self.program.agent.clone(),
+            agent_args: self.program.agent_args.clone(),
         };
         let lines = Lines::new(call.output.shows_lines());
         let answer = replay::start(&call.open()?, &request, &lines);

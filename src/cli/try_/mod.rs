@@ -80,22 +80,8 @@ pub struct Args {
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub with: Vec<OsString>,
 
-    /// Run this agent without a terminal
-    #[arg(long, value_name = "NAME", conflicts_with = "command", add = complete::agents_without_terminal())]
-    pub agent: Option<String>,
-
-    /// Give the agent these words, too; to be repeated
-    #[arg(
-        long,
-        value_name = "WORD",
-        requires = "agent",
-        allow_hyphen_values = true
-    )]
-    pub agent_args: Vec<String>,
-
-    /// The command
-    #[arg(value_name = "CMD", last = true, value_hint = ValueHint::AnyPath)]
-    pub command: Vec<OsString>,
+    #[command(flatten)]
+    pub program: flags::Program,
 }
 
 verbs! {
@@ -134,9 +120,9 @@ impl Run for Args {
             setup: self.setup.clone(),
             first: self.first,
             with: self.with.clone(),
-            command: self.command.clone(),
-            agent: self.agent.clone(),
-            agent_args: self.agent_args.clone(),
+            command: self.program.command.clone(),
+            agent: self.program.agent.clone(),
+            agent_args: self.program.agent_args.clone(),
             is_typed: true,
         };
         let lines = Lines::new(call.output.shows_lines());

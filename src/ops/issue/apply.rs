@@ -4,7 +4,7 @@
 //! where git tracks them, their stages in the index; all other entries of the index stay. Refuses whole when a file is in the
 //! place of a directory. Writes to no record.
 
-use super::{Applied, Apply, Conflict};
+use super::{Applied, Apply};
 use crate::error::{Code, Error, Result};
 use crate::git::path::RepoPath;
 use crate::ops::Context;
@@ -47,10 +47,6 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     let put = Applying::of_run(ctx, store, both, &id.to_string(), OnConflict::Stages)?.run(dry)?;
     drop(lock);
     notices.extend(put.notices);
-    let conflict = |one: crate::ops::merge::Conflict| Conflict {
-        path: RepoPath::new(one.path),
-        reason: one.reason,
-    };
     Ok(Applied {
         issue_id: id.to_string(),
         run: run.run,
@@ -60,7 +56,7 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
         dry_run: put.dry_run,
         changes: put.changes,
         merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
-        conflicts: put.merged.conflicts.into_iter().map(conflict).collect(),
+        conflicts: put.merged.conflicts.into_iter().map(Into::into).collect(),
         notices,
     })
 }

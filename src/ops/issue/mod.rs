@@ -24,8 +24,8 @@ pub use edit::{edit, experiment};
 pub use get::{chat, get, peek, peek_chat};
 pub use list::{list, next, search};
 pub use outcome::{
-    Applied, Captured, ChatShown, Conflict, Entry, ExperimentShown, Filtered, InvalidIssue,
-    IssueListing, IssueOnDesk, IssueSummary, IssueView, Next, Ranked, Reported, Started, Verified,
+    Applied, Captured, ChatShown, Entry, ExperimentShown, Filtered, InvalidIssue, IssueListing,
+    IssueOnDesk, IssueSummary, IssueView, Next, Ranked, Reported, Started, Verified,
 };
 pub use report::report;
 pub use request::{

@@ -7,17 +7,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::git::path::RepoPath;
-use crate::json::{self, Text, Texts};
+use crate::json::{self, Texts};
 use crate::ops::issues::DeskPaths;
-use crate::ops::merge::Reason;
-use crate::ops::outcome::{Changes, Travelled};
+use crate::ops::outcome::{Changes, Conflict, Travelled};
 use crate::store::chat::Chat;
 use crate::store::id::{IssueId, SnapshotId};
 use crate::store::issue::{Experiment, Issue, Run, Severity, Status};
 
 json::fields! {
     Merged = "merged",
-    ConflictPath = "path",
 }
 
 /// An issue as it is stored, with where its desk is and what is known of its verify command.
@@ -303,17 +301,6 @@ pub struct Applied {
     pub conflicts: Vec<Conflict>,
     /// Sentences for people.
     pub notices: Vec<String>,
-}
-
-/// A path that needs a decision.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Conflict {
-    /// The path.
-    #[serde(flatten, with = "Text::<ConflictPath>")]
-    pub path: RepoPath,
-    /// Why.
-    pub reason: Reason,
 }
 
 /// Answer of `issue verify`.

@@ -1,6 +1,6 @@
 //! What is done with tries that were made.
 
-use super::{Applied, Apply, Conflict, Dropped, Logged, Tried, Tries};
+use super::{Applied, Apply, Dropped, Logged, Tried, Tries};
 use crate::error::{Code, Error, Result, ResultExt};
 use crate::git::path::RepoPath;
 use crate::git::regular;
@@ -154,10 +154,6 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
     if !dry {
         notices.extend(note_applied(ctx, store, &record, run));
     }
-    let conflict = |one: crate::ops::merge::Conflict| Conflict {
-        path: RepoPath::new(one.path),
-        reason: one.reason,
-    };
     Ok(Applied {
         run: run.run,
         snapshot_id: ids.0.to_string(),
@@ -168,7 +164,7 @@ pub fn apply(ctx: &Context<'_>, request: &Apply) -> Result<Applied> {
         dry_run: put.dry_run,
         changes: put.changes,
         merged: put.merged.merged.into_iter().map(RepoPath::new).collect(),
-        conflicts: put.merged.conflicts.into_iter().map(conflict).collect(),
+        conflicts: put.merged.conflicts.into_iter().map(Into::into).collect(),
         notices,
     })
 }

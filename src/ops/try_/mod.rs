@@ -9,20 +9,18 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::merge::Reason;
-use super::outcome::Changes;
+use super::outcome::{Changes, Conflict};
 use super::request::DryRun;
 use super::sharing::experiments::SharedTry;
 use super::tries::Try;
 use crate::git::path::RepoPath;
-use crate::json::{self, Text, Texts};
+use crate::json::{self, Texts};
 
 pub use made::{apply, diff, drop, list, log, show};
 pub use start::start;
 
 json::fields! {
     Merged = "merged",
-    ConflictPath = "path",
 }
 
 /// Run a command several times.
@@ -133,17 +131,6 @@ pub struct Applied {
     pub conflicts: Vec<Conflict>,
     /// Sentences for people.
     pub notices: Vec<String>,
-}
-
-/// A path that needs a decision.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(inline)]
-pub struct Conflict {
-    /// The path.
-    #[serde(flatten, with = "Text::<ConflictPath>")]
-    pub path: RepoPath,
-    /// Why.
-    pub reason: Reason,
 }
 
 /// Answer of `try drop`.
